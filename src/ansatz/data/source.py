@@ -1,0 +1,91 @@
+"""Where batches come from: a pure function of (seed, epoch, position)."""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+import torch
+
+from ansatz.data.batch import Batch, map_tensors
+from ansatz.seeds import generator
+
+
+class Source(Protocol):
+    """Batches, the same ones for the same (seed, epoch, position): nothing to save for a resume.
+
+    ``len(source)`` is the number of batches in an epoch.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data import Batch, Source, TensorSource
+        >>> source: Source = TensorSource(Batch.of(torch.randn(5, 2), torch.zeros(5)), 2, seed=0)
+        >>> len(source)
+        3
+    """
+
+    def __len__(self) -> int: ...
+
+    def batches(self, epoch: int, start: int = 0) -> Iterator[Batch]:
+        """The batches of ``epoch`` from position ``start`` on."""
+        ...
+
+
+class TensorSource:
+    """Tensors in memory, in a new order each epoch.
+
+    Rows are gathered in blocks of some 16 MB and handed out as slices of a block, so that a step
+    costs no per-row work and a large table is not copied whole.
+
+    Args:
+        rows: all rows, as one batch.
+        batch_size: rows per batch; the last batch of an epoch may be shorter.
+        seed: the order of epoch e is a function of (seed, e).
+        shuffle: False keeps the rows' own order.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data import Batch, TensorSource
+        >>> source = TensorSource(Batch.of(torch.randn(5, 2), torch.zeros(5)), 2, seed=0)
+        >>> [len(batch.index) for batch in source.batches(epoch=0, start=1)]
+        [2, 1]
+    """
+
+    def __init__(
+        self, rows: Batch, batch_size: int, *, seed: int = 0, shuffle: bool = True
+    ) -> None:
+        if batch_size < 1:
+            raise ValueError(f"batch_size must be at least 1, got {batch_size}.")
+        self.rows, self.batch_size, self.seed, self.shuffle = rows, batch_size, seed, shuffle
+        self.count = len(rows.index)
+        row_bytes = sum(t.nbytes for t in _tensors(rows)) // max(self.count, 1) + 1
+        self._block = max(1, 2**24 // (row_bytes * batch_size)) * batch_size  # rows per gather
+
+    def __len__(self) -> int:
+        return -(-self.count // self.batch_size)
+
+    def batches(self, epoch: int, start: int = 0) -> Iterator[Batch]:
+        """The batches of ``epoch`` from position ``start`` on."""
+        order = None
+        if self.shuffle:
+            order = torch.randperm(self.count, generator=generator(self.seed, "order", epoch))
+        first = start * self.batch_size
+        while first < self.count:
+            last = min(self.count, first - first % self._block + self._block)
+            block = self._gather(order, first, last)
+            for lower in range(0, last - first, self.batch_size):
+                upper = min(lower + self.batch_size, last - first)
+                yield map_tensors(lambda t, lo=lower, hi=upper: t[lo:hi], block)
+            first = last
+
+    def _gather(self, order: torch.Tensor | None, first: int, last: int) -> Batch:
+        if order is None:
+            return map_tensors(lambda tensor: tensor[first:last], self.rows)
+        chosen = order[first:last]
+        return map_tensors(
+            lambda tensor: tensor.index_select(0, chosen.to(tensor.device)), self.rows
+        )
+
+
+def _tensors(tree: object) -> list[torch.Tensor]:
+    found: list[torch.Tensor] = []
+    map_tensors(found.append, tree)
+    return found

@@ -1,0 +1,96 @@
+"""The second raw number of a law: a scale that is predicted, learned once, or known."""
+
+import math
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import softplus
+
+Dispersion = Literal["predicted", "constant"] | float
+
+
+def softplus_inverse(x: Tensor) -> Tensor:
+    """The r with softplus(r) = x, for x > 0.
+
+    Example:
+        >>> import torch
+        >>> round(softplus_inverse(torch.tensor(1.0)).item(), 4)
+        0.5413
+    """
+    return x + torch.log(-torch.expm1(-x))
+
+
+class PositiveHead(nn.Module):
+    r"""A positive number per outcome: ``unit * softplus(r) + floor``.
+
+    ``"predicted"``: r is a raw output of the network, as in gamlss. ``"constant"``: r is one
+    learned parameter, as in glm. A number: the value is known and nothing is learned.
+
+    Args:
+        dispersion: which of the three.
+
+    Shapes:
+        - raw: ``(..., P)``; its last entry is r when predicted.
+        - returns: ``(...)``.
+
+    Example:
+        >>> import torch
+        >>> PositiveHead("constant")(torch.zeros(2, 1))
+        tensor([1., 1.], grad_fn=<ExpandBackward0>)
+    """
+
+    def __init__(self, dispersion: Dispersion) -> None:
+        super().__init__()
+        known = isinstance(dispersion, (int, float)) and not isinstance(dispersion, bool)
+        if not known and dispersion not in ("predicted", "constant"):
+            raise ValueError(
+                f"dispersion must be 'predicted', 'constant' or a number, got {dispersion!r}."
+            )
+        if known and not 0 < float(dispersion) < math.inf:
+            raise ValueError(f"a known dispersion must be positive and finite, got {dispersion}.")
+        self.kind = "known" if known else str(dispersion)
+        self.register_buffer("unit", torch.tensor(1.0))
+        self.register_buffer("floor", torch.tensor(0.0))
+        self.register_buffer("known", torch.tensor(float(dispersion) if known else 1.0))
+        start = softplus_inverse(torch.tensor(1.0))
+        self.constant = nn.Parameter(start) if self.kind == "constant" else None
+
+    unit: Tensor
+    floor: Tensor
+    known: Tensor
+
+    @property
+    def outputs(self) -> int:
+        """Raw numbers that it takes: 1 when predicted, else 0."""
+        return int(self.kind == "predicted")
+
+    def observe(self, unit: Tensor, floor: Tensor) -> None:
+        """Sets the unit and the floor, ``()`` or ``(K,)``."""
+        self.unit, self.floor = unit.detach().clone(), floor.detach().clone()
+        if self.constant is not None:
+            self.constant = nn.Parameter(softplus_inverse(torch.ones_like(self.unit)))
+
+    def start(self, value: Tensor) -> Tensor:
+        """The r of a positive ``value``, at least a little above the floor."""
+        r = softplus_inverse(((value - self.floor) / self.unit).clamp(min=1e-4))
+        if self.constant is not None:
+            with torch.no_grad():
+                self.constant.copy_(r.expand_as(self.constant))
+        return r
+
+    def forward(self, raw: Tensor) -> Tensor:
+        if self.kind == "known":
+            return self.known.to(raw.dtype).expand(raw.shape[:-1])
+        r = raw[..., -1] if self.constant is None else self.constant.to(raw.dtype)
+        positive = self.unit.to(raw.dtype) * softplus(r) + self.floor.to(raw.dtype)
+        return positive.expand(raw.shape[:-1])
+
+    def _load_from_state_dict(self, state, prefix, *rest) -> None:  # type: ignore[no-untyped-def]
+        # One entry per target, which only the saved file knows.
+        for name in ("unit", "floor", "constant"):
+            mine, saved = getattr(self, name), state.get(prefix + name)
+            if mine is not None and saved is not None and mine.ndim == 0 and saved.ndim == 1:
+                fresh = torch.empty_like(saved, dtype=mine.dtype, device=mine.device)
+                setattr(self, name, nn.Parameter(fresh) if name == "constant" else fresh)
+        super()._load_from_state_dict(state, prefix, *rest)

@@ -1,0 +1,160 @@
+"""The second axis: what kind of quantity is y, and how a network's raw numbers describe it."""
+
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from ansatz.errors import DataError
+from ansatz.likelihoods.distribution import Distribution
+from ansatz.spec import TargetSpec
+
+
+class Likelihood(nn.Module):
+    """Choose p(y | theta), let the network predict theta, minimise the negative log-likelihood.
+
+    The first raw number is the linear predictor of the generalised linear model; later ones are
+    dispersions. Parameters of the module are learned shapes that do not depend on x; buffers are
+    what is estimated from the outcomes (a unit, a floor, a baseline hazard).
+
+    A likelihood is used in this order: ``check(y)``, ``observe(y, weight)``, ``start(y, weight)``,
+    then ``training_loss`` and ``loss`` at every step, then ``distribution`` and ``point``.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import Poisson
+        >>> law, y = Poisson(), torch.tensor([0.0, 2.0, 4.0])
+        >>> shift, scale = law.start(y, torch.ones(3))
+        >>> round(law.distribution(shift.expand(3, 1)).mean[0].item(), 3)
+        2.0
+    """
+
+    name: ClassVar[str]  # as the registry spells it
+    additive: ClassVar[bool] = True  # False: the loss couples rows (Cox)
+    is_law: ClassVar[bool] = True  # False: a loss without a density
+
+    def outputs(self, target: TargetSpec) -> int:
+        """P, the raw numbers per outcome."""
+        raise TypeError(f"{type(self).__name__} does not say how many raw numbers it needs.")
+
+    def check(self, y: Any) -> None:
+        """Refuses outcomes outside the support, naming the row, the value and laws that fit."""
+
+    def observe(self, y: Any, weight: Tensor) -> None:
+        """Sets the buffers that depend on the outcomes of the training rows: unit and floor."""
+
+    def start(self, y: Any, weight: Tensor) -> tuple[Tensor, Tensor]:
+        """Shift and scale, ``(P,)`` each, ``(K, P)`` for K targets: raw = shift + scale * network.
+
+        ``shift`` alone is the maximum-likelihood constant model.
+        """
+        raise TypeError(f"{type(self).__name__} has no starting point.")
+
+    def loss(self, raw: Tensor, y: Any) -> Tensor:
+        """One number per outcome; for a law, its negative log-likelihood in the stable form."""
+        raise TypeError(f"{type(self).__name__} defines no loss.")
+
+    def training_loss(self, raw: Tensor, y: Any) -> Tensor:
+        """What the optimiser minimises; ``loss`` unless a law trains better otherwise."""
+        return self.loss(raw, y)
+
+    def distribution(self, raw: Tensor) -> Distribution:
+        """The predictive distribution (laws only)."""
+        raise TypeError(
+            f"{type(self).__name__} is a loss, not a law: it predicts a point, no distribution."
+        )
+
+    def point(self, raw: Tensor) -> Tensor:
+        """What ``predict`` returns: the mean, unless the law says otherwise."""
+        return self.distribution(raw).mean
+
+
+def require_same_shape(law: str, raw: Tensor, y: Tensor) -> None:
+    """Refuses to broadcast (N, 1) against (N,): raw without its last axis must have y's shape.
+
+    Example:
+        >>> import torch
+        >>> require_same_shape("normal", torch.zeros(3, 2), torch.zeros(3, 1))
+        Traceback (most recent call last):
+        ...
+        ValueError: normal needs one outcome per raw row: raw (3, 2) goes with y (3,), got y (3, 1).
+    """
+    if raw.shape[:-1] != y.shape:
+        raise ValueError(
+            f"{law} needs one outcome per raw row: raw {tuple(raw.shape)} goes with "
+            f"y {tuple(raw.shape[:-1])}, got y {tuple(y.shape)}."
+        )
+
+
+def refuse_where(bad: Tensor, y: Tensor, expected: str, advice: str) -> None:
+    """Raises a DataError that names the first value of ``y`` where ``bad`` holds.
+
+    Example:
+        >>> import torch
+        >>> y = torch.tensor([1.0, -1.0])
+        >>> refuse_where(y < 0, y, "Counts must be >= 0", "Use normal.")
+        Traceback (most recent call last):
+        ...
+        ansatz.errors.DataError: Counts must be >= 0, got -1.0 at y[1]. Use normal.
+    """
+    if bool(bad.any()):
+        where = tuple(int(i) for i in bad.nonzero()[0])
+        count = int(bad.sum())
+        more = f" (and {count - 1} more)" if count > 1 else ""
+        place = ", ".join(map(str, where))
+        raise DataError(f"{expected}, got {y[where].item()} at y[{place}]{more}. {advice}")
+
+
+def weighted_mean(y: Tensor, weight: Tensor) -> Tensor:
+    """The mean over rows with frequency weights, ``(...)`` for y ``(B, ...)``.
+
+    Example:
+        >>> import torch
+        >>> weighted_mean(torch.tensor([1.0, 4.0]), torch.tensor([2.0, 1.0]))
+        tensor(2.)
+    """
+    weight = weight.reshape(weight.shape + (1,) * (y.ndim - weight.ndim)).expand_as(y)
+    # where, not multiplication: an unobserved row may hold nan, and nan * 0 is nan.
+    return torch.where(weight > 0, y * weight, 0).sum(0) / weight.sum(0)
+
+
+def weighted_sd(y: Tensor, weight: Tensor) -> Tensor:
+    """The maximum-likelihood standard deviation over rows with frequency weights.
+
+    Example:
+        >>> import torch
+        >>> weighted_sd(torch.tensor([1.0, 3.0]), torch.ones(2))
+        tensor(1.)
+    """
+    return weighted_mean((y - weighted_mean(y, weight)) ** 2, weight).sqrt()
+
+
+def unit_and_floor(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    r"""The natural unit of y, its sd, and the least scale a law may claim.
+
+    .. math:: \text{floor} = \max(10^{-3}\, sd(y),\; r / \sqrt{12})
+
+    with r the resolution of y, its smallest gap between values: an outcome that was rounded to r
+    carries no evidence for anything sharper. Without it, rounded outcomes reward spikes.
+
+    Example:
+        >>> import torch
+        >>> unit, floor = unit_and_floor(torch.tensor([1.0, 2.0, 3.0, 4.0]), torch.ones(4))
+        >>> round(floor.item(), 4)
+        0.2887
+    """
+    columns = y.reshape(len(y), -1)
+    sd = weighted_sd(columns, weight)
+    unit = torch.where(sd > 0, sd, 1e-3 * weighted_mean(columns, weight).abs().clamp(min=1))
+    resolution = torch.stack([_resolution(column[weight > 0]) for column in columns.unbind(1)])
+    floor = torch.maximum(1e-3 * unit, resolution / 12**0.5)
+    # Two rounding steps fill the whole spread when y has two values: keep the floor below the unit.
+    floor = torch.minimum(floor, 0.5 * unit)
+    return unit.reshape(y.shape[1:]), floor.reshape(y.shape[1:])
+
+
+def _resolution(y: Tensor) -> Tensor:
+    values = y.unique()
+    gaps = values.diff()
+    gaps = gaps[gaps > 1e-9 * (values[-1] - values[0])] if len(gaps) else gaps
+    return gaps.min() if len(gaps) else y.new_zeros(())

@@ -1,0 +1,164 @@
+"""The normal law: regression with a mean and a spread."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
+from ansatz.likelihoods.distribution import Distribution
+from ansatz.likelihoods.likelihood import (
+    Likelihood,
+    refuse_where,
+    require_same_shape,
+    unit_and_floor,
+    weighted_mean,
+    weighted_sd,
+)
+from ansatz.spec import TargetSpec
+
+
+class NormalDistribution(Distribution):
+    """N(mean, sd^2).
+
+    Args:
+        mean: location, any shape.
+        sd: standard deviation, positive, the same shape.
+
+    Example:
+        >>> import torch
+        >>> NormalDistribution(torch.zeros(1), torch.ones(1)).log_survival(torch.tensor([40.0]))
+        tensor([-804.6085])
+    """
+
+    def __init__(self, mean: Tensor, sd: Tensor) -> None:
+        self._mean, self.sd = torch.broadcast_tensors(mean, sd)
+
+    @property
+    def mean(self) -> Tensor:
+        """The location."""
+        return self._mean
+
+    @property
+    def variance(self) -> Tensor:
+        """The squared standard deviation."""
+        return self.sd**2
+
+    @property
+    def mode(self) -> Tensor:
+        """The location."""
+        return self._mean
+
+    def _z(self, y: Tensor) -> Tensor:
+        return (y - self._mean) / self.sd
+
+    def log_prob(self, y: Tensor) -> Tensor:
+        """-z^2/2 - log sd - log(2 pi)/2 with z = (y - mean)/sd."""
+        return -0.5 * self._z(y) ** 2 - self.sd.log() - 0.5 * math.log(2 * math.pi)
+
+    def cdf(self, y: Tensor) -> Tensor:
+        """Phi(z)."""
+        return torch.special.ndtr(self._z(y))
+
+    def log_cdf(self, y: Tensor) -> Tensor:
+        """Log Phi(z), accurate in both tails."""
+        return torch.special.log_ndtr(self._z(y))
+
+    def log_survival(self, y: Tensor) -> Tensor:
+        """Log Phi(-z)."""
+        return torch.special.log_ndtr(-self._z(y))
+
+    def icdf(self, q: Tensor) -> Tensor:
+        """Mean + sd Phi^{-1}(q)."""
+        return self._mean + self.sd * torch.special.ndtri(q)
+
+    def sample(
+        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
+    ) -> Tensor:
+        """Independent draws."""
+        with torch.no_grad():
+            noise = torch.randn(
+                (*shape, *self.batch_shape),
+                generator=generator,
+                dtype=self._mean.dtype,
+                device=self._mean.device,
+            )
+            return self._mean + self.sd * noise
+
+
+class Normal(Likelihood):
+    r"""Real outcomes with symmetric, light-tailed noise.
+
+    .. math:: -\log p(y) = \frac{(y - \mu)^2}{2 \sigma^2} + \log \sigma + \frac12 \log 2\pi
+
+    with :math:`\mu` = raw[0] (identity link) and :math:`\sigma` = unit * softplus(raw[1]) + floor.
+    The unit is sd(y); the floor is max(1e-3 sd(y), resolution of y / sqrt(12)).
+
+    A predicted spread overfits before the mean has converged, so the training loss is beta-NLL:
+    each row's loss is weighted by :math:`\sigma^{2\beta}`, held constant. Scores use the plain NLL.
+
+    Args:
+        dispersion: ``"predicted"`` from x, ``"constant"`` as in a linear model, or the known sd.
+        beta: 0 trains by the plain NLL, 1 by squared error; 0.5 is a good compromise.
+
+    Shapes:
+        - raw: ``(..., 2)``, or ``(..., 1)`` unless the dispersion is predicted.
+        - y: ``(...)``.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import Normal
+        >>> Normal(dispersion=1.0).loss(torch.zeros(1, 1), torch.zeros(1))
+        tensor([0.9189])
+
+    References:
+        Seitzer et al. (2022), On the pitfalls of heteroscedastic uncertainty estimation.
+        https://arxiv.org/abs/2203.09168
+    """
+
+    name = "normal"
+
+    def __init__(self, *, dispersion: Dispersion = "predicted", beta: float = 0.5) -> None:
+        super().__init__()
+        if not 0 <= beta <= 1:
+            raise ValueError(f"beta of Normal must be in [0, 1], got {beta}.")
+        self.spread, self.beta = PositiveHead(dispersion), beta
+
+    def outputs(self, target: TargetSpec) -> int:
+        """2 with a predicted spread, else 1."""
+        return 1 + self.spread.outputs
+
+    def check(self, y: Tensor) -> None:
+        """Any finite number."""
+        refuse_where(~y.isfinite(), y, "Normal outcomes must be finite numbers", "Drop the row.")
+
+    def observe(self, y: Tensor, weight: Tensor) -> None:
+        """Unit and floor of the spread."""
+        self.spread.observe(*unit_and_floor(y, weight))
+
+    def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and sd of y."""
+        mean, sd = weighted_mean(y, weight), weighted_sd(y, weight)
+        r = self.spread.start(sd)
+        scale = torch.where(sd > 0, sd, torch.ones_like(sd))
+        if not self.spread.outputs:
+            return mean.unsqueeze(-1), scale.unsqueeze(-1)
+        return torch.stack([mean, r.expand_as(mean)], -1), torch.stack(
+            [scale, torch.ones_like(scale)], -1
+        )
+
+    def loss(self, raw: Tensor, y: Tensor) -> Tensor:
+        """The negative log-likelihood."""
+        require_same_shape(self.name, raw, y)
+        return -self.distribution(raw).log_prob(y)
+
+    def training_loss(self, raw: Tensor, y: Tensor) -> Tensor:
+        """The negative log-likelihood times sd^(2 beta), in units of sd(y) and held constant."""
+        if not self.spread.outputs or self.beta == 0:
+            return self.loss(raw, y)
+        sd = (self.spread(raw) / self.spread.unit.to(raw.dtype)).detach()
+        return self.loss(raw, y) * sd ** (2 * self.beta)
+
+    def distribution(self, raw: Tensor) -> NormalDistribution:
+        """N(mu, sigma^2)."""
+        return NormalDistribution(raw[..., 0], self.spread(raw))

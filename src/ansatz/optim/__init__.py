@@ -1,0 +1,1 @@
+"""Update rules and schedules, by name."""

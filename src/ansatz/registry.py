@@ -1,0 +1,108 @@
+"""Names for the members of a family: what the command line spells, Python spells alike."""
+
+import difflib
+import importlib
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from ansatz.errors import UsageError
+
+
+class Entry(NamedTuple):
+    """One row of ``ansatz list``.
+
+    Example:
+        >>> from ansatz.registry import Entry
+        >>> Entry("relu", "Applies max(0, x).", "torch.nn.ReLU").name
+        'relu'
+    """
+
+    name: str
+    summary: str
+    reference: str
+
+
+class Registry:
+    """A family's names, each tied to the object behind it, imported when it is first asked for.
+
+    Args:
+        kind: the family's noun in the singular, for error messages ("likelihood").
+        members: name -> ``"module:Attribute"``, or the object itself.
+
+    Example:
+        >>> from ansatz.registry import Registry
+        >>> shapes = Registry("shape", {"fraction": "fractions:Fraction"})
+        >>> shapes.create("fraction", 1, 3)
+        Fraction(1, 3)
+        >>> shapes.get("fracton")
+        Traceback (most recent call last):
+        ...
+        ansatz.errors.UsageError: unknown shape 'fracton'. Did you mean 'fraction'? Known: fraction.
+    """
+
+    def __init__(self, kind: str, members: Mapping[str, str | Callable[..., Any]]) -> None:
+        self.kind = kind
+        self._members: dict[str, str | Callable[..., Any]] = dict(members)
+
+    def names(self) -> list[str]:
+        """All names, sorted."""
+        return sorted(self._members)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._members
+
+    def get(self, name: str) -> Any:
+        """The object called ``name``; a wrong name is an error that suggests the nearest one."""
+        member = self._members.get(name) if isinstance(name, str) else None
+        if member is None:
+            raise UsageError(self._unknown(str(name)))
+        if isinstance(member, str):
+            module, _, attribute = member.partition(":")
+            member = getattr(importlib.import_module(module), attribute)
+            self._members[name] = member
+        return member
+
+    def create(self, name: str, *args: Any, **options: Any) -> Any:
+        """Calls the object called ``name``; an unknown option is an error that lists the known."""
+        member = self.get(name)
+        try:
+            inspect.signature(member).bind(*args, **options)
+        except TypeError as error:
+            raise UsageError(f"{self.kind} '{name}': {error}. {_options(member)}") from None
+        return member(*args, **options)
+
+    def register(self, name: str, member: Callable[..., Any]) -> None:
+        """Adds a name of the user's own. A name that is taken is refused."""
+        if name in self._members:
+            raise UsageError(f"{self.kind} '{name}' is taken; choose another name.")
+        self._members[name] = member
+
+    def describe(self, name: str) -> Entry:
+        """Name, first sentence and reference, read from the object's docstring."""
+        member = self.get(name)
+        text = inspect.getdoc(member) or ""
+        summary = re.split(r"(?<=[.!?])\s|\n\n", text.strip(), maxsplit=1)[0]
+        return Entry(name, " ".join(summary.split()), _reference(member, text))
+
+    def _unknown(self, name: str) -> str:
+        near = difflib.get_close_matches(name, self._members, n=1)
+        hint = f" Did you mean '{near[0]}'?" if near else ""
+        return f"unknown {self.kind} '{name[:80]}'.{hint} Known: {', '.join(self.names())}."
+
+
+def _options(member: Callable[..., Any]) -> str:
+    parameters = inspect.signature(member).parameters.values()
+    names = [p.name for p in parameters if p.kind is not p.VAR_POSITIONAL]
+    return f"Its arguments: {', '.join(names)}."
+
+
+def _reference(member: Any, text: str) -> str:
+    """The first line under ``References:``; for torch's own classes, their page."""
+    module = getattr(member, "__module__", "") or ""
+    if module.startswith("torch."):
+        path = ".".join(module.split(".")[:2])
+        return f"https://pytorch.org/docs/stable/generated/{path}.{member.__name__}.html"
+    found = re.search(r"^References:\n((?:[ \t]+\S.*\n?)+)", text, flags=re.MULTILINE)
+    return " ".join(found.group(1).split()) if found else ""

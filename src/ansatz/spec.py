@@ -1,0 +1,53 @@
+"""What x and y look like, said once and passed to whatever is built for them."""
+
+from dataclasses import dataclass
+
+from ansatz.errors import UsageError
+
+
+@dataclass(frozen=True)
+class InputSpec:
+    """The shape of one example's inputs, as a network factory needs it.
+
+    Args:
+        structure: the answer to "what does x look like": ``"vector"`` for the rows of a table.
+        features: numbers per row, :math:`D`.
+        cardinalities: levels of each categorical column that the network embeds by itself;
+            its codes arrive as a second input ``(B, C)``, code 0 being the unknown level.
+
+    Example:
+        >>> from ansatz.spec import InputSpec
+        >>> InputSpec.of(3)
+        InputSpec(structure='vector', features=3, cardinalities=())
+    """
+
+    structure: str = "vector"
+    features: int = 0
+    cardinalities: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, inputs: "InputSpec | int") -> "InputSpec":
+        """An ``InputSpec`` as it is; a plain number of features as a vector of that length."""
+        if isinstance(inputs, InputSpec):
+            return inputs
+        if isinstance(inputs, bool) or not isinstance(inputs, int) or inputs < 0:
+            raise UsageError(f"inputs must be an InputSpec or a number of features, got {inputs!r}")
+        return cls(features=inputs)
+
+
+@dataclass(frozen=True)
+class TargetSpec:
+    """The shape of one example's outcome.
+
+    Args:
+        shape: ``()`` for one outcome per row, ``(K,)`` for K targets at once.
+        classes: number of classes for outcomes that are class codes 0..classes-1; 0 for numbers.
+
+    Example:
+        >>> from ansatz.spec import TargetSpec
+        >>> TargetSpec(classes=3)
+        TargetSpec(shape=(), classes=3)
+    """
+
+    shape: tuple[int, ...] = ()
+    classes: int = 0

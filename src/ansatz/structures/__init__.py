@@ -1,0 +1,1 @@
+"""What x looks like: one file per answer."""

@@ -1,0 +1,107 @@
+"""What is minimised: a sum over outcomes and the weight it was taken with."""
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from ansatz.data.batch import Batch
+from ansatz.likelihoods.likelihood import Likelihood
+
+
+class Loss(NamedTuple):
+    """The weighted sum over outcomes and their weight; the mean is total / count.
+
+    Sums add up over micro-batches, processes and a short last batch, where means would not.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.training import Loss
+        >>> loss = Loss(torch.tensor(6.0), torch.tensor(3.0))
+        >>> (loss.total / loss.count).item()
+        2.0
+    """
+
+    total: Tensor
+    count: Tensor  # type: ignore[assignment]  # hides tuple.count, which no loss needs
+
+
+class Supervised(nn.Module):
+    r"""The negative log-likelihood of the outcomes given the inputs.
+
+    .. math:: \sum_i w_i \ell(r_i, y_i), \qquad r = \text{shift} + \text{scale} f(x) + \text{offset}
+
+    Args:
+        likelihood: gives the loss of one outcome.
+        shift: ``(P,)``, or ``(K, P)`` for K targets; zeros when not given.
+        scale: like shift; ones when not given.
+
+    Shapes:
+        - network(*inputs): ``(B, P)``, or ``(B, K * P)`` for K targets.
+        - raw: ``(B, P)``, or ``(B, K, P)``.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data import Batch
+        >>> from ansatz.likelihoods import Normal
+        >>> from ansatz.training import Supervised
+        >>> objective = Supervised(Normal(dispersion=1.0))
+        >>> loss = objective(torch.nn.Identity(), Batch.of(torch.zeros(3, 1), torch.zeros(3)))
+        >>> round((loss.total / loss.count).item(), 4)
+        0.9189
+    """
+
+    shift: Tensor | None
+    scale: Tensor | None
+
+    def __init__(
+        self, likelihood: Likelihood, shift: Tensor | None = None, scale: Tensor | None = None
+    ) -> None:
+        super().__init__()
+        self.likelihood = likelihood
+        self.register_buffer("shift", shift)
+        self.register_buffer("scale", scale)
+
+    def attach(self, output: Tensor, offset: Tensor | None = None) -> Tensor:
+        """raw = shift + scale * output + offset; the offset is added to the linear predictor."""
+        raw = output
+        if self.shift is not None and self.scale is not None:
+            if self.shift.ndim == 2:
+                raw = raw.reshape(*raw.shape[:-1], *self.shift.shape)  # (B, K, P)
+            raw = torch.addcmul(self.shift.to(raw.dtype), self.scale.to(raw.dtype), raw)
+        if offset is not None:  # (B,): added to the first raw number of each outcome
+            extra = offset.reshape(offset.shape + (1,) * (raw.ndim - 1 - offset.ndim))
+            raw = torch.cat([raw[..., :1] + extra.unsqueeze(-1), raw[..., 1:]], -1)
+        return raw
+
+    def raw(
+        self, network: nn.Module, inputs: tuple[Any, ...], offset: Tensor | None = None
+    ) -> Tensor:
+        """The parameters of the likelihood at ``inputs``."""
+        return self.attach(network(*inputs), offset)
+
+    def terms(self, network: nn.Module, batch: Batch) -> Tensor:
+        """The plain loss per outcome, unweighted."""
+        return self.likelihood.loss(self.raw(network, batch.inputs, batch.offset), batch.target)
+
+    def forward(self, network: nn.Module, batch: Batch) -> Loss:
+        """What the optimiser minimises."""
+        raw = self.raw(network, batch.inputs, batch.offset)
+        return weighted(self.likelihood.training_loss(raw, batch.target), batch.weight)
+
+    def evaluate(self, network: nn.Module, batch: Batch) -> Loss:
+        """What validation scores: the plain loss."""
+        return weighted(self.terms(network, batch), batch.weight)
+
+
+def weighted(terms: Tensor, weight: Tensor) -> Loss:
+    """Sum of weight * terms and sum of weights, over every outcome.
+
+    Example:
+        >>> import torch
+        >>> weighted(torch.tensor([1.0, torch.nan]), torch.tensor([2.0, 0.0])).total
+        tensor(2.)
+    """
+    weight = weight.reshape(weight.shape + (1,) * (terms.ndim - weight.ndim)).expand_as(terms)
+    # where, not multiplication: an unobserved outcome may be nan, and nan * 0 is nan.
+    return Loss(torch.where(weight > 0, terms * weight, 0).sum(), weight.sum())
