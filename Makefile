@@ -1,0 +1,61 @@
+# make demo | make test | make test-all | make format | make clean
+PYTHON ?= python3
+VENV := .venv
+ifeq ($(OS),Windows_NT)
+BIN := $(VENV)/Scripts
+else
+BIN := $(VENV)/bin
+endif
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+WORKERS ?= auto
+
+# One thread per test worker: two that share a core slow each other down forty times.
+export OMP_NUM_THREADS ?= 1
+export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+
+.PHONY: demo test test-all lint format bench clean
+
+demo: $(VENV)/.core
+	$(BIN)/ansatz fit diabetes --target progression --out demo-model --overwrite
+	@echo
+	$(BIN)/ansatz predict demo-model diabetes --interval 0.9 | head -n 5
+
+test: $(VENV)/.dev lint
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -rs
+
+test-all: $(VENV)/.dev lint
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -rs -m "slow or not slow"
+	$(BIN)/python tests/check_wheel.py
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+
+format: $(VENV)/.dev
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+bench: $(VENV)/.bench
+	$(BIN)/python benchmarks/side_by_side.py
+
+# torch first and alone: a later range that it satisfies then leaves it as it is.
+$(VENV)/.torch: constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) install torch
+	@touch $@
+
+$(VENV)/.core: $(VENV)/.torch pyproject.toml
+	$(PIP) install -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.torch pyproject.toml
+	$(PIP) install -e '.[dev]'
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/.dev
+	$(PIP) install -e '.[dev,bench]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist demo-model .pytest_cache .mypy_cache .ruff_cache
