@@ -32,6 +32,13 @@ class Likelihood(nn.Module):
     name: ClassVar[str]  # as the registry spells it
     additive: ClassVar[bool] = True  # False: the loss couples rows (Cox)
     is_law: ClassVar[bool] = True  # False: a loss without a density
+    options: dict[str, Any]  # the keyword arguments it was made with: name + options remake it
+
+    def __new__(cls, *args: Any, **options: Any) -> "Likelihood":
+        """Remembers the options, so that a saved model can name them."""
+        likelihood = super().__new__(cls)
+        likelihood.__dict__["options"] = options
+        return likelihood
 
     def outputs(self, target: TargetSpec) -> int:
         """P, the raw numbers per outcome."""
