@@ -1,0 +1,141 @@
+"""A run's checkpoints: the newest whole one is always there to resume from."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ansatz.errors import ModelError, ResourceError, UsageError
+from ansatz.storage.disk import explain
+from ansatz.storage.folder import (
+    recover_folder,
+    remove_folder,
+    remove_orphans,
+    verify_folder,
+    write_folder,
+)
+from ansatz.storage.manifest import Manifest
+
+_NAME = re.compile(r"step-([0-9]{9,18})")
+
+
+class Checkpoints:
+    """Folders ``step-000000123`` in one folder, each written whole or not at all.
+
+    There is no pointer to the latest that could go stale: the reader takes the highest step whose
+    every byte verifies. The order is that of steps, never of clocks. An old checkpoint is removed
+    only after the new one has been read back and verified.
+
+    Args:
+        folder: where they are; made if absent.
+        keep: how many of the last ones stay; the last that was saved as best stays besides.
+
+    Attributes:
+        skipped: the damaged checkpoints that :meth:`latest` or :meth:`best` passed over, each with
+            the reason.
+
+    Example:
+        >>> import tempfile, torch
+        >>> from ansatz.storage import Checkpoints
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     checkpoints = Checkpoints(folder)
+        ...     for step in (1, 2, 10):
+        ...         _ = checkpoints.save(step, {"model.safetensors": {"w": torch.zeros(1)}})
+        ...     path, manifest = checkpoints.latest()
+        ...     path.name, manifest.header["step"], len(list(checkpoints.folder.iterdir()))
+        ('step-000000010', 10, 2)
+    """
+
+    def __init__(self, folder: str | Path, keep: int = 2) -> None:
+        if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1:
+            raise UsageError(f"keep must be a whole number >= 1, got {keep!r}")
+        self.folder = Path(folder)
+        self.keep = keep
+        self.skipped: list[tuple[Path, str]] = []
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._recover()
+        except OSError as error:
+            raise explain(error, self.folder) from error
+
+    def save(
+        self,
+        step: int,
+        files: Mapping[str, Any],
+        header: Mapping[str, Any] | None = None,
+        *,
+        best: bool = False,
+    ) -> Path:
+        """Writes the checkpoint of ``step``, verifies it, then removes those no longer kept.
+
+        A checkpoint of the same step is replaced. ``best`` marks the one that :meth:`best` finds
+        and that outlives ``keep``, until another is marked.
+        """
+        if isinstance(step, bool) or not isinstance(step, int) or not 0 <= step < 10**18:
+            raise UsageError(f"step must be a whole number >= 0, got {step!r}")
+        if not self.folder.is_dir():
+            raise ResourceError(
+                f"cannot write a checkpoint: {self.folder} was deleted during the run. "
+                "Save the model elsewhere."
+            )
+        path = self.folder / f"step-{step:09d}"
+        if path.is_dir() and not (path / "manifest.json").is_file():
+            remove_folder(path)  # a ruin; nothing in it can be read
+        whole = {**(header or {}), "step": step, "best": bool(best)}
+        write_folder(path, files, kind="checkpoint", header=whole, overwrite=True)
+        verify_folder(path, "checkpoint")
+        self._prune(path)
+        return path
+
+    def latest(self) -> tuple[Path, Manifest] | None:
+        """The checkpoint of the highest step that is whole, or None; see ``skipped``."""
+        self.skipped = []
+        return next(self._whole(), None)
+
+    def best(self) -> tuple[Path, Manifest] | None:
+        """The last checkpoint saved with ``best=True`` that is whole, or None."""
+        self.skipped = []
+        return next((found for found in self._whole() if found[1].header["best"]), None)
+
+    def paths(self) -> list[Path]:
+        """All checkpoints, whole or not, the highest step first."""
+        steps = {}
+        for name in os.listdir(self.folder):
+            if match := _NAME.fullmatch(name):
+                steps[self.folder / name] = int(match[1])
+        return sorted(steps, key=lambda path: steps[path], reverse=True)
+
+    def _whole(self) -> Iterator[tuple[Path, Manifest]]:
+        for path in self.paths():
+            try:
+                yield path, self._verified(path)
+            except ModelError as error:
+                self.skipped.append((path, str(error)))
+
+    def _verified(self, path: Path) -> Manifest:
+        manifest = verify_folder(path, "checkpoint")
+        step, best = manifest.header.get("step"), manifest.header.get("best")
+        if type(step) is not int or path.name != f"step-{step:09d}" or type(best) is not bool:
+            raise ModelError(f"{path}: its manifest is of another step")
+        return manifest
+
+    def _prune(self, newest: Path) -> None:
+        damaged = {path for path, _ in self.skipped}
+        whole = [path for path in self.paths() if path not in damaged]
+        kept = {newest, *whole[: self.keep]}
+        older = [path for path in whole if path not in kept]
+        if not older:
+            return
+        found = self.best()
+        for path in older:
+            if found is None or path != found[0]:
+                remove_folder(path)
+
+    def _recover(self) -> None:
+        """Puts back what an interrupted replacement set aside, and removes dead writers' ruins."""
+        remove_orphans(self.folder)
+        for name in os.listdir(self.folder):
+            if match := re.fullmatch(r"\.(step-[0-9]{9,18})\.old-[0-9a-f]{32}", name):
+                if recover_folder(self.folder / match[1]) is None:
+                    remove_folder(self.folder / name)

@@ -1,0 +1,182 @@
+"""JSON read with suspicion and written in one canonical form."""
+
+import json
+import math
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+from ansatz.errors import ModelError, UsageError
+from ansatz.storage.disk import read_bytes, write_file
+
+LIMIT_BYTES = 64 * 2**20
+MAX_DEPTH = 64
+
+# A string, closed or not (so that one pass is always linear), a bracket, or a word that is no JSON.
+_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]|NaN|Infinity', flags=re.DOTALL)
+
+
+class _DuplicateKey(ValueError):
+    pass
+
+
+class _NotFinite(ValueError):
+    pass
+
+
+def read_json(
+    source: str | Path | bytes,
+    *,
+    limit_bytes: int = LIMIT_BYTES,
+    max_depth: int = MAX_DEPTH,
+    name: str | None = None,
+) -> Any:
+    """The value of a JSON file from anyone: whatever is wrong with it is a :class:`ModelError`.
+
+    Stricter than Python's parser, which keeps the last of two equal keys, takes ``NaN`` and can be
+    driven into unbounded recursion. Here the text is UTF-8, keys are unique, numbers are finite,
+    size and depth are bounded before anything is parsed.
+
+    Args:
+        source: a path, or the content itself.
+        limit_bytes: the largest size that is read.
+        max_depth: the deepest nesting of objects and arrays.
+        name: what errors call the file; by default its own name.
+
+    Example:
+        >>> from ansatz.storage import read_json
+        >>> read_json(b'{"step": 3}')
+        {'step': 3}
+        >>> read_json(b'{"step": 3, "step": 4}', name="state.json")
+        Traceback (most recent call last):
+        ...
+        ansatz.errors.ModelError: state.json, line 1: the key 'step' appears twice
+    """
+    if isinstance(source, bytes):
+        name, content = name or "JSON", source
+        if len(content) > limit_bytes:
+            raise ModelError(f"{name}: {len(content)} bytes, at most {limit_bytes} are read")
+    else:
+        name = name or Path(source).name
+        content = read_bytes(source, limit_bytes=limit_bytes, name=name)
+    return _parse(content, max_depth, name)
+
+
+def encode_json(value: Any) -> bytes:
+    """The one JSON text of a value: keys sorted, UTF-8, finite numbers, exact floats.
+
+    Example:
+        >>> from ansatz.storage import encode_json, read_json
+        >>> read_json(encode_json({"b": 0.1, "a": [1, None]})) == {"a": [1, None], "b": 0.1}
+        True
+    """
+    try:
+        text = json.dumps(value, sort_keys=True, allow_nan=False, ensure_ascii=False, indent=1)
+        return (text + "\n").encode()
+    except (TypeError, ValueError, RecursionError) as error:  # UnicodeEncodeError is a ValueError
+        raise UsageError(f"cannot be written as JSON: {error}") from None
+
+
+def write_json(path: str | Path, value: Any, *, overwrite: bool = False) -> Path:
+    """Writes :func:`encode_json` of a value, whole or not at all.
+
+    Example:
+        >>> import tempfile
+        >>> from ansatz.storage import read_json, write_json
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     read_json(write_json(folder + "/a.json", {"x": 1}))
+        {'x': 1}
+    """
+    return write_file(path, encode_json(value), overwrite=overwrite)
+
+
+def _parse(content: bytes, max_depth: int, name: str) -> Any:
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ModelError(f"{name}, line {line}: not UTF-8 text") from None
+    _check_depth(text, max_depth, name)
+    try:
+        value = json.loads(
+            text, object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite
+        )
+        # A lone half of a surrogate pair ("\ud800") is a string that nobody can print or write.
+        if "\\u" in text:
+            json.dumps(value, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        raise ModelError(f"{name}, line {error.lineno}: not JSON: {error.msg}") from None
+    except _DuplicateKey as error:
+        line = _duplicate_line(text)
+        raise ModelError(f"{name}, line {line}: the key {error} appears twice") from None
+    except _NotFinite as error:
+        line = _line(text, max(text.find(str(error)), 0))
+        raise ModelError(f"{name}, line {line}: {error} is not a finite number") from None
+    except UnicodeEncodeError:
+        raise ModelError(f"{name}: a string holds half a surrogate pair") from None
+    except (ValueError, RecursionError) as error:  # an integer of more than 4300 digits
+        raise ModelError(f"{name}: {error}") from None
+    return value
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise _DuplicateKey(shorten(next(key for key in keys if keys.count(key) > 1)))
+    return found
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise _NotFinite(constant)
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):  # 1e999
+        raise _NotFinite(digits[:40])
+    return number
+
+
+def _check_depth(text: str, max_depth: int, name: str) -> None:
+    if text.count("[") + text.count("{") <= max_depth:
+        return
+    depth = 0
+    for token, position in _tokens(text):
+        depth += (token in "[{") - (token in "]}")
+        if depth > max_depth:
+            raise ModelError(
+                f"{name}, line {_line(text, position)}: nested deeper than {max_depth} levels"
+            )
+
+
+def _duplicate_line(text: str) -> int:
+    """Where the second of two equal keys stands; only asked for when there is one."""
+    levels: list[set[str]] = [set()]
+    for token, position in _tokens(text):
+        if token in "[{":
+            levels.append(set())
+        elif token in "]}":
+            levels.pop()
+        elif token[0] == '"' and text[position + len(token) :].lstrip(" \t\r\n").startswith(":"):
+            key = json.loads(token)
+            if key in levels[-1]:
+                return _line(text, position)
+            levels[-1].add(key)
+    return 1
+
+
+def _tokens(text: str) -> Iterator[tuple[str, int]]:
+    return ((match.group(), match.start()) for match in _TOKEN.finditer(text))
+
+
+def _line(text: str, position: int) -> int:
+    return text.count("\n", 0, position) + 1
+
+
+def shorten(name: object) -> str:
+    """A name from a file as one printable, quoted, short line."""
+    text = ascii(name) if os.name == "nt" else repr(name)
+    return text if len(text) <= 80 else f"{text[:76]}...{text[-1]}"
