@@ -1,3 +1,53 @@
-"""Deep learning as statistics: say what x is, what y is, and how sure you need to be."""
+"""Deep learning as statistics: say what x is, what y is, and how sure you need to be.
+
+Example:
+    >>> import ansatz
+    >>> ansatz.likelihoods.create("poisson").name
+    'poisson'
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from ansatz.estimators import Classifier as Classifier
+    from ansatz.estimators import Fit as Fit
+    from ansatz.estimators import Regressor as Regressor
+    from ansatz.estimators import fit as fit
+    from ansatz.estimators import load as load
+
+# Imported when first asked for, so that `import ansatz` and `ansatz --help` are instant.
+_NAMES = ("Classifier", "Fit", "Regressor", "fit", "load")
+_MODULES = (
+    "data",
+    "errors",
+    "estimators",
+    "layers",
+    "likelihoods",
+    "linear",
+    "metrics",
+    "networks",
+    "optim",
+    "registry",
+    "seeds",
+    "spec",
+    "storage",
+    "structures",
+    "training",
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"ansatz.{name}")
+    if name in _NAMES:
+        value = getattr(importlib.import_module("ansatz.estimators"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'ansatz' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted((*_NAMES, *_MODULES, "__version__"))

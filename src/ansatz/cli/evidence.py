@@ -1,0 +1,73 @@
+"""What a fit tells its user: columns, recipe, and the test beside simpler models."""
+
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ansatz.cli.terminal import number, print_table, remark, say
+
+_FIRST = ("nll", "crps", "rmse", "mae", "r2", "accuracy", "brier", "ece", "auc")
+
+
+def print_fit(fit: Any) -> None:
+    """Prints an ``ansatz.Fit``: results on stdout, notes on stderr.
+
+    Example:
+        >>> from ansatz.cli.evidence import print_fit
+        >>> print_fit.__name__
+        'print_fit'
+    """
+    print_columns(fit.columns)
+    for note in fit.notes:
+        remark(f"note: {note}")
+    rows = ", ".join(f"{count} {part}" for part, count in fit.rows.items() if count)
+    say(f"\n{fit.likelihood} likelihood, {fit.network} with {fit.parameters} parameters, {rows}")
+    for key, value in fit.recipe.items():
+        say(f"  {key}: {value}")
+    say(f"trained {fit.epochs} epochs in {number(float(fit.seconds))} s, seed {fit.seed}\n")
+    print_metrics({"model": fit.metrics, "linear": fit.linear, "constant": fit.constant})
+    if fit.folder is None:
+        return
+    folder = shlex.quote(str(fit.folder))
+    say(f"\nmodel: {folder}")
+    say(f"next:  ansatz predict {folder} NEW.csv --interval 0.9")
+    say(f"       ansatz inspect {folder}")
+
+
+def print_columns(columns: Sequence[Any]) -> None:
+    """Prints what each column was taken for; a wide table is summed up by role.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> from ansatz.cli.evidence import print_columns
+        >>> print_columns([SimpleNamespace(name="age", role="numeric", note="3 missing")])
+        column  role     note
+        age     numeric  3 missing
+    """
+    shown = columns[:40]
+    rows = [(column.name, column.role, getattr(column, "note", "") or "") for column in shown]
+    print_table(["column", "role", "note"], rows)
+    if len(columns) > len(shown):
+        counts = Counter(str(column.role) for column in columns[len(shown) :])
+        more = ", ".join(f"{count} {role}" for role, count in counts.items())
+        say(f"and {len(columns) - len(shown)} more columns: {more}")
+
+
+def print_metrics(models: Mapping[str, Mapping[str, Any] | None]) -> None:
+    """Prints one row per metric and one column per model; undefined is a dash.
+
+    Example:
+        >>> from ansatz.cli.evidence import print_metrics
+        >>> print_metrics({"model": {"rmse": 1.5, "auc": None}, "constant": {"rmse": 2.0}})
+        metric  model  constant
+        rmse      1.5         2
+    """
+    models = {name: metrics for name, metrics in models.items() if metrics}
+    keys = dict.fromkeys([*_FIRST, *(key for metrics in models.values() for key in metrics)])
+    rows = [
+        [key, *(number(metrics.get(key)) for metrics in models.values())]
+        for key in keys
+        if any(metrics.get(key) is not None for metrics in models.values())
+    ]
+    print_table(["metric", *models], rows, numbers=range(1, len(models) + 1))

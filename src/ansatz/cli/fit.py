@@ -1,0 +1,243 @@
+"""ansatz fit: from a table to a saved model and its evidence."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ansatz.cli.completion import complete
+from ansatz.cli.destination import require_free
+from ansatz.cli.document import print_document
+from ansatz.cli.reading import (
+    Comment,
+    Delimiter,
+    Missing,
+    Names,
+    NoHeader,
+    reader_options,
+    words,
+)
+from ansatz.errors import UsageError
+
+if TYPE_CHECKING:
+    from ansatz.cli.config import FitConfig
+
+_MODEL, _ROWS, _RUN = "The model", "Rows and columns", "The run"
+
+
+def _option(help: str, panel: str, *names: str, **extra: Any) -> Any:
+    # None is "not given": what is not given here may be given by --config.
+    return typer.Option(*names, help=help, rich_help_panel=panel, show_default=False, **extra)
+
+
+def fit(
+    data: Annotated[
+        str | None,
+        typer.Argument(
+            help="A file (CSV, gz, Parquet, Arrow, npz), a folder, or a data set's name.",
+            autocompletion=complete("datasets"),
+        ),
+    ] = None,
+    target: Annotated[
+        str | None, _option("The column to predict; several as A,B.", _MODEL, metavar="COL")
+    ] = None,
+    x: Annotated[
+        str | None,
+        _option(
+            "What x looks like. Default: vector, the rows of a table.",
+            _MODEL,
+            "--x",
+            metavar="STRUCTURE",
+            autocompletion=complete("structures"),
+        ),
+    ] = None,
+    likelihood: Annotated[
+        str | None,
+        _option(
+            "What kind of quantity y is (ansatz list likelihoods). Chosen from y by default.",
+            _MODEL,
+            metavar="NAME",
+            autocompletion=complete("likelihoods"),
+        ),
+    ] = None,
+    network: Annotated[
+        str | None,
+        _option(
+            "The network (ansatz list networks); 'linear' for a GLM.",
+            _MODEL,
+            metavar="NAME",
+            autocompletion=complete("networks"),
+        ),
+    ] = None,
+    inference: Annotated[
+        str | None, _option("How sure you need to be. Default: point.", _MODEL, metavar="NAME")
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        _option(
+            "An option of the network or the training, the value as JSON: --set widths=[64,64].",
+            _MODEL,
+            "--set",
+            metavar="KEY=VALUE",
+        ),
+    ] = None,
+    test: Annotated[
+        float | None, _option("Share of the rows kept for the test. Default: 0.2.", _ROWS)
+    ] = None,
+    folds: Annotated[int | None, _option("Cross-validate with this many folds.", _ROWS)] = None,
+    group: Annotated[
+        str | None, _option("Rows alike in this column stay on one side.", _ROWS, metavar="COL")
+    ] = None,
+    time: Annotated[
+        str | None, _option("Test on the latest rows by this column.", _ROWS, metavar="COL")
+    ] = None,
+    weights: Annotated[
+        str | None, _option("How often each row counts.", _ROWS, metavar="COL")
+    ] = None,
+    offset: Annotated[
+        str | None, _option("Added to the linear predictor.", _ROWS, metavar="COL")
+    ] = None,
+    exposure: Annotated[
+        str | None,
+        _option("Its logarithm is added to the linear predictor.", _ROWS, metavar="COL"),
+    ] = None,
+    drop: Annotated[str | None, _option("Columns to leave out.", _ROWS, metavar="A,B,...")] = None,
+    role: Annotated[
+        list[str] | None,
+        _option(
+            "What a column is: numeric, categorical, ordered, date, drop. May be repeated.",
+            _ROWS,
+            metavar="COL=ROLE",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, _option("Folder for the model. Default: DATA-model.", _RUN, metavar="DIR")
+    ] = None,
+    overwrite: Annotated[
+        bool | None, _option("Replace what is at --out.", _RUN, "--overwrite")
+    ] = None,
+    resume: Annotated[
+        bool | None, _option("Go on where an interrupted run stopped.", _RUN, "--resume")
+    ] = None,
+    force: Annotated[
+        bool | None, _option("Resume although data or options changed.", _RUN, "--force")
+    ] = None,
+    device: Annotated[
+        str | None, _option("auto, cpu, cuda or mps. Default: auto.", _RUN, metavar="NAME")
+    ] = None,
+    seed: Annotated[int | None, _option("One seed for the whole run. Default: 0.", _RUN)] = None,
+    time_limit: Annotated[
+        float | None, _option("Stop training after so many seconds.", _RUN, metavar="SECONDS")
+    ] = None,
+    tensorboard: Annotated[
+        Path | None, _option("Write TensorBoard logs to this folder.", _RUN, metavar="DIR")
+    ] = None,
+    config: Annotated[
+        Path | None,
+        _option("Read options from a TOML or JSON file; the command line wins.", _RUN),
+    ] = None,
+    print_config: Annotated[
+        bool, _option("Print all options as JSON for --config, and stop.", _RUN, "--print-config")
+    ] = False,
+    quiet: Annotated[bool, _option("No progress.", _RUN, "--quiet", "-q")] = False,
+    as_json: Annotated[bool, _option("Print one JSON document.", _RUN, "--json")] = False,
+    delimiter: Delimiter = None,
+    no_header: NoHeader = None,
+    names: Names = None,
+    comment: Comment = None,
+    missing: Missing = None,
+) -> None:
+    """Fit a network to a table, beside a linear and a constant model.
+
+    Says what each column was taken for, trains, tests on rows that chose nothing, and saves
+    the model in a folder.
+
+    Example:
+        ansatz fit houses.csv --target price
+        ansatz fit claims.csv --target count --likelihood poisson --exposure years
+        ansatz fit visits.csv --target cost --group patient --set widths=[64,64]
+        ansatz fit houses.csv --target price --network linear --json
+    """
+    from ansatz.cli.config import make_config, read_config
+
+    given = {
+        "data": data,
+        "target": words(target),
+        "x": x,
+        "likelihood": likelihood,
+        "network": network,
+        "inference": inference,
+        "out": None if out is None else str(out),
+        "overwrite": overwrite,
+        "resume": resume,
+        "force": force,
+        "device": device,
+        "seed": seed,
+        "test": test,
+        "folds": folds,
+        "group": group,
+        "time": time,
+        "weights": weights,
+        "offset": offset,
+        "exposure": exposure,
+        "drop": words(drop),
+        "time_limit": time_limit,
+        "tensorboard": None if tensorboard is None else str(tensorboard),
+        "progress": "off" if quiet else None,
+        **reader_options(delimiter, no_header, names, comment, missing),
+    }
+    content = {} if config is None else read_config(config)
+    content |= {key: value for key, value in given.items() if value is not None}
+    for key, pairs, parse in (("roles", role, str), ("options", set_, _json_value)):
+        if pairs:
+            content[key] = {**content.get(key, {}), **_pairs(key, pairs, parse)}
+    chosen = make_config(content, "ansatz fit" if config is None else f"--config {config}")
+    if print_config:
+        print_document(chosen.model_dump())
+        return
+    _run(chosen, as_json)
+
+
+def _run(chosen: "FitConfig", as_json: bool) -> None:
+    folder = Path(chosen.out) if chosen.out else Path(f"{_stem(chosen.data)}-model")
+    advice = "To continue an interrupted run: --resume; to replace it: --overwrite; else: --out."
+    require_free(folder, overwrite=chosen.overwrite or chosen.resume, advice=advice)
+
+    import ansatz  # after the checks that need no torch
+    from ansatz.cli.evidence import print_fit
+
+    options = chosen.model_dump(exclude={"data", "out"})
+    result = ansatz.fit(chosen.data, out=folder, **options)
+    if as_json:
+        print_document(result.to_dict())
+    else:
+        print_fit(result)
+
+
+def _stem(data: str) -> str:
+    """houses.csv.gz -> houses; a folder and a data set's name are their own stem."""
+    return Path(data).absolute().name.split(".")[0] or "data"
+
+
+def _pairs(what: str, pairs: list[str], parse: Any) -> dict[str, Any]:
+    flag = "--role COL=ROLE" if what == "roles" else "--set KEY=VALUE"
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, value = pair.rpartition("=") if what == "roles" else pair.partition("=")
+        if not key or not equals:
+            raise UsageError(f"expected {flag}, got '{pair}'.")
+        found[key] = parse(value)
+    return found
+
+
+def _json_value(text: str) -> Any:
+    """JSON where it is JSON, else the text itself: activation=relu needs no quotes."""
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except ValueError:
+        return text
+
+
+def _no_constant(text: str) -> Any:
+    raise ValueError(f"{text} is no JSON number")

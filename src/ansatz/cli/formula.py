@@ -1,0 +1,183 @@
+r"""Formulas for a terminal: LaTeX as a docstring writes it, turned into plain Unicode."""
+
+import re
+import unicodedata
+
+_WORDS = {
+    "sum": "Σ",
+    "prod": "Π",
+    "int": "∫",
+    "infty": "∞",
+    "partial": "∂",
+    "nabla": "∇",
+    "cdot": "·",
+    "times": "×",
+    "odot": "⊙",
+    "otimes": "⊗",
+    "oplus": "⊕",
+    "circ": "∘",
+    "ast": "*",
+    "star": "*",
+    "pm": "±",
+    "mp": "∓",
+    "le": "≤",
+    "leq": "≤",
+    "ge": "≥",
+    "geq": "≥",
+    "ne": "≠",
+    "neq": "≠",
+    "approx": "≈",
+    "sim": "~",
+    "propto": "∝",
+    "ll": "≪",
+    "gg": "≫",
+    "equiv": "≡",
+    "in": "∈",
+    "notin": "∉",
+    "subset": "⊂",
+    "cup": "∪",
+    "cap": "∩",
+    "forall": "∀",
+    "exists": "∃",
+    "to": "→",
+    "rightarrow": "→",
+    "leftarrow": "←",
+    "gets": "←",
+    "mapsto": "↦",
+    "mid": "|",
+    "vert": "|",
+    "lvert": "|",
+    "rvert": "|",
+    "Vert": "‖",
+    "lVert": "‖",
+    "rVert": "‖",
+    "|": "‖",
+    "ldots": "...",
+    "dots": "...",
+    "cdots": "...",
+    "lfloor": "⌊",
+    "rfloor": "⌋",
+    "lceil": "⌈",
+    "rceil": "⌉",
+    "langle": "⟨",
+    "rangle": "⟩",
+    "ell": "ℓ",
+    "top": "T",
+    "quad": "  ",
+    "qquad": "    ",
+    "varepsilon": "ε",
+    "varphi": "φ",
+    "vartheta": "θ",
+    "lambda": "λ",
+    "Lambda": "Λ",
+    "{": "{",
+    "}": "}",
+    "%": "%",
+    "_": "_",
+    "&": "&",
+    "#": "#",
+    ",": " ",
+    ";": " ",
+    ":": " ",
+    "!": "",
+    " ": " ",
+    "\\": "\n",
+}
+_WRAPPERS = (
+    "text|textrm|textbf|mathrm|mathbf|mathcal|mathbb|mathit|mathsf|boldsymbol|operatorname|"
+    "mathbin|mathop|bm|operatorname\\*"
+)
+_ACCENTS = {"hat": "\u0302", "bar": "\u0304", "tilde": "\u0303", "dot": "\u0307", "vec": "\u20d7"}
+_SUPERSCRIPT = str.maketrans("0123456789+-=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ")
+_SUBSCRIPT = str.maketrans("0123456789+-=()aeijoruvx", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑᵢⱼₒᵣᵤᵥₓ")
+
+
+def plain_formula(latex: str) -> str:
+    r"""A formula as a line of Unicode text, for a terminal.
+
+    Example:
+        >>> from ansatz.cli.formula import plain_formula
+        >>> plain_formula(r"\frac{(y - \mu)^2}{2 \sigma^2} + \frac12 \log 2\pi")
+        '(y - μ)²/(2 σ²) + 1/2 log 2π'
+    """
+    text = re.sub(
+        r"\\(?:left|right|bigl?|bigr?|Bigl?|Bigr?|displaystyle)(?![a-zA-Z])\.?", "", latex
+    )
+    text = re.sub(r"\\(?:begin|end)\{(\w+\*?)\}", _environment, text).replace("&", " ")
+    text = re.sub(r"\\[dt]?frac\s*(\d)\s*(\d)", r"\\frac{\1}{\2}", text)
+    for _ in range(20):  # innermost groups first; twenty levels are more than anyone writes
+        before = text
+        text = re.sub(rf"\\(?:{_WRAPPERS})\s*\{{([^{{}}]*)\}}", r"\1", text)
+        text = re.sub(r"\\(hat|bar|tilde|dot|vec)\s*(?:\{([^{}\\]*)\}|(\w))", _accent, text)
+        text = re.sub(r"\\(?:over|under)(?:line|brace)\s*\{([^{}]*)\}", r"\1", text)
+        text = re.sub(r"\\sqrt\s*\{([^{}]*)\}", lambda m: f"√{_grouped(m[1])}", text)
+        text = re.sub(r"\\[dt]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}", _fraction, text)
+        text = re.sub(r"\\binom\s*\{([^{}]*)\}\s*\{([^{}]*)\}", r"binom(\1, \2)", text)
+        text = re.sub(r"([_^])\{([^{}]*)\}", _script, text)
+        text = re.sub(r"\\([A-Za-z]+|[^A-Za-z])(?=[^{A-Za-z]|$)", _word, text)
+        if text == before:
+            break
+    text = re.sub(r"([_^])(\w)", _script, text)
+    text = re.sub(r"\\([A-Za-z]+|[^A-Za-z])", _word, text)
+    text = text.replace("{", "").replace("}", "")
+    lines = (" ".join(line.split()) for line in text.split("\n"))
+    return unicodedata.normalize("NFC", "\n".join(line for line in lines if line))
+
+
+def plain_text(text: str) -> str:
+    r"""Prose of a docstring: roles and double backquotes become what they say.
+
+    Example:
+        >>> from ansatz.cli.formula import plain_text
+        >>> plain_text(r"the mean, :math:`\mu`, of shape ``(B,)``")
+        'the mean, μ, of shape (B,)'
+    """
+    text = re.sub(r":math:`([^`]*)`", lambda match: plain_formula(match[1]), text)
+    text = re.sub(r":\w+(?::\w+)*:`~?([^`<]*?)(?:\s*<[^`>]*>)?`", r"\1", text)
+    text = re.sub(r"``([^`]*)``", r"\1", text)
+    return re.sub(r"`([^`<]*?)\s*<[^`>]*>`_+", r"\1", text)
+
+
+def _environment(match: re.Match[str]) -> str:
+    return "{ " if match[1] == "cases" and match[0].startswith("\\begin") else " "
+
+
+def _word(match: re.Match[str]) -> str:
+    name = match[1]
+    if name in _WORDS:
+        return _WORDS[name]
+    kind = "CAPITAL" if name[:1].isupper() else "SMALL"
+    try:
+        return unicodedata.lookup(f"GREEK {kind} LETTER {name.upper()}")
+    except KeyError:
+        # A function's name (log, exp, max) is itself; what still takes a group waits its turn.
+        return match[0] if name in _PENDING else name
+
+
+_PENDING = {"frac", "dfrac", "tfrac", "sqrt", "binom", *_ACCENTS, *_WRAPPERS.split("|")}
+
+
+def _accent(match: re.Match[str]) -> str:
+    inner = match[2] or match[3] or ""
+    return inner[:1] + _ACCENTS[match[1]] + inner[1:] if len(inner) == 1 else inner
+
+
+def _fraction(match: re.Match[str]) -> str:
+    return f"{_grouped(match[1], top=True)}/{_grouped(match[2])}"
+
+
+def _grouped(text: str, top: bool = False) -> str:
+    """Parentheses where the fraction bar grouped and the slash does not."""
+    text = text.strip()
+    inner = re.sub(r"\([^()]*\)", "", text)  # what is in parentheses is grouped already
+    needs = re.search(r"[+\-]", inner) if top else re.search(r"[+\-/\s·]", inner)
+    return f"({text})" if needs else text
+
+
+def _script(match: re.Match[str]) -> str:
+    mark, inner = match[1], match[2].strip()
+    table = _SUPERSCRIPT if mark == "^" else _SUBSCRIPT
+    small = inner.replace(" ", "")
+    if small and all(ord(character) in table for character in small):
+        return small.translate(table)
+    return f"{mark}{inner}" if len(inner) < 2 else f"{mark}({inner})"

@@ -1,0 +1,50 @@
+"""The families that ``ansatz list`` and ``ansatz show`` know, and where their names live."""
+
+import difflib
+import importlib
+from typing import Any
+
+from ansatz.errors import UsageError
+
+# kind -> the registry behind it. The kinds are known without importing a library.
+KINDS = {
+    "likelihoods": "ansatz.likelihoods.registry:registry",
+    "networks": "ansatz.networks.registry:registry",
+    "structures": "ansatz.structures.registry:registry",
+    "layers": "ansatz.layers.registry:registry",
+    "activations": "ansatz.layers.registry:activations",
+    "norms": "ansatz.layers.registry:norms",
+    "initializers": "ansatz.layers.registry:initializers",
+    "numeric_embeddings": "ansatz.layers.registry:numeric_embeddings",
+    "optimizers": "ansatz.optim.registry:registry",
+    "metrics": "ansatz.metrics.registry:registry",
+    "datasets": "ansatz.data.registry:registry",
+}
+
+
+def kind_called(name: str) -> str:
+    """The kind that ``name`` means; singular and plural are alike.
+
+    Example:
+        >>> from ansatz.cli.kinds import kind_called
+        >>> kind_called("likelihood")
+        'likelihoods'
+    """
+    for kind in KINDS:
+        if name.lower() in (kind, kind[:-1], kind.replace("ies", "y")):
+            return kind
+    near = difflib.get_close_matches(name.lower(), KINDS, n=1)
+    hint = f" Did you mean '{near[0]}'?" if near else ""
+    raise UsageError(f"unknown kind '{name[:80]}'.{hint} Kinds: {', '.join(KINDS)}.")
+
+
+def registry_of(kind: str) -> Any:
+    """The registry of a kind.
+
+    Example:
+        >>> from ansatz.cli.kinds import registry_of
+        >>> "poisson" in registry_of("likelihoods")
+        True
+    """
+    module, _, attribute = KINDS[kind].partition(":")
+    return getattr(importlib.import_module(module), attribute)

@@ -1,0 +1,50 @@
+"""ansatz list: what there is."""
+
+from typing import Annotated, Any
+
+import typer
+
+from ansatz.cli.completion import complete_kind
+from ansatz.cli.document import print_document
+from ansatz.cli.kinds import KINDS, kind_called, registry_of
+from ansatz.cli.terminal import print_table, say
+
+
+def list_names(
+    kind: Annotated[
+        str | None,
+        typer.Argument(
+            help="likelihoods, networks, optimizers, ...; without it, the kinds.",
+            autocompletion=complete_kind,
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """List the likelihoods, networks, optimizers, data sets ... by name.
+
+    Example:
+        ansatz list
+        ansatz list likelihoods
+        ansatz list networks --json
+    """
+    if kind is None:
+        _print_kinds(as_json)
+        return
+    registry = registry_of(kind_called(kind))
+    entries = [registry.describe(name) for name in registry.names()]
+    if as_json:
+        print_document([entry._asdict() for entry in entries])
+        return
+    print_table(["name", "summary"], [(entry.name, entry.summary) for entry in entries], limit=120)
+    say("\nMore about one of them: ansatz show NAME")
+
+
+def _print_kinds(as_json: bool) -> None:
+    rows: list[dict[str, Any]] = [
+        {"kind": kind, "count": len(registry_of(kind).names())} for kind in KINDS
+    ]
+    if as_json:
+        print_document(rows)
+        return
+    print_table(["kind", "names"], [tuple(row.values()) for row in rows], numbers=[1])
+    say("\nThe names of a kind: ansatz list KIND")

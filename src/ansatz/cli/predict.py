@@ -1,0 +1,78 @@
+"""ansatz predict: a saved model's answers, as CSV."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ansatz.cli.destination import replacing, require_free
+from ansatz.cli.reading import Comment, Delimiter, Missing, Names, NoHeader, reader_options
+from ansatz.cli.terminal import say
+from ansatz.errors import UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_NOT_CSV = {".parquet", ".arrow", ".feather", ".npz", ".json", ".xlsx", ".xls", ".gz", ".zip"}
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="The folder that ansatz fit wrote.")],
+    data: Annotated[str, typer.Argument(help="A table with the columns of the training table.")],
+    interval: Annotated[
+        float | None,
+        typer.Option(
+            help="Add the bounds that hold this share of the probability.", metavar="LEVEL"
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write here instead of standard output.", metavar="FILE")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace FILE.")] = False,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Leave text that looks like a formula as it is.")
+    ] = False,
+    delimiter: Delimiter = None,
+    no_header: NoHeader = None,
+    names: Names = None,
+    comment: Comment = None,
+    missing: Missing = None,
+) -> None:
+    """Predict each row of a table with a saved model.
+
+    Writes CSV: row (0 for the first), prediction, lower and upper with --interval, and
+    p_CLASS for each class.
+
+    Example:
+        ansatz predict houses-model new.csv
+        ansatz predict houses-model new.csv --interval 0.9 --out predictions.csv
+    """
+    if interval is not None and not 0 < interval < 1:
+        raise UsageError(f"--interval must be in (0, 1), got {interval}. For 90 percent: 0.9.")
+    if out is not None:
+        if out.suffix.lower() in _NOT_CSV:
+            raise UsageError(f"--out {out}: predictions are CSV; name the file something.csv.")
+        require_free(out, overwrite=overwrite, advice="To replace it: --overwrite.")
+    from ansatz.cli.model import open_model, open_table
+
+    estimator = open_model(model)
+    frame = open_table(data, reader_options(delimiter, no_header, names, comment, missing))
+    _write(estimator.predict_frame(frame, interval=interval), out, raw)
+
+
+def _write(predictions: "pd.DataFrame", out: Path | None, raw: bool) -> None:
+    from ansatz.cli.spreadsheet import csv_blocks
+
+    if out is not None:
+        with replacing(out) as file:
+            file.writelines(csv_blocks(predictions, raw=raw))
+        say(f"{len(predictions)} predictions: {out}")
+        return
+    binary = getattr(sys.stdout, "buffer", None)
+    for block in csv_blocks(predictions, raw=raw):
+        if binary is None:
+            sys.stdout.write(block.decode())
+        else:  # bytes: no newline translation, and UTF-8 whatever the terminal's locale
+            binary.write(block)
+            binary.flush()

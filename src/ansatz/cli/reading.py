@@ -1,0 +1,93 @@
+"""The options that say how a table is read; fit, predict and evaluate share them."""
+
+from typing import Annotated, Any
+
+import typer
+
+_PANEL = "Reading the table"
+
+Delimiter = Annotated[
+    str | None,
+    typer.Option(
+        help="What separates the cells of a CSV file. Found out when not given.",
+        metavar="CHAR",
+        rich_help_panel=_PANEL,
+        show_default=False,
+    ),
+]
+NoHeader = Annotated[
+    bool | None,
+    typer.Option(
+        "--no-header",
+        help="The first line holds data, not names.",
+        rich_help_panel=_PANEL,
+        show_default=False,
+    ),
+]
+Names = Annotated[
+    str | None,
+    typer.Option(
+        help="Names of the columns, separated by commas.",
+        metavar="A,B,...",
+        rich_help_panel=_PANEL,
+        show_default=False,
+    ),
+]
+Comment = Annotated[
+    str | None,
+    typer.Option(
+        help="Lines that start with this are skipped.",
+        metavar="CHAR",
+        rich_help_panel=_PANEL,
+        show_default=False,
+    ),
+]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A cell that means 'missing'. May be given several times.",
+        metavar="TEXT",
+        rich_help_panel=_PANEL,
+        show_default=False,
+    ),
+]
+
+
+def words(text: str | None) -> list[str] | None:
+    """Splits "A,B" at the commas; a name that holds a comma is quoted as in a CSV file.
+
+    Example:
+        >>> from ansatz.cli.reading import words
+        >>> words('price,"size, m2"')
+        ['price', 'size, m2']
+    """
+    import csv
+
+    if text is None:
+        return None
+    row = next(csv.reader([text], skipinitialspace=True), [])
+    return [word.strip() for word in row]
+
+
+def reader_options(
+    delimiter: str | None,
+    no_header: bool | None,
+    names: str | None,
+    comment: str | None,
+    missing: list[str] | None,
+) -> dict[str, Any]:
+    """The keyword arguments of ``ansatz.data.read_table``: only those that were given.
+
+    Example:
+        >>> from ansatz.cli.reading import reader_options
+        >>> reader_options(";", True, None, None, None)
+        {'delimiter': ';', 'header': False}
+    """
+    given = {
+        "delimiter": "\t" if delimiter in ("\\t", "tab") else delimiter,
+        "header": False if no_header else None,
+        "names": words(names),
+        "comment": comment,
+        "missing": missing or None,
+    }
+    return {key: value for key, value in given.items() if value is not None}

@@ -1,0 +1,137 @@
+"""ansatz show: one name explained: formula, parameters, shapes, reference, example."""
+
+import difflib
+import inspect
+import re
+import textwrap
+from typing import Annotated, Any
+
+import typer
+
+from ansatz.cli.completion import complete, complete_kind
+from ansatz.cli.docstring import Docstring
+from ansatz.cli.document import print_document
+from ansatz.cli.formula import plain_formula, plain_text
+from ansatz.cli.kinds import KINDS, kind_called, registry_of
+from ansatz.cli.terminal import printable, remark
+from ansatz.errors import UsageError
+
+
+def show(
+    name: Annotated[
+        str, typer.Argument(help="A name that ansatz list shows.", autocompletion=complete(*KINDS))
+    ],
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            help="Where to look, when a name means several things.",
+            metavar="KIND",
+            autocompletion=complete_kind,
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Explain one likelihood, network, optimizer, ...: formula, parameters, reference, example.
+
+    Example:
+        ansatz show gamma
+        ansatz show linear --kind networks
+    """
+    found = _find(name, None if kind is None else kind_called(kind))
+    if as_json:
+        print_document(_document(name, found))
+    else:
+        print(_page(name, found))
+
+
+def _find(name: str, kind: str | None) -> str:
+    """The kind that has ``name``."""
+    kinds = [kind] if kind else list(KINDS)
+    found = [each for each in kinds if name in registry_of(each)]
+    for other in found[1:]:
+        remark(f"'{name}' is also among the {other}: ansatz show {name} --kind {other}")
+    if found:
+        return found[0]
+    if kind:
+        registry_of(kind).get(name)  # raises, and suggests
+    known = [known for each in kinds for known in registry_of(each).names()]
+    near = difflib.get_close_matches(name, known, n=3)
+    hint = f" Did you mean {' or '.join(repr(word) for word in near)}?" if near else ""
+    raise UsageError(f"nothing is called '{name[:80]}'.{hint} To see the names: ansatz list KIND")
+
+
+def _document(name: str, kind: str) -> dict[str, Any]:
+    registry = registry_of(kind)
+    entry, parsed = registry.describe(name), Docstring.of(registry.get(name))
+    return {
+        "name": name,
+        "kind": registry.kind,
+        "summary": entry.summary,
+        "formulas": list(parsed.formulas),
+        "parameters": _signature(registry.get(name)),
+        "reference": entry.reference,
+        "example": parsed.sections.get("example", ""),
+    }
+
+
+def _page(name: str, kind: str) -> str:
+    registry = registry_of(kind)
+    member, entry = registry.get(name), registry.describe(name)
+    parsed = Docstring.of(member)
+    title = f"{name} ({registry.kind})"
+    parts = [title, _wrapped(plain_text(parsed.summary or entry.summary))]
+    parts += [textwrap.indent(plain_formula(formula), "    ") for formula in parsed.formulas]
+    if not entry.reference.startswith("https://pytorch.org"):  # torch's pages are long: a link does
+        parts.append(_prose(parsed.body))
+    parts.append(_titled("Parameters", _prose(parsed.sections.get("args", ""))))
+    parts.append(_titled("Call", _call(name, kind, member)))
+    parts.append(_titled("Shapes", _prose(parsed.sections.get("shapes", ""))))
+    parts.append(_titled("Example", parsed.sections.get("example", "")))
+    parts.append(_titled("Reference", _wrapped(entry.reference)))
+    text = "\n\n".join(part for part in parts if part.strip())
+    return "\n".join(printable(line) for line in text.splitlines())
+
+
+def _titled(title: str, text: str) -> str:
+    return f"{title}\n{textwrap.indent(text, '  ')}" if text.strip() else ""
+
+
+def _call(name: str, kind: str, member: Any) -> str:
+    """How Python spells it."""
+    module = KINDS[kind].partition(":")[0].split(".")[1]
+    arguments = ", ".join([f'"{name}"', *_signature(member)])
+    return f"ansatz.{module}.create({arguments})"
+
+
+def _signature(member: Any) -> list[str]:
+    """Names and defaults; annotations are for the editor."""
+    try:
+        parameters = inspect.signature(member).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    stars = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+    shown = []
+    for each in parameters:
+        if each.kind in stars:
+            continue
+        default = "" if each.default is each.empty else f"={each.default!r}"
+        shown.append(f"{each.name}{default}")
+    return shown
+
+
+def _prose(text: str) -> str:
+    """Each paragraph and each item on lines of its own, wrapped."""
+    paragraphs = re.split(r"\n\s*\n|\n(?=[ \t]*(?:- |\w+(?: \([^)]*\))?: ))", plain_text(text))
+    wrapped = [_wrapped(paragraph) for paragraph in paragraphs if paragraph.strip()]
+    separator = "\n" if re.match(r"[ \t]*(?:- |\w+(?: \([^)]*\))?: )", text) else "\n\n"
+    return separator.join(wrapped)
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(
+        " ".join(text.split()),
+        88,
+        subsequent_indent="  " if re.match(r"\s*(?:- |\w+: )", text) else "",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -1,0 +1,50 @@
+"""CSV that a spreadsheet may open: text is kept from becoming a formula."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # OWASP, CSV injection (CWE-1236)
+_BLOCK = 10_000  # rows; a reader that closes the pipe is noticed between blocks
+
+
+def escaped(value: Any) -> Any:
+    """A string that a spreadsheet would run gets a leading quote; a number stays what it is.
+
+    Example:
+        >>> from ansatz.cli.spreadsheet import escaped
+        >>> escaped("=cmd()"), escaped(-1.5), escaped("plain")
+        ("'=cmd()", -1.5, 'plain')
+    """
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def csv_blocks(frame: "pd.DataFrame", *, raw: bool = False) -> Iterator[bytes]:
+    r"""The frame as CSV, header first, in blocks of UTF-8.
+
+    Args:
+        frame: its index is the row's id and becomes the first column.
+        raw: True leaves strings as they are.
+
+    Example:
+        >>> import pandas as pd
+        >>> from ansatz.cli.spreadsheet import csv_blocks
+        >>> b"".join(csv_blocks(pd.DataFrame({"prediction": ["-a", "b"]})))
+        b"row,prediction\n0,'-a\n1,b\n"
+    """
+    frame = frame.rename_axis(index=frame.index.name or "row")
+    if not raw:
+        frame = frame.rename(columns=escaped)
+        frame.index = frame.index.map(escaped)
+    for start in range(0, max(len(frame), 1), _BLOCK):
+        block = frame.iloc[start : start + _BLOCK]
+        if not raw:
+            block = block.apply(lambda column: column.map(escaped) if _is_text(column) else column)
+        text = block.to_csv(header=start == 0, lineterminator="\n")
+        yield text.encode("utf-8", "backslashreplace")
+
+
+def _is_text(column: "pd.Series") -> bool:
+    return column.dtype.kind not in "biufcmM"
