@@ -1,11 +1,9 @@
 """What is written to disk: whole or not at all, verified before it is believed, never code."""
 
+from ansatz.storage.aside import recover_folder as recover_folder
 from ansatz.storage.checkpoints import Checkpoints as Checkpoints
 from ansatz.storage.disk import write_file as write_file
-from ansatz.storage.folder import recover_folder as recover_folder
-from ansatz.storage.folder import remove_folder as remove_folder
-from ansatz.storage.folder import remove_orphans as remove_orphans
-from ansatz.storage.folder import verify_folder as verify_folder
+from ansatz.storage.folder import check_target as check_target
 from ansatz.storage.folder import write_folder as write_folder
 from ansatz.storage.json_file import encode_json as encode_json
 from ansatz.storage.json_file import read_json as read_json
@@ -19,3 +17,4 @@ from ansatz.storage.tensors import encode_tensors as encode_tensors
 from ansatz.storage.tensors import load_into as load_into
 from ansatz.storage.tensors import read_tensors as read_tensors
 from ansatz.storage.tensors import write_tensors as write_tensors
+from ansatz.storage.verification import verify_folder as verify_folder

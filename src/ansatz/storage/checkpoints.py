@@ -7,17 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from ansatz.errors import ModelError, ResourceError, UsageError
-from ansatz.storage.disk import explain
-from ansatz.storage.folder import (
-    recover_folder,
-    remove_folder,
-    remove_orphans,
-    verify_folder,
-    write_folder,
-)
-from ansatz.storage.manifest import Manifest
+from ansatz.storage.aside import recover_folder
+from ansatz.storage.disk import explain, read_bytes
+from ansatz.storage.folder import write_folder
+from ansatz.storage.manifest import MANIFEST, Manifest, decode_manifest
+from ansatz.storage.temporary import remove_folder, remove_orphans
+from ansatz.storage.verification import verify_folder
 
 _NAME = re.compile(r"step-([0-9]{9,18})")
+_ASIDE = re.compile(r"\.(step-[0-9]{9,18})\.old-[0-9]{1,9}")
 
 
 class Checkpoints:
@@ -80,13 +78,24 @@ class Checkpoints:
                 "Save the model elsewhere."
             )
         path = self.folder / f"step-{step:09d}"
-        if path.is_dir() and not (path / "manifest.json").is_file():
-            remove_folder(path)  # a ruin; nothing in it can be read
         whole = {**(header or {}), "step": step, "best": bool(best)}
-        write_folder(path, files, kind="checkpoint", header=whole, overwrite=True)
-        verify_folder(path, "checkpoint")
-        self._prune(path)
+        try:
+            if path.is_dir() and not (path / MANIFEST).is_file():
+                remove_folder(path)  # a ruin: nothing in it can be read
+            write_folder(path, files, kind="checkpoint", header=whole, overwrite=True)
+            verify_folder(path, "checkpoint")
+            self._prune(step)
+        except OSError as error:
+            raise explain(error, path) from error
         return path
+
+    def clear(self) -> None:
+        """Removes all checkpoints, for a run that starts anew."""
+        try:
+            for path in self.paths():
+                remove_folder(path)
+        except OSError as error:
+            raise explain(error, self.folder) from error
 
     def latest(self) -> tuple[Path, Manifest] | None:
         """The checkpoint of the highest step that is whole, or None; see ``skipped``."""
@@ -100,11 +109,8 @@ class Checkpoints:
 
     def paths(self) -> list[Path]:
         """All checkpoints, whole or not, the highest step first."""
-        steps = {}
-        for name in os.listdir(self.folder):
-            if match := _NAME.fullmatch(name):
-                steps[self.folder / name] = int(match[1])
-        return sorted(steps, key=lambda path: steps[path], reverse=True)
+        found = [self.folder / name for name in os.listdir(self.folder) if _NAME.fullmatch(name)]
+        return sorted(found, key=_step, reverse=True)
 
     def _whole(self) -> Iterator[tuple[Path, Manifest]]:
         for path in self.paths():
@@ -120,22 +126,33 @@ class Checkpoints:
             raise ModelError(f"{path}: its manifest is of another step")
         return manifest
 
-    def _prune(self, newest: Path) -> None:
+    def _prune(self, newest: int) -> None:
+        """Removes what is older than the newest, but for the last ``keep`` and the best.
+
+        A damaged one keeps nobody safe: it does not count, and goes with the older ones.
+        """
         damaged = {path for path, _ in self.skipped}
         whole = [path for path in self.paths() if path not in damaged]
-        kept = {newest, *whole[: self.keep]}
-        older = [path for path in whole if path not in kept]
-        if not older:
-            return
-        found = self.best()
-        for path in older:
-            if found is None or path != found[0]:
+        kept = {*whole[: self.keep], next(filter(_is_best, whole), None)}
+        for path in self.paths():
+            if path not in kept and _step(path) < newest:
                 remove_folder(path)
 
     def _recover(self) -> None:
         """Puts back what an interrupted replacement set aside, and removes dead writers' ruins."""
         remove_orphans(self.folder)
         for name in os.listdir(self.folder):
-            if match := re.fullmatch(r"\.(step-[0-9]{9,18})\.old-[0-9a-f]{32}", name):
-                if recover_folder(self.folder / match[1]) is None:
-                    remove_folder(self.folder / name)
+            if match := _ASIDE.fullmatch(name):
+                recover_folder(self.folder / match[1])
+
+
+def _step(path: Path) -> int:
+    match = _NAME.fullmatch(path.name)
+    return -1 if match is None else int(match[1])
+
+
+def _is_best(path: Path) -> bool:
+    try:
+        return decode_manifest(read_bytes(path / MANIFEST)).header.get("best") is True
+    except ModelError:
+        return False

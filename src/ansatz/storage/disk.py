@@ -9,7 +9,7 @@ import stat
 from pathlib import Path
 
 from ansatz.errors import AnsatzError, ModelError, ResourceError, UsageError
-from ansatz.storage.owner import new_name
+from ansatz.storage.temporary import forget, new_name
 
 _CHUNK = 2**24
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -133,6 +133,8 @@ def write_file(target: str | Path, content: bytes, *, overwrite: bool = False) -
             with contextlib.suppress(OSError):
                 temporary.unlink()
             raise
+        finally:
+            forget(temporary.name)
         sync_folder(target.parent)
     except OSError as error:
         raise explain(error, target, len(content)) from error

@@ -1,5 +1,6 @@
 """JSON read with suspicion and written in one canonical form."""
 
+import collections
 import json
 import math
 import os
@@ -14,8 +15,10 @@ from ansatz.storage.disk import read_bytes, write_file
 LIMIT_BYTES = 64 * 2**20
 MAX_DEPTH = 64
 
-# A string, closed or not (so that one pass is always linear), a bracket, or a word that is no JSON.
-_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]|NaN|Infinity', flags=re.DOTALL)
+# Strings, closed or not (so that one pass is always linear), and brackets outside of them.
+_STRING = r'"(?:[^"\\]++|\\.)*+"?'
+_TOKEN = re.compile(_STRING + r"|[\[\]{}]", flags=re.DOTALL)
+_COLON = re.compile(r"[ \t\r\n]*:")
 
 
 class _DuplicateKey(ValueError):
@@ -112,7 +115,7 @@ def _parse(content: bytes, max_depth: int, name: str) -> Any:
         line = _duplicate_line(text)
         raise ModelError(f"{name}, line {line}: the key {error} appears twice") from None
     except _NotFinite as error:
-        line = _line(text, max(text.find(str(error)), 0))
+        line = _word_line(text, str(error))
         raise ModelError(f"{name}, line {line}: {error} is not a finite number") from None
     except UnicodeEncodeError:
         raise ModelError(f"{name}: a string holds half a surrogate pair") from None
@@ -124,8 +127,8 @@ def _parse(content: bytes, max_depth: int, name: str) -> Any:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise _DuplicateKey(shorten(next(key for key in keys if keys.count(key) > 1)))
+        counts = collections.Counter(key for key, _ in pairs)
+        raise _DuplicateKey(shorten(counts.most_common(1)[0][0]))
     return found
 
 
@@ -160,12 +163,18 @@ def _duplicate_line(text: str) -> int:
             levels.append(set())
         elif token in "]}":
             levels.pop()
-        elif token[0] == '"' and text[position + len(token) :].lstrip(" \t\r\n").startswith(":"):
+        elif _COLON.match(text, position + len(token)):
             key = json.loads(token)
             if key in levels[-1]:
                 return _line(text, position)
             levels[-1].add(key)
     return 1
+
+
+def _word_line(text: str, word: str) -> int:
+    """Where a number or constant first stands outside of strings."""
+    pattern = re.compile(f"{_STRING}|({re.escape(word)})", flags=re.DOTALL)
+    return next((_line(text, m.start()) for m in pattern.finditer(text) if m[1]), 1)
 
 
 def _tokens(text: str) -> Iterator[tuple[str, int]]:

@@ -13,7 +13,7 @@ import filelock
 from ansatz.errors import BusyError, ModelError
 from ansatz.storage.disk import explain
 from ansatz.storage.json_file import encode_json, read_json
-from ansatz.storage.owner import is_alive
+from ansatz.storage.process import is_alive
 
 _LIMIT_BYTES = 4096
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -12,6 +12,7 @@ from ansatz.storage.json_file import encode_json, read_json, shorten
 
 FORMAT = 1
 MANIFEST = "manifest.json"
+KINDS = ("model", "checkpoint")
 
 # format n -> the function that turns its manifest (as parsed) into that of format n + 1.
 MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
@@ -74,7 +75,7 @@ class _FileRow(_Strict):
 
 class _ManifestRow(_Strict):
     format: Literal[1]
-    kind: str
+    kind: Literal["model", "checkpoint"]
     versions: dict[str, str]
     header: dict[str, Any]
     files: dict[str, _FileRow]
@@ -128,7 +129,7 @@ def decode_manifest(content: bytes) -> Manifest:
 
 
 def check_names(
-    names: dict[str, Any], error: type[ModelError] | type[UsageError] = UsageError
+    names: Iterable[str], error: type[ModelError] | type[UsageError] = UsageError
 ) -> None:
     """Refuses file names that are not one plain word, or that differ by case only.
 
@@ -141,7 +142,7 @@ def check_names(
     """
     seen: set[str] = set()
     for name in names:
-        plain = _PLAIN.fullmatch(name) and not _RESERVED.fullmatch(name)
+        plain = isinstance(name, str) and _PLAIN.fullmatch(name) and not _RESERVED.fullmatch(name)
         if not plain or name.lower() == MANIFEST:
             raise error(f"{MANIFEST}: {shorten(name)} is not a plain file name")
         if name.lower() in seen:

@@ -54,7 +54,9 @@ def encode_tensors(tensors: Mapping[str, Tensor]) -> bytes:
     return safetensors.torch.save(ready)
 
 
-def write_tensors(path: str | Path, tensors: Mapping[str, Tensor]) -> Path:
+def write_tensors(
+    path: str | Path, tensors: Mapping[str, Tensor], *, overwrite: bool = False
+) -> Path:
     """Writes :func:`encode_tensors` of some tensors, whole or not at all.
 
     Example:
@@ -64,7 +66,7 @@ def write_tensors(path: str | Path, tensors: Mapping[str, Tensor]) -> Path:
         ...     read_tensors(write_tensors(folder + "/a.safetensors", {"b": torch.zeros(1)}))
         {'b': tensor([0.])}
     """
-    return write_file(path, encode_tensors(tensors), overwrite=True)
+    return write_file(path, encode_tensors(tensors), overwrite=overwrite)
 
 
 def read_tensors(
