@@ -1,1 +1,29 @@
-"""Building blocks of networks: activations, initialisation, normalisation, connections."""
+"""Building blocks: plain ``torch.nn`` modules, and names for those that torch already has."""
+
+from ansatz.layers.activation import SelfGated as SelfGated
+from ansatz.layers.activation import Step as Step
+from ansatz.layers.activation import Swish as Swish
+from ansatz.layers.activation import softmax as softmax
+from ansatz.layers.dense import Dense as Dense
+from ansatz.layers.dense_block import DenseBlock as DenseBlock
+from ansatz.layers.dropout import DropConnect as DropConnect
+from ansatz.layers.dropout import GaussianNoise as GaussianNoise
+from ansatz.layers.embedding import CategoryEmbedding as CategoryEmbedding
+from ansatz.layers.feature_linear import FeatureLinear as FeatureLinear
+from ansatz.layers.highway import Highway as Highway
+from ansatz.layers.init import affine as affine
+from ansatz.layers.init import gain as gain
+from ansatz.layers.init import initialize as initialize
+from ansatz.layers.norm import normalize as normalize
+from ansatz.layers.periodic import PeriodicEmbedding as PeriodicEmbedding
+from ansatz.layers.piecewise_linear import PiecewiseLinearEmbedding as PiecewiseLinearEmbedding
+from ansatz.layers.random_features import RandomFeatures as RandomFeatures
+from ansatz.layers.registry import activations as activations
+from ansatz.layers.registry import create as create
+from ansatz.layers.registry import initializers as initializers
+from ansatz.layers.registry import names as names
+from ansatz.layers.registry import norms as norms
+from ansatz.layers.registry import numeric_embeddings as numeric_embeddings
+from ansatz.layers.registry import register as register
+from ansatz.layers.registry import registry as registry
+from ansatz.layers.residual import Residual as Residual

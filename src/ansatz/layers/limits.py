@@ -1,0 +1,40 @@
+"""Sizes that are refused before anything is allocated."""
+
+import math
+
+from ansatz.errors import UsageError
+
+MAX_WIDTH = 2**20  # units of one layer; a square layer of that width would take 4 TB
+
+
+def require_whole(name: str, value: object, *, low: int = 1, high: int = MAX_WIDTH) -> int:
+    """``value`` as an int, if it is a whole number in ``[low, high]``.
+
+    Example:
+        >>> from ansatz.layers.limits import require_whole
+        >>> require_whole("width", 2**31)
+        Traceback (most recent call last):
+        ...
+        ansatz.errors.UsageError: width must be a whole number in [1, 1048576], got 2147483648.
+    """
+    whole = hasattr(value, "__index__") and not isinstance(value, bool)
+    if not whole or not low <= int(value) <= high:  # type: ignore[call-overload]
+        text = f"{value!r}"[:40]
+        raise UsageError(f"{name} must be a whole number in [{low}, {high}], got {text}.")
+    return int(value)  # type: ignore[call-overload]
+
+
+def require_positive(name: str, value: object) -> float:
+    """``value`` as a float, if it is a positive and finite number.
+
+    Example:
+        >>> from ansatz.layers.limits import require_positive
+        >>> require_positive("scale of PeriodicEmbedding", float("nan"))
+        Traceback (most recent call last):
+        ...
+        ansatz.errors.UsageError: scale of PeriodicEmbedding must be a positive number, got nan.
+    """
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or not 0 < float(value) < math.inf:  # type: ignore[arg-type]
+        raise UsageError(f"{name} must be a positive number, got {value!r:.40}.")
+    return float(value)  # type: ignore[arg-type]

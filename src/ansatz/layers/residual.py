@@ -1,0 +1,93 @@
+"""The residual layer, which starts from the identity."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ansatz.layers.dense import Dense, drop
+from ansatz.layers.init import affine
+from ansatz.layers.norm import Norm
+
+
+class Residual(nn.Module):
+    r"""A layer that adds to what it is given.
+
+    .. math:: y = P x + \phi(N(W x + b)) - \phi(0)
+
+    The offset :math:`\phi(0)` (1/2 for the sigmoid, log 2 for softplus, 0 for most) makes W = 0,
+    b = 0 the identity for *every* activation. P is the identity where the sizes agree, else a
+    learned projection that starts orthogonal, so that it too keeps norms where it can.
+
+    Args:
+        in_features: :math:`D`.
+        out_features: :math:`K`; D when not given.
+        activation: a name from ``ansatz.layers.activations``.
+        activation_options: its options.
+        norm: ``"batch"``, ``"layer"``, ``"rms"``, ``"weight"`` or None; on the added part only.
+        dropout: probability that a unit of the added part is dropped while training.
+        init: name of the initialisation of W.
+        bias: the value that b starts at.
+        generator: where W and P are drawn from; torch's global one when not given.
+
+    Shapes:
+        - x: ``(B, D)``; returns ``(B, K)``.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.layers import Residual
+        >>> Residual(2, activation="sigmoid", init="zeros")(torch.tensor([[3.0, -1.0]]))
+        tensor([[ 3., -1.]], grad_fn=<AddBackward0>)
+
+    References:
+        He et al. (2016), Deep residual learning for image recognition.
+        https://arxiv.org/abs/1512.03385
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int | None = None,
+        *,
+        activation: str = "silu",
+        activation_options: Mapping[str, Any] | None = None,
+        norm: Norm | None = None,
+        dropout: float = 0.0,
+        init: str = "he_normal",
+        bias: float = 0.0,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        self.in_features, self.out_features = in_features, out_features or in_features
+        self.branch = Dense(
+            in_features,
+            self.out_features,
+            activation=activation,
+            activation_options=activation_options,
+            norm=norm,
+            init=init,
+            bias=bias,
+            generator=generator,
+        )
+        self.skip = projection(in_features, self.out_features, generator)
+        self.dropout = drop(dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        origin = self.branch.activation(x.new_zeros(self.out_features))  # phi(0), (K,)
+        return self.skip(x) + self.dropout(self.branch(x) - origin)
+
+
+def projection(
+    in_features: int, out_features: int, generator: torch.Generator | None = None
+) -> nn.Module:
+    """The identity where the sizes agree, else an orthogonal linear map to be learned.
+
+    Example:
+        >>> from ansatz.layers.residual import projection
+        >>> projection(3, 3), projection(3, 5)
+        (Identity(), Linear(in_features=3, out_features=5, bias=False))
+    """
+    if in_features == out_features:
+        return nn.Identity()
+    return affine(in_features, out_features, init="orthogonal", bias=None, generator=generator)

@@ -1,0 +1,189 @@
+r"""Initial weights: the scale that keeps signals alive through depth.
+
+With n inputs and m outputs (``fan_in``, ``fan_out``) a layer multiplies the mean square of its
+signal by :math:`n \sigma^2`, and each scheme sets the standard deviation :math:`\sigma` of the
+weights by what should be kept. A normal law and a uniform one on :math:`\pm\sqrt{3}\sigma` of equal
+variance do the same. Every function fills ``weight`` in place and returns it.
+"""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+Generator = torch.Generator | None
+
+
+def _fans(weight: Tensor) -> tuple[int, int]:
+    if weight.ndim < 2:
+        raise ValueError(f"fans need a weight of 2 or more axes, got shape {tuple(weight.shape)}.")
+    field = math.prod(weight.shape[2:])  # the receptive field of a convolution
+    return weight.shape[1] * field, weight.shape[0] * field
+
+
+def _draw_normal(weight: Tensor, sd: float, generator: Generator) -> Tensor:
+    return nn.init.normal_(weight, 0.0, sd, generator=generator) if weight.numel() else weight
+
+
+def _draw_uniform(weight: Tensor, sd: float, generator: Generator) -> Tensor:
+    bound = math.sqrt(3.0) * sd  # U[-a, a] has variance a^2 / 3
+    return nn.init.uniform_(weight, -bound, bound, generator=generator)
+
+
+def zeros(weight: Tensor, *, generator: Generator = None, gain: float = 1.0) -> Tensor:
+    """All zero: right for an output layer, while hidden units that start equal stay equal.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.layers.schemes import zeros
+        >>> zeros(torch.empty(1, 2))
+        tensor([[0., 0.]])
+    """
+    return nn.init.zeros_(weight)
+
+
+def constant(weight: Tensor, *, generator: Generator = None, gain: float = 1.0) -> Tensor:
+    """All equal to ``gain``.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.layers.schemes import constant
+        >>> constant(torch.empty(2), gain=0.01)
+        tensor([0.0100, 0.0100])
+    """
+    return nn.init.constant_(weight, gain)
+
+
+def normal(weight: Tensor, *, generator: Generator = None, gain: float = 1.0) -> Tensor:
+    """N(0, gain^2) whatever the width: with gain 1, signals grow by sqrt(n) per layer.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.layers.schemes import normal
+        >>> normal(torch.empty(2, 3), gain=0.0)
+        tensor([[0., 0., 0.],
+                [0., 0., 0.]])
+    """
+    return _draw_normal(weight, gain, generator)
+
+
+def uniform(weight: Tensor, *, generator: Generator = None, gain: float = 1.0) -> Tensor:
+    """U[-sqrt(3) gain, sqrt(3) gain]: the variance of ``normal``, without its tails.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.layers.schemes import uniform
+        >>> bool(uniform(torch.empty(9, 9)).abs().max() <= 3**0.5)
+        True
+    """
+    return _draw_uniform(weight, gain, generator)
+
+
+def lecun_normal(weight: Tensor, *, generator: Generator = None, gain: float = 1.0) -> Tensor:
+    """N(0, 1/n): keeps Var(Wx) = Var(x). The partner of SELU.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.layers.schemes import lecun_normal
+        >>> lecun_normal(torch.empty(3, 4)).shape
+        torch.Size([3, 4])
+
+    References:
+        LeCun, Bottou, Orr & Müller (1998), Efficient BackProp, section 4.6.
+    """
+    return _draw_normal(weight, gain / math.sqrt(max(_fans(weight)[0], 1)), generator)
+
+
+def lecun_uniform(weight: Tensor, *, generator: Generator = None, gain: float = 1.0) -> Tensor:
+    """U[-sqrt(3/n), sqrt(3/n)]: the variance of ``lecun_normal``.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.layers.schemes import lecun_uniform
+        >>> bool(lecun_uniform(torch.empty(9, 12)).abs().max() <= 0.5)
+        True
+
+    References:
+        LeCun, Bottou, Orr & Müller (1998), Efficient BackProp, section 4.6.
+    """
+    return _draw_uniform(weight, gain / math.sqrt(max(_fans(weight)[0], 1)), generator)
+
+
+def glorot_normal(weight: Tensor, *, generator: Generator = None, gain: float = 1.0) -> Tensor:
+    """N(0, 2/(n + m)): between keeping the signal (1/n) and keeping its gradient (1/m).
+
+    Example:
+        >>> import torch
+        >>> from ansatz.layers.schemes import glorot_normal
+        >>> glorot_normal(torch.empty(3, 4)).shape
+        torch.Size([3, 4])
+
+    References:
+        Glorot & Bengio (2010), Understanding the difficulty of training deep feedforward networks.
+    """
+    return nn.init.xavier_normal_(weight, gain, generator=generator)
+
+
+def glorot_uniform(weight: Tensor, *, generator: Generator = None, gain: float = 1.0) -> Tensor:
+    """U[-sqrt(6/(n + m)), sqrt(6/(n + m))]: the variance of ``glorot_normal``.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.layers.schemes import glorot_uniform
+        >>> bool(glorot_uniform(torch.empty(12, 12)).abs().max() <= 0.5)
+        True
+
+    References:
+        Glorot & Bengio (2010), Understanding the difficulty of training deep feedforward networks.
+    """
+    return nn.init.xavier_uniform_(weight, gain, generator=generator)
+
+
+def he_normal(weight: Tensor, *, generator: Generator = None, gain: float = 1.0) -> Tensor:
+    """N(0, 2/n): keeps the mean square through ReLU, which halves it.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.layers.schemes import he_normal
+        >>> he_normal(torch.empty(3, 4)).shape
+        torch.Size([3, 4])
+
+    References:
+        He et al. (2015), Delving deep into rectifiers. https://arxiv.org/abs/1502.01852
+    """
+    return _draw_normal(weight, gain * math.sqrt(2 / max(_fans(weight)[0], 1)), generator)
+
+
+def he_uniform(weight: Tensor, *, generator: Generator = None, gain: float = 1.0) -> Tensor:
+    """U[-sqrt(6/n), sqrt(6/n)]: the variance of ``he_normal``.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.layers.schemes import he_uniform
+        >>> bool(he_uniform(torch.empty(5, 24)).abs().max() <= 0.5)
+        True
+
+    References:
+        He et al. (2015), Delving deep into rectifiers. https://arxiv.org/abs/1502.01852
+    """
+    return _draw_uniform(weight, gain * math.sqrt(2 / max(_fans(weight)[0], 1)), generator)
+
+
+def orthogonal(weight: Tensor, *, generator: Generator = None, gain: float = 1.0) -> Tensor:
+    """A random matrix whose singular values are all ``gain``, so that |Wx| = gain |x|.
+
+    Its eigenvalues, if it is square, lie on the circle of radius gain: complex pairs, not +-1.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.layers.schemes import orthogonal
+        >>> round(torch.linalg.matrix_norm(orthogonal(torch.empty(4, 4)), ord=2).item(), 4)
+        1.0
+
+    References:
+        Saxe, McClelland & Ganguli (2014), Exact solutions to the nonlinear dynamics of learning
+        in deep linear neural networks. https://arxiv.org/abs/1312.6120
+    """
+    if weight.is_meta or weight.numel() == 0:
+        return weight
+    return nn.init.orthogonal_(weight, gain, generator=generator)

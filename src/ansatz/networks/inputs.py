@@ -1,0 +1,120 @@
+"""The entrance of networks on tables: numbers and codes become one vector."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ansatz.errors import UsageError
+from ansatz.layers.embedding import CategoryEmbedding
+from ansatz.layers.limits import require_whole
+from ansatz.layers.registry import numeric_embeddings
+from ansatz.spec import InputSpec
+
+
+class TableInputs(nn.Module):
+    """Embeds the columns that ask for it and puts all of a row side by side.
+
+    Args:
+        owner: the network's name, for error messages.
+        inputs: the columns: D numbers, and the cardinalities of C columns of codes.
+        numeric: ``"periodic"`` or ``"piecewise_linear"`` embedding of the numbers; None leaves
+            them as they are.
+        numeric_options: its options.
+        category_dim: length of a level's vector; by a rule of thumb when not given.
+        generator: where weights are drawn from; torch's global one when not given.
+
+    Shapes:
+        - x: ``(B, D)``.
+        - codes: ``(B, C)`` whole numbers, only where there are such columns.
+        - returns: ``(B, out_features)``.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.networks import TableInputs
+        >>> from ansatz.spec import InputSpec
+        >>> entrance = TableInputs("mlp", InputSpec(features=2, cardinalities=(4,)), category_dim=3)
+        >>> entrance(torch.randn(5, 2), torch.ones(5, 1, dtype=torch.long)).shape
+        torch.Size([5, 5])
+    """
+
+    def __init__(
+        self,
+        owner: str,
+        inputs: InputSpec | int,
+        *,
+        numeric: str | None = None,
+        numeric_options: Mapping[str, Any] | None = None,
+        category_dim: int | None = None,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        spec = InputSpec.of(inputs)
+        require_vector(owner, spec)
+        self.owner, self.features = owner, spec.features
+        self.numeric, self.categories = None, None
+        out = self.features
+        if numeric is not None:
+            self.numeric = numeric_embeddings.create(
+                numeric, self.features, generator=generator, **(numeric_options or {})
+            )
+            out = self.numeric.out_features
+        if spec.cardinalities:
+            self.categories = CategoryEmbedding(
+                spec.cardinalities, dim=category_dim, generator=generator
+            )
+            out += self.categories.out_features
+        self.out_features = out
+
+    @property
+    def is_plain(self) -> bool:
+        """True where x passes unchanged."""
+        return self.numeric is None and self.categories is None
+
+    def observe(self, x: Tensor) -> None:
+        """Shows the training rows x to an embedding that depends on their quantiles."""
+        if hasattr(self.numeric, "observe"):
+            self.numeric.observe(x)  # type: ignore[union-attr]
+
+    def forward(self, x: Tensor, codes: Tensor | None = None) -> Tensor:
+        require_columns(self.owner, self.features, self.categories is not None, x, codes)
+        if self.numeric is not None:
+            x = self.numeric(x)
+        return x if self.categories is None else torch.cat([x, self.categories(codes)], -1)
+
+
+def require_columns(
+    owner: str, features: int, categorical: bool, x: Tensor, codes: Tensor | None
+) -> None:
+    """Refuses rows that are not of the columns that a network was built for.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.networks.inputs import require_columns
+        >>> require_columns("mlp", 3, False, torch.zeros(5, 2), None)
+        Traceback (most recent call last):
+        ...
+        ansatz.errors.UsageError: mlp needs x of shape (B, 3), got (5, 2).
+    """
+    if x.ndim != 2 or x.shape[1] != features:
+        raise UsageError(f"{owner} needs x of shape (B, {features}), got {tuple(x.shape)}.")
+    if (codes is not None and codes.shape[-1] > 0) != categorical:
+        need = "codes as a second input" if categorical else "no codes"
+        raise UsageError(f"{owner} was built for {need}; InputSpec.cardinalities decides it.")
+
+
+def require_vector(owner: str, spec: InputSpec) -> None:
+    """Refuses inputs that are no vectors, or of no sensible length.
+
+    Example:
+        >>> from ansatz.networks.inputs import require_vector
+        >>> from ansatz.spec import InputSpec
+        >>> require_vector("mlp", InputSpec(structure="graph"))
+        Traceback (most recent call last):
+        ...
+        ansatz.errors.UsageError: mlp takes vectors, got inputs of structure 'graph'.
+    """
+    if spec.structure != "vector":
+        raise UsageError(f"{owner} takes vectors, got inputs of structure '{spec.structure}'.")
+    require_whole(f"features of {owner}", spec.features, low=0, high=2**31)

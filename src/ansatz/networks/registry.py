@@ -1,0 +1,58 @@
+"""Networks by name, all behind one signature."""
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from ansatz.layers.limits import require_whole
+from ansatz.networks.limits import check_size
+from ansatz.registry import Registry
+from ansatz.spec import InputSpec
+
+registry = Registry(
+    "network",
+    {
+        "linear": "ansatz.networks.linear:Linear",
+        "mlp": "ansatz.networks.mlp:MLP",
+        "random_features": "ansatz.networks.random_features:RandomFeatureNetwork",
+    },
+)
+
+names = registry.names
+register = registry.register
+
+
+def create(
+    name: str,
+    inputs: InputSpec | int,
+    outputs: int,
+    generator: torch.Generator | None = None,
+    **options: Any,
+) -> nn.Module:
+    """The network called ``name`` for such inputs and so many raw outputs.
+
+    Its size is known from a copy without memory (torch's meta device) and refused if it is
+    beyond 2 GB, before anything is allocated. A factory that you register takes
+    ``(inputs: InputSpec, outputs: int, *, generator=None, ...)`` and is called twice for that.
+
+    Args:
+        name: one of ``names()``.
+        inputs: what x looks like, or its number of features.
+        outputs: raw numbers per row, :math:`P`.
+        generator: where initial weights are drawn from; torch's global generator is then left
+            alone. When not given the global one is used, as torch's own layers do.
+        options: those of the network; a wrong one is an error that lists them.
+
+    Example:
+        >>> import torch
+        >>> from ansatz import networks
+        >>> network = networks.create("mlp", inputs=3, outputs=2, widths=(16,))
+        >>> network(torch.randn(5, 3)).shape
+        torch.Size([5, 2])
+    """
+    spec = InputSpec.of(inputs)
+    outputs = require_whole(f"outputs of {name}", outputs)
+    with torch.device("meta"):
+        check_size(name, registry.create(name, spec, outputs, **options))
+    return registry.create(name, spec, outputs, generator=generator, **options)
