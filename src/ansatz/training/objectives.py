@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from ansatz.data.batch import Batch
+from ansatz.data.batch import Batch, map_tensors
 from ansatz.likelihoods.likelihood import Likelihood
 
 
@@ -87,11 +87,35 @@ class Supervised(nn.Module):
     def forward(self, network: nn.Module, batch: Batch) -> Loss:
         """What the optimiser minimises."""
         raw = self.raw(network, batch.inputs, batch.offset)
-        return weighted(self.likelihood.training_loss(raw, batch.target), batch.weight)
+        target = observed(batch.target, batch.weight)
+        return weighted(self.likelihood.training_loss(raw, target), batch.weight)
 
     def evaluate(self, network: nn.Module, batch: Batch) -> Loss:
         """What validation scores: the plain loss."""
         return weighted(self.terms(network, batch), batch.weight)
+
+
+def observed(target: Any, weight: Tensor) -> Any:
+    """The target with a harmless number in place of outcomes of weight 0, which may be nan.
+
+    The mask of :func:`weighted` hides a nan from the loss, but not from its gradient: 0 * nan is
+    nan. One half has a finite loss under every law of numbers, and every class law has code 0.
+
+    Example:
+        >>> import torch
+        >>> observed(torch.tensor([2.0, torch.nan]), torch.tensor([1.0, 0.0]))
+        tensor([2.0000, 0.5000])
+    """
+    if bool(weight.all()):
+        return target
+
+    def fill(y: Tensor) -> Tensor:
+        seen = (weight > 0).reshape(weight.shape + (1,) * (y.ndim - weight.ndim))
+        return torch.where(
+            seen, y, torch.tensor(0.5 if y.is_floating_point() else 0, dtype=y.dtype)
+        )
+
+    return map_tensors(fill, target)
 
 
 def weighted(terms: Tensor, weight: Tensor) -> Loss:

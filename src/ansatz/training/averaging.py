@@ -1,0 +1,98 @@
+"""Averages of the weights along the way: calmer than where the last step happens to land."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from ansatz.errors import UsageError
+from ansatz.training.step import Step
+from ansatz.training.weights import moving, restore, snapshot
+
+Average = Literal["ema", "swa"]
+
+
+class Averaging:
+    r"""An average of all that moves, kept beside the weights.
+
+    ``"ema"``, exponential: after update t,
+
+    .. math:: a \leftarrow d_t a + (1 - d_t) \theta, \qquad
+        d_t = \min\left(0.999, \frac{1 + t}{10 + t}\right)
+
+    where the warm-up keeps the arbitrary start out of short runs. ``"swa"``, stochastic weight
+    averaging: the plain mean over the steps of the last quarter of the budget. Before the first
+    update the average is the weights themselves. Running statistics are averaged with the weights.
+
+    Args:
+        kind: which of the two.
+        step: whose weights.
+        total: steps in the budget.
+
+    Example:
+        >>> import torch
+        >>> from types import SimpleNamespace
+        >>> from ansatz.training.averaging import Averaging
+        >>> step = SimpleNamespace(network=torch.nn.Linear(1, 1), objective=torch.nn.Identity())
+        >>> averaging = Averaging("swa", step, total=4)
+        >>> _ = step.network.bias.data.fill_(2.0)
+        >>> averaging.update(number=4)
+        >>> averaging.values["network.bias"]
+        tensor([2.])
+
+    References:
+        Izmailov et al. (2018), Averaging weights leads to wider optima and better generalization.
+        https://arxiv.org/abs/1803.05407
+    """
+
+    def __init__(self, kind: Average, step: Step, total: int) -> None:
+        if kind not in ("ema", "swa"):
+            raise UsageError(f"average must be 'ema', 'swa' or None, got {kind!r}.")
+        self.kind, self.count = kind, 0
+        self._start = total - total // 4  # swa: the last quarter of the steps
+        self._step = step
+        self._live = {
+            name: tensor.detach()
+            for name, tensor in moving(step).items()
+            # What is infinite on purpose (a mask) has no average.
+            if tensor.is_floating_point() and bool(tensor.isfinite().all())
+        }
+        self.values: dict[str, Tensor] = {n: t.clone() for n, t in self._live.items()}
+
+    def update(self, number: int) -> None:
+        """After step ``number`` (from 1)."""
+        if self.kind == "swa" and number <= self._start:
+            return
+        if self.kind == "swa":
+            share = 1 / (self.count + 1)
+        else:
+            share = 1 - min(0.999, (1 + self.count) / (10 + self.count))
+        self.count += 1
+        torch._foreach_lerp_(list(self.values.values()), list(self._live.values()), share)
+
+    @contextmanager
+    def in_place(self) -> Iterator[None]:
+        """The network has the averaged weights inside, its own again after."""
+        kept = snapshot(self._step)
+        self.apply()
+        try:
+            yield
+        finally:
+            restore(self._step, kept)
+
+    def apply(self) -> None:
+        """Gives the network the averaged weights, once there is an average."""
+        if self.count:
+            restore(self._step, self.values)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The averages and how many updates are in them."""
+        return {"count": self.count, "values": self.values}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restores what ``state_dict`` gave."""
+        self.count = int(state["count"])
+        for name, value in self.values.items():
+            value.copy_(state["values"][name])

@@ -1,0 +1,170 @@
+"""Where did it go wrong: the first tensor that is not finite, and the rows it belongs to."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from ansatz.data.batch import Batch, map_tensors
+
+
+class Finding(NamedTuple):
+    """The first bad tensor on the way from the inputs to the gradient.
+
+    Args:
+        place: where it is, in words.
+        rows: row numbers that it touches; empty when it is not tied to rows.
+        advice: what to do.
+
+    Example:
+        >>> from ansatz.training.diagnosis import Finding
+        >>> Finding("the gradient of 0.weight is nan", [], "Clip the gradient.").place
+        'the gradient of 0.weight is nan'
+    """
+
+    place: str
+    rows: list[int]
+    advice: str
+
+
+_SLOWER = "Lower the learning rate, or clip the gradient (clip=1.0)."
+
+
+def diagnose(network: nn.Module, objective: nn.Module, batch: Batch) -> Finding:
+    """Follows a batch from its inputs through the layers to the loss and the stored gradients.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data import Batch
+        >>> from ansatz.likelihoods import Normal
+        >>> from ansatz.training import Supervised
+        >>> from ansatz.training.diagnosis import diagnose
+        >>> x = torch.tensor([[0.0, 1.0], [2.0, torch.nan]])
+        >>> batch = Batch.of(x, torch.zeros(2))
+        >>> diagnose(torch.nn.Linear(2, 1), Supervised(Normal(dispersion=1.0)), batch).place
+        'input column 1 is nan'
+    """
+    return (
+        _bad_input(batch)
+        or _bad_weight(network, objective)
+        or _bad_forward(network, objective, batch)
+        or _bad_gradient(network, objective)
+        or Finding("no tensor that can be named is bad when the batch is run again", [], _SLOWER)
+    )
+
+
+def _bad_input(batch: Batch) -> Finding | None:
+    names = ["input", "target", "offset"]
+    for name, tree in zip(names, (batch.inputs, batch.target, batch.offset), strict=True):
+        for tensor in _tensors(tree):
+            bad = _bad(tensor)
+            if bad.ndim and len(bad) == len(batch.weight):
+                bad = bad & _as(batch.weight > 0, bad)  # an unobserved row may hold anything
+            if not bool(bad.any()):
+                continue
+            where = bad.nonzero()[0].tolist()
+            column = f" column {where[-1]}" if name == "input" and tensor.ndim == 2 else ""
+            value = tensor[tuple(where)].item()
+            rows = _rows_where(bad, batch)
+            return Finding(f"{name}{column} is {value}", rows, "Repair or drop those rows.")
+    return None
+
+
+def _bad_weight(network: nn.Module, objective: nn.Module) -> Finding | None:
+    # Parameters only: a buffer may be infinite on purpose, as an attention mask is.
+    for name, tensor in [*network.named_parameters(), *objective.named_parameters()]:
+        if bool(_bad(tensor).any()):
+            return Finding(f"the weight {name} is {_value(tensor)}", [], _SLOWER)
+    return None
+
+
+def _bad_forward(network: nn.Module, objective: nn.Module, batch: Batch) -> Finding | None:
+    found: list[Finding] = []
+    # A second forward pass must change nothing: not the random state, not the running statistics.
+    with torch.random.fork_rng(devices=[]), _unchanged_buffers(network, objective), torch.no_grad():
+        with _watched(network, batch, found):
+            terms = getattr(objective, "terms", None)
+            values = terms(network, batch) if terms else objective(network, batch).total
+    if found:
+        return found[0]
+    bad = _bad(values)
+    if bad.ndim and len(bad) == len(batch.weight):
+        bad = bad & _as(batch.weight > 0, bad)
+    if bool(bad.any()):
+        advice = f"Check the outcome of those rows against the likelihood. {_SLOWER}"
+        return Finding(
+            f"the loss itself is {values[bad][0].item()}", _rows_where(bad, batch), advice
+        )
+    return None
+
+
+def _bad_gradient(network: nn.Module, objective: nn.Module) -> Finding | None:
+    named = [*network.named_parameters(), *objective.named_parameters()]
+    for name, parameter in reversed(named):  # the gradient meets the last layer first
+        if parameter.grad is not None and bool(_bad(parameter.grad).any()):
+            place = f"the gradient of {name} is {_value(parameter.grad)} while the loss is finite"
+            return Finding(place, [], _SLOWER)
+    return None
+
+
+@contextmanager
+def _watched(network: nn.Module, batch: Batch, found: list[Finding]) -> Iterator[None]:
+    """Notes the first layer, in order of execution, whose output is not finite."""
+
+    def watch(name: str) -> Any:
+        def hook(module: nn.Module, inputs: Any, output: Any) -> None:
+            for tensor in _tensors(output) if not found else ():
+                bad = _bad(tensor)
+                if bool(bad.any()):
+                    layer = f"layer '{name}' ({type(module).__name__})" if name else "the network"
+                    place = f"the output of {layer} is {_value(tensor)}"
+                    found.append(Finding(place, _rows_where(bad, batch), _SLOWER))
+
+        return hook
+
+    handles = [m.register_forward_hook(watch(name)) for name, m in network.named_modules()]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@contextmanager
+def _unchanged_buffers(*modules: nn.Module) -> Iterator[None]:
+    buffers = [b for module in modules for b in module.buffers()]
+    kept = [b.clone() for b in buffers]
+    try:
+        yield
+    finally:
+        for buffer, value in zip(buffers, kept, strict=True):
+            buffer.copy_(value)
+
+
+def _tensors(tree: Any) -> list[Tensor]:
+    found: list[Tensor] = []
+    map_tensors(found.append, tree)
+    return found
+
+
+def _bad(tensor: Tensor) -> Tensor:
+    return ~tensor.detach().isfinite()
+
+
+def _as(mask: Tensor, like: Tensor) -> Tensor:
+    """A mask of the leading axes, ready to meet a tensor with more of them or fewer."""
+    mask = mask.reshape(len(mask), -1).any(1) if mask.ndim > like.ndim else mask
+    return mask.reshape(mask.shape + (1,) * (like.ndim - mask.ndim))
+
+
+def _value(tensor: Tensor) -> float:
+    return tensor.detach()[_bad(tensor)][0].item()
+
+
+def _rows_where(bad: Tensor, batch: Batch) -> list[int]:
+    if not bad.ndim or len(bad) != len(batch.index):
+        return []
+    touched = bad.reshape(len(bad), -1).any(1)
+    return batch.index[touched.to(batch.index.device)].tolist()

@@ -1,0 +1,109 @@
+"""The loss of given weights: a sum and a weight, in evaluation mode, without a gradient."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import nn
+
+from ansatz.data.batch import Batch
+from ansatz.data.source import Source
+from ansatz.errors import NumericalError
+from ansatz.training.objectives import Loss
+from ansatz.training.step import Step
+
+
+@contextmanager
+def evaluation_mode(*modules: nn.Module) -> Iterator[None]:
+    """Dropout off and running statistics fixed inside; each submodule's mode as it was after.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.training.evaluation import evaluation_mode
+        >>> network = torch.nn.Dropout()
+        >>> with evaluation_mode(network):
+        ...     inside = network.training
+        >>> inside, network.training
+        (False, True)
+    """
+    # One by one, since part of a network may be in evaluation mode for good (a frozen backbone).
+    training = [part for module in modules for part in module.modules() if part.training]
+    for part in training:
+        part.training = False
+    try:
+        yield
+    finally:
+        for part in training:
+            part.training = True
+
+
+def evaluate_batch(network: nn.Module, objective: nn.Module, batch: Batch) -> Loss:
+    """The plain loss of one batch: ``objective.evaluate`` where there is one.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data import Batch
+        >>> from ansatz.likelihoods import Normal
+        >>> from ansatz.training import Supervised
+        >>> from ansatz.training.evaluation import evaluate_batch
+        >>> batch = Batch.of(torch.zeros(3, 1), torch.zeros(3))
+        >>> loss = evaluate_batch(torch.nn.Identity(), Supervised(Normal(dispersion=1.0)), batch)
+        >>> round(loss.total.item(), 3)
+        2.757
+    """
+    with evaluation_mode(network, objective), torch.no_grad():
+        score = getattr(objective, "evaluate", objective)
+        return score(network, batch)
+
+
+def mean_loss(
+    step: Step,
+    source: Source,
+    *,
+    move: Callable[[Batch], Batch] = lambda batch: batch,
+    stop: Callable[[], bool] = lambda: False,
+) -> float | None:
+    """Sum of totals / sum of counts over all of ``source``: a short last batch counts as it should.
+
+    Args:
+        step: whose weights and objective are judged.
+        source: its epoch 0 is taken.
+        move: brings a batch to the weights' device.
+        stop: asked before each batch; when it says True, the answer is None.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data import Batch, TensorSource
+        >>> from ansatz.likelihoods import Normal
+        >>> from ansatz.training import GradientStep, Supervised
+        >>> from ansatz.training.evaluation import mean_loss
+        >>> network, law = torch.nn.Linear(1, 1), Normal(dispersion=1.0)
+        >>> step = GradientStep(network, Supervised(law), torch.optim.SGD(network.parameters(), 1))
+        >>> source = TensorSource(Batch.of(torch.ones(5, 1), torch.zeros(5)), 2, shuffle=False)
+        >>> mean_loss(step, source) > 0.9
+        True
+    """
+    losses: list[Loss] = []
+    with evaluation_mode(step.network, step.objective):
+        for batch in source.batches(epoch=0):
+            if stop():
+                return None
+            losses.append(step.evaluate(move(batch)))
+    if not losses:
+        raise ValueError("the validation source has no rows.")
+    total, count = (torch.stack(part).cpu().double() for part in zip(*losses, strict=True))
+    mean = float(total.sum() / count.sum())
+    if not torch.isfinite(total.sum() / count.sum()):
+        raise NumericalError(_bad_batch(mean, total, count, source))
+    return mean
+
+
+def _bad_batch(mean: float, total: torch.Tensor, count: torch.Tensor, source: Source) -> str:
+    if float(count.sum()) == 0:
+        return "the validation rows have total weight 0, so they have no mean loss."
+    position = int((~total.isfinite()).nonzero()[0]) if not total.isfinite().all() else 0
+    rows = next(iter(source.batches(epoch=0, start=position))).index[:5].tolist()
+    return (
+        f"the validation loss is {mean}: first in the batch of rows {rows}. "
+        "Check those rows; if they are sound, lower the learning rate."
+    )

@@ -1,0 +1,282 @@
+"""The default step: one gradient, one update."""
+
+import logging
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ansatz.data.batch import Batch
+from ansatz.errors import NumericalError, ResourceError, UsageError
+from ansatz.training.diagnosis import diagnose
+from ansatz.training.evaluation import evaluate_batch
+from ansatz.training.finite import all_finite
+from ansatz.training.memory import is_out_of_memory
+from ansatz.training.micro_batches import micro_batches
+from ansatz.training.objectives import Loss
+
+_log = logging.getLogger(__name__)
+
+Logs = dict[str, float]
+
+
+class GradientStep:
+    r"""Moves the weights against the gradient of the batch's mean loss.
+
+    .. math:: \theta \leftarrow \text{optimizer}\left(\theta,\;
+        \nabla_\theta \left[ \frac{\sum_m T_m}{\sum_m C_m} + \text{penalty}(\theta) \right]\right)
+
+    with (T, C) = objective(network, micro-batch m). Sums over sums: splitting a batch changes the
+    memory it takes, and the result only by rounding.
+
+    A loss or gradient that is not finite stops the run before the update, so the weights stay the
+    last good ones; the error names the first bad tensor and the rows. When memory runs out, the
+    number of micro-batches doubles and the same batch is tried again.
+
+    Args:
+        network: gives raw from the inputs of a batch.
+        objective: ``objective(network, batch) -> Loss(total, count)``.
+        optimizer: over the parameters of the network, and of the objective if it learns any.
+        schedule: step number -> multiplier of each group's own rate.
+        clip: bound on the global norm of the gradient.
+        accumulate: micro-batches per batch.
+        penalty: ``penalty(network) -> scalar``, added once per update, not once per micro-batch.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data import Batch
+        >>> from ansatz.likelihoods import Normal
+        >>> from ansatz.training import GradientStep, Supervised
+        >>> network = torch.nn.Linear(2, 1)
+        >>> optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
+        >>> step = GradientStep(network, Supervised(Normal(dispersion=1.0)), optimizer)
+        >>> batch = Batch.of(torch.randn(8, 2), torch.zeros(8))
+        >>> before = step.step(batch)["loss"]
+        >>> step.step(batch)["loss"] <= before
+        True
+    """
+
+    def __init__(
+        self,
+        network: nn.Module,
+        objective: nn.Module,
+        optimizer: torch.optim.Optimizer,
+        *,
+        schedule: Callable[[int], float] | None = None,
+        clip: float | None = None,
+        accumulate: int = 1,
+        penalty: Callable[[nn.Module], Tensor] | None = None,
+    ) -> None:
+        if accumulate < 1:
+            raise UsageError(f"accumulate must be at least 1, got {accumulate}.")
+        if clip is not None and not clip > 0:
+            raise UsageError(f"clip must be a positive norm, got {clip}.")
+        if accumulate > 1 and not _additive(objective):
+            raise UsageError("this likelihood couples the rows of a batch; use accumulate=1.")
+        self.network, self.objective, self.optimizer = network, objective, optimizer
+        self.schedule, self.clip, self.penalty = schedule, clip, penalty
+        self.accumulate, self.evaluation_pieces = accumulate, 1
+        self.number = 0  # updates so far
+        self.notes: list[str] = []  # what happened on the way that a user should know
+        self._base_rates = [float(group["lr"]) for group in optimizer.param_groups]
+        self._needs_closure = getattr(
+            optimizer, "needs_closure", isinstance(optimizer, torch.optim.LBFGS)
+        )
+
+    @property
+    def rate(self) -> float:
+        """The learning rate of the first group, as last used."""
+        return float(self.optimizer.param_groups[0]["lr"])
+
+    def step(self, batch: Batch) -> Logs:
+        """One update; ``loss`` is the batch's mean without the penalty, ``count`` its weight."""
+        if not self.network.training:
+            self.network.train()
+        if not self.objective.training:
+            self.objective.train()
+        self._set_rates()
+        if self._needs_closure:
+            logs = self._closure_step(batch)
+        else:
+            logs = self._gradient(batch)
+            if logs["count"] > 0:  # a batch without a single observed outcome changes nothing
+                self._update()
+        self.number += 1
+        return logs
+
+    def evaluate(self, batch: Batch) -> Loss:
+        """The plain loss in evaluation mode."""
+        while True:
+            try:
+                pieces = micro_batches(batch, self.evaluation_pieces)
+                losses = [evaluate_batch(self.network, self.objective, p) for p in pieces]
+                break
+            except (RuntimeError, MemoryError) as error:
+                self._require_split(error, batch, self.evaluation_pieces)
+            self.evaluation_pieces = self._double("evaluation", self.evaluation_pieces, batch)
+        if len(losses) == 1:
+            return losses[0]
+        return Loss(*(torch.stack(part).sum() for part in zip(*losses, strict=True)))
+
+    def observe(self, value: float) -> None:
+        """Tells a schedule that listens (plateau) how an evaluation went."""
+        listen = getattr(self.schedule, "observe", None)
+        if listen:
+            listen(value)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The optimizer's state, the step number, base rates, schedule and micro-batches."""
+        saved = getattr(self.schedule, "state_dict", None)
+        return {
+            "optimizer": self.optimizer.state_dict(),
+            "number": self.number,
+            "base_rates": list(self._base_rates),
+            "schedule": saved() if saved else {},
+            "accumulate": self.accumulate,
+            "evaluation_pieces": self.evaluation_pieces,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restores what ``state_dict`` gave, exactly."""
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.number = int(state["number"])
+        self._base_rates = [float(rate) for rate in state["base_rates"]]
+        self.accumulate = int(state["accumulate"])
+        self.evaluation_pieces = int(state["evaluation_pieces"])
+        if state["schedule"] and self.schedule is not None:
+            self.schedule.load_state_dict(state["schedule"])  # type: ignore[attr-defined]
+
+    def _parameters(self) -> list[Tensor]:
+        return [p for group in self.optimizer.param_groups for p in group["params"]]
+
+    def _set_rates(self) -> None:
+        if self.schedule is None:  # the rates may then be the user's own to change
+            return
+        multiplier = float(self.schedule(self.number))
+        for group, base in zip(self.optimizer.param_groups, self._base_rates, strict=True):
+            group["lr"] = base * multiplier
+
+    def _update(self) -> None:
+        try:
+            self.optimizer.step()
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            raise ResourceError(
+                "the optimizer's state does not fit in memory; use a smaller network or plain SGD."
+            ) from error
+
+    def _closure_step(self, batch: Batch) -> Logs:
+        """For rules that ask for several gradients per update, such as L-BFGS."""
+        parameters = self._parameters()
+        kept = [p.detach().clone() for p in parameters]
+        seen: list[Logs] = []
+
+        def closure() -> Tensor:
+            logs = self._gradient(batch)
+            seen.append(logs)
+            return parameters[0].new_tensor(logs["loss"] + logs.get("penalty", 0.0))
+
+        try:
+            self.optimizer.step(closure)  # type: ignore[arg-type]  # a tensor, as torch expects
+        except NumericalError:
+            with torch.no_grad():
+                for parameter, value in zip(parameters, kept, strict=True):
+                    parameter.copy_(value)
+            raise
+        return seen[0]
+
+    def _gradient(self, batch: Batch) -> Logs:
+        """Fills ``.grad`` with the gradient of the batch, checked and clipped."""
+        while True:
+            try:
+                logs = self._backward(batch)
+                break
+            except (RuntimeError, MemoryError) as error:
+                self._require_split(error, batch, self.accumulate)
+            # Here, not in the handler: the error's frames hold the tensors that filled the memory.
+            self.accumulate = self._double("training", self.accumulate, batch)
+        if logs["count"] == 0:
+            self.optimizer.zero_grad()
+            return logs
+        parameters = self._parameters()
+        if self.clip is not None:
+            norm = torch.nn.utils.clip_grad_norm_(parameters, self.clip).item()
+            finite, logs["gradient_norm"] = math.isfinite(norm), norm
+        else:
+            finite = all_finite([p.grad for p in parameters if p.grad is not None])
+        if not (finite and math.isfinite(logs["loss"])):
+            self._refuse(logs, batch)
+        return logs
+
+    def _backward(self, batch: Batch) -> Logs:
+        self.optimizer.zero_grad()
+        pieces = micro_batches(batch, self.accumulate)
+        if len(pieces) == 1:
+            total, count = self.objective(self.network, batch)
+            mean = total / count
+            loss = mean if self.penalty is None else mean + (cost := self.penalty(self.network))
+            loss.backward()
+            logs = {"loss": mean.item(), "count": count.item()}
+        else:
+            logs = self._accumulated(pieces)
+            if self.penalty is not None:
+                cost = self.penalty(self.network)
+                if cost.requires_grad:  # a network may have nothing to penalise
+                    cost.backward()
+        if self.penalty is not None:
+            logs["penalty"] = cost.item()
+        return logs
+
+    def _accumulated(self, pieces: Sequence[Batch]) -> Logs:
+        """The gradient of the sum, divided by the sum of the weights, which comes out last."""
+        total, count = 0.0, 0.0
+        for piece in pieces:
+            loss = self.objective(self.network, piece)
+            loss.total.backward()
+            total, count = total + loss.total.detach(), count + loss.count.detach()
+        gradients = [p.grad for p in self._parameters() if p.grad is not None]
+        torch._foreach_div_(gradients, float(count))
+        return {"loss": float(total / count), "count": float(count)}
+
+    def _refuse(self, logs: Logs, batch: Batch) -> None:
+        finding = diagnose(self.network, self.objective, batch)
+        self.optimizer.zero_grad()
+        rows = (finding.rows or batch.index.tolist())[:5]
+        whose = "row" if len(rows) == 1 else "rows"
+        what = f"the loss is {logs['loss']:g}" if not math.isfinite(logs["loss"]) else "no update"
+        raise NumericalError(
+            f"{what} at step {self.number + 1}: {finding.place} "
+            f"({whose} {', '.join(map(str, rows))} of the batch). The update was not applied. "
+            f"{finding.advice} The learning rate is {self.rate:g}."
+        )
+
+    def _require_split(self, error: BaseException, batch: Batch, pieces: int) -> None:
+        """Lets an error pass unless it is a lack of memory that smaller pieces may cure."""
+        if not is_out_of_memory(error):
+            raise error
+        self.optimizer.zero_grad()
+        if pieces >= len(batch.index):
+            raise ResourceError(
+                "out of memory with one row at a time; use a smaller network or another device."
+            ) from error
+        if not _additive(self.objective):
+            raise ResourceError(
+                "out of memory, and this likelihood cannot split a batch; use a smaller batch_size."
+            ) from error
+
+    def _double(self, doing: str, pieces: int, batch: Batch) -> int:
+        pieces = min(2 * pieces, len(batch.index))
+        note = (
+            f"out of memory in {doing} at step {self.number + 1}: "
+            f"batches are now taken in {pieces} parts, the effective batch size is unchanged."
+        )
+        self.notes.append(note)
+        _log.warning(note)
+        return pieces
+
+
+def _additive(objective: nn.Module) -> bool:
+    return getattr(getattr(objective, "likelihood", None), "additive", True)

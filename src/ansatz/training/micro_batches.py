@@ -1,0 +1,35 @@
+"""A batch in pieces, whose losses and weights add up to the whole."""
+
+from itertools import pairwise
+from typing import Any
+
+from torch import Tensor
+
+from ansatz.data.batch import Batch, map_tensors
+
+
+def micro_batches(batch: Batch, pieces: int) -> list[Batch]:
+    """The rows of ``batch`` in at most ``pieces`` runs of nearly equal length.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data import Batch
+        >>> from ansatz.training.micro_batches import micro_batches
+        >>> batch = Batch.of(torch.randn(5, 2), torch.zeros(5))
+        >>> [piece.index.tolist() for piece in micro_batches(batch, 2)]
+        [[0, 1], [2, 3, 4]]
+    """
+    rows = len(batch.index)
+    pieces = min(pieces, rows)
+    if pieces <= 1:
+        return [batch]
+    bounds = [rows * i // pieces for i in range(pieces + 1)]
+    return [_rows(batch, rows, *ends) for ends in pairwise(bounds)]
+
+
+def _rows(batch: Batch, rows: int, first: int, last: int) -> Any:
+    def cut(tensor: Tensor) -> Tensor:
+        # An offset may be one row that is broadcast to all.
+        return tensor[first:last] if tensor.ndim and len(tensor) == rows else tensor
+
+    return map_tensors(cut, batch)

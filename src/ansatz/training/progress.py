@@ -1,0 +1,155 @@
+"""What a user sees while it trains: one line that moves, or a few that stay."""
+
+import sys
+import time
+from typing import Literal, TextIO
+
+from ansatz.errors import UsageError
+from ansatz.training.callbacks import Callback, Run
+from ansatz.training.history import History, Record
+
+Level = Literal["auto", 0, 1, 2]
+
+MOST_LINES = 20
+
+
+class Bar(Callback):
+    """One line, rewritten at most ten times a second (twice in a notebook).
+
+    Args:
+        stream: a terminal, or a notebook's stderr.
+        interval: least number of seconds between two drawings.
+
+    Example:
+        >>> from ansatz.training.progress import Bar
+        >>> Bar(interval=0.5).interval
+        0.5
+    """
+
+    def __init__(self, stream: TextIO | None = None, interval: float = 0.1) -> None:
+        self.stream = stream or sys.stderr
+        self.interval = interval
+        self._next, self._width = 0.0, 0
+        self._start, self._first = time.monotonic(), 0
+
+    def on_start(self, run: Run) -> None:
+        """Starts the clock; a resumed run has steps behind it that took no time here."""
+        self._start, self._first = time.monotonic(), run.number
+
+    def on_step(self, run: Run, logs: dict[str, float]) -> None:
+        """Redraws when it is time."""
+        now = time.monotonic()
+        if now >= self._next:
+            self._next = now + self.interval
+            done, seconds = run.number - self._first, now - self._start
+            left = seconds / done * (run.total - run.number) if run.total < sys.maxsize else None
+            text = _where(run) + f"  loss {logs['loss']:.4g}" + _valid(run.history)
+            self._draw(text + (f"  {_time(left)} left" if left is not None else ""))
+
+    def on_end(self, run: Run, history: History) -> None:
+        """The last state of the line, which stays."""
+        self._draw(_summary(history))
+        self.stream.write("\n")
+        self.stream.flush()
+
+    def _draw(self, text: str) -> None:
+        text = text[:110]
+        self.stream.write("\r" + text.ljust(self._width))
+        self.stream.flush()
+        self._width = len(text)
+
+
+class Lines(Callback):
+    """One line per evaluation, some twenty in all; no carriage return, so it is fit for a log.
+
+    Args:
+        stream: where they go; stderr by default.
+
+    Example:
+        >>> from ansatz.training import History
+        >>> from ansatz.training.callbacks import Run
+        >>> from ansatz.training.progress import Lines
+        >>> lines = Lines(sys.stdout)
+        >>> lines.on_end(Run(None, 10, 5, History()), History(stop_reason="epochs", steps=10))
+        stopped after step 10 (epochs), 0.0 s
+    """
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self.stream = stream or sys.stderr
+        self._next = 0
+
+    def on_evaluation(self, run: Run, record: Record) -> None:
+        """Writes the line unless the last one was just now, measured by the budget."""
+        if run.number < self._next:
+            return
+        if run.total < sys.maxsize:
+            self._next = run.number + max(1, run.total // (MOST_LINES - 1))
+        else:  # no end in sight: each line waits twice as long
+            self._next = 2 * run.number
+        running = record.get("running_loss")
+        loss = "" if running is None else f"  loss {running:.4g} (running)"
+        text = f"{_where(run)}{loss}{_valid(run.history)}  {_time(float(record['seconds'] or 0))}"
+        self.stream.write(text + "\n")
+        self.stream.flush()
+
+    def on_end(self, run: Run, history: History) -> None:
+        """How it ended."""
+        self.stream.write(_summary(history) + "\n")
+        self.stream.flush()
+
+
+def create_progress(level: Level, stream: TextIO | None = None) -> Callback | None:
+    """0 shows nothing, 1 a bar, 2 lines; ``"auto"`` a bar for people and lines for logs.
+
+    A bar needs a terminal or a notebook; anywhere else 1 means 2.
+
+    Example:
+        >>> import io
+        >>> from ansatz.training.progress import create_progress
+        >>> type(create_progress("auto", io.StringIO())).__name__
+        'Lines'
+    """
+    if level not in ("auto", 0, 1, 2) or isinstance(level, bool):
+        raise UsageError(f"progress must be 'auto', 0, 1 or 2, got {level!r}.")
+    stream = stream or sys.stderr
+    if level == 0 or stream is None:  # a windowed process has no stderr
+        return None
+    if level == 2:
+        return Lines(stream)
+    if stream.isatty():
+        return Bar(stream)
+    return Bar(stream, interval=0.5) if _is_notebook(stream) else Lines(stream)
+
+
+def _is_notebook(stream: TextIO) -> bool:
+    return type(stream).__module__.startswith("ipykernel")
+
+
+def _where(run: Run) -> str:
+    limited = run.total < sys.maxsize
+    epochs = f"/{-(-run.total // run.period)}" if limited else ""
+    steps = f"/{run.total}" if limited else ""
+    return f"epoch {-(-run.number // run.period)}{epochs}  step {run.number}{steps}"
+
+
+def _valid(history: History) -> str:
+    if not history.records or history.records[-1].get("valid_loss") is None:
+        return ""
+    last = history.records[-1]
+    return f"  valid {last['valid_loss']:.4g}{' *' if last.get('best') else ''}"
+
+
+def _summary(history: History) -> str:
+    best = ""
+    if history.best_loss is not None:
+        best = f", best valid loss {history.best_loss:.4g} at step {history.best_step}"
+    why = history.stop_reason
+    return f"stopped after step {history.steps} ({why}){best}, {_time(history.seconds)}"
+
+
+def _time(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, seconds = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d} min"

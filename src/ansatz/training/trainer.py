@@ -1,0 +1,281 @@
+"""Who trains: budget, device, threads, random numbers, signals and checkpoints around the loop."""
+
+import logging
+import math
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+
+from ansatz.data.source import Source
+from ansatz.errors import DataError, NumericalError, UsageError
+from ansatz.storage import RunLock
+from ansatz.training.averaging import Average, Averaging
+from ansatz.training.callbacks import Callback, Callbacks
+from ansatz.training.device import choose_device, refuse_half_precision, trusted_device
+from ansatz.training.history import History
+from ansatz.training.interrupt import Interrupted, Signals
+from ansatz.training.loop import Loop, Plan
+from ansatz.training.progress import Level, create_progress
+from ansatz.training.randomness import own_randomness
+from ansatz.training.run_folder import RunFolder
+from ansatz.training.step import Step
+from ansatz.training.tensorboard import TensorBoard
+from ansatz.training.threads import choose_threads, using_threads
+
+_log = logging.getLogger(__name__)
+
+
+class Trainer:
+    """Repeats a step over a source of batches, and leaves the best weights it found.
+
+    The best weights by validation loss are in the network whenever training ends: budget, patience,
+    time limit, interrupt or failure. With an average, they are averaged weights. Without validation
+    data they are the last ones.
+
+    With ``checkpoint`` and ``resume``, a run that was killed at any moment ends with the same
+    weights bit for bit as one that was not, on the same machine type with the same torch and
+    thread count. When a checkpoint is written has no influence on the result.
+
+    Args:
+        epochs: passes over the training source.
+        steps: updates; with both given, the smaller budget counts.
+        patience: evaluations without a new best after which to stop.
+        evaluate_every: steps between evaluations; once per epoch by default.
+        average: ``"ema"`` or ``"swa"``.
+        checkpoint: folder for checkpoints; none are written by default.
+        checkpoint_every: steps between checkpoints; by default one every 30 seconds. One is always
+            written before the first step, on a signal and at the end.
+        keep: how many checkpoints stay.
+        resume: continue the run in ``checkpoint``; starts it when there is none.
+        fingerprint: settings and data of the run, as plain JSON. A resume with another one is
+            refused.
+        time_limit: seconds, over all sessions of the run.
+        progress: 0 silent, 1 a bar, 2 lines; ``"auto"`` picks by where stderr goes.
+        tensorboard: folder for TensorBoard logs.
+        callbacks: see :class:`Callback`.
+        seed: of dropout and whatever else draws from torch's global generator during the fit.
+        device: ``"auto"``, ``"cpu"``, ``"cuda"``, ``"mps"``.
+        force: resume although the fingerprint differs; the history notes it.
+        threads: ``"auto"`` by the size of the network, or a number.
+        evaluate_train: also report the training loss in evaluation mode.
+        on_checkpoint_error: ``"continue"`` with a warning, or ``"stop"``.
+
+    Attributes:
+        history: of the last fit, also when it failed.
+        nothing_to_do: True when the last fit resumed a run that had already ended.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data import Batch, TensorSource
+        >>> from ansatz.likelihoods import Normal
+        >>> from ansatz.training import GradientStep, Supervised, Trainer
+        >>> x = torch.randn(64, 2)
+        >>> source = TensorSource(Batch.of(x, x.sum(1)), batch_size=16)
+        >>> network = torch.nn.Linear(2, 1)
+        >>> optimizer = torch.optim.Adam(network.parameters(), lr=0.05)
+        >>> step = GradientStep(network, Supervised(Normal(dispersion=1.0)), optimizer)
+        >>> history = Trainer(epochs=50, progress=0).fit(step, source, valid=source)
+        >>> history.stop_reason, round(history.best_loss, 2)
+        ('epochs', 0.92)
+    """
+
+    def __init__(
+        self,
+        *,
+        epochs: int | None = None,
+        steps: int | None = None,
+        patience: int | None = None,
+        evaluate_every: int | None = None,
+        average: Average | None = None,
+        checkpoint: str | Path | None = None,
+        checkpoint_every: int | None = None,
+        keep: int = 2,
+        resume: bool = False,
+        fingerprint: dict[str, Any] | None = None,
+        time_limit: float | None = None,
+        progress: Level = "auto",
+        tensorboard: str | Path | None = None,
+        callbacks: Sequence[Callback] = (),
+        seed: int = 0,
+        device: str = "auto",
+        force: bool = False,
+        threads: int | Literal["auto"] = "auto",
+        evaluate_train: bool = False,
+        on_checkpoint_error: Literal["continue", "stop"] = "continue",
+    ) -> None:
+        for name, value in {
+            "epochs": epochs,
+            "steps": steps,
+            "evaluate_every": evaluate_every,
+            "checkpoint_every": checkpoint_every,
+            "threads": None if threads == "auto" else threads,
+        }.items():
+            if value is not None and (not isinstance(value, int) or value < 1):
+                raise UsageError(f"{name} must be a whole number >= 1, got {value!r}.")
+        if all(budget is None for budget in (epochs, steps, patience, time_limit)):
+            raise UsageError("give a budget: epochs, steps, patience or time_limit.")
+        if time_limit is not None and not 0 < time_limit < math.inf:
+            raise UsageError(f"time_limit must be a positive number of seconds, got {time_limit}.")
+        if resume and checkpoint is None:
+            raise UsageError("resume needs checkpoint, the folder of the run to continue.")
+        if on_checkpoint_error not in ("continue", "stop"):
+            raise UsageError(
+                f"on_checkpoint_error must be 'continue' or 'stop', got {on_checkpoint_error!r}."
+            )
+        self.epochs, self.steps, self.patience = epochs, steps, patience
+        self.evaluate_every, self.evaluate_train, self.average = (
+            evaluate_every,
+            evaluate_train,
+            average,
+        )
+        self.checkpoint, self.checkpoint_every, self.keep = checkpoint, checkpoint_every, keep
+        self.resume, self.fingerprint, self.force = resume, fingerprint, force
+        self.time_limit, self.progress, self.tensorboard = time_limit, progress, tensorboard
+        self.callbacks, self.seed, self.device, self.threads = callbacks, seed, device, threads
+        self.on_checkpoint_error = on_checkpoint_error
+        self.history: History | None = None
+        self.nothing_to_do = False
+
+    def fit(self, step: Step, train: Source, valid: Source | None = None) -> History:
+        """Trains; returns what happened.
+
+        Raises:
+            NumericalError: a loss or gradient is not finite; the update was not applied.
+            Interrupted: SIGINT or SIGTERM, after the step was finished and a checkpoint written.
+            UsageError: settings that contradict each other or the run in the folder.
+            BusyError: another process trains into the same folder.
+        """
+        self.nothing_to_do = False
+        if len(train) == 0:
+            raise DataError("the training source has no rows.")
+        if self.patience is not None and valid is None:
+            raise UsageError(
+                "patience needs a validation source; to watch the training loss, "
+                "pass the training source as valid."
+            )
+        device = self._place(step, train)
+        threads = self._choose_threads(step, train)
+        with ExitStack() as stack:
+            stack.enter_context(using_threads(threads))
+            stack.enter_context(own_randomness(self.seed, device))
+            folder = self._open_folder(stack, train)
+            signals = stack.enter_context(Signals())
+            plan = self._plan(train)
+            loop = Loop(
+                step,
+                train,
+                valid,
+                plan=plan,
+                patience=self.patience,
+                average=Averaging(self.average, step, plan.total) if self.average else None,
+                callbacks=self._all_callbacks(),
+                device=device,
+                signals=signals,
+                folder=folder,
+            )
+            return self._run(loop, folder, signals)
+
+    def _run(self, loop: Loop, folder: RunFolder | None, signals: Signals) -> History:
+        if folder is not None:
+            saved = folder.load(threads=torch.get_num_threads(), device=str(loop.device))
+            if saved is not None:
+                loop.load(saved)
+            loop.history.notes.extend(folder.notes)
+            if saved is not None and saved.finished and not self._goes_on(saved.finished, loop):
+                _log.info(
+                    "nothing to do: the run in %s has ended (%s)", folder.folder, saved.finished
+                )
+                loop.callbacks, self.nothing_to_do = Callbacks.of(()), True
+                self.history = loop.finish(saved.finished)
+                return self.history
+        self.history = loop.history
+        for callback in loop.callbacks.all:
+            callback.on_start(loop.view)
+        try:
+            reason = loop.run()
+            loop.save(finished=None if reason == "interrupted" else reason)
+        except BaseException as error:
+            loop.finish(_name(error))
+            raise
+        loop.finish(reason)
+        if signals.received is not None:
+            where = None if self.checkpoint is None else str(self.checkpoint)
+            raise Interrupted(signals.received, loop.number, where)
+        return loop.history
+
+    def _goes_on(self, finished: str, loop: Loop) -> bool:
+        """Whether a finished run has a larger budget now."""
+        if finished in ("epochs", "steps"):
+            return loop.number < loop.plan.total
+        if finished == "time limit":
+            return self.time_limit is None or loop.history.seconds < self.time_limit
+        return False
+
+    def _place(self, step: Step, train: Source) -> torch.device:
+        device = choose_device(self.device)
+        if device.type == "mps":
+            first = next(iter(train.batches(epoch=0)))
+            device = trusted_device(step.network, step.objective, first, device)
+        refuse_half_precision(step.network, device)
+        step.network.to(device)
+        step.objective.to(device)
+        return device
+
+    def _choose_threads(self, step: Step, train: Source) -> int:
+        if self.threads != "auto":
+            return self.threads
+        return choose_threads(step.network, getattr(train, "batch_size", 1024))
+
+    def _open_folder(self, stack: ExitStack, train: Source) -> RunFolder | None:
+        if self.checkpoint is None:
+            return None
+        lock = stack.enter_context(RunLock(self.checkpoint))
+        own = {
+            "seed": self.seed,
+            "average": self.average,
+            "evaluate_every": self.evaluate_every,
+            "patience": self.patience,
+            "batches per epoch": len(train),
+        }
+        folder = RunFolder(
+            self.checkpoint,
+            keep=self.keep,
+            fingerprint=own | (self.fingerprint or {}),
+            resume=self.resume,
+            force=self.force,
+        )
+        if lock.note:
+            folder.notes.append(lock.note)
+        return folder
+
+    def _plan(self, train: Source) -> Plan:
+        by_epochs = sys.maxsize if self.epochs is None else self.epochs * len(train)
+        by_steps = sys.maxsize if self.steps is None else self.steps
+        return Plan(
+            total=min(by_epochs, by_steps),
+            limit="epochs" if by_epochs <= by_steps else "steps",
+            evaluate_every=self.evaluate_every or len(train),
+            evaluate_train=self.evaluate_train,
+            checkpoint_every=self.checkpoint_every,
+            time_limit=self.time_limit,
+            stop_on_checkpoint_error=self.on_checkpoint_error == "stop",
+        )
+
+    def _all_callbacks(self) -> Callbacks:
+        extra: list[Callback] = []
+        if self.tensorboard is not None:
+            extra.append(TensorBoard(self.tensorboard))
+        progress = create_progress(self.progress)
+        if progress is not None:
+            extra.append(progress)
+        return Callbacks.of([*self.callbacks, *extra])
+
+
+def _name(error: BaseException) -> str:
+    if isinstance(error, NumericalError):
+        return "numerical failure"
+    return "interrupted" if isinstance(error, KeyboardInterrupt) else "error"
