@@ -1,0 +1,254 @@
+"""Delimited text: every row has as many cells as the header has names, or it is an error."""
+
+import io
+import re
+import warnings
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ansatz.data.cells import BadCell, settle
+from ansatz.data.encoding import to_utf8
+from ansatz.data.header import Header, read_header, sniff_delimiter
+from ansatz.data.ragged import first_ragged
+from ansatz.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a delimited file is written.
+
+    Args:
+        delimiter: one character, ``"whitespace"`` for runs of blanks, None to look at the file.
+        header: whether the first row names the columns; if not they are called x1, x2, ...
+        names: names of the columns; they replace those of the header.
+        comment: lines that begin with it are skipped.
+        missing: cells that mean "missing" in every column, beside the empty one.
+        text: columns whose cells stay text even if they look like numbers.
+        encoding: of the file; None looks at its bytes.
+        decimal: the decimal mark.
+        allow_empty: whether a header without rows is a table of no rows or an error.
+
+    Example:
+        >>> from ansatz.data.csv import Dialect
+        >>> Dialect(delimiter=";", decimal=",").header
+        True
+    """
+
+    delimiter: str | None = None
+    header: bool = True
+    names: Sequence[str] | None = None
+    comment: str | None = None
+    missing: Collection[str] = ()
+    text: Collection[str] = ()
+    encoding: str | None = None
+    decimal: str = "."
+    allow_empty: bool = False
+
+    def __post_init__(self) -> None:
+        mark = self.delimiter
+        if mark not in (None, "whitespace") and (
+            len(mark) != 1 or not mark.isascii() or mark in '"\r\n\0'
+        ):
+            raise UsageError(f"delimiter must be one character or 'whitespace', got {mark!r}.")
+        if self.decimal not in (".", ",") or self.decimal == mark:
+            raise UsageError(f"decimal must be . or , and not the delimiter, got {self.decimal!r}.")
+
+
+class Parsed(NamedTuple):
+    r"""A table that was read: its rows, what was assumed, and the line of its first row.
+
+    Example:
+        >>> from ansatz.data.csv import Dialect, parse_csv
+        >>> parse_csv(b"a,b\n1,2\n", "t.csv", Dialect()).first_line
+        2
+    """
+
+    frame: "pd.DataFrame"
+    notes: list[str]
+    first_line: int
+
+
+def parse_csv(raw: bytes, origin: str, dialect: Dialect, path: Path | None = None) -> Parsed:
+    r"""The rows of a delimited text.
+
+    Blanks after a delimiter are dropped. Cells in double quotes may hold delimiters and line ends.
+
+    Args:
+        raw: the file's bytes, unpacked.
+        origin: the file's name, for errors.
+        dialect: how it is written.
+        path: where the same bytes lie on disk, if they do; reading from there is faster.
+
+    Example:
+        >>> from ansatz.data.csv import Dialect, parse_csv
+        >>> parse_csv(b"sex;age\nM;3\nF;4\n", "t.csv", Dialect()).frame["age"].tolist()
+        [3, 4]
+    """
+    text, notes = to_utf8(raw, origin, dialect.encoding)
+    if dialect.comment:
+        # Emptied, not removed: line numbers stay true.
+        text = re.sub(rb"(?m)^" + re.escape(dialect.comment.encode()) + rb"[^\n]*", b"", text)
+    if not text.lstrip():
+        raise DataError(f"{origin} is empty. Expected a table with one row per line.")
+    delimiter = dialect.delimiter or sniff_delimiter(text)
+    if delimiter == dialect.decimal:
+        raise DataError(f"{origin} seems to be cut by '{delimiter}', which is the decimal mark.")
+    header = read_header(text, origin, delimiter, header=dialect.header, names=dialect.names)
+    notes += header.notes
+    if text is not raw:
+        path = None
+    reader = _Reader(text, origin, dialect, delimiter, header, path)
+    if text.find(b"\n", header.start) < 0 and not text[header.start :].strip():
+        return Parsed(reader.empty(), notes, header.first_line)
+    return Parsed(reader.frame(notes), notes, header.first_line)
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """pandas' own parser, with what it lets pass in silence turned into errors."""
+
+    text: bytes
+    origin: str
+    dialect: Dialect
+    delimiter: str
+    header: Header
+    path: Path | None
+
+    def empty(self) -> "pd.DataFrame":
+        import pandas as pd
+
+        if not self.dialect.allow_empty:
+            raise DataError(f"{self.origin} has a header but no rows.")
+        return pd.DataFrame({name: pd.Series([], dtype=float) for name in self.header.names})
+
+    def frame(self, notes: list[str]) -> "pd.DataFrame":
+        """The table: numbers where all cells are numbers, text elsewhere."""
+        import pandas as pd
+
+        self._check_first_row()
+        frame = self._read()
+        if frame.empty:
+            return self.empty()
+        # pandas pads a short row with missing values: then the last column has some.
+        if b'"' in self.text or frame.iloc[:, -1].isna().any():
+            self._check_widths()
+        again = [k for k, dtype in enumerate(frame.dtypes) if _is_unsettled(frame, k, dtype)]
+        if again:  # True/False, integers beyond 64 bits, kinds that differ between chunks
+            frame = self._replace(frame, self._read(columns=again))
+        return self._replace(frame, pd.DataFrame(self._settle(frame, notes)))
+
+    def _settle(self, frame: "pd.DataFrame", notes: list[str]) -> dict[str, Any]:
+        import pandas as pd
+
+        settled: dict[str, Any] = {}
+        for name, dtype in zip(frame.columns, frame.dtypes, strict=True):
+            if dtype.kind == "u":
+                settled[name] = frame[name].astype(float)
+                notes.append(f"column '{name}': integers beyond 2^63 read as floating point.")
+            elif not pd.api.types.is_numeric_dtype(dtype) and name not in self.dialect.text:
+                try:
+                    settled[name], note = settle(frame[name], self.dialect.decimal)
+                except BadCell as cell:
+                    raise DataError(self._explain(name, cell)) from None
+                if note:
+                    notes.append(f"column '{name}': {note}.")
+        return settled
+
+    def _explain(self, name: str, cell: BadCell) -> str:
+        where = f"{self.origin}, row {cell.row + 1}, column '{name}'"
+        shown = cell.value if len(cell.value) <= 40 else cell.value[:37] + "..."
+        if cell.comma:
+            advice = "If the comma is the decimal mark: --decimal ,"
+        else:
+            advice = f"To read it as missing: --missing {shown}"
+        return f"{where}: expected a number, got '{shown}'. {advice}"
+
+    def _replace(self, frame: "pd.DataFrame", columns: "pd.DataFrame") -> "pd.DataFrame":
+        """Whole-column replacement by one concatenation: thousands of columns stay quick."""
+        import pandas as pd
+
+        if columns.shape[1] == 0:
+            return frame
+        kept = frame.drop(columns=list(columns.columns))
+        return pd.concat([kept, columns], axis=1)[list(frame.columns)]
+
+    def _read(self, columns: list[int] | None = None) -> "pd.DataFrame":
+        import pandas as pd
+
+        names = self.header.names
+        simple = self.path is not None and self.text.count(b"\n", 0, self.header.start) <= 1
+        as_text = names if columns is not None else [n for n in names if n in self.dialect.text]
+        try:
+            with warnings.catch_warnings():
+                # Kinds that differ between chunks: such columns are read again, as text.
+                warnings.simplefilter("ignore", pd.errors.DtypeWarning)
+                return pd.read_csv(
+                    self.path if simple else io.BytesIO(self.text[self.header.start :]),
+                    sep=r"\s+" if self.delimiter == "whitespace" else self.delimiter,
+                    header=None,
+                    names=names,
+                    index_col=False,  # else a wide row silently shifts its cells
+                    usecols=columns,
+                    skiprows=int(simple and self.header.start > 0),
+                    dtype=dict.fromkeys(as_text, str),
+                    keep_default_na=False,
+                    na_values=["", *self.dialect.missing],
+                    skipinitialspace=True,
+                    decimal=self.dialect.decimal,
+                    engine="c",
+                )
+        except pd.errors.EmptyDataError:
+            return pd.DataFrame(columns=names)
+        except pd.errors.ParserError as error:
+            self._check_widths()
+            said = " ".join(str(error).replace("Error tokenizing data. C error:", "").split())
+            raise DataError(f"{self.origin}: cannot be read as a table: {said}.") from None
+
+    def _check_first_row(self) -> None:
+        """pandas takes any width for the first row, and cuts it to the names."""
+        end = self.header.start
+        while self.text.startswith(b"\n", end):
+            end += 1
+        end = self.text.find(b"\n", end)
+        row = self.text if end < 0 else self.text[:end]
+        if row.count(b'"', self.header.start) % 2 == 0:  # else its cells go on in the next line
+            self._check_widths(row)
+
+    def _check_widths(self, text: bytes | None = None) -> None:
+        width = len(self.header.names)
+        bad = first_ragged(
+            self.text if text is None else text,
+            self.header.start,
+            self.header.first_line,
+            width,
+            self.delimiter,
+        )
+        if bad is None:
+            return
+        said = (
+            f"{self.origin}, line {bad.line}: {bad.cells} {'cell' if bad.cells == 1 else 'cells'}, "
+            f"expected {width} (delimiter {_spell(self.delimiter)})."
+        )
+        if text is None and self.text.count(b'"') % 2:
+            raise DataError(f"{said} A double quote is opened and never closed.")
+        raise DataError(
+            f"{said} A cell that holds the delimiter needs double quotes; "
+            "row names need a name in the header."
+        )
+
+
+def _is_unsettled(frame: "pd.DataFrame", place: int, dtype: Any) -> bool:
+    import pandas as pd
+
+    if not pd.api.types.is_object_dtype(dtype):
+        return dtype.kind == "b"
+    return pd.api.types.infer_dtype(frame.iloc[:, place], skipna=True) not in ("string", "empty")
+
+
+def _spell(delimiter: str) -> str:
+    return {"\t": "tab", "whitespace": "whitespace"}.get(delimiter, f"'{delimiter}'")

@@ -1,0 +1,114 @@
+"""A file with one row per case, whatever its format."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ansatz.data.arrow import read_arrow, read_parquet
+from ansatz.data.csv import Dialect, parse_csv
+from ansatz.data.files import LIMIT_BYTES, checked_path, read_bytes
+from ansatz.data.npz import read_npz
+from ansatz.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_ARCHIVES = {".zip", ".bz2", ".xz", ".zst", ".7z", ".tar", ".tgz"}
+_SHEETS = {".xlsx", ".xls", ".ods", ".sav", ".dta", ".rds", ".rdata", ".pkl", ".pickle", ".h5"}
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows and columns, and where they came from.
+
+    Args:
+        frame: the rows.
+        origin: the file's name, for messages.
+        notes: what was assumed in reading, in sentences for the user.
+        first_line: the line of the first row, for delimited text; 0 for other formats.
+
+    Example:
+        >>> import pandas as pd
+        >>> from ansatz.data import Table
+        >>> Table(pd.DataFrame({"a": [1, 2]}), "houses.csv").frame.shape
+        (2, 1)
+    """
+
+    frame: "pd.DataFrame"
+    origin: str
+    notes: list[str] = field(default_factory=list)
+    first_line: int = 0
+
+
+def read_table(
+    path: str | PathLike[str],
+    *,
+    delimiter: str | None = None,
+    header: bool = True,
+    names: Sequence[str] | None = None,
+    comment: str | None = None,
+    missing: Collection[str] = (),
+    text: Collection[str] = (),
+    encoding: str | None = None,
+    decimal: str = ".",
+    allow_empty: bool = False,
+    limit_bytes: int = LIMIT_BYTES,
+) -> Table:
+    r"""Reads CSV and other delimited text (also gzipped), Parquet, Arrow, Feather or ``.npz``.
+
+    In delimited text an empty cell is missing. ``NA NaN nan NULL null None`` are missing in a
+    column that otherwise holds numbers, and levels like any other in a column of text; both are
+    told in ``notes``. A row with too few or too many cells is an error, never a shift of columns.
+
+    Args:
+        path: a local file.
+        delimiter: one character or ``"whitespace"``; None looks at the file.
+        header: whether the first row names the columns; otherwise they are x1, x2, ...
+        names: names of the columns; they replace those of the header.
+        comment: lines that begin with it are skipped.
+        missing: further cells that mean "missing", in every column.
+        text: columns whose cells stay text even if they look like numbers.
+        encoding: of text; None looks at its bytes.
+        decimal: the decimal mark, ``"."`` or ``","``.
+        allow_empty: return a table of no rows where there is only a header.
+        limit_bytes: what a packed file may unpack to.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from ansatz.data import read_table
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "houses.csv"
+        >>> _ = path.write_text("area,town\n52,Jena\n,NA\n")
+        >>> table = read_table(path)
+        >>> table.frame["area"].isna().sum(), table.frame["town"].tolist()
+        (np.int64(1), ['Jena', 'NA'])
+    """
+    found = checked_path(path)
+    ending = found.suffix.lower()
+    _refuse_formats(found, ending)
+    origin = str(path)
+    if ending in (".parquet", ".pq"):
+        frame, notes = read_parquet(found, limit_bytes)
+    elif ending in (".arrow", ".feather", ".ipc"):
+        frame, notes = read_arrow(found)
+    elif ending == ".npz":
+        frame, notes = read_npz(found, limit_bytes), []
+    else:
+        dialect = Dialect(
+            delimiter, header, names, comment, missing, text, encoding, decimal, allow_empty
+        )
+        raw = read_bytes(found, limit_bytes)
+        packed = len(raw) != found.stat().st_size or ending == ".gz"
+        parsed = parse_csv(raw, origin, dialect, None if packed else found)
+        return Table(parsed.frame, origin, parsed.notes, parsed.first_line)
+    if len(frame) == 0 and not allow_empty:
+        raise DataError(f"{origin} has columns but no rows.")
+    return Table(frame, origin, notes)
+
+
+def _refuse_formats(path: Path, ending: str) -> None:
+    if ending in _ARCHIVES:
+        raise DataError(f"{path}: {ending} archives are not read. Unpack it first (.gz is read).")
+    if ending in _SHEETS:
+        raise DataError(f"{path}: {ending} files are not read. Save it as CSV or Parquet.")
