@@ -1,11 +1,7 @@
-"""Where a command writes: nothing is replaced unasked, and nothing is ever half there."""
+"""Where a command writes: nothing is replaced unasked, and that is said before any work."""
 
 import os
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
 
 from ansatz.errors import ResourceError, UsageError
 
@@ -37,37 +33,3 @@ def require_free(path: Path, *, overwrite: bool, advice: str) -> None:
         raise ResourceError(
             f"cannot write to '{path}': no permission in '{parent}'. Choose another place: --out."
         )
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file that appears under its name only when it is complete and on the disk.
-
-    Example:
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> from ansatz.cli.destination import replacing
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     with replacing(Path(folder) / "a.txt") as file:
-        ...         _ = file.write(b"done")
-        ...     (Path(folder) / "a.txt").read_text()
-        'done'
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(prefix=".tmp-", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o666 & ~_umask())  # mkstemp makes it private; a result is as others are
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -7,6 +7,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -71,7 +72,7 @@ def _examine() -> Iterator[Check]:
     yield Check("python", "ok", f"{platform.python_version()} on {platform.platform(terse=True)}")
     yield Check("ansatz", "ok", __version__)
     for name in _CORE:
-        yield _attempt(name, lambda name=name: metadata.version(name))
+        yield _attempt(name, partial(metadata.version, name))
     yield _attempt("threads", _threads)
     yield _attempt("devices", _devices)
     yield _attempt("bfloat16", _bfloat16)

@@ -63,11 +63,11 @@ def print_metrics(models: Mapping[str, Mapping[str, Any] | None]) -> None:
         metric  model  constant
         rmse      1.5         2
     """
-    models = {name: metrics for name, metrics in models.items() if metrics}
-    keys = dict.fromkeys([*_FIRST, *(key for metrics in models.values() for key in metrics)])
+    shown = {name: metrics for name, metrics in models.items() if metrics}
+    keys = dict.fromkeys([*_FIRST, *(key for metrics in shown.values() for key in metrics)])
     rows = [
-        [key, *(number(metrics.get(key)) for metrics in models.values())]
+        [key, *(number(metrics.get(key)) for metrics in shown.values())]
         for key in keys
-        if any(metrics.get(key) is not None for metrics in models.values())
+        if any(metrics.get(key) is not None for metrics in shown.values())
     ]
-    print_table(["metric", *models], rows, numbers=range(1, len(models) + 1))
+    print_table(["metric", *shown], rows, numbers=range(1, len(shown) + 1))

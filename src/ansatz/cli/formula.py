@@ -70,10 +70,10 @@ _WORDS = {
     "vartheta": "θ",
     "lambda": "λ",
     "Lambda": "Λ",
-    "{": "{",
-    "}": "}",
+    "{": "\1",  # not the braces of a group
+    "}": "\2",
     "%": "%",
-    "_": "_",
+    "_": "\0",  # until the subscripts are done
     "&": "&",
     "#": "#",
     ",": " ",
@@ -107,6 +107,7 @@ def plain_formula(latex: str) -> str:
     text = re.sub(r"\\[dt]?frac\s*(\d)\s*(\d)", r"\\frac{\1}{\2}", text)
     for _ in range(20):  # innermost groups first; twenty levels are more than anyone writes
         before = text
+        text = re.sub(r"\\([A-Za-z]+(?![{A-Za-z])|[^A-Za-z])", _word, text)
         text = re.sub(rf"\\(?:{_WRAPPERS})\s*\{{([^{{}}]*)\}}", r"\1", text)
         text = re.sub(r"\\(hat|bar|tilde|dot|vec)\s*(?:\{([^{}\\]*)\}|(\w))", _accent, text)
         text = re.sub(r"\\(?:over|under)(?:line|brace)\s*\{([^{}]*)\}", r"\1", text)
@@ -114,12 +115,12 @@ def plain_formula(latex: str) -> str:
         text = re.sub(r"\\[dt]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}", _fraction, text)
         text = re.sub(r"\\binom\s*\{([^{}]*)\}\s*\{([^{}]*)\}", r"binom(\1, \2)", text)
         text = re.sub(r"([_^])\{([^{}]*)\}", _script, text)
-        text = re.sub(r"\\([A-Za-z]+|[^A-Za-z])(?=[^{A-Za-z]|$)", _word, text)
         if text == before:
             break
-    text = re.sub(r"([_^])(\w)", _script, text)
+    text = re.sub(r"([_^])([\w+*-])", _script, text)
     text = re.sub(r"\\([A-Za-z]+|[^A-Za-z])", _word, text)
     text = text.replace("{", "").replace("}", "")
+    text = text.translate({0: "_", 1: "{", 2: "}"})
     lines = (" ".join(line.split()) for line in text.split("\n"))
     return unicodedata.normalize("NFC", "\n".join(line for line in lines if line))
 
@@ -139,7 +140,7 @@ def plain_text(text: str) -> str:
 
 
 def _environment(match: re.Match[str]) -> str:
-    return "{ " if match[1] == "cases" and match[0].startswith("\\begin") else " "
+    return "\1 " if match[1] == "cases" and match[0].startswith("\\begin") else " "
 
 
 def _word(match: re.Match[str]) -> str:
@@ -180,4 +181,5 @@ def _script(match: re.Match[str]) -> str:
     small = inner.replace(" ", "")
     if small and all(ord(character) in table for character in small):
         return small.translate(table)
-    return f"{mark}{inner}" if len(inner) < 2 else f"{mark}({inner})"
+    grouped = len(inner) < 2 or re.fullmatch(r"\([^()]*\)", inner)
+    return f"{mark}{inner}" if grouped else f"{mark}({inner})"

@@ -91,12 +91,13 @@ def run(arguments: Sequence[str]) -> int:
             status = _invoke(list(arguments))
             sys.stdout.flush()
         return status
+    except SystemExit as leave:
+        if isinstance(leave.__context__, BrokenPipeError):  # rich makes it an exit of its own
+            return _abandon_stdout()
+        return leave.code if isinstance(leave.code, int) else 0
     except BrokenPipeError:
-        _abandon_stdout()
-        return 0
+        return _abandon_stdout()
     except BaseException as error:
-        if isinstance(error, SystemExit):
-            raise
         failure = explain(error)
         if debug:
             traceback.print_exception(error)
@@ -182,7 +183,7 @@ def _one_line_warnings() -> Iterator[None]:
         warnings.showwarning = before
 
 
-def _abandon_stdout() -> None:
+def _abandon_stdout() -> int:
     """Python flushes stdout once more at exit, into the closed pipe: give it somewhere to go."""
     try:
         descriptor = os.open(os.devnull, os.O_WRONLY)
@@ -190,3 +191,4 @@ def _abandon_stdout() -> None:
         os.close(descriptor)
     except (OSError, ValueError):  # stdout is no file (a test's buffer)
         pass
+    return 0

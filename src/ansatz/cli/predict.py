@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ansatz.cli.destination import replacing, require_free
+from ansatz.cli.destination import require_free
 from ansatz.cli.reading import Comment, Delimiter, Missing, Names, NoHeader, reader_options
 from ansatz.cli.terminal import say
 from ansatz.errors import UsageError
@@ -58,17 +58,24 @@ def predict(
 
     estimator = open_model(model)
     frame = open_table(data, reader_options(delimiter, no_header, names, comment, missing))
-    _write(estimator.predict_frame(frame, interval=interval), out, raw)
+    predictions = estimator.predict_frame(frame, interval=interval)
+    if out is None:
+        _print(predictions, raw)
+    else:
+        _write(predictions, out, raw, overwrite)
 
 
-def _write(predictions: "pd.DataFrame", out: Path | None, raw: bool) -> None:
+def _write(predictions: "pd.DataFrame", out: Path, raw: bool, overwrite: bool) -> None:
+    from ansatz.cli.spreadsheet import csv_blocks
+    from ansatz.storage import write_file
+
+    write_file(out, b"".join(csv_blocks(predictions, raw=raw)), overwrite=overwrite)
+    say(f"{len(predictions)} predictions: {out}")
+
+
+def _print(predictions: "pd.DataFrame", raw: bool) -> None:
     from ansatz.cli.spreadsheet import csv_blocks
 
-    if out is not None:
-        with replacing(out) as file:
-            file.writelines(csv_blocks(predictions, raw=raw))
-        say(f"{len(predictions)} predictions: {out}")
-        return
     binary = getattr(sys.stdout, "buffer", None)
     for block in csv_blocks(predictions, raw=raw):
         if binary is None:
