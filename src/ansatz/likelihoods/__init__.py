@@ -1,8 +1,29 @@
 """What kind of quantity is y: laws p(y | f(x)) and losses."""
 
+from ansatz.likelihoods.registry import create as create
+from ansatz.likelihoods.registry import names as names
+from ansatz.likelihoods.registry import register as register
+from ansatz.likelihoods.registry import registry as registry
+
 from ansatz.likelihoods.distribution import Distribution as Distribution
 from ansatz.likelihoods.likelihood import Likelihood as Likelihood
+from ansatz.likelihoods.support import laws_that_fit as laws_that_fit
+
+from ansatz.likelihoods.bernoulli import Bernoulli as Bernoulli
+from ansatz.likelihoods.bernoulli import BernoulliDistribution as BernoulliDistribution
+from ansatz.likelihoods.categorical import Categorical as Categorical
+from ansatz.likelihoods.categorical import CategoricalDistribution as CategoricalDistribution
+from ansatz.likelihoods.cross_entropy import CrossEntropy as CrossEntropy
+from ansatz.likelihoods.gamma import Gamma as Gamma
+from ansatz.likelihoods.gamma import GammaDistribution as GammaDistribution
+from ansatz.likelihoods.huber import Huber as Huber
+from ansatz.likelihoods.laplace import Laplace as Laplace
+from ansatz.likelihoods.laplace import LaplaceDistribution as LaplaceDistribution
+from ansatz.likelihoods.mae import MAE as MAE
+from ansatz.likelihoods.mse import MSE as MSE
 from ansatz.likelihoods.normal import Normal as Normal
 from ansatz.likelihoods.normal import NormalDistribution as NormalDistribution
 from ansatz.likelihoods.poisson import Poisson as Poisson
 from ansatz.likelihoods.poisson import PoissonDistribution as PoissonDistribution
+from ansatz.likelihoods.student_t import StudentT as StudentT
+from ansatz.likelihoods.student_t import StudentTDistribution as StudentTDistribution

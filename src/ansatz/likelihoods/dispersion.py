@@ -27,6 +27,9 @@ class PositiveHead(nn.Module):
     ``"predicted"``: r is a raw output of the network, as in gamlss. ``"constant"``: r is one
     learned parameter, as in glm. A number: the value is known and nothing is learned.
 
+    Before ``observe`` the unit is 1 and the floor 1e-3, so that a raw number of -50 divides by
+    nothing that float32 cannot hold.
+
     Args:
         dispersion: which of the three.
 
@@ -36,8 +39,8 @@ class PositiveHead(nn.Module):
 
     Example:
         >>> import torch
-        >>> PositiveHead("constant")(torch.zeros(2, 1))
-        tensor([1., 1.], grad_fn=<ExpandBackward0>)
+        >>> PositiveHead("constant")(torch.zeros(2, 1)).shape
+        torch.Size([2])
     """
 
     def __init__(self, dispersion: Dispersion) -> None:
@@ -51,9 +54,9 @@ class PositiveHead(nn.Module):
             raise ValueError(f"a known dispersion must be positive and finite, got {dispersion}.")
         self.kind = "known" if known else str(dispersion)
         self.register_buffer("unit", torch.tensor(1.0))
-        self.register_buffer("floor", torch.tensor(0.0))
+        self.register_buffer("floor", torch.tensor(1e-3))
         self.register_buffer("known", torch.tensor(float(dispersion) if known else 1.0))
-        start = softplus_inverse(torch.tensor(1.0))
+        start = softplus_inverse(self.unit - self.floor)  # the value 1
         self.constant = nn.Parameter(start) if self.kind == "constant" else None
 
     unit: Tensor
@@ -69,15 +72,31 @@ class PositiveHead(nn.Module):
         """Sets the unit and the floor, ``()`` or ``(K,)``."""
         self.unit, self.floor = unit.detach().clone(), floor.detach().clone()
         if self.constant is not None:
-            self.constant = nn.Parameter(softplus_inverse(torch.ones_like(self.unit)))
+            self.constant = nn.Parameter(torch.zeros_like(self.unit))
+            self.start(self.unit)
 
     def start(self, value: Tensor) -> Tensor:
-        """The r of a positive ``value``, at least a little above the floor."""
+        """The r of a positive ``value``, at least a little above the floor; kept if constant."""
         r = softplus_inverse(((value - self.floor) / self.unit).clamp(min=1e-4))
         if self.constant is not None:
+            if self.constant.shape != r.shape:  # one entry per target
+                self.constant = nn.Parameter(r.detach().clone())
             with torch.no_grad():
-                self.constant.copy_(r.expand_as(self.constant))
+                self.constant.copy_(r)
         return r
+
+    def append(self, shift: Tensor, scale: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Shift and scale of the whole law: those of the first raw number, then the head's own.
+
+        Shapes:
+            - shift, scale, value: ``()``, or ``(K,)`` for K targets.
+            - returns: ``(P,)`` each, or ``(K, P)``.
+        """
+        r = self.start(value)
+        if not self.outputs:
+            return shift.unsqueeze(-1), scale.unsqueeze(-1)
+        shifts, scales = [shift, r.expand_as(shift)], [scale, torch.ones_like(scale)]
+        return torch.stack(shifts, -1), torch.stack(scales, -1)
 
     def forward(self, raw: Tensor) -> Tensor:
         if self.kind == "known":

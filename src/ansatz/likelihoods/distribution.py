@@ -1,9 +1,12 @@
 """What a likelihood predicts: a distribution, with everything one asks of it."""
 
 import math
+from itertools import pairwise
 
 import torch
 from torch import Tensor
+
+from ansatz.likelihoods.quadrature import gauss
 
 
 class Distribution:
@@ -48,6 +51,11 @@ class Distribution:
         raise TypeError(f"{type(self).__name__} defines no mode.")
 
     @property
+    def entropy(self) -> Tensor:
+        """E[-log p(Y)], where a closed form exists."""
+        raise TypeError(f"{type(self).__name__} has no closed form of its entropy.")
+
+    @property
     def stddev(self) -> Tensor:
         """The square root of the variance."""
         return self.variance.sqrt()
@@ -74,17 +82,49 @@ class Distribution:
         return torch.log1p(-self.cdf(y))
 
     def log_interval(self, lower: Tensor, upper: Tensor) -> Tensor:
-        """log P(lower < Y <= upper), by the tail in which the interval lies."""
+        """log P(lower < Y <= upper), by the tail in which it lies; an end may be infinite."""
+        below, above = lower == -math.inf, upper == math.inf
+        # An infinite end becomes a finite one whose term no branch uses: its gradient would be nan.
+        lower = torch.where(below, torch.where(above, 0.0, upper - 1), lower)
+        upper = torch.where(above, lower + 1, upper)
         # Subtract in the smaller tail: where both ends are above the median, survivals differ.
         a, b = self.log_survival(lower), self.log_survival(upper)
         c, d = self.log_cdf(upper), self.log_cdf(lower)
         high = a < c
-        return _log_difference(torch.where(high, a, c), torch.where(high, b, d))
+        inside = _log_difference(torch.where(high, a, c), torch.where(high, b, d))
+        inside = torch.where(below, c, torch.where(above, a, inside))
+        return torch.where(below & above, torch.zeros_like(inside), inside)
 
     def icdf(self, q: Tensor) -> Tensor:
-        """The smallest y with P(Y <= y) >= q, by bisection; no gradient."""
+        """The smallest y with P(Y <= y) >= q; where the law has no closed form, by bisection.
+
+        Differentiable in q and in the parameters where the law is continuous.
+        """
         with torch.no_grad():
-            return bisect(self, q)
+            y = self._solve(q)
+        return y if self.discrete else self._implicit(y, q)
+
+    def _solve(self, q: Tensor) -> Tensor:
+        return bisect(self, q)
+
+    def _implicit(self, y: Tensor, q: Tensor) -> Tensor:
+        """y with the gradient of the y that solves cdf(y) = q: dy = (dq - dF) / f(y)."""
+        if not torch.is_grad_enabled():
+            return y
+        gap = q - self.cdf(y)
+        if not gap.requires_grad:
+            return y
+        return y + (gap - gap.detach()) * (-self.log_prob(y).detach()).exp()
+
+    def crps(self, y: Tensor) -> Tensor:
+        r"""The continuous ranked probability score, in the unit of y; smaller is better.
+
+        .. math:: \int (F(x) - 1[x \ge y])^2 dx = E|Y - y| - \tfrac12 E|Y - Y'|
+
+        Here by quadrature of the cdf; laws with a closed form override it. Infinite where the mean
+        does not exist.
+        """
+        return _crps_by_sum(self, y) if self.discrete else _crps_by_quadrature(self, y)
 
     def interval(self, level: float) -> tuple[Tensor, Tensor]:
         """The equal-tailed interval that holds ``level`` of the probability."""
@@ -142,6 +182,41 @@ def bisect(distribution: Distribution, q: Tensor, iterations: int = 200) -> Tens
     y = torch.where(q <= 0, torch.full_like(y, distribution.lower), y)
     y = torch.where(q >= 1, torch.full_like(y, distribution.upper), y)
     return torch.where((q >= 0) & (q <= 1), y, torch.full_like(y, torch.nan))
+
+
+_LEVELS = (1e-12, 1e-9, 1e-7, 1e-5, 1e-3, 0.02, 0.1, 0.3, 0.5)  # where panels of the integral meet
+
+
+def _crps_by_quadrature(distribution: Distribution, y: Tensor) -> Tensor:
+    """Gauss-Legendre on panels between quantiles: beyond 1e-12 the squared tail adds nothing."""
+    nodes, weights = gauss("legendre", 16, y)
+    resolved = [q for q in _LEVELS if q > torch.finfo(y.dtype).eps]  # 1 - q must differ from 1
+    levels = [*resolved, *(1 - q for q in reversed(resolved[:-1]))]
+    with torch.no_grad():
+        edges = torch.stack([distribution.icdf(torch.full_like(y, q)) for q in levels])
+    ends = torch.cat([edges, y.unsqueeze(0)]).sort(0).values  # (L + 1, ...)
+    total = torch.zeros_like(y)
+    for a, b in pairwise(ends):
+        for node, weight in zip(nodes, weights, strict=True):
+            x = a + (b - a) * node
+            value = torch.where(x < y, distribution.cdf(x), distribution.log_survival(x).exp())
+            total = total + weight * (b - a) * value**2
+    return total
+
+
+def _crps_by_sum(distribution: Distribution, y: Tensor) -> Tensor:
+    """The sum over whole numbers between the 1e-12 quantiles and y, in blocks."""
+    with torch.no_grad():
+        tiny = max(1e-12, torch.finfo(y.dtype).eps)
+        low = distribution.icdf(torch.full_like(y, tiny)).minimum(y.floor()).min()
+        high = distribution.icdf(torch.full_like(y, 1 - tiny)).maximum(y.ceil()).max()
+    total = torch.zeros_like(y)
+    for start in torch.arange(float(low), float(high) + 1, 1024.0).tolist():
+        x = torch.arange(start, min(start + 1024, float(high) + 1), dtype=y.dtype, device=y.device)
+        x = x.reshape(-1, *(1,) * y.ndim).expand(-1, *y.shape)
+        value = torch.where(x < y, distribution.cdf(x), distribution.log_survival(x).exp())
+        total = total + (value**2).sum(0)
+    return total
 
 
 def _log_difference(a: Tensor, b: Tensor) -> Tensor:

@@ -32,6 +32,7 @@ class Likelihood(nn.Module):
     name: ClassVar[str]  # as the registry spells it
     additive: ClassVar[bool] = True  # False: the loss couples rows (Cox)
     is_law: ClassVar[bool] = True  # False: a loss without a density
+    link_name: ClassVar[str] = "identity"  # from the mean (or location) to the first raw number
     options: dict[str, Any]  # the keyword arguments it was made with: name + options remake it
 
     def __new__(cls, *args: Any, **options: Any) -> "Likelihood":
@@ -75,6 +76,20 @@ class Likelihood(nn.Module):
         """What ``predict`` returns: the mean, unless the law says otherwise."""
         return self.distribution(raw).mean
 
+    def unit_deviance(self, raw: Tensor, y: Any) -> Tensor:
+        """2 (log-likelihood of the saturated model - that of raw), both with dispersion 1."""
+        raise TypeError(f"{self.name} is no exponential family in its mean: it has no deviance.")
+
+    def variance_function(self, mu: Tensor) -> Tensor:
+        """V(mu): the variance of y is dispersion * V(mu)."""
+        raise TypeError(f"{self.name} is no exponential family: it has no variance function.")
+
+    def pearson(self, raw: Tensor, y: Any) -> Tensor:
+        """Pearson residuals (y - mu) / sqrt(V(mu))."""
+        require_same_shape(self.name, raw, y)
+        mu = self.point(raw)
+        return (y - mu) / self.variance_function(mu).sqrt()
+
 
 def require_same_shape(law: str, raw: Tensor, y: Tensor) -> None:
     """Refuses to broadcast (N, 1) against (N,): raw without its last axis must have y's shape.
@@ -112,6 +127,17 @@ def refuse_where(bad: Tensor, y: Tensor, expected: str, advice: str) -> None:
         raise DataError(f"{expected}, got {y[where].item()} at y[{place}]{more}. {advice}")
 
 
+def expand_weight(weight: Tensor, y: Tensor) -> Tensor:
+    """The weight of every outcome: ``(B,)`` row weights repeated over the targets of each row.
+
+    Example:
+        >>> import torch
+        >>> expand_weight(torch.tensor([1.0, 2.0]), torch.zeros(2, 3)).shape
+        torch.Size([2, 3])
+    """
+    return weight.reshape(weight.shape + (1,) * (y.ndim - weight.ndim)).expand_as(y)
+
+
 def weighted_mean(y: Tensor, weight: Tensor) -> Tensor:
     """The mean over rows with frequency weights, ``(...)`` for y ``(B, ...)``.
 
@@ -120,7 +146,7 @@ def weighted_mean(y: Tensor, weight: Tensor) -> Tensor:
         >>> weighted_mean(torch.tensor([1.0, 4.0]), torch.tensor([2.0, 1.0]))
         tensor(2.)
     """
-    weight = weight.reshape(weight.shape + (1,) * (y.ndim - weight.ndim)).expand_as(y)
+    weight = expand_weight(weight, y)
     # where, not multiplication: an unobserved row may hold nan, and nan * 0 is nan.
     return torch.where(weight > 0, y * weight, 0).sum(0) / weight.sum(0)
 
@@ -134,6 +160,24 @@ def weighted_sd(y: Tensor, weight: Tensor) -> Tensor:
         tensor(1.)
     """
     return weighted_mean((y - weighted_mean(y, weight)) ** 2, weight).sqrt()
+
+
+def weighted_median(y: Tensor, weight: Tensor) -> Tensor:
+    """The median over rows with frequency weights; the middle of the two where two qualify.
+
+    Example:
+        >>> import torch
+        >>> weighted_median(torch.tensor([1.0, 5.0, 9.0]), torch.tensor([2.0, 1.0, 1.0]))
+        tensor(3.)
+    """
+    weight = expand_weight(weight, y)
+    # Unobserved rows go last: they carry no weight, and may hold nan.
+    y, order = torch.where(weight > 0, y, torch.inf).sort(0)
+    mass = weight.gather(0, order).cumsum(0)
+    half = mass[-1:] / 2
+    first = (mass >= half).int().argmax(0, keepdim=True)
+    second = (mass > half).int().argmax(0, keepdim=True)
+    return ((y.gather(0, first) + y.gather(0, second)) / 2).squeeze(0)
 
 
 def unit_and_floor(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
@@ -151,9 +195,11 @@ def unit_and_floor(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         0.2887
     """
     columns = y.reshape(len(y), -1)
+    weight = expand_weight(weight, y).reshape(columns.shape)
     sd = weighted_sd(columns, weight)
     unit = torch.where(sd > 0, sd, 1e-3 * weighted_mean(columns, weight).abs().clamp(min=1))
-    resolution = torch.stack([_resolution(column[weight > 0]) for column in columns.unbind(1)])
+    observed = zip(columns.unbind(1), weight.unbind(1), strict=True)
+    resolution = torch.stack([_resolution(column[w > 0]) for column, w in observed])
     floor = torch.maximum(1e-3 * unit, resolution / 12**0.5)
     # Two rounding steps fill the whole spread when y has two values: keep the floor below the unit.
     floor = torch.minimum(floor, 0.5 * unit)

@@ -9,12 +9,12 @@ from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.likelihood import (
     Likelihood,
-    refuse_where,
     require_same_shape,
     unit_and_floor,
     weighted_mean,
     weighted_sd,
 )
+from ansatz.likelihoods.support import refuse_outside
 from ansatz.spec import TargetSpec
 
 
@@ -49,6 +49,16 @@ class NormalDistribution(Distribution):
         """The location."""
         return self._mean
 
+    @property
+    def median(self) -> Tensor:
+        """The location."""
+        return self._mean
+
+    @property
+    def entropy(self) -> Tensor:
+        """Log sd + log(2 pi e)/2."""
+        return self.sd.log() + 0.5 * math.log(2 * math.pi * math.e)
+
     def _z(self, y: Tensor) -> Tensor:
         return (y - self._mean) / self.sd
 
@@ -71,6 +81,12 @@ class NormalDistribution(Distribution):
     def icdf(self, q: Tensor) -> Tensor:
         """Mean + sd Phi^{-1}(q)."""
         return self._mean + self.sd * torch.special.ndtri(q)
+
+    def crps(self, y: Tensor) -> Tensor:
+        """Sd (z (2 Phi(z) - 1) + 2 phi(z) - 1/sqrt(pi)) (Gneiting and Raftery 2007, eq. 21)."""
+        z = self._z(y)
+        density = torch.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
+        return self.sd * (z * torch.erf(z / math.sqrt(2)) + 2 * density - 1 / math.sqrt(math.pi))
 
     def sample(
         self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
@@ -130,7 +146,7 @@ class Normal(Likelihood):
 
     def check(self, y: Tensor) -> None:
         """Any finite number."""
-        refuse_where(~y.isfinite(), y, "Normal outcomes must be finite numbers", "Drop the row.")
+        refuse_outside(~y.isfinite(), y, "Normal outcomes must be finite numbers")
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of the spread."""
@@ -139,13 +155,7 @@ class Normal(Likelihood):
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and sd of y."""
         mean, sd = weighted_mean(y, weight), weighted_sd(y, weight)
-        r = self.spread.start(sd)
-        scale = torch.where(sd > 0, sd, torch.ones_like(sd))
-        if not self.spread.outputs:
-            return mean.unsqueeze(-1), scale.unsqueeze(-1)
-        return torch.stack([mean, r.expand_as(mean)], -1), torch.stack(
-            [scale, torch.ones_like(scale)], -1
-        )
+        return self.spread.append(mean, torch.where(sd > 0, sd, torch.ones_like(sd)), sd)
 
     def loss(self, raw: Tensor, y: Tensor) -> Tensor:
         """The negative log-likelihood."""
@@ -162,3 +172,12 @@ class Normal(Likelihood):
     def distribution(self, raw: Tensor) -> NormalDistribution:
         """N(mu, sigma^2)."""
         return NormalDistribution(raw[..., 0], self.spread(raw))
+
+    def unit_deviance(self, raw: Tensor, y: Tensor) -> Tensor:
+        """(y - mu)^2."""
+        require_same_shape(self.name, raw, y)
+        return (y - raw[..., 0]) ** 2
+
+    def variance_function(self, mu: Tensor) -> Tensor:
+        """V(mu) = 1."""
+        return torch.ones_like(mu)

@@ -1,15 +1,24 @@
 """The Poisson law: counts."""
 
+import math
+
 import torch
+from scipy import special
 from torch import Tensor
 
-from ansatz.likelihoods.distribution import Distribution
+from ansatz.likelihoods.distribution import Distribution, bisect
+from ansatz.likelihoods.elementwise import elementwise
+from ansatz.likelihoods.incomplete_gamma import log_gammainc, log_gammaincc
 from ansatz.likelihoods.likelihood import (
     Likelihood,
-    refuse_where,
+    expand_weight,
     require_same_shape,
     weighted_mean,
+    weighted_sd,
 )
+from ansatz.likelihoods.log_link import soft_cap
+from ansatz.likelihoods.stirling import HALF_LOG_2PI, stirling
+from ansatz.likelihoods.support import refuse_outside
 from ansatz.spec import TargetSpec
 
 
@@ -47,21 +56,81 @@ class PoissonDistribution(Distribution):
         return (self.mean.ceil() - 1).clamp(min=0)
 
     def log_prob(self, y: Tensor) -> Tensor:
-        """Log probability: y log(rate) - rate - log y!."""
-        return y * self.log_rate - self.log_rate.exp() - torch.lgamma(y + 1)
+        """Log probability, y log(rate) - rate - log y!, arranged so that large counts cancel.
+
+        With d = log(rate) - log(y) it is -y (e^d - 1 - d) - log(2 pi y)/2 - S(y), S being
+        Stirling's correction: at a count of 1e9 the plain terms are 2e10 each. A y that is no
+        count has probability 0.
+        """
+        count = (y >= 0) & (y == y.floor()) & (y < math.inf)
+        positive = torch.where(count & (y > 0), y, 1.0)
+        d = self.log_rate - positive.log()
+        gap = positive * (torch.expm1(d) - d)
+        value = -gap - HALF_LOG_2PI - 0.5 * positive.log() - stirling(positive)
+        value = torch.where(y == 0, -self.log_rate.exp(), value)
+        return torch.where(count, value, -math.inf)
 
     def cdf(self, y: Tensor) -> Tensor:
         """Q(floor(y) + 1, rate), the regularised upper incomplete gamma function."""
+        return self.log_cdf(y).exp()
+
+    def log_cdf(self, y: Tensor) -> Tensor:
+        """Log P(Y <= y), accurate in both tails and differentiable in the rate."""
         k = y.floor()
-        inside = torch.special.gammaincc(k.clamp(min=0) + 1, self.mean)
-        return torch.where(k < 0, torch.zeros_like(inside), inside)
+        value = log_gammaincc(k.clamp(min=0) + 1, self.mean)
+        return torch.where(k < 0, -math.inf, value)
+
+    def log_survival(self, y: Tensor) -> Tensor:
+        """Log P(Y > y), accurate in both tails and differentiable in the rate."""
+        k = y.floor()
+        value = log_gammainc(k.clamp(min=0) + 1, self.mean)
+        return torch.where(k < 0, 0.0, value)
+
+    def _solve(self, q: Tensor) -> Tensor:
+        rate, q = torch.broadcast_tensors(self.mean, q)
+        if rate.is_meta:
+            return torch.empty_like(rate)
+        wide = PoissonDistribution(self.log_rate.double().expand_as(q))
+        # Cornish-Fisher's guess is within a few counts; the cdf itself has the last word.
+        z = elementwise(special.ndtri, q.double().clamp(1e-300, 1 - 1e-16))
+        guess = (wide.mean + z * wide.mean.sqrt() + (z * z - 1) / 6).round().clamp(min=0)
+        y = _walk(wide, q.double(), guess)
+        lost = ~((wide.cdf(y) >= q) & (wide.cdf(y - 1) < q)) | (q <= 0) | (q >= 1)
+        if lost.any():
+            rest = PoissonDistribution(wide.log_rate[lost])
+            y = y.masked_scatter(lost, bisect(rest, q.double()[lost]))
+        return y.to(q.dtype)
+
+    def crps(self, y: Tensor) -> Tensor:
+        """(y - r)(2 F(y) - 1) + 2 r p(floor y) - r e^-2r (I0(2r) + I1(2r)), r the rate.
+
+        (Wei and Held 2014.) In double precision, as its terms cancel.
+        """
+        wide, count = PoissonDistribution(self.log_rate.double()), y.double()
+        r, f = wide.mean, wide.log_prob(count.floor()).exp()
+        bessel = torch.special.i0e(2 * r) + torch.special.i1e(2 * r)
+        score = (count - r) * (2 * wide.cdf(count) - 1) + 2 * r * f - r * bessel
+        return score.to(y.dtype)
 
     def sample(
         self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
     ) -> Tensor:
-        """Independent draws."""
+        """Independent draws; beyond a rate of 1e12 by the normal law, equal to 1e-6 sd there."""
         with torch.no_grad():
-            return torch.poisson(self.mean.expand((*shape, *self.batch_shape)), generator=generator)
+            rate = self.mean.expand((*shape, *self.batch_shape))
+            large = rate > 1e12
+            counts = torch.poisson(torch.where(large, 1.0, rate), generator=generator)
+            noise = torch.randn(
+                rate.shape, generator=generator, dtype=rate.dtype, device=rate.device
+            )
+            return torch.where(large, (rate + rate.sqrt() * noise).round(), counts)
+
+
+def _walk(wide: PoissonDistribution, q: Tensor, y: Tensor) -> Tensor:
+    """A few steps of one towards the smallest count with cdf >= q."""
+    for _ in range(4):
+        y = torch.where(wide.cdf(y) < q, y + 1, torch.where(wide.cdf(y - 1) >= q, y - 1, y))
+    return y
 
 
 class Poisson(Likelihood):
@@ -69,8 +138,9 @@ class Poisson(Likelihood):
 
     .. math:: -\log p(y) = e^{\eta} - y \eta + \log y!
 
-    with :math:`\eta` = raw[0], the logarithm of the mean (log link). raw is clamped to +-30 inside
-    the exponential, beyond which float32 would overflow after a few steps.
+    with :math:`\eta` = raw[0], the logarithm of the mean (log link). Beyond :math:`\eta` = 50 the
+    exponential continues along its tangent, so that no raw number overflows float32 and the
+    gradient still points back.
 
     Shapes:
         - raw: ``(..., 1)``.
@@ -87,6 +157,7 @@ class Poisson(Likelihood):
     """
 
     name = "poisson"
+    link_name = "log"
 
     def outputs(self, target: TargetSpec) -> int:
         """1: the log mean."""
@@ -94,20 +165,44 @@ class Poisson(Likelihood):
 
     def check(self, y: Tensor) -> None:
         """Whole numbers >= 0."""
-        bad = ~(y.isfinite() & (y >= 0) & (y == y.floor()))
-        advice = "For positive fractions use gamma; for signed values use normal."
-        refuse_where(bad, y, "Poisson counts must be whole numbers >= 0", advice)
+        bad = ~(y.isfinite() & (y >= 0) & (y == y.round()))
+        refuse_outside(bad, y, "Poisson counts must be whole numbers >= 0")
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-        """The log of the mean; the scale of the log mean is 1."""
-        mean = weighted_mean(y, weight).clamp(min=1e-3)
-        return mean.log().unsqueeze(-1), torch.ones_like(mean).unsqueeze(-1)
+        """The log of the mean; its scale is the coefficient of variation, at most 1.
+
+        Zeros alone have no finite maximum-likelihood log mean: half a count is added to them.
+        """
+        y = y.to(weight.dtype)
+        mean, sd = weighted_mean(y, weight), weighted_sd(y, weight)
+        total = expand_weight(weight, y).sum(0)
+        mean = torch.where(mean > 0, mean, 0.5 / (total + 1))
+        scale = torch.where(sd > 0, (sd / mean).clamp(max=1), 1.0)
+        return mean.log().unsqueeze(-1), scale.unsqueeze(-1)
 
     def loss(self, raw: Tensor, y: Tensor) -> Tensor:
         """The negative log-likelihood."""
         require_same_shape(self.name, raw, y)
         return -self.distribution(raw).log_prob(y)
 
+    def training_loss(self, raw: Tensor, y: Tensor) -> Tensor:
+        """e^eta - y eta: the loss without what only y knows, which costs time and no gradient."""
+        require_same_shape(self.name, raw, y)
+        eta = soft_cap(raw[..., 0])
+        return eta.exp() - y * eta
+
     def distribution(self, raw: Tensor) -> PoissonDistribution:
         """Poisson with mean exp(raw)."""
-        return PoissonDistribution(raw[..., 0].clamp(-30, 30))
+        return PoissonDistribution(soft_cap(raw[..., 0]))
+
+    def unit_deviance(self, raw: Tensor, y: Tensor) -> Tensor:
+        """2 (y log(y / mu) - (y - mu))."""
+        require_same_shape(self.name, raw, y)
+        eta = soft_cap(raw[..., 0])
+        positive = torch.where(y > 0, y, 1.0)
+        d = eta - positive.log()
+        return 2 * torch.where(y > 0, positive * (torch.expm1(d) - d), eta.exp())
+
+    def variance_function(self, mu: Tensor) -> Tensor:
+        """V(mu) = mu."""
+        return mu

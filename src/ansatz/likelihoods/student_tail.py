@@ -1,0 +1,164 @@
+"""The tail of Student's t on the log scale, differentiable in the argument and in nu."""
+
+import math
+from typing import Any
+
+import torch
+from scipy import special
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from ansatz.likelihoods.elementwise import elementwise
+from ansatz.likelihoods.quadrature import gauss
+from ansatz.likelihoods.stirling import log_gamma_half
+
+_CENTRAL = 4.0  # below it the mass between 0 and t is integrated, above it the tail
+_CUT = 40.0  # e^-40 = 4e-18
+
+
+def log_density(t: Tensor, nu: Tensor) -> Tensor:
+    r"""The log density of the standard t law with nu degrees of freedom.
+
+    .. math:: \log \frac{\Gamma((\nu + 1)/2)}{\Gamma(\nu/2) \sqrt{\pi\nu}}
+              - \frac{\nu + 1}{2} \log\left(1 + \frac{t^2}{\nu}\right)
+
+    Example:
+        >>> import torch
+        >>> log_density(torch.tensor(0.0), torch.tensor(1.0)).exp()  # 1 / pi
+        tensor(0.3183)
+    """
+    log_norm = log_gamma_half(nu / 2) - 0.5 * nu.log() - 0.5 * math.log(math.pi)
+    return log_norm - 0.5 * (nu + 1) * torch.log1p(t * t / nu)
+
+
+def log_student_cdf(t: Tensor, nu: Tensor) -> Tensor:
+    r"""log P(T <= t) for Student's t with nu degrees of freedom, accurate in both tails.
+
+    .. math:: P(T \le -|t|) = \tfrac12 I_{\nu / (\nu + t^2)}(\nu/2, 1/2)
+
+    by SciPy's incomplete beta function, and by quadrature where that underflows. The derivative in
+    nu is the integral of the density's own, by quadrature: good to some ten digits. There is no
+    second derivative: asking for it raises.
+
+    Example:
+        >>> import torch
+        >>> log_student_cdf(torch.tensor([0.0, -1.0]), torch.tensor(1.0)).exp()
+        tensor([0.5000, 0.2500])
+
+    References:
+        Abramowitz and Stegun (1964), 26.7.1.
+    """
+    return _LogCdf.apply(*torch.broadcast_tensors(t, nu))
+
+
+class _LogCdf(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, t: Tensor, nu: Tensor) -> Tensor:
+        ctx.save_for_backward(t, nu)
+        if t.is_meta:
+            return torch.empty_like(t)
+        return _log_cdf(t.double(), nu.double()).to(t.dtype)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        t, nu = (v.double() for v in ctx.saved_tensors)
+        if grad.is_meta:
+            return torch.empty_like(grad), torch.empty_like(grad)
+        grad_t = grad_nu = None
+        inside = t.isfinite()
+        safe = torch.where(inside, t, torch.zeros_like(t))
+        value = _log_cdf(safe, nu)
+        if ctx.needs_input_grad[0]:
+            slope = torch.where(inside, (log_density(safe, nu) - value).exp(), 0)
+            grad_t = (grad * slope).to(grad.dtype)
+        if ctx.needs_input_grad[1]:
+            slope = torch.where(inside, _slope_in_nu(safe, nu, value), 0)
+            grad_nu = (grad * slope).to(grad.dtype)
+        return grad_t, grad_nu
+
+
+def _log_cdf(t: Tensor, nu: Tensor) -> Tensor:
+    log_tail = _log_tail(t.abs(), nu)
+    return torch.where(t <= 0, log_tail, torch.log1p(-log_tail.exp()))
+
+
+def _log_tail(t: Tensor, nu: Tensor) -> Tensor:
+    """log P(T > t) for t >= 0."""
+    # I_x(a, b) = 1 - I_(1-x)(b, a): take the side whose argument is known to all digits.
+    square = t * t
+    outer = elementwise(special.betainc, nu / 2, torch.full_like(nu, 0.5), nu / (nu + square)) / 2
+    inner = (
+        elementwise(special.betainc, torch.full_like(nu, 0.5), nu / 2, square / (nu + square)) / 2
+    )
+    tail = torch.where((square < nu.clamp(max=4.0)) | (nu > 1e4), 0.5 - inner, outer)
+    value = tail.log()
+    # Far out x = nu / (nu + t^2) has lost digits to rounding, or the tail has underflowed.
+    far = (t > _CENTRAL) & t.isfinite()
+    if far.any():
+        log_mass, _ = _tail_moments(t[far], nu[far])
+        value = value.masked_scatter(far, log_mass)
+    return value
+
+
+def _tail_nodes(t: Tensor, nu: Tensor) -> tuple[Tensor, Tensor]:
+    """Points s = t e^w beyond t and the log of weight * density * ds/dw there.
+
+    The log integrand falls in w with slope -r or steeper, r = nu (t^2 - 1) / (nu + t^2).
+    """
+    nodes, weights = gauss("legendre", 80, t)
+    end = _CUT * (1 / (t * t - 1) + t * t / (t * t - 1) / nu)  # cut / r
+    w = end.unsqueeze(-1) * nodes
+    # log f(s) - log f(t) without forming s^2, which may overflow.
+    share = (1 / (1 + nu / (t * t))).unsqueeze(-1)  # t^2 / (nu + t^2)
+    drop = torch.where(w < 1, torch.log1p(share * torch.expm1(2 * w.clamp(max=1))), 0)
+    far = 2 * w + torch.log(share + (1 - share) * (-2 * w).exp())
+    drop = torch.where(w < 1, drop, far)
+    log_ratio = w - 0.5 * (nu.unsqueeze(-1) + 1) * drop
+    log_weight = (weights * end.unsqueeze(-1)).log()
+    return drop, log_ratio + log_weight
+
+
+def _tail_moments(t: Tensor, nu: Tensor) -> tuple[Tensor, Tensor]:
+    """log P(T > t), and d of it in nu as a mean of the score over the tail."""
+    drop, log_term = _tail_nodes(t, nu)
+    log_mass = torch.logsumexp(log_term, -1)
+    weight = (log_term - log_mass.unsqueeze(-1)).exp()
+    # log(1 + s^2/nu) = log(1 + t^2/nu) + drop, and s^2/(nu + s^2) = 1 - e^-(that).
+    log_one = torch.log1p((t / nu.sqrt()) ** 2).unsqueeze(-1) + drop
+    score = _score(log_one, nu.unsqueeze(-1))
+    return log_density(t, nu) + t.log() + log_mass, (weight * score).sum(-1)
+
+
+def _score(log_one: Tensor, nu: Tensor) -> Tensor:
+    """d log density / d nu at the point where log(1 + t^2/nu) is ``log_one``."""
+    direct = torch.digamma((nu + 1) / 2) - torch.digamma(nu / 2) - 1 / nu
+    u = (2 / nu) ** 2  # for large nu the three cancel; their series in 2 / nu does not
+    series = u * (1 / 8 - u * (1 / 64 - u * (1 / 128 - u * 17 / 2048)))
+    norm = 0.5 * torch.where(nu > 100, series, direct)
+    return norm - 0.5 * log_one - 0.5 * (nu + 1) / nu * torch.expm1(-log_one)
+
+
+def _slope_in_nu(t: Tensor, nu: Tensor, value: Tensor) -> Tensor:
+    """d log P(T <= t) / d nu."""
+    size = t.abs()
+    central = size <= _CENTRAL
+    slope = torch.empty_like(t)  # d log P(T > |t|) / d nu
+    slope[central] = -_central_slope(size[central], nu[central])
+    slope[central] /= _log_tail(size[central], nu[central]).exp()
+    slope[~central] = _tail_moments(size[~central], nu[~central])[1]
+    ratio = (_log_tail(size, nu) - value).exp()
+    return torch.where(t <= 0, slope, -slope * ratio)
+
+
+def _central_slope(t: Tensor, nu: Tensor) -> Tensor:
+    """d P(0 < T <= t) / d nu by Gauss-Legendre in the angle of tan(angle) = s / sqrt(nu)."""
+    nodes, weights = gauss("legendre", 80, t)
+    root = nu.sqrt()
+    end = torch.atan2(t, root)
+    angle = end.unsqueeze(-1) * nodes
+    s = root.unsqueeze(-1) * torch.tan(angle)
+    wide = nu.unsqueeze(-1)
+    log_one = torch.log1p(s * s / wide)
+    density = (log_density(s, wide) + log_one).exp() * root.unsqueeze(-1)  # f(s) ds/d angle
+    return (weights * density * _score(log_one, wide)).sum(-1) * end
