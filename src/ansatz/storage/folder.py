@@ -23,7 +23,7 @@ from ansatz.storage.manifest import (
     check_names,
     encode_manifest,
 )
-from ansatz.storage.temporary import forget, new_name, remove, remove_folder
+from ansatz.storage.temporary import forget, new_name, remove, remove_folder, remove_orphans
 from ansatz.storage.tensors import encode_tensors
 
 
@@ -65,6 +65,7 @@ def write_folder(
     try:
         with _new_parents(target.parent):
             recover_folder(target)
+            remove_orphans(target.parent)
             check_space(target.parent, size, target)
             _write(target, contents)
     except OSError as error:
@@ -153,7 +154,8 @@ def _new_parents(parent: Path) -> Iterator[None]:
     """Makes the folders above the target, and takes them away again if the writing fails."""
     missing = [folder for folder in (parent, *parent.parents) if not os.path.lexists(folder)]
     try:
-        parent.mkdir(parents=True, exist_ok=True)
+        if missing:
+            parent.mkdir(parents=True, exist_ok=True)
         yield
     except BaseException:
         for folder in missing:

@@ -74,7 +74,7 @@ class _FileRow(_Strict):
 
 
 class _ManifestRow(_Strict):
-    format: Literal[1]
+    format: int
     kind: Literal["model", "checkpoint"]
     versions: dict[str, str]
     header: dict[str, Any]
