@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from ansatz.estimators import Classifier as Classifier
-    from ansatz.estimators import Fit as Fit
-    from ansatz.estimators import Regressor as Regressor
-    from ansatz.estimators import fit as fit
-    from ansatz.estimators import load as load
+    from ansatz.estimators.classifier import Classifier as Classifier
+    from ansatz.estimators.fit import Fit as Fit
+    from ansatz.estimators.fit import fit as fit
+    from ansatz.estimators.regressor import Regressor as Regressor
+    from ansatz.estimators.saved import load as load
 
 # Imported when first asked for, so that `import ansatz` and `ansatz --help` are instant.
 _NAMES = ("Classifier", "Fit", "Regressor", "fit", "load")

@@ -104,13 +104,14 @@ def test_an_error_cannot_steer_the_terminal(command, monkeypatch):
     assert one_line(command("doctor").err) == "ansatz: column 'a\\x1b[2J\\u202e b' is empty\n"
 
 
-def test_a_signal_that_the_trainer_reports_becomes_the_status(command, monkeypatch):
-    class Interrupted(Exception):
-        signal = signal.SIGTERM
+@pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_training_that_was_stopped_says_how_to_go_on(command, monkeypatch, number, status):
+    from ansatz.training import Interrupted
 
-    failing(monkeypatch, Interrupted("terminated; the checkpoint is in run/"))
+    failing(monkeypatch, Interrupted(number, step=40, checkpoint="run"))
     done = command("doctor")
-    assert done.status == 143 and "checkpoint" in one_line(done.err)
+    assert done.status == status
+    assert "after step 40. To go on: the same command with --resume" in one_line(done.err)
 
 
 def test_a_warning_is_one_line(command, monkeypatch):

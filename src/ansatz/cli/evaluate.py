@@ -1,12 +1,17 @@
 """ansatz evaluate: how good a saved model is on a table with the target."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ansatz.cli.document import print_document
 from ansatz.cli.reading import Comment, Delimiter, Missing, Names, NoHeader, reader_options
+from ansatz.cli.terminal import remark
+from ansatz.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from ansatz.cli.model import Opened
 
 
 def evaluate(
@@ -29,9 +34,35 @@ def evaluate(
     from ansatz.cli.model import open_model, open_table
 
     estimator = open_model(model)
-    frame = open_table(data, reader_options(delimiter, no_header, names, comment, missing))
-    metrics = estimator.evaluate(frame)
+    table = open_table(data, reader_options(delimiter, no_header, names, comment, missing))
+    metrics = _judge(estimator, table)
     if as_json:
         print_document(metrics)
     else:
         print_metrics({"model": metrics})
+
+
+def _judge(estimator: Any, table: "Opened") -> dict[str, float | None]:
+    from ansatz.cli.model import Opened, features_of, offset_of
+
+    uses = getattr(estimator, "uses_", None)
+    if uses is None:
+        raise UsageError(
+            "this model was made in Python and knows no column names: use its evaluate method."
+        )
+    known = _has_outcome(uses.outcomes(table.frame))
+    if not known.any():
+        raise DataError(f"{table.origin}: no row has a value of '{', '.join(uses.target)}'.")
+    if not known.all():
+        remark(f"note: {int((~known).sum())} rows without the target were left out.")
+    table = Opened(table.frame[known], table.origin)
+    rows, offset = features_of(estimator, table), offset_of(estimator, table)
+    options = {} if offset is None else {"offset": offset}
+    weight, outcomes = uses.weight(table.frame), uses.outcomes(table.frame)
+    metrics: dict[str, float | None] = estimator.evaluate(rows, outcomes, weight, **options)
+    return metrics
+
+
+def _has_outcome(outcomes: Any) -> Any:
+    present = outcomes.notna()
+    return present if present.ndim == 1 else present.all(axis=1)

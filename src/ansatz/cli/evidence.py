@@ -39,15 +39,16 @@ def print_columns(columns: Sequence[Any]) -> None:
     """Prints what each column was taken for; a wide table is summed up by role.
 
     Example:
-        >>> from types import SimpleNamespace
         >>> from ansatz.cli.evidence import print_columns
-        >>> print_columns([SimpleNamespace(name="age", role="numeric", note="3 missing")])
+        >>> from ansatz.data import Column
+        >>> print_columns([Column(name="age", role="numeric", missing=3)])
         column  role     note
         age     numeric  3 missing
     """
+    from ansatz.data import describe_columns
+
     shown = columns[:40]
-    rows = [(column.name, column.role, getattr(column, "note", "") or "") for column in shown]
-    print_table(["column", "role", "note"], rows)
+    print_table(["column", "role", "note"], describe_columns(shown))
     if len(columns) > len(shown):
         counts = Counter(str(column.role) for column in columns[len(shown) :])
         more = ", ".join(f"{count} {role}" for role, count in counts.items())

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import signal
 from typing import NamedTuple
 
 import typer
@@ -46,11 +47,8 @@ def explain(error: BaseException) -> Failure:
         >>> explain(MemoryError()).status
         5
     """
-    number = getattr(error, "signal", None) or getattr(error, "signum", None)
-    if isinstance(number, int):  # the trainer has saved a checkpoint and says so
-        return Failure(str(error) or "stopped by a signal.", 128 + number)
     if isinstance(error, KeyboardInterrupt | typer.Abort):
-        return Failure("interrupted.", 130)
+        return _stopped(error)
     if isinstance(error, UsageException):
         return Failure(_usage(error), 2)
     if isinstance(error, AnsatzError):
@@ -62,6 +60,16 @@ def explain(error: BaseException) -> Failure:
         return _system(error)
     name, text = type(error).__name__, str(error)
     return Failure(f"unexpected error: {name}: {text} To see where: run again with --debug.", 1)
+
+
+def _stopped(error: BaseException) -> Failure:
+    """The trainer's interrupt says at which step it stopped, and where it saved."""
+    number = int(getattr(error, "signal", signal.SIGINT))
+    how = "terminated" if number == signal.SIGTERM else "interrupted"
+    step, saved = getattr(error, "step", None), getattr(error, "checkpoint", None)
+    where = "" if step is None else f" after step {step}"
+    advice = " To go on: the same command with --resume." if saved else ""
+    return Failure(f"{how}{where}.{advice}", 128 + number)
 
 
 def _usage(error: Exception) -> str:

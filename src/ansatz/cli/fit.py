@@ -201,14 +201,14 @@ def fit(
 
 def _run(chosen: "FitConfig", as_json: bool) -> None:
     folder = Path(chosen.out) if chosen.out else Path(f"{_stem(chosen.data)}-model")
-    advice = "To continue an interrupted run: --resume; to replace it: --overwrite; else: --out."
+    advice = "To replace it: --overwrite; to keep it: another --out."
     require_free(folder, overwrite=chosen.overwrite or chosen.resume, advice=advice)
 
     import ansatz  # after the checks that need no torch
     from ansatz.cli.evidence import print_fit
 
-    options = chosen.model_dump(exclude={"data", "out"})
-    result = ansatz.fit(chosen.data, out=folder, **options)
+    options = chosen.model_dump(exclude={"data", "out"}, exclude_defaults=True)
+    result = ansatz.fit(chosen.data, out=folder, **{"progress": "auto", **options})
     if as_json:
         print_document(result.to_dict())
     else:

@@ -140,11 +140,8 @@ def _take_debug(arguments: Sequence[str]) -> tuple[bool, list[str]]:
     return "--debug" in before, [word for word in before if word != "--debug"] + after
 
 
-class _Terminated(BaseException):
+class _Terminated(KeyboardInterrupt):
     signal = signal.SIGTERM
-
-    def __str__(self) -> str:
-        return "terminated."
 
 
 def _terminate(number: int, frame: Any) -> None:

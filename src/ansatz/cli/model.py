@@ -1,10 +1,12 @@
-"""The two things that predict, evaluate and inspect open."""
+"""What predict, evaluate and inspect open: a model, and a table that fits it."""
 
+import difflib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ansatz.errors import ModelError
+from ansatz.cli.terminal import remark
+from ansatz.errors import DataError, ModelError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,8 +35,22 @@ def open_model(folder: Path) -> Any:
     return ansatz.load(folder)
 
 
-def open_table(data: str, options: Mapping[str, Any]) -> "pd.DataFrame":
-    """The rows of a file, or of a data set by its name.
+class Opened(NamedTuple):
+    """A table with where it came from, for messages.
+
+    Example:
+        >>> import pandas as pd
+        >>> from ansatz.cli.model import Opened
+        >>> Opened(pd.DataFrame({"a": [1]}), "new.csv").origin
+        'new.csv'
+    """
+
+    frame: "pd.DataFrame"
+    origin: str
+
+
+def open_table(data: str, options: Mapping[str, Any]) -> Opened:
+    """The rows of a file, or of a data set by its name; a header without rows is a table too.
 
     Example:
         >>> from ansatz.cli.model import open_table
@@ -43,6 +59,61 @@ def open_table(data: str, options: Mapping[str, Any]) -> "pd.DataFrame":
         ...
         ansatz.errors.DataError: ...
     """
-    from ansatz.data import read_table
+    from ansatz import data as tables
 
-    return read_table(data, **options).frame
+    if data in tables.names() and not Path(data).exists():
+        return Opened(tables.load(data).frame, data)
+    table = tables.read_table(data, allow_empty=True, **options)
+    for note in table.notes:
+        remark(f"note: {note}")
+    return Opened(table.frame, table.origin)
+
+
+def features_of(estimator: Any, table: Opened) -> "pd.DataFrame":
+    """The columns that the model was trained on, by name, in its order.
+
+    A column that is missing is an error; one that the model does not know is left out, and said.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> import pandas as pd
+        >>> from ansatz.cli.model import Opened, features_of
+        >>> model = SimpleNamespace(feature_names_in_=["b", "a"])
+        >>> features_of(model, Opened(pd.DataFrame({"a": [1], "b": [2]}), "new.csv"))
+           b  a
+        0  2  1
+    """
+    frame = table.frame
+    known = getattr(estimator, "feature_names_in_", None)
+    if known is None:  # trained on an array: its columns have no names to go by
+        return frame
+    names = [str(name) for name in known]
+    for name in names:
+        if name not in frame.columns:
+            near = difflib.get_close_matches(name, map(str, frame.columns), n=1)
+            hint = f" Is it '{near[0]}'? Rename it." if near else ""
+            raise DataError(f"{table.origin}: no column '{name}', which the model needs.{hint}")
+    uses = getattr(estimator, "uses_", None)
+    other = {} if uses is None else uses.model_dump()
+    special = {
+        name for use in other.values() for name in ([use] if isinstance(use, str) else use or [])
+    }
+    extra = [str(name) for name in frame.columns if str(name) not in {*names, *special}]
+    if extra:
+        shown = ", ".join(extra[:5]) + (", ..." if len(extra) > 5 else "")
+        remark(f"note: {table.origin}: columns that the model does not know are ignored: {shown}")
+    return frame[names]
+
+
+def offset_of(estimator: Any, table: Opened) -> Any:
+    """The known part of the linear predictor, for a model that was fitted with one; else None.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> import pandas as pd
+        >>> from ansatz.cli.model import Opened, offset_of
+        >>> offset_of(SimpleNamespace(), Opened(pd.DataFrame(), "new.csv")) is None
+        True
+    """
+    uses = getattr(estimator, "uses_", None)
+    return None if uses is None else uses.offsets(table.frame)

@@ -54,11 +54,13 @@ def predict(
         if out.suffix.lower() in _NOT_CSV:
             raise UsageError(f"--out {out}: predictions are CSV; name the file something.csv.")
         require_free(out, overwrite=overwrite, advice="To replace it: --overwrite.")
-    from ansatz.cli.model import open_model, open_table
+    from ansatz.cli.model import features_of, offset_of, open_model, open_table
 
     estimator = open_model(model)
-    frame = open_table(data, reader_options(delimiter, no_header, names, comment, missing))
-    predictions = estimator.predict_frame(frame, interval=interval)
+    table = open_table(data, reader_options(delimiter, no_header, names, comment, missing))
+    rows, offset = features_of(estimator, table), offset_of(estimator, table)
+    known = {} if offset is None else {"offset": offset}
+    predictions = estimator.predict_frame(rows, interval=interval, **known)
     if out is None:
         _print(predictions, raw)
     else:
