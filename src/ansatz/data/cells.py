@@ -68,7 +68,7 @@ def settle(column: "pd.Series", decimal: str = ".") -> Settled:
 
     codes, levels = pd.factorize(column)
     texts = [str(level) for level in levels]
-    numbers = np.array([_number(text, decimal) for text in texts] + [np.nan])
+    numbers = np.array([parse_number(text, decimal) for text in texts] + [np.nan])
     marked = np.array([text.strip() in MARKERS for text in texts] + [True])
     numeric = np.array([not np.isnan(number) for number in numbers[:-1]] + [False])
     counts = np.bincount(codes[codes >= 0], minlength=len(texts) + 1)
@@ -92,7 +92,14 @@ def settle(column: "pd.Series", decimal: str = ".") -> Settled:
     return Settled(column, said)
 
 
-def _number(text: str, decimal: str) -> float:
+def parse_number(text: str, decimal: str = ".") -> float:
+    """The number that a cell spells, nan if it spells none.
+
+    Example:
+        >>> from ansatz.data.cells import parse_number
+        >>> parse_number(" 1e3"), parse_number("12 kg")
+        (1000.0, nan)
+    """
     if decimal != ".":
         text = text.replace(decimal, ".")
     return float(text) if _NUMBER.fullmatch(text) else np.nan

@@ -44,6 +44,20 @@ def as_frame(data: Any, *, names: list[str] | None = None) -> "pd.DataFrame":
     return _checked(frame)
 
 
+def is_frame(data: Any) -> bool:
+    """Whether the data have named columns: a frame of any library, or a mapping.
+
+    Example:
+        >>> import pandas as pd
+        >>> from ansatz.data import is_frame
+        >>> is_frame(pd.DataFrame({"a": [1]})), is_frame([[1]])
+        (True, False)
+    """
+    import pandas as pd
+
+    return isinstance(data, pd.DataFrame | Mapping) or _is_foreign(data)
+
+
 def is_array(data: Any) -> bool:
     """Whether the data are a numeric or boolean matrix without names.
 

@@ -1,0 +1,134 @@
+"""Categories as zeros and ones, or as codes that a network embeds."""
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from ansatz.data.levels import MISSING, OTHER, sort_levels, spelled
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Coding = Literal["indicator", "treatment", "embedding"]
+
+
+class Categorical(BaseModel):
+    """One categorical column: its levels in training, and how they are coded.
+
+    Code 0 is the unknown level: a value never seen in training, or a missing one where training
+    had none. Level k of ``levels`` has code k + 1.
+
+    - ``indicator``: one feature per level, 1 where the row has it; all 0 for the unknown level.
+    - ``treatment``: the same without the first level, the reference, as in R; the unknown level
+      is then read as the reference, and said.
+    - ``embedding``: the code itself, for a network that learns a vector per level.
+
+    Args:
+        name: the column.
+        levels: in order; ``(missing)`` is one where training rows lacked a value, ``(other)``
+            stands for rare levels where there were too many.
+        coding: as above.
+        text: whether the cells were text, so that a file must be read in the same way.
+
+    Example:
+        >>> import pandas as pd
+        >>> from ansatz.data.categorical import Categorical
+        >>> sex = Categorical(name="sex", levels=["F", "M"], coding="indicator")
+        >>> sex.features, sex.encode(sex.codes(pd.Series(["M", "X"]))).tolist()
+        (['sex[F]', 'sex[M]'], [[0.0, 1.0], [0.0, 0.0]])
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    levels: list[str]
+    coding: Coding
+    text: bool = True
+
+    @model_validator(mode="after")
+    def _distinct(self) -> "Categorical":
+        if len(set(self.levels)) < len(self.levels) or not self.levels:
+            raise ValueError(f"levels of column '{self.name}' must be distinct, and at least one")
+        return self
+
+    @classmethod
+    def fit(
+        cls,
+        column: "pd.Series",
+        weight: np.ndarray,
+        coding: Coding,
+        *,
+        order: tuple[str, ...] = (),
+        max_levels: int | None = None,
+    ) -> "Categorical":
+        """Learns the levels of the rows that count, in ``order`` if it names them all."""
+        import pandas as pd
+
+        codes, found = spelled(column)
+        mass = np.bincount(codes[codes >= 0], weights=weight[codes >= 0], minlength=len(found))
+        present = [level for level, m in zip(found, mass, strict=True) if m > 0]
+        levels = _ordered(column, present, order)
+        if max_levels is not None and len(levels) > max_levels:
+            by_mass = dict(zip(found, mass, strict=True))
+            common = sorted(levels, key=lambda level: -by_mass[level])[: max_levels - 1]
+            levels = [level for level in levels if level in set(common)] + [OTHER]
+        if (weight[codes < 0] > 0).any() and MISSING not in levels:
+            levels.append(MISSING)
+        text = not pd.api.types.is_numeric_dtype(column.dtype)
+        return cls(name=str(column.name), levels=levels or [MISSING], coding=coding, text=text)
+
+    @property
+    def features(self) -> list[str]:
+        """The names of the features; none for an embedding."""
+        first = {"indicator": 0, "treatment": 1, "embedding": len(self.levels)}[self.coding]
+        return [f"{self.name}[{level}]" for level in self.levels[first:]]
+
+    def codes(self, column: "pd.Series", notes: list[str] | None = None) -> np.ndarray:
+        """The code of each row, ``(N,)``; what was never seen in training is told in ``notes``."""
+        place = {level: k + 1 for k, level in enumerate(self.levels)}
+        unknown = place.get(OTHER, 0)
+        codes, found = spelled(column)
+        table = np.array([place.get(level, unknown) for level in found] + [place.get(MISSING, 0)])
+        result = table[codes]
+        if notes is not None:
+            self._report(codes, found, place, notes)
+        return result
+
+    def encode(self, codes: np.ndarray) -> np.ndarray:
+        """Codes ``(N,)`` as features ``(N, number of features)``."""
+        first = len(self.levels) - len(self.features)
+        coding = np.eye(len(self.levels) + 1)[:, 1 + first :]  # (codes, features)
+        return coding[codes]
+
+    def _report(
+        self, codes: np.ndarray, found: list[str], place: dict[str, int], notes: list[str]
+    ) -> None:
+        as_what = "the reference level" if self.coding == "treatment" else "the unknown level"
+        if OTHER in place:
+            as_what = OTHER
+        new = np.array([level not in place for level in found] + [False])
+        rows = int(new[codes].sum())
+        if rows and OTHER not in place:
+            first = found[codes[int(new[codes].argmax())]]
+            notes.append(
+                f"column '{self.name}': {rows} rows have a level never seen in training "
+                f"('{first[:40]}'), read as {as_what}."
+            )
+        missing = int((codes < 0).sum())
+        if missing and MISSING not in place:
+            notes.append(
+                f"column '{self.name}': {missing} rows are missing and none was in training, "
+                f"read as {'the reference level' if self.coding == 'treatment' else 'unknown'}."
+            )
+
+
+def _ordered(column: "pd.Series", present: list[str], order: tuple[str, ...]) -> list[str]:
+    import pandas as pd
+
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        order = tuple(str(level) for level in column.cat.categories)
+    known = set(present)
+    if order and known <= set(order):
+        return [level for level in order if level in known]
+    return sort_levels(present)

@@ -1,0 +1,339 @@
+"""What each column is: inferred from its cells, printed, and open to correction."""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from ansatz.data.dates import as_dates, looks_like_dates
+from ansatz.data.frames import as_frame
+from ansatz.data.levels import sort_levels, spelled
+from ansatz.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Role = Literal["numeric", "categorical", "ordered", "date", "text", "constant", "id", "dropped"]
+USED = ("numeric", "categorical", "ordered", "date")
+_MANY = 20  # rows below which distinct values say nothing, and levels above which an id is an id
+_ID_NAME = re.compile(
+    r"^(?:.*[_\s.-])?(?:id|uuid|guid)$|^(?:index|idx|rownames?|row[_\s.-]?(?:id|number)|column_1)$"
+    r"|^unnamed: ?\d+$",
+    re.IGNORECASE,
+)
+_CAMEL_ID = re.compile(r"[a-z](?:Id|ID)$")
+_TIME_NAME = re.compile(
+    r"^(?:t|x|time|year|month|week|day|hour|age|step|period|order|dose|depth|distance)$",
+    re.IGNORECASE,
+)
+
+
+class Column(BaseModel):
+    """One column: its name, the role it plays, and what should be said about it.
+
+    Args:
+        name: as in the table.
+        role: ``numeric, categorical, ordered, date`` are used; ``text, constant, id, dropped``
+            are not.
+        levels: the values of a categorical column; of an ordered one, from low to high.
+        missing: rows without a value.
+        note: why it has this role, where that is not plain.
+
+    Example:
+        >>> from ansatz.data import Column
+        >>> Column(name="sex", role="categorical", levels=("F", "M")).used
+        True
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    role: Role
+    levels: tuple[str, ...] = ()
+    missing: int = 0
+    note: str = ""
+
+    @property
+    def used(self) -> bool:
+        """Whether the column becomes features."""
+        return self.role in USED
+
+
+def infer_columns(
+    frame: Any,
+    *,
+    roles: Mapping[str, str | Sequence[str]] | None = None,
+    drop: Collection[str] = (),
+) -> list[Column]:
+    """The role of every column of a table of features.
+
+    Numbers are numeric; text, booleans and pandas' categories are categorical; ordered categories
+    are ordered; ISO dates are dates. A column with one value is constant, one that names the rows
+    is an id: both are left out, with a note. Free text is an error that says how to go on.
+
+    Args:
+        frame: the features.
+        roles: corrections: a role, or the levels from low to high of an ordered column, as a list
+            or as ``"low<mid<high"``.
+        drop: columns to leave out.
+
+    Example:
+        >>> from ansatz.data import infer_columns
+        >>> columns = infer_columns({"age": [3, 4, 5], "sex": ["M", "F", "M"], "one": [1, 1, 1]})
+        >>> [column.role for column in columns]
+        ['numeric', 'categorical', 'constant']
+    """
+    frame = as_frame(frame)
+    roles = dict(roles or {})
+    _check_names(frame, [*roles, *drop])
+    plain = _plain_numbers(frame, skip={*roles, *drop})
+    columns = []
+    for name in frame.columns:
+        if name in drop:
+            columns.append(Column(name=name, role="dropped", note="left out as asked"))
+        elif name in roles:
+            columns.append(_declared(frame[name], roles[name]))
+        else:
+            columns.append(plain[name] if name in plain else _infer(frame[name]))
+    columns = _leave_out_ids(frame, columns, kept=set(roles))
+    _refuse_text([column.name for column in columns if column.role == "text"])
+    return columns
+
+
+def describe_columns(columns: Sequence[Column]) -> list[tuple[str, str, str]]:
+    """Rows (name, role, remark) for printing; plain numeric columns have an empty remark.
+
+    Example:
+        >>> from ansatz.data import Column, describe_columns
+        >>> describe_columns([Column(name="sex", role="categorical", levels=("F", "M"))])
+        [('sex', 'categorical', '2 levels: F, M')]
+    """
+    rows: list[tuple[str, str, str]] = []
+    for column in columns:
+        remarks = []
+        if column.levels:
+            mark = " < " if column.role == "ordered" else ", "
+            shown = mark.join(column.levels[:5]) + (", ..." if len(column.levels) > 5 else "")
+            remarks.append(f"{len(column.levels)} levels: {shown}")
+        if column.missing:
+            remarks.append(f"{column.missing} missing")
+        if column.note:
+            remarks.append(column.note)
+        rows.append((column.name, column.role, "; ".join(remarks)))
+    return rows
+
+
+def _plain_numbers(frame: "pd.DataFrame", skip: set[str]) -> dict[str, Column]:
+    """Numeric columns, judged all at once: a table may have a hundred thousand."""
+    names = [
+        name
+        for name, dtype in zip(frame.columns, frame.dtypes, strict=True)
+        if isinstance(dtype, np.dtype) and dtype.kind in "fiu" and name not in skip
+    ]
+    if not names or len(frame) == 0:
+        return {}
+    values = frame[names].to_numpy(dtype=float)
+    missing = np.isnan(values).sum(0)
+    with np.errstate(invalid="ignore"):
+        low = np.fmin.reduce(values, axis=0)
+        same = (low == np.fmax.reduce(values, axis=0)) & (missing == 0)
+    return {
+        name: _constant(name, f"is {low[k]:g} in every row")
+        if same[k]
+        else _empty_or_numeric(name, int(missing[k]), len(frame))
+        for k, name in enumerate(names)
+    }
+
+
+def _empty_or_numeric(name: str, missing: int, rows: int) -> Column:
+    if missing == rows:
+        return _constant(name, "is missing in every row", missing)
+    return Column(name=name, role="numeric", missing=missing)
+
+
+def _constant(name: str, why: str, missing: int = 0) -> Column:
+    return Column(name=name, role="constant", missing=missing, note=f"{why}: left out")
+
+
+def _infer(column: "pd.Series") -> Column:
+    import pandas as pd
+
+    name, missing = str(column.name), int(column.isna().sum())
+    if len(column) and missing == len(column):
+        return _constant(name, "is missing in every row", missing)
+    dtype = column.dtype
+    if isinstance(dtype, pd.CategoricalDtype) and dtype.ordered:
+        levels = [str(level) for level in dtype.categories]
+        return Column(name=name, role="ordered", levels=tuple(levels), missing=missing)
+    if dtype.kind == "M" or isinstance(dtype, pd.DatetimeTZDtype):
+        return _date(column, missing)
+    if dtype.kind in "cm":
+        raise DataError(f"column '{name}' holds {dtype}; expected numbers, text or dates.")
+    if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype):
+        values = column.to_numpy(dtype=float, na_value=np.nan)  # pandas' and Arrow's own kinds
+        same = missing == 0 and len(values) and (values == values[0]).all()
+        if same:
+            return _constant(name, f"is {values[0]:g} in every row")
+        return Column(name=name, role="numeric", missing=missing)
+    return _infer_objects(column, missing)
+
+
+def _infer_objects(column: "pd.Series", missing: int) -> Column:
+    import pandas as pd
+
+    name = str(column.name)
+    kind = pd.api.types.infer_dtype(column, skipna=True)
+    if kind in ("decimal", "floating", "integer", "mixed-integer-float"):
+        return Column(name=name, role="numeric", missing=missing)
+    if kind in ("date", "datetime", "datetime64"):
+        return _date(column, missing)
+    codes, levels = spelled(column)
+    if len(levels) == 1 and missing == 0:
+        return _constant(name, f"is '{levels[0]}' in every row")
+    if looks_like_dates(levels):
+        return _date(column, missing)
+    if _is_text(levels, len(column) - missing):
+        return Column(name=name, role="text", missing=missing)
+    note = ""
+    if len(levels) > 0.5 * len(codes) and len(codes) >= _MANY:
+        note = f"{len(levels)} levels in {len(codes)} rows say little"
+    ordered = tuple(sort_levels(levels))
+    return Column(name=name, role="categorical", levels=ordered, missing=missing, note=note)
+
+
+def _date(column: "pd.Series", missing: int) -> Column:
+    as_dates(column)  # an impossible date is an error now, not later
+    return Column(name=str(column.name), role="date", missing=missing)
+
+
+def _is_text(levels: list[str], count: int) -> bool:
+    """Mostly distinct, and written in words or long: nobody's category."""
+    if count < _MANY or len(levels) <= 0.5 * count:
+        return False
+    sample = levels[:1000]
+    words = np.mean([len(level.split()) for level in sample])
+    length = np.mean([len(level) for level in sample])
+    return bool(words >= 3 or length > 30)
+
+
+def _leave_out_ids(frame: "pd.DataFrame", columns: list[Column], kept: set[str]) -> list[Column]:
+    found = {
+        column.name: why
+        for column in columns
+        if column.role in ("numeric", "categorical", "text")
+        and column.name not in kept
+        and (why := _id_reason(frame[column.name], column))
+    }
+    if not any(column.used and column.name not in found for column in columns):
+        return columns  # the only features: then they are meant
+    return [
+        column.model_copy(
+            update={
+                "role": "id",
+                "levels": (),
+                "note": f"{found[column.name]}: left out (--role {column.name}=numeric keeps it)"
+                if column.role == "numeric"
+                else f"{found[column.name]}: left out",
+            }
+        )
+        if column.name in found
+        else column
+        for column in columns
+    ]
+
+
+def _id_reason(column: "pd.Series", about: Column) -> str:
+    """Why a column names rows rather than describes them, or the empty string."""
+    rows = len(column)
+    if rows < _MANY or about.missing:
+        return ""
+    name = str(column.name)
+    named = bool(_ID_NAME.match(name) or _CAMEL_ID.search(name))
+    if about.role == "numeric":
+        first, last = float(column.iloc[0]), float(column.iloc[-1])
+        counts = first in (0.0, 1.0) and last == first + rows - 1 and not _TIME_NAME.match(name)
+        if counts and np.array_equal(column.to_numpy(dtype=float), first + np.arange(rows)):
+            return "counts the rows"
+        if not named or not _whole(column):
+            return ""
+    elif not named and (len(about.levels) < rows or any(" " in v for v in about.levels[:1000])):
+        return ""  # distinct codes without blanks name rows; other text does not
+    elif not named and about.role == "text":
+        return ""
+    distinct = column.nunique()
+    if distinct == rows:
+        return "names the rows"
+    return "names groups of rows (--group splits by it)" if named and distinct > _MANY else ""
+
+
+def _whole(column: "pd.Series") -> bool:
+    values = column.to_numpy(dtype=float)
+    return bool((values == np.floor(values)).all())
+
+
+def _declared(column: "pd.Series", role: str | Sequence[str]) -> Column:
+    import pandas as pd
+
+    name, missing = str(column.name), int(column.isna().sum())
+    if not isinstance(role, str):
+        return _ordered(column, [str(level) for level in role], missing)
+    if "<" in role:
+        return _ordered(column, [level.strip() for level in role.split("<")], missing)
+    if role == "ordered":
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            return _ordered(column, [str(c) for c in column.cat.categories], missing)
+        levels = sort_levels(spelled(column)[1])
+        if not all(_is_number(level) for level in levels):
+            raise UsageError(f"column '{name}' needs its order: --role {name}=low<middle<high")
+        return _ordered(column, levels, missing)
+    if role == "categorical":
+        levels = sort_levels(spelled(column)[1])
+        return Column(name=name, role="categorical", levels=tuple(levels), missing=missing)
+    if role == "date":
+        return _date(column, missing)
+    if role not in get_args(Role):
+        known = ", ".join(get_args(Role))
+        raise UsageError(f"unknown role '{role}' for column '{name}'. Known: {known}.")
+    return Column(name=name, role=role, missing=missing, note="as asked")  # type: ignore[arg-type]
+
+
+def _ordered(column: "pd.Series", levels: list[str], missing: int) -> Column:
+    codes, found = spelled(column)
+    strange = [level for level in found if level not in levels]
+    if strange:
+        row = int(np.flatnonzero(codes == found.index(strange[0]))[0]) + 1
+        raise DataError(
+            f"row {row}, column '{column.name}': '{strange[0]}' is not among the ordered levels "
+            f"{' < '.join(levels)}."
+        )
+    return Column(name=str(column.name), role="ordered", levels=tuple(levels), missing=missing)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _check_names(frame: "pd.DataFrame", names: list[str]) -> None:
+    import difflib
+
+    for name in names:
+        if name not in frame.columns:
+            near = difflib.get_close_matches(name, list(frame.columns), n=1)
+            hint = f" Did you mean '{near[0]}'?" if near else ""
+            raise UsageError(f"no column is called '{name}'.{hint}")
+
+
+def _refuse_text(names: list[str]) -> None:
+    if names:
+        listed = ", ".join(f"'{name}'" for name in names)
+        plural = "columns hold" if len(names) > 1 else "column holds"
+        raise DataError(
+            f"{plural} free text: {listed}. Leave out: --drop {','.join(names)}; "
+            f"or treat as categories: --role {names[0]}=categorical"
+        )

@@ -1,0 +1,88 @@
+"""The columns of a table that are numbers, or become numbers: ordered categories and dates."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ansatz.data.columns import Column
+from ansatz.data.dates import PARTS, date_parts
+from ansatz.data.levels import spelled
+from ansatz.data.numeric import as_numbers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Slot(NamedTuple):
+    """One number per row: a numeric column, the place in an order, or a part of a date.
+
+    Example:
+        >>> from ansatz.data.numbers import Slot
+        >>> Slot("day", "trend").feature
+        'day[trend]'
+    """
+
+    column: str
+    part: str = ""
+    levels: tuple[str, ...] = ()
+
+    @property
+    def feature(self) -> str:
+        """The name of the feature."""
+        return f"{self.column}[{self.part}]" if self.part else self.column
+
+
+def number_columns(columns: list[Column], dates: dict[str, list[str]]) -> list[Slot]:
+    """The slots of a table, in the order of its columns; ``dates`` says which parts are used.
+
+    Example:
+        >>> from ansatz.data import Column
+        >>> from ansatz.data.numbers import number_columns
+        >>> number_columns([Column(name="age", role="numeric")], {})
+        [Slot(column='age', part='', levels=())]
+    """
+    slots: list[Slot] = []
+    for column in columns:
+        if column.role == "numeric":
+            slots.append(Slot(column.name))
+        elif column.role == "ordered":
+            slots.append(Slot(column.name, levels=column.levels))
+        elif column.role == "date":
+            slots += [Slot(column.name, part) for part in dates[column.name]]
+    return slots
+
+
+def numbers_of(frame: "pd.DataFrame", slots: list[Slot]) -> np.ndarray:
+    """The numbers of a table, ``(N, P)``, nan where missing.
+
+    A level that is not in the order counts as missing.
+
+    Example:
+        >>> import pandas as pd
+        >>> from ansatz.data.numbers import Slot, numbers_of
+        >>> numbers_of(pd.DataFrame({"a": ["low", "high"]}), [Slot("a", levels=("low", "high"))])
+        array([[0.],
+               [1.]])
+    """
+    names = [slot.column for slot in slots]
+    if not any(slot.part or slot.levels for slot in slots):
+        plain = frame[names]
+        kinds = {getattr(dtype, "kind", "O") for dtype in plain.dtypes}
+        if kinds <= set("fiub") and all(isinstance(d, np.dtype) for d in set(plain.dtypes)):
+            return plain.to_numpy(dtype=float)  # all at once
+    values = np.empty((len(frame), len(slots)))
+    parts = {slot.column: date_parts(frame[slot.column]) for slot in slots if slot.part}
+    for j, slot in enumerate(slots):
+        if slot.part:
+            values[:, j] = parts[slot.column][:, PARTS.index(slot.part)]
+        elif slot.levels:
+            values[:, j] = _places(frame[slot.column], slot.levels)
+        else:
+            values[:, j] = as_numbers(frame[slot.column])
+    return values
+
+
+def _places(column: "pd.Series", levels: tuple[str, ...]) -> np.ndarray:
+    place = {level: float(k) for k, level in enumerate(levels)}
+    codes, found = spelled(column)
+    return np.array([place.get(level, np.nan) for level in found] + [np.nan])[codes]

@@ -1,0 +1,248 @@
+"""Numbers for a network: centred, scaled, filled where missing, all columns at once."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from ansatz.data.cells import MARKERS, parse_number
+from ansatz.data.quantiles import Curve
+from ansatz.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CLIP = 6.0  # standard deviations; beyond it a network extrapolates without having seen anything
+_BLOCK_BYTES = 2**20  # a block of rows that stays in the cache
+
+
+class NumericState(BaseModel):
+    """What :class:`Numeric` learned, as JSON.
+
+    Example:
+        >>> from ansatz.data.numeric import NumericState
+        >>> NumericState(center=[0.0], scale=[1.0], fill=[0.0], masked=[], curves={}).masked
+        []
+    """
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    center: list[float]
+    scale: list[float]
+    fill: list[float]
+    masked: list[int]
+    curves: dict[int, Curve]
+
+
+@dataclass(frozen=True)
+class Numeric:
+    r"""The map from P columns of numbers to P + M features.
+
+    .. math:: z_j = \frac{x_j - c_j}{s_j}, \qquad z_j = 0 \text{ where } s_j = 0
+
+    with c and s the weighted mean and standard deviation of the training rows (or 0 and 1, when
+    units are kept). A missing number counts as the mean. Each of the M columns that had missing
+    values in training also gets a feature that is 1 where the value is missing.
+
+    Args:
+        center: c, ``(P,)``.
+        scale: s, ``(P,)``; 0 for a column that was constant: it carries no information.
+        fill: what stands for a missing number, ``(P,)``.
+        masked: the M columns with a feature for being missing.
+        curves: columns that are first mapped to normal scores.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.data.numeric import Numeric
+        >>> map = Numeric.fit(np.array([[1.0], [3.0], [np.nan]]), np.ones(3), ["age"])
+        >>> map.encode(np.array([[5.0], [np.nan]]), ["age"])
+        array([[3., 0.],
+               [0., 1.]])
+    """
+
+    center: np.ndarray
+    scale: np.ndarray
+    fill: np.ndarray
+    masked: list[int] = field(default_factory=list)
+    curves: dict[int, Curve] = field(default_factory=dict)
+
+    @classmethod
+    def fit(
+        cls,
+        values: np.ndarray,
+        weight: np.ndarray,
+        names: list[str],
+        *,
+        standardize: bool = True,
+        bend: tuple[int, ...] = (),
+    ) -> "Numeric":
+        """Learns from values ``(N, P)`` with weights ``(N,)``; columns in ``bend`` get a curve."""
+        seen = values if weight.all() else values[weight > 0]
+        weight = weight[weight > 0]
+        refuse_infinite(seen, names)
+        curves = {j: Curve.fit(seen[:, j], weight) for j in bend}
+        seen = _bent(seen, curves)
+        mean, deviation, missing = weighted_moments(seen, weight)
+        masked = [int(j) for j in np.flatnonzero(missing)]
+        if standardize:
+            return cls(mean, deviation, mean, masked, curves)
+        return cls(np.zeros_like(mean), np.ones_like(mean), mean, masked, curves)
+
+    def encode(
+        self, values: np.ndarray, names: list[str], *, clip: bool = False, dtype: Any = np.float64
+    ) -> np.ndarray:
+        """Values ``(N, P)``, nan where missing, as features ``(N, P + M)``."""
+        refuse_infinite(values, names)
+        values = _bent(values, self.curves)
+        rows, columns = values.shape
+        slope = np.divide(1.0, self.scale, out=np.zeros_like(self.scale), where=self.scale > 0)
+        blank = (self.fill - self.center) * slope
+        out = np.empty((rows, columns + len(self.masked)), dtype=dtype)
+        for rows_ in _blocks(values):
+            z = values[rows_] - self.center
+            missing = np.isnan(z)
+            z *= slope
+            if missing.any():
+                np.copyto(z, blank, where=missing)
+            if clip:
+                np.clip(z, -CLIP, CLIP, out=z)
+            out[rows_, :columns] = z
+            out[rows_, columns:] = missing[:, self.masked]
+        return out
+
+    def state(self) -> NumericState:
+        """What a saved model keeps."""
+        return NumericState(
+            center=self.center.tolist(),
+            scale=self.scale.tolist(),
+            fill=self.fill.tolist(),
+            masked=self.masked,
+            curves=self.curves,
+        )
+
+    @classmethod
+    def from_state(cls, state: NumericState) -> "Numeric":
+        """The map that gave the state."""
+        center, scale, fill = (np.array(v) for v in (state.center, state.scale, state.fill))
+        return cls(center, scale, fill, state.masked, state.curves)
+
+
+def weighted_moments(
+    values: np.ndarray, weight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    r"""Mean, standard deviation and number of missing values of each column, nan left out.
+
+    .. math:: m = \frac{\sum w_i x_i}{\sum w_i}, \qquad
+        s = \sqrt{\frac{\sum w_i (x_i - m)^2}{\sum w_i}}
+
+    so that a row of weight 3 counts like three rows. In two passes: the one-pass formula loses
+    all digits where the mean is large. A deviation that is rounding error of the mean is 0.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.data.numeric import weighted_moments
+        >>> weighted_moments(np.array([[1.0], [3.0]]), np.array([3.0, 1.0]))[0]
+        array([1.5])
+    """
+    columns = values.shape[1]
+    count, total, square = np.zeros(columns), np.zeros(columns), np.zeros(columns)
+    missing = np.zeros(columns, dtype=np.int64)
+    for rows in _blocks(values):
+        block, known = _filled(values[rows])
+        count += weight[rows].sum() if known is None else weight[rows] @ known
+        missing += 0 if known is None else len(block) - known.sum(0)
+        total += weight[rows] @ block
+    mean = np.divide(total, count, out=np.zeros(columns), where=count > 0)
+    for rows in _blocks(values):
+        block, known = _filled(values[rows])
+        block = block - mean
+        if known is not None:
+            block *= known
+        square += weight[rows] @ np.square(block, out=block)
+    variance = np.divide(square, count, out=np.zeros(columns), where=count > 0)
+    # The rounding of m alone leaves (eps m)^2 per row (scikit-learn's bound for constant columns).
+    noise = (10 * np.finfo(float).eps * np.abs(mean)) ** 2
+    return mean, np.where(variance <= noise, 0.0, np.sqrt(variance)), missing
+
+
+def as_numbers(column: "pd.Series") -> np.ndarray:
+    """A column as float64, nan where missing; text that is no number is an error with its row.
+
+    Example:
+        >>> import pandas as pd
+        >>> from ansatz.data.numeric import as_numbers
+        >>> as_numbers(pd.Series(["1", "NA", None]))
+        array([ 1., nan, nan])
+    """
+    import pandas as pd
+
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return column.to_numpy(dtype=float, na_value=np.nan)
+    codes, values = pd.factorize(column)
+    numbers = np.array([_as_number(value) for value in values] + [np.nan])
+    wrong = np.array(
+        [np.isnan(n) and str(v) not in MARKERS for n, v in zip(numbers, values, strict=False)]
+        + [False]
+    )
+    bad = np.flatnonzero(wrong[codes])
+    if len(bad):
+        raise DataError(
+            f"row {bad[0] + 1}, column '{column.name}': expected a number, "
+            f"got '{str(values[codes[bad[0]]])[:40]}'."
+        )
+    return numbers[codes]
+
+
+def refuse_infinite(values: np.ndarray, names: list[str]) -> None:
+    """Infinite numbers are an error that counts them for each column.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.data.numeric import refuse_infinite
+        >>> refuse_infinite(np.array([[1.0, np.inf]]), ["a", "b"])
+        Traceback (most recent call last):
+        ...
+        ansatz.errors.DataError: infinite values in column 'b' (1 rows, the first is row 1)...
+    """
+    if not any(np.isinf(values[rows]).any() for rows in _blocks(values)):
+        return
+    where = np.isinf(values)
+    counts = where.sum(0)
+    said = [
+        f"'{names[j]}' ({counts[j]} rows, the first is row {int(where[:, j].argmax()) + 1})"
+        for j in np.flatnonzero(counts)[:5]
+    ]
+    raise DataError(
+        f"infinite values in column {', '.join(said)}. Make them missing or leave the rows out."
+    )
+
+
+def _as_number(value: object) -> float:
+    if isinstance(value, str):
+        return parse_number(value)
+    try:
+        return float(value)  # type: ignore[arg-type]  # Decimal, int beyond 64 bits, bool
+    except (TypeError, ValueError, OverflowError):
+        return np.nan
+
+
+def _filled(block: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    known = ~np.isnan(block)
+    if known.all():
+        return block, None
+    return np.where(known, block, 0.0), known
+
+
+def _bent(values: np.ndarray, curves: dict[int, Curve]) -> np.ndarray:
+    if not curves:
+        return values
+    values = values.astype(float)
+    for j, curve in curves.items():
+        values[:, j] = curve.scores(values[:, j])
+    return values
+
+
+def _blocks(values: np.ndarray) -> list[slice]:
+    step = max(1, _BLOCK_BYTES // max(1, 8 * values.shape[1]))
+    return [slice(start, start + step) for start in range(0, len(values), step)]
