@@ -1,0 +1,168 @@
+"""How sure a linear fit is of its coefficients."""
+
+import torch
+from torch import Tensor
+
+from ansatz.linear.absolute import KINKED
+from ansatz.linear.criterion import Criterion
+from ansatz.linear.design import Design
+from ansatz.linear.family import fisher_weight
+from ansatz.linear.model import Maximum, Model
+from ansatz.linear.rows import Rows
+
+
+def information(model: Model, rows: Rows, criterion: Criterion, found: Maximum) -> Tensor:
+    r"""The information matrix of all estimates, ``(T, T)``; phi is 1 for exponential families.
+
+    Exponential families with constant dispersion: the Fisher information of the coefficients,
+    :math:`\sum_i w_i \omega_i x_i x_i^\top` with the working weights of iteratively reweighted
+    least squares (what R and statsmodels use; equal to the observed one for canonical links).
+    Laplace: :math:`\sum_i w_i x_i x_i^\top / b_i^2`, since its density has a kink. All others: the
+    observed information, the Hessian of the negative log-likelihood.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import Poisson
+        >>> from ansatz.linear.rows import Rows
+        >>> y = torch.tensor([1.0, 3.0]).double()
+        >>> rows = Rows.of(torch.zeros(2, 0), y, None, None, None, [])
+        >>> model = Model.of(Poisson(), y, rows.weight, "constant")
+        >>> one = torch.ones(2, 1).double()
+        >>> information(model, rows, model.criterion(rows, one), model.maximise(rows, one))
+        tensor([[4...]], dtype=torch.float64)
+    """
+    matrix = found.derivatives.hessian.clone()
+    mask = model.location_mask(criterion)
+    if model.family is not None:
+        raw = criterion.z(found.theta)[:, : model.outputs]
+        precision = torch.ones_like(rows.weight) if rows.precision is None else rows.precision
+        weight = fisher_weight(model.fitted(criterion, found.theta), raw, precision)
+    elif model.law.name in KINKED:
+        raw = criterion.z(found.theta)[:, : model.outputs]
+        law = model.fitted(criterion, found.theta)
+        weight = torch.full_like(rows.weight, torch.nan)  # mae claims no density at its kink
+        if law.is_law:
+            weight = 2 / law.distribution(raw).variance.detach()
+    else:
+        return matrix
+    part = criterion.parts[0]
+    x = criterion.matrix
+    matrix[mask] = 0
+    matrix[:, mask] = 0
+    matrix[part, part] = x.T @ ((rows.weight * weight).unsqueeze(1) * x)
+    return matrix
+
+
+def model_covariance(
+    model: Model, rows: Rows, criterion: Criterion, found: Maximum, dispersion: float
+) -> Tensor:
+    """The inverse information; for exponential families the coefficients' block times phi.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import Poisson
+        >>> from ansatz.linear import fit_linear
+        >>> fit_linear(Poisson(), torch.zeros(2, 0), torch.tensor([1.0, 3.0])).covariance
+        tensor([[0.2500]], dtype=torch.float64)
+    """
+    matrix, mask = information(model, rows, criterion, found), model.location_mask(criterion)
+    if model.family is None and model.law.name not in KINKED:
+        return _invert_apart(matrix, found.free, rest=False)
+    inverse = _invert_apart(matrix, mask)
+    if model.family is not None:
+        inverse[mask.unsqueeze(1) & mask] *= dispersion
+    return inverse
+
+
+def sandwich_covariance(model: Model, rows: Rows, criterion: Criterion, found: Maximum) -> Tensor:
+    r"""White's HC0 with sampling weights.
+
+    .. math:: A^{-1} \Big(\sum_i w_i^2 s_i s_i^\top\Big) A^{-1}
+
+    with A the observed information and :math:`s_i` a row's score: right when the weights are
+    sampling weights or the variance is not what the law says. There is no small-sample factor.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import Poisson
+        >>> from ansatz.linear import fit_linear
+        >>> y = torch.tensor([1.0, 3.0])
+        >>> fit_linear(Poisson(), torch.zeros(2, 0), y, covariance="sandwich").covariance
+        tensor([[0.1250]], dtype=torch.float64)
+    """
+    kinked = model.law.name in KINKED
+    bread = information(model, rows, criterion, found) if kinked else found.derivatives.hessian
+    scores = criterion.scores(found.theta)
+    meat = torch.zeros_like(bread)
+    for block in criterion.blocks():
+        s = rows.weight[block].unsqueeze(1) * scores[block]
+        criterion.add_outer(meat, s.unsqueeze(2) * s.unsqueeze(1), block)
+    apart = model.family is not None or kinked
+    mask = model.location_mask(criterion)
+    inverse = _invert_apart(bread, mask if apart else found.free, rest=apart)
+    if apart:
+        parts = [_sandwich(inverse, meat, part) for part in (mask, ~mask)]
+        return parts[0] + parts[1]
+    return inverse @ meat @ inverse
+
+
+def _sandwich(inverse: Tensor, meat: Tensor, mask: Tensor) -> Tensor:
+    result = torch.zeros_like(meat)
+    if bool(mask.any()):
+        bread = inverse[mask][:, mask]
+        result[mask.unsqueeze(1) & mask] = (bread @ meat[mask][:, mask] @ bread).flatten()
+    return result
+
+
+def _invert_apart(matrix: Tensor, first: Tensor, rest: bool = True) -> Tensor:
+    """Inverts two blocks apart (0 for the second without ``rest``).
+
+    Location and dispersion, since a spread at its floor says nothing of the coefficients; or what
+    was estimated, and not what was held at a limit.
+    """
+    inverse = torch.zeros_like(matrix)
+    for mask in (first, ~first) if rest else (first,):
+        if bool(mask.any()):
+            inverse[mask.unsqueeze(1) & mask] = invert(matrix[mask][:, mask]).flatten()
+    return inverse
+
+
+def invert(matrix: Tensor) -> Tensor:
+    """The inverse of a positive definite matrix, or nan throughout if it is not.
+
+    Example:
+        >>> import torch
+        >>> invert(torch.tensor([[4.0]])), invert(torch.zeros(1, 1))
+        (tensor([[0.2500]]), tensor([[nan]]))
+    """
+    root = matrix.diagonal().clamp(min=0).sqrt()
+    factor, failed = torch.linalg.cholesky_ex(matrix / root.unsqueeze(1) / root)
+    if int(failed) or not bool(torch.isfinite(factor).all()):
+        return torch.full_like(matrix, torch.nan)
+    return torch.cholesky_inverse(factor) / root.unsqueeze(1) / root
+
+
+def as_they_came(
+    covariance: Tensor, model: Model, criterion: Criterion, design: Design
+) -> tuple[Tensor, tuple[tuple[int, int], ...]]:
+    """The covariance of the raw coefficients in the columns' own units, and what they belong to.
+
+    Returns:
+        ``(T, T)`` and T pairs (row of the full table, raw number).
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import Poisson
+        >>> from ansatz.linear import fit_linear
+        >>> fit_linear(Poisson(), torch.eye(3)[:, :1], torch.tensor([1.0, 3.0, 4.0])).entries
+        ((0, 0), (1, 0))
+    """
+    size = criterion.parts[model.outputs - 1].stop
+    back = torch.eye(size, dtype=torch.float64)
+    entries: list[tuple[int, int]] = []
+    for column, part in enumerate(criterion.parts[: model.outputs]):
+        if model.kinds[column] == "x":
+            back[part, part] = design.back
+        count = part.stop - part.start
+        entries += [(int(row), column) for row in design.rows[:count]]
+    return back @ covariance[:size, :size] @ back.T, tuple(entries)

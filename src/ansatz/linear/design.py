@@ -1,0 +1,164 @@
+"""The columns of a linear model: centred, scaled, and freed of those that others determine."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+INTERCEPT = "(Intercept)"
+TOLERANCE = 1e-7  # R's lm: a column is aliased when this share of its length is its own
+
+
+@dataclass(frozen=True)
+class Design:
+    """An intercept and the columns that are linearly independent, each centred and scaled.
+
+    Centring and scaling change no fit, but they make Newton's matrix as well conditioned as the
+    data allow; :meth:`restore` gives the coefficients of the columns as they came.
+
+    Args:
+        matrix: ``(N, Q)``, a column of ones and the Q - 1 kept columns in units of their sd.
+        names: of all D columns as they came.
+        kept: ``(Q - 1,)`` positions of the kept columns.
+        centre: ``(Q - 1,)`` weighted means.
+        scale: ``(Q - 1,)`` weighted standard deviations.
+        aliased: name of each dropped column -> in words, what determines it.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.linear import Design
+        >>> x = torch.tensor([[1.0, 2.0], [2.0, 4.0], [4.0, 8.0]], dtype=torch.float64)
+        >>> Design.of(x, torch.ones(3, dtype=torch.float64), ["a", "b"]).aliased
+        {'b': '2 a'}
+    """
+
+    matrix: Tensor
+    names: tuple[str, ...]
+    kept: Tensor
+    centre: Tensor
+    scale: Tensor
+    aliased: dict[str, str]
+
+    @classmethod
+    def of(cls, x: Tensor, weight: Tensor, names: Sequence[str]) -> "Design":
+        """The design of the columns of ``x``, ``(N, D)``, under frequency weights ``(N,)``."""
+        centre = weight @ x / weight.sum()
+        centred = x - centre
+        scale = (weight @ centred.square() / weight.sum()).sqrt()
+        length = x.abs().amax(0) if len(x) else centre.abs()
+        constant = scale <= TOLERANCE * length.clamp(min=torch.finfo(x.dtype).tiny)
+        centred /= torch.where(constant, torch.ones_like(scale), scale)
+        factor = triangular_factor(centred * weight.sqrt().unsqueeze(1))
+        kept, combinations = independent_columns(factor, constant)
+        aliased = {
+            names[j]: _words(combination, kept, scale, scale[j], names)
+            for j, combination in combinations.items()
+        }
+        ones = torch.ones(len(x), 1, dtype=x.dtype)
+        matrix = torch.cat([ones, centred[:, kept]], 1)
+        return cls(matrix, tuple(names), kept, centre[kept], scale[kept], aliased)
+
+    @property
+    def back(self) -> Tensor:
+        """``(Q, Q)``: kept coefficients as the columns came = back @ coefficients of ``matrix``."""
+        back = torch.diag(torch.cat([self.scale.new_ones(1), 1 / self.scale]))
+        back[0, 1:] = -self.centre / self.scale
+        return back
+
+    def restore(self, coefficients: Tensor, missing: float = torch.nan) -> Tensor:
+        """``(Q, P)`` of ``matrix`` -> ``(D + 1, P)`` of the columns as they came.
+
+        Dropped columns get ``missing``: nan in a table, as R's NA; 0 in a prediction.
+        """
+        full = coefficients.new_full((len(self.names) + 1, coefficients.shape[1]), missing)
+        full[self.rows] = self.back @ coefficients
+        return full
+
+    @property
+    def rows(self) -> Tensor:
+        """``(Q,)`` rows of a full coefficient table that belong to kept columns."""
+        return torch.cat([self.kept.new_zeros(1), self.kept + 1])
+
+
+def triangular_factor(x: Tensor, rows: int = 2**16) -> Tensor:
+    """R of x = QR with at most D rows, taken block by block so that Q is never held.
+
+    Example:
+        >>> import torch
+        >>> x = torch.randn(9, 2, dtype=torch.float64)
+        >>> r = triangular_factor(x, rows=4)
+        >>> torch.allclose(r.T @ r, x.T @ x)
+        True
+    """
+    factor = x[:0]
+    for block in x.split(max(rows, 2 * x.shape[1])):
+        factor = torch.linalg.qr(torch.cat([factor, block]), mode="r").R
+    return factor
+
+
+def independent_columns(
+    factor: Tensor, constant: Tensor
+) -> tuple[Tensor, dict[int, dict[int, float]]]:
+    """Keeps each column that the ones before it do not determine, as R's pivoting does.
+
+    Args:
+        factor: ``(R, D)``, any matrix with the columns' inner products.
+        constant: ``(D,)`` True for columns that only repeat the intercept.
+
+    Returns:
+        Positions of the kept columns, and for each dropped one its coefficients on kept ones.
+
+    Example:
+        >>> import torch
+        >>> r = torch.tensor([[1.0, 2.0, 0.0], [0.0, 0.0, 1.0]], dtype=torch.float64)
+        >>> independent_columns(r, torch.zeros(3, dtype=torch.bool))[0]
+        tensor([0, 2])
+    """
+    kept: list[int] = []
+    dropped: list[int] = []
+    basis = torch.zeros(factor.shape[0], min(factor.shape), dtype=factor.dtype)
+    for j in range(factor.shape[1]):
+        column = factor[:, j]
+        length = column.norm()
+        rest = column.clone()
+        for _ in range(2):  # Gram-Schmidt twice is enough (Kahan and Parlett)
+            own = basis[:, : len(kept)]
+            rest = rest - own @ (own.T @ rest)
+        full = len(kept) == basis.shape[1]
+        if constant[j] or full or rest.norm() <= TOLERANCE * length:
+            dropped.append(j)
+        else:
+            basis[:, len(kept)] = rest / rest.norm()
+            kept.append(j)
+    chosen = torch.tensor(kept, dtype=torch.long)
+    return chosen, {j: _combination(factor, chosen, j, bool(constant[j])) for j in dropped}
+
+
+def _combination(factor: Tensor, kept: Tensor, j: int, constant: bool) -> dict[int, float]:
+    if constant or not len(kept):
+        return {}
+    solution = torch.linalg.lstsq(factor[:, kept], factor[:, j : j + 1]).solution.squeeze(1)
+    return {
+        i: float(value)
+        for i, value in enumerate(solution)
+        if abs(float(value)) > 1e-6 * float(solution.abs().max())
+    }
+
+
+def _words(
+    combination: dict[int, float], kept: Tensor, scale: Tensor, own: Tensor, names: Sequence[str]
+) -> str:
+    """What determines a column, in its own units: '2 a - b', or 'a constant'."""
+    if not combination:
+        return "a constant"
+    parts = []
+    for i, value in list(combination.items())[:4]:
+        j = int(kept[i])
+        share = value * float(own / scale[j])
+        size = "" if abs(abs(share) - 1) < 1e-6 else f"{abs(share):.6g} "
+        sign = "-" if share < 0 else "+"
+        parts.append((sign, f"{size}{names[j]}"))
+    first = ("-" if parts[0][0] == "-" else "") + parts[0][1]
+    text = first + "".join(f" {sign} {term}" for sign, term in parts[1:])
+    return text + (" + ..." if len(combination) > 4 else "")

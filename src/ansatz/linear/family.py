@@ -1,0 +1,137 @@
+"""Exponential dispersion families: where the linear model is McCullagh and Nelder's GLM."""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ansatz.errors import UsageError
+from ansatz.likelihoods.likelihood import Likelihood
+
+
+class Family(NamedTuple):
+    r"""A law with :math:`\mathrm{Var}(y) = \phi V(\mu) / w`, w the precision (R's prior weight).
+
+    V is the law's ``variance_function``.
+
+    Args:
+        log_density: ``(y, mean, phi) -> log p``; None where phi is 1 by definition.
+
+    Example:
+        >>> from ansatz.linear.family import FAMILIES
+        >>> FAMILIES["gamma"].dispersed, FAMILIES["poisson"].dispersed
+        (True, False)
+    """
+
+    log_density: Callable[[Tensor, Tensor, Tensor], Tensor] | None
+
+    @property
+    def dispersed(self) -> bool:
+        """Whether phi is a parameter."""
+        return self.log_density is not None
+
+
+def _normal(y: Tensor, mean: Tensor, phi: Tensor) -> Tensor:
+    return -0.5 * ((y - mean) ** 2 / phi + torch.log(2 * math.pi * phi))
+
+
+def _gamma(y: Tensor, mean: Tensor, phi: Tensor) -> Tensor:
+    k = 1 / phi
+    return torch.xlogy(k, k * y / mean) - y.log() - k * y / mean - torch.lgamma(k)
+
+
+FAMILIES = {
+    "normal": Family(_normal),
+    "gamma": Family(_gamma),
+    "poisson": Family(None),
+    "bernoulli": Family(None),
+}
+
+
+def family_of(likelihood: Likelihood) -> Family | None:
+    """The exponential family of a law, or None.
+
+    Example:
+        >>> from ansatz.likelihoods import Poisson
+        >>> family_of(Poisson()).dispersed
+        False
+    """
+    return FAMILIES.get(likelihood.name)
+
+
+def dispersion_at(likelihood: Likelihood, raw: Tensor) -> Tensor:
+    """phi of each row: the law's variance / V(mean), ``(B,)``.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import Normal
+        >>> dispersion_at(Normal(dispersion=2.0), torch.zeros(1, 1))
+        tensor([4.])
+    """
+    family = FAMILIES[likelihood.name]
+    law = likelihood.distribution(raw)
+    if not family.dispersed:
+        return torch.ones_like(law.mean)
+    return law.variance / likelihood.variance_function(law.mean)
+
+
+def precise_loss(likelihood: Likelihood, raw: Tensor, y: Tensor, precision: Tensor) -> Tensor:
+    r"""The negative log-likelihood of a row whose variance is :math:`\phi V(\mu)` / precision.
+
+    Where phi is a parameter this is the law at phi / precision; where it is 1, the precision
+    multiplies the log-likelihood (a quasi-likelihood), as in R and statsmodels.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import Normal
+        >>> law, zero = Normal(dispersion=2.0), torch.zeros(1)
+        >>> precise_loss(law, zero.unsqueeze(1), zero, torch.tensor([4.0]))
+        tensor([0.9189])
+    """
+    family = family_of(likelihood)
+    if family is None:
+        raise UsageError(
+            f"precision= is defined for {', '.join(FAMILIES)}, not for {likelihood.name}. "
+            "For repeated rows use weight=."
+        )
+    if family.log_density is None:
+        return precision * likelihood.loss(raw, y)
+    law = likelihood.distribution(raw)
+    phi = law.variance / likelihood.variance_function(law.mean)
+    return -family.log_density(y, law.mean, phi / precision)
+
+
+def pearson_statistic(
+    likelihood: Likelihood, raw: Tensor, y: Tensor, weight: Tensor, precision: Tensor
+) -> Tensor:
+    r"""Pearson's :math:`X^2 = \sum_i w_i (y_i - \mu_i)^2 / V(\mu_i)`, free of phi.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import Poisson
+        >>> one = torch.ones(2)
+        >>> pearson_statistic(Poisson(), torch.zeros(2, 1), torch.tensor([0.0, 3.0]), one, one)
+        tensor(5.)
+    """
+    mean = likelihood.distribution(raw).mean
+    return weight @ (precision * (y - mean) ** 2 / likelihood.variance_function(mean))
+
+
+def fisher_weight(likelihood: Likelihood, raw: Tensor, precision: Tensor) -> Tensor:
+    r"""The working weight of iteratively reweighted least squares, without phi, ``(B,)``.
+
+    .. math:: \omega = (d\mu / d\eta)^2\, w / V(\mu)
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import Poisson
+        >>> fisher_weight(Poisson(), torch.zeros(1, 1), torch.ones(1))
+        tensor([1.])
+    """
+    raw = raw.detach().requires_grad_()
+    with torch.enable_grad():
+        mean = likelihood.distribution(raw).mean
+        (slope,) = torch.autograd.grad(mean.sum(), raw)
+    return precision * slope[:, 0] ** 2 / likelihood.variance_function(mean.detach())

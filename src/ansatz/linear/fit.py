@@ -1,0 +1,234 @@
+"""Maximum likelihood for a linear model under any law whose loss is a sum over rows."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from ansatz.errors import UsageError
+from ansatz.likelihoods.dispersion import PositiveHead
+from ansatz.likelihoods.likelihood import Likelihood
+from ansatz.linear.covariance import as_they_came, model_covariance, sandwich_covariance
+from ansatz.linear.design import INTERCEPT, Design
+from ansatz.linear.family import dispersion_at, pearson_statistic
+from ansatz.linear.model import CLASSES, Model
+from ansatz.linear.result import LinearFit
+from ansatz.linear.rows import Rows
+from ansatz.linear.words import explain
+
+
+def fit_linear(
+    likelihood: Likelihood,
+    design: Tensor,
+    y: Tensor,
+    *,
+    weight: Tensor | None = None,
+    precision: Tensor | None = None,
+    offset: Tensor | None = None,
+    feature_names: Sequence[str] | None = None,
+    dispersion: Literal["constant", "predicted"] = "constant",
+    covariance: Literal["model", "sandwich"] = "model",
+    class_names: Sequence[str] | None = None,
+) -> LinearFit:
+    r"""The maximum-likelihood linear model: a GLM, or with predicted dispersion a gamlss.
+
+    .. math:: \hat B = \arg\max_B \sum_i w_i \log p(y_i \mid \text{raw}_i), \qquad
+              \text{raw}_i = (1, x_i) B + \text{offset}_i
+
+    Newton's method in float64 to a scaled gradient below 1e-8, without penalty. For exponential
+    families with constant dispersion this is iteratively reweighted least squares: the
+    coefficients do not depend on the dispersion, which is then estimated by itself. Columns that
+    others determine are dropped and named; separation, counts without events and anything else
+    that leaves no maximum are said in ``messages``.
+
+    Args:
+        likelihood: any law or loss that is a sum over rows; it is copied, not changed.
+        design: ``(N, D)`` numbers, without an intercept.
+        y: ``(N,)`` outcomes; class codes for classes.
+        weight: ``(N,)`` frequency weights: weight 2 is the same as repeating the row.
+        precision: ``(N,)`` R's prior weights: the variance is phi V(mu) / precision.
+        offset: ``(N,)`` added to the linear predictor (log exposure for counts).
+        feature_names: D names; default x1, x2, ...
+        dispersion: ``"constant"``: only the location depends on x; ``"predicted"``: all raw do.
+        covariance: ``"model"``: the inverse information, for exponential families times
+            X2 / (n - p), as statsmodels and R; ``"sandwich"``: HC0, right for sampling weights.
+        class_names: K names for class codes 0..K-1.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import Poisson
+        >>> from ansatz.linear import fit_linear
+        >>> x = torch.tensor([[0.0], [0.0], [1.0], [1.0]])
+        >>> fit = fit_linear(Poisson(), x, torch.tensor([1.0, 3.0, 3.0, 5.0]), feature_names=["a"])
+        >>> fit.names, round(fit.coefficients[1, 0].item(), 6)  # log(4 / 2)
+        (('(Intercept)', 'a'), 0.693147)
+
+    References:
+        McCullagh and Nelder (1989), Generalized Linear Models, chapter 2.
+        Rigby and Stasinopoulos (2005), Generalized additive models for location, scale and shape.
+    """
+    _one_of("dispersion", dispersion, ("constant", "predicted"))
+    _one_of("covariance", covariance, ("model", "sandwich"))
+    if feature_names is None:
+        feature_names = [f"x{j + 1}" for j in range(design.shape[-1])]
+    rows = Rows.of(design, y, weight, precision, offset, feature_names)
+    model = Model.of(likelihood, rows.y, rows.weight, dispersion, len(class_names or ()))
+    columns = Design.of(rows.x, rows.weight, feature_names)
+    return _Fitting(model, rows, columns, covariance, class_names).result()
+
+
+def _one_of(option: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise UsageError(f"{option} must be one of {', '.join(known)}, got {value!r}.")
+
+
+class _Fitting:
+    """The fit, the null model beside it, and what follows from the two."""
+
+    def __init__(
+        self,
+        model: Model,
+        rows: Rows,
+        design: Design,
+        covariance: str,
+        class_names: Sequence[str] | None,
+    ) -> None:
+        self.model, self.rows, self.design, self.class_names = model, rows, design, class_names
+        self.covariance = covariance if model.law.is_law else "sandwich"
+        self.criterion = model.criterion(rows, design.matrix)
+        self.found = model.maximise(rows, design.matrix)
+        self.law = model.fitted(self.criterion, self.found.theta)
+        self.raw = self.criterion.z(self.found.theta)[:, : model.outputs]
+        self.observations = float(rows.weight.sum())
+        self.rank = model.intercepts * design.matrix.shape[1]
+
+    def result(self) -> LinearFit:
+        null_likelihood, null_deviance = self._null()
+        phi, phi_ml, uses_t = self._dispersion()
+        covariance, entries = self._covariance(phi)
+        model, found = self.model, self.found
+        stages = [found.location] + ([found.dispersion] if found.dispersion is not None else [])
+        errors = covariance.diagonal()
+        table = self.criterion.table(found.theta)[:, : model.outputs]
+        return LinearFit(
+            likelihood=self.law,
+            names=(INTERCEPT, *self.design.names),
+            outputs=self._outputs(),
+            coefficients=self.design.restore(table),
+            covariance=covariance,
+            entries=entries,
+            covariance_kind=self.covariance,
+            observations=self.observations,
+            rank=self.rank,
+            locations=model.intercepts,
+            parameters=self.criterion.size,
+            log_likelihood=-float(found.derivatives.value),
+            conventional=self._conventional(phi, phi_ml),
+            null_log_likelihood=null_likelihood,
+            residual_deviance=self._deviance(self.law, self.raw),
+            null_deviance=null_deviance,
+            dispersion=phi,
+            dispersion_ml=phi_ml,
+            scales=self._scales(),
+            iterations=found.location.iterations,
+            converged=all(stage.converged for stage in stages),
+            gradient=max(stage.gradient for stage in stages),
+            dropped=tuple(self.design.aliased),
+            link=model.law.link_name,
+            uses_t=uses_t,
+            messages=explain(model, self.design, found, self.observations, errors),
+        )
+
+    def _null(self) -> tuple[float, float | None]:
+        """Log-likelihood and deviance of the model with an intercept and the offset only."""
+        ones = self.design.matrix[:, :1]
+        criterion = self.model.criterion(self.rows, ones)
+        null = self.model.maximise(self.rows, ones)
+        law = self.model.fitted(criterion, null.theta)
+        raw = criterion.z(null.theta)[:, : self.model.outputs]
+        return -float(null.derivatives.value), self._deviance(law, raw)
+
+    def _deviance(self, law: Likelihood, raw: Tensor) -> float | None:
+        with torch.no_grad():
+            if law.name == "categorical":  # the saturated model has likelihood 1
+                terms = 2 * law.loss(raw, self.rows.y)
+            elif self.model.family is not None:
+                terms = law.unit_deviance(raw, self.rows.y)
+            else:
+                return None
+        if self.rows.precision is not None:
+            terms = self.rows.precision * terms
+        return float(self.rows.weight @ terms)
+
+    def _dispersion(self) -> tuple[float | None, float | None, bool]:
+        """Pearson's phi, phi by maximum likelihood, and whether statistics are t."""
+        family, rows = self.model.family, self.rows
+        if family is None:
+            return None, None, False
+        if not family.dispersed:
+            return 1.0, 1.0, False
+        with torch.no_grad():
+            by_likelihood = float(dispersion_at(self.law, self.raw[:1])[0])
+            if self.criterion.size == self.rank:  # a known dispersion: nothing was estimated
+                return by_likelihood, by_likelihood, False
+            precision = torch.ones_like(rows.weight) if rows.precision is None else rows.precision
+            x2 = pearson_statistic(self.law, self.raw, rows.y, rows.weight, precision)
+        df = self.observations - self.rank
+        pearson = float(x2) / df if df > 0 else float("nan")
+        return pearson, by_likelihood, self.covariance == "model"
+
+    def _conventional(self, phi: float | None, phi_ml: float | None) -> dict[str, float]:
+        """Log-likelihoods at the dispersions that R and statsmodels plug in."""
+        family, rows, law = self.model.family, self.rows, self.law
+        if family is None or family.log_density is None or phi is None or phi_ml is None:
+            return {}
+        precision = torch.ones_like(rows.weight) if rows.precision is None else rows.precision
+        if law.name == "normal":  # both profile the dispersion out
+            r_phi = statsmodels_phi = phi_ml
+        else:
+            deviance = self._deviance(law, self.raw) or 0.0
+            r_phi, statsmodels_phi = deviance / float(rows.weight @ precision), phi
+
+        def total(phi: float, inside: Tensor, outside: Tensor) -> float:
+            with torch.no_grad():
+                mean = law.distribution(self.raw).mean
+                assert family is not None and family.log_density is not None
+                terms = family.log_density(rows.y, mean, phi / inside)
+            return float((rows.weight * outside) @ terms)
+
+        ones = torch.ones_like(precision)
+        # R's gamma multiplies the log density by the prior weight instead of dividing phi by it.
+        swap = law.name != "normal"
+        return {
+            "R": total(r_phi, ones, precision) if swap else total(r_phi, precision, ones),
+            "statsmodels": total(statsmodels_phi, precision, ones),
+        }
+
+    def _covariance(self, phi: float | None) -> tuple[Tensor, tuple[tuple[int, int], ...]]:
+        arguments = (self.model, self.rows, self.criterion, self.found)
+        if self.covariance == "model":
+            matrix = model_covariance(*arguments, 1.0 if phi is None else phi)
+        else:
+            matrix = sandwich_covariance(*arguments)
+        return as_they_came(matrix, self.model, self.criterion, self.design)
+
+    def _outputs(self) -> tuple[str, ...]:
+        model, law = self.model, self.model.law
+        location = ["location"]
+        if law.name in CLASSES:
+            names = self.class_names or range(max(getattr(law, "classes", 0), model.locations))
+            location = [str(name) for name in names][-model.locations :]
+        return (*location, *(["dispersion"] * (model.outputs - model.locations)))
+
+    def _scales(self) -> dict[str, float]:
+        """Every positive number of the law that does not depend on x."""
+        scales = {}
+        for name, head in self.law.named_modules():
+            if not isinstance(head, PositiveHead):
+                continue
+            if head.outputs and "x" in self.model.kinds[self.model.locations : self.model.outputs]:
+                continue
+            with torch.no_grad():
+                scales[name.rpartition(".")[2]] = float(head(self.raw[:1])[0])
+        return scales

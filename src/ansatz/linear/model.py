@@ -1,0 +1,214 @@
+"""A likelihood made ready for a linear fit, and its maximum."""
+
+import copy
+from typing import Literal, NamedTuple, cast
+
+import torch
+from torch import Tensor
+
+from ansatz.errors import UsageError
+from ansatz.likelihoods.dispersion import PositiveHead
+from ansatz.likelihoods.likelihood import Likelihood
+from ansatz.linear.absolute import KINKED, minimise_absolute, smooth_loss
+from ansatz.linear.criterion import Criterion, Derivatives, Kind, LawLoss, row_loss
+from ansatz.linear.family import Family, family_of, precise_loss
+from ansatz.linear.newton import Minimum, minimise
+from ansatz.linear.rows import Rows
+from ansatz.spec import TargetSpec
+
+CLASSES = ("categorical", "cross_entropy")
+NORMAL_TAILS = 1000.0  # degrees of freedom beyond which no data tell Student's t from the normal
+
+
+class Maximum(NamedTuple):
+    """The estimates of one linear model and how they were reached.
+
+    Args:
+        theta: ``(T,)`` all estimates.
+        derivatives: of the total loss by all of them.
+        location: the stage that found the location's coefficients (or all at once).
+        dispersion: the stage that found a constant dispersion by itself; None without one.
+        free: ``(T,)`` False for a constant that went to its limit and is held there.
+
+    Example:
+        >>> from ansatz.linear.model import Maximum
+        >>> Maximum._fields
+        ('theta', 'derivatives', 'location', 'dispersion', 'free')
+    """
+
+    theta: Tensor
+    derivatives: Derivatives
+    location: Minimum
+    dispersion: Minimum | None
+    free: Tensor
+
+
+class Model(NamedTuple):
+    """A likelihood made ready for a linear fit.
+
+    Args:
+        law: a copy of the likelihood in float64, started at its constant model.
+        family: its exponential family if the dispersion does not depend on x, else None.
+        kinds: of the P raw numbers and then of the C learned constants.
+        locations: how many of the raw numbers carry the location (all logits of a class law).
+        outputs: P.
+        start: ``(Z,)`` the constant model.
+        unit: ``(Z,)`` natural units.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import Normal
+        >>> from ansatz.linear.model import Model
+        >>> y, one = torch.arange(4.0).double(), torch.ones(4).double()
+        >>> Model.of(Normal(dispersion="constant"), y, one, "constant").kinds
+        ('x', 'one')
+    """
+
+    law: Likelihood
+    family: Family | None
+    kinds: tuple[Kind, ...]
+    locations: int
+    outputs: int
+    start: Tensor
+    unit: Tensor
+
+    @classmethod
+    def of(
+        cls,
+        likelihood: Likelihood,
+        y: Tensor,
+        weight: Tensor,
+        dispersion: Literal["constant", "predicted"],
+        classes: int = 0,
+    ) -> "Model":
+        """Checks y, sets units and floors, finds the constant model."""
+        if not likelihood.additive:
+            raise UsageError(f"{likelihood.name} couples rows: it has no linear fit row by row.")
+        law = copy.deepcopy(likelihood).double()
+        if law.name in CLASSES:
+            law.outputs(TargetSpec(classes=max(classes, getattr(law, "classes", 0), _classes(y))))
+        law.check(y)
+        law.observe(y, weight)
+        shift, scale = law.double().start(y, weight)
+        outputs = shift.shape[-1]
+        heads = [head for head in law.modules() if isinstance(head, PositiveHead)]
+        locations = outputs - sum(head.outputs for head in heads)
+        if dispersion == "predicted" and heads and locations == outputs:
+            raise UsageError(
+                f"dispersion='predicted' needs a {law.name} law made with it, but this one "
+                f"has a constant dispersion: create('{law.name}', dispersion='predicted')."
+            )
+        later: Kind = "x" if dispersion == "predicted" else "one"
+        kinds: list[Kind] = []
+        for column in range(outputs):
+            kinds.append("x" if column < locations else later)
+        if law.name in CLASSES and not getattr(law, "reference", False):
+            kinds[0] = "fixed"  # K logits: only their differences from the first are identified
+            shift = shift - shift[:1]
+        constants = row_loss(law, outputs)[1]
+        for _ in constants:
+            kinds.append("one")
+        family = family_of(law) if "x" not in kinds[locations:] else None
+        start = torch.cat([shift.double(), constants])
+        unit = torch.cat([scale.double(), torch.ones_like(constants)])
+        return cls(law, family, tuple(kinds), locations, outputs, start, unit)
+
+    @property
+    def intercepts(self) -> int:
+        """How many of the location's raw numbers have coefficients: 1, or K - 1."""
+        return self.kinds[: self.locations].count("x")
+
+    def criterion(self, rows: Rows, matrix: Tensor, width: float | None = None) -> Criterion:
+        """The total loss over ``rows``; a kinked one smoothed over ``width`` if given."""
+        function: LawLoss | None = None
+        y = rows.y
+        if rows.precision is not None:
+            y = torch.stack([rows.y.double(), rows.precision], 1)
+            function = _precise
+        if width is not None:
+            function = _Smooth(width)
+        loss, _ = row_loss(self.law, self.outputs, function)
+        return Criterion(loss, matrix, y, rows.weight, self.kinds, rows.offset)
+
+    def location_mask(self, criterion: Criterion) -> Tensor:
+        """``(T,)`` True for the coefficients of the location."""
+        mask = torch.zeros(criterion.size, dtype=torch.bool)
+        mask[: criterion.parts[self.locations - 1].stop] = True
+        return mask
+
+    def maximise(self, rows: Rows, matrix: Tensor) -> Maximum:
+        """Newton's method from the constant model."""
+        if rows.precision is not None and self.family is None:
+            raise UsageError(
+                f"precision= needs an exponential family with constant dispersion, "
+                f"not {self.law.name} with these options. For repeated rows use weight=."
+            )
+        criterion = self.criterion(rows, matrix)
+        table = criterion.table(torch.zeros(criterion.size, dtype=torch.float64))
+        table[0] = self.start
+        if rows.offset is not None:
+            table[0, 0] -= rows.weight @ rows.offset / rows.weight.sum()
+        theta, mask = criterion.pack(table), self.location_mask(criterion)
+        every = torch.ones_like(mask)
+        location = self._minimise(rows, criterion, theta, mask)
+        if bool(mask.all()):
+            return Maximum(location.theta, location.derivatives, location, None, every)
+        constant = "x" not in self.kinds[self.locations :]
+        if self.family is not None or (constant and self.law.name in KINKED):
+            # The location's estimate does not depend on the dispersion: that comes by itself.
+            spread = minimise(criterion, location.theta, ~mask, self.unit)
+            return Maximum(spread.theta, spread.derivatives, location, spread, every)
+        joint = self._minimise(rows, criterion, location.theta, every)
+        held = self._limits(criterion, joint.theta)
+        if held is not None:
+            theta, every = held
+            joint = self._minimise(rows, criterion, theta, every)
+        joint = joint._replace(iterations=joint.iterations + location.iterations)
+        return Maximum(joint.theta, joint.derivatives, joint, None, every)
+
+    def _limits(self, criterion: Criterion, theta: Tensor) -> tuple[Tensor, Tensor] | None:
+        """Estimates and which stay free, where a Student t has turned into the normal law."""
+        names = [name for name, _ in self.law.named_parameters()]
+        if self.law.name != "student_t" or "freedom.constant" not in names:
+            return None
+        part = criterion.parts[self.outputs + names.index("freedom.constant")]
+        head = cast(PositiveHead, self.fitted(criterion, theta).get_submodule("freedom"))
+        if float(head(theta.new_zeros(1, 1))) < NORMAL_TAILS:
+            return None
+        theta, free = theta.clone(), torch.ones_like(theta, dtype=torch.bool)
+        theta[part] = head.start(theta.new_tensor(NORMAL_TAILS)).detach()
+        free[part] = False
+        return theta, free
+
+    def _minimise(self, rows: Rows, criterion: Criterion, theta: Tensor, free: Tensor) -> Minimum:
+        if self.law.name not in KINKED:
+            return minimise(criterion, theta, free, self.unit)
+        found = minimise_absolute(
+            lambda width: self.criterion(rows, criterion.matrix, width), theta, free, self.unit
+        )
+        return found._replace(derivatives=criterion.derivatives(found.theta))
+
+    def fitted(self, criterion: Criterion, theta: Tensor) -> Likelihood:
+        """A copy of the law with its constants as estimated."""
+        law = copy.deepcopy(self.law)
+        constants = criterion.table(theta)[0, self.outputs :]
+        with torch.no_grad():
+            for parameter, value in zip(law.parameters(), constants, strict=True):
+                parameter.copy_(value.reshape(parameter.shape))
+        return law
+
+
+def _classes(y: Tensor) -> int:
+    return int(y.max()) + 1
+
+
+def _precise(likelihood: Likelihood, raw: Tensor, y: Tensor) -> Tensor:
+    return precise_loss(likelihood, raw, y[:, 0], y[:, 1])
+
+
+class _Smooth:
+    def __init__(self, width: float) -> None:
+        self.width = width
+
+    def __call__(self, likelihood: Likelihood, raw: Tensor, y: Tensor) -> Tensor:
+        return smooth_loss(likelihood, raw, y, self.width)

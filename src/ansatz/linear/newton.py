@@ -1,0 +1,231 @@
+"""Newton's method with damping and step halving, for the losses of linear models."""
+
+from typing import NamedTuple
+
+import torch
+from scipy.optimize import minimize
+from torch import Tensor
+
+from ansatz.linear.criterion import Criterion, Derivatives
+from ansatz.linear.separation import Recession, find_recession
+
+GRADIENT_TOLERANCE = 1e-8
+STEP_TOLERANCE = 1e-6
+
+
+class NewtonState(NamedTuple):
+    """What the next step needs: where we are, the damping, and the derivatives there.
+
+    Example:
+        >>> from ansatz.linear.newton import NewtonState
+        >>> NewtonState._fields
+        ('theta', 'damping', 'derivatives')
+    """
+
+    theta: Tensor
+    damping: float
+    derivatives: Derivatives
+
+
+class NewtonInfo(NamedTuple):
+    """What a diagnostician wants of one step.
+
+    ``gradient``: the largest |g_j| / sqrt(n H_jj), free of units. ``move``: the largest change of
+    a raw number, in its own unit; it tells convergence from a likelihood that keeps rising, whose
+    gradient vanishes too. ``accepted``: False if no shorter step lowered the loss.
+
+    Example:
+        >>> from ansatz.linear.newton import NewtonInfo
+        >>> NewtonInfo(1e-12, 1e-9, True).accepted
+        True
+    """
+
+    gradient: float
+    move: float
+    accepted: bool
+
+
+class Minimum(NamedTuple):
+    """Where Newton's method stopped.
+
+    Example:
+        >>> from ansatz.linear.newton import Minimum
+        >>> Minimum._fields[2:]
+        ('iterations', 'converged', 'gradient', 'recession', 'damping', 'rescued')
+    """
+
+    theta: Tensor
+    derivatives: Derivatives
+    iterations: int
+    converged: bool
+    gradient: float
+    recession: Recession | None  # a direction along which the likelihood never stops rising
+    damping: float  # left in the last step; 0 for a pure Newton step
+    rescued: bool  # L-BFGS took over on the way
+
+
+def newton_step(
+    criterion: Criterion, state: NewtonState, free: Tensor, unit: Tensor
+) -> tuple[NewtonState, NewtonInfo, Tensor]:
+    r"""One damped Newton step on the free coefficients.
+
+    .. math:: \theta' = \theta - t\,(H + \lambda\, \mathrm{diag}|H|)^{-1} g
+
+    :math:`\lambda` grows until the matrix is positive definite, t halves until the loss falls.
+
+    Args:
+        criterion: the loss.
+        state: where we are.
+        free: ``(T,)`` True for coefficients that may move.
+        unit: ``(Z,)``, the natural unit of each number that a row's loss depends on.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.linear.criterion import Criterion
+        >>> one = torch.ones(3, 1, dtype=torch.float64)
+        >>> f = Criterion(lambda z, y: (z[:, 0] - y) ** 2, one, 2 * one[:, 0], one[:, 0], ["x"])
+        >>> theta = torch.zeros(1, dtype=torch.float64)
+        >>> state = NewtonState(theta, 0.0, f.derivatives(theta))
+        >>> newton_step(f, state, torch.tensor([True]), torch.ones(1))[0].theta
+        tensor([2...], dtype=torch.float64)
+    """
+    value, g, h = state.derivatives
+    direction, damping = _direction(g[free], h[free][:, free], state.damping)
+    step = torch.zeros_like(state.theta)
+    step[free] = direction
+    change = criterion.linear(step).abs().amax(0) / unit
+    move = float(change.max()) if len(criterion.y) else 0.0
+    scaled = scaled_gradient(state.derivatives, free, criterion.weight)
+    slope = float(g @ step)
+    # Two sums of the same size cannot be compared beyond their rounding.
+    slack = 1e-13 * float(criterion.weight @ criterion.terms(state.theta).abs())
+    length = 1.0
+    while length > 1e-9:
+        theta = state.theta + length * step
+        trial = criterion.value(theta)
+        if torch.isfinite(trial) and float(trial - value) <= 1e-4 * length * slope + slack:
+            calmer = damping / 10 if length == 1.0 else damping
+            fresh = NewtonState(theta, calmer, criterion.derivatives(theta))
+            return fresh, NewtonInfo(scaled, move, True), step
+        length /= 2
+    stuck = NewtonState(state.theta, max(10 * damping, 1e-4), state.derivatives)
+    return stuck, NewtonInfo(scaled, move, False), step
+
+
+def scaled_gradient(derivatives: Derivatives, free: Tensor, weight: Tensor) -> float:
+    """The largest |g_j| / sqrt(n H_jj) over free coefficients.
+
+    Example:
+        >>> import torch
+        >>> d = Derivatives(torch.zeros(()), torch.ones(1), 4 * torch.ones(1, 1))
+        >>> scaled_gradient(d, torch.tensor([True]), torch.ones(4))
+        0.25
+    """
+    g, diagonal = derivatives.gradient[free], derivatives.hessian.diagonal()[free]
+    if not len(g):
+        return 0.0
+    size = (weight.sum() * diagonal.abs()).clamp(min=1e-300).sqrt()
+    return float((g.abs() / size).max())
+
+
+def _direction(g: Tensor, h: Tensor, damping: float) -> tuple[Tensor, float]:
+    scale = h.diagonal().abs()
+    scale = scale.clamp(min=max(1e-12 * float(scale.max()), 1e-300)) if len(scale) else scale
+    damping = damping if damping > 1e-9 else 0.0
+    while True:
+        # In units of sqrt(scale) the matrix has ones on its diagonal: rounding is all that is left.
+        root = scale.sqrt()
+        matrix = h / root.unsqueeze(1) / root + damping * torch.eye(len(g), dtype=g.dtype)
+        factor, failed = torch.linalg.cholesky_ex(matrix)
+        if not int(failed) and bool(torch.isfinite(factor).all()):
+            solution = torch.cholesky_solve((-g / root).unsqueeze(1), factor).squeeze(1)
+            return solution / root, damping
+        if damping > 1e8:
+            return -g / scale, damping
+        damping = max(10 * damping, 1e-8)
+
+
+def minimise(
+    criterion: Criterion,
+    theta: Tensor,
+    free: Tensor,
+    unit: Tensor,
+    *,
+    iterations: int = 100,
+    rescue: bool = True,
+) -> Minimum:
+    """Newton's method to a scaled gradient below 1e-8; L-BFGS takes over where it gets stuck.
+
+    It stops early where no minimum exists: along some direction every row's loss falls for ever.
+
+    Args:
+        criterion: the loss.
+        theta: ``(T,)`` where to start.
+        free: ``(T,)`` True for coefficients that may move.
+        unit: ``(Z,)``, the natural unit of each number that a row's loss depends on.
+        iterations: at most so many.
+        rescue: False to give up instead of calling L-BFGS.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.linear.criterion import Criterion
+        >>> one = torch.ones(3, 1, dtype=torch.float64)
+        >>> poisson = lambda z, y: z[:, 0].exp() - y * z[:, 0]
+        >>> f = Criterion(poisson, one, one[:, 0], one[:, 0], ["x"])
+        >>> start = torch.ones(1, dtype=torch.float64)
+        >>> minimise(f, start, torch.tensor([True]), torch.ones(1)).converged
+        True
+    """
+    state = NewtonState(theta, 0.0, criterion.derivatives(theta))
+    count, failures, recession = 0, 0, None
+    for count in range(1, iterations + 1):
+        state, info, step = newton_step(criterion, state, free, unit)
+        settled = info.gradient < GRADIENT_TOLERANCE and info.move < STEP_TOLERANCE
+        if settled:
+            return _stopped(criterion, state, free, count, True, None)
+        failures = 0 if info.accepted else failures + 1
+        if failures > 12:
+            break
+        if count >= 5 and info.move > 0.1:
+            recession = find_recession(criterion, state.theta, step, unit)
+            if recession is not None:
+                return _stopped(criterion, state, free, count, False, recession)
+    if rescue:
+        theta = _lbfgs(criterion, state.theta, free)
+        again = minimise(criterion, theta, free, unit, iterations=iterations, rescue=False)
+        return again._replace(iterations=again.iterations + count, rescued=True)
+    return _stopped(criterion, state, free, count, False, None)
+
+
+def _stopped(
+    criterion: Criterion,
+    state: NewtonState,
+    free: Tensor,
+    count: int,
+    converged: bool,
+    recession: Recession | None,
+) -> Minimum:
+    gradient = scaled_gradient(state.derivatives, free, criterion.weight)
+    damping = state.damping if state.damping > 1e-9 else 0.0
+    return Minimum(
+        state.theta, state.derivatives, count, converged, gradient, recession, damping, False
+    )
+
+
+def _lbfgs(criterion: Criterion, theta: Tensor, free: Tensor) -> Tensor:
+    def function(x: "object") -> "tuple[float, object]":
+        full = theta.clone()
+        full[free] = torch.as_tensor(x, dtype=theta.dtype)
+        value, gradient = criterion.gradient(full)
+        return float(value), gradient[free].numpy()
+
+    found = minimize(
+        function,
+        theta[free].numpy(),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": 1000, "ftol": 1e-15, "gtol": 1e-10, "maxcor": 20},
+    )
+    full = theta.clone()
+    full[free] = torch.as_tensor(found.x, dtype=theta.dtype)
+    return full if torch.isfinite(criterion.value(full)) else theta

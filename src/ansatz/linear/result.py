@@ -1,0 +1,227 @@
+"""A fitted linear model: coefficients, their uncertainty, and how well it fits."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import torch
+from scipy import stats
+from torch import Tensor, nn
+
+from ansatz.errors import UsageError
+from ansatz.likelihoods.likelihood import Likelihood
+
+
+@dataclass(frozen=True)
+class LinearFit:
+    r"""The maximum-likelihood linear model raw = (1, x) B + offset.
+
+    Args:
+        likelihood: the law with its units, floors and constant dispersion as fitted.
+        names: D + 1 names, ``"(Intercept)"`` first.
+        outputs: names of the P raw numbers (columns of the tables).
+        coefficients: ``(D + 1, P)``; nan for aliased columns, as R's NA, and 0 where a raw number
+            does not depend on x.
+        covariance: ``(T, T)`` of the estimated coefficients, in the order of ``entries``.
+        entries: T pairs (row, column) of ``coefficients``.
+        covariance_kind: ``"model"`` or ``"sandwich"``.
+        observations: n, the sum of the frequency weights.
+        rank: number of coefficients of the location part (the first raw number, or all logits).
+        locations: number of intercepts in it: 1, or K - 1 for K classes.
+        parameters: k, everything that was estimated, a constant dispersion included.
+        log_likelihood: at the maximum, the dispersion estimated by maximum likelihood too; for a
+            loss without a density, minus the total loss.
+        conventional: log-likelihoods at the dispersions that ``"R"`` and ``"statsmodels"`` use.
+        null_log_likelihood: of the model with an intercept (and the offset) only.
+        residual_deviance: sum of unit deviances (exponential families and classes; else None).
+        null_deviance: the same for the intercept-only model.
+        dispersion: phi = Pearson's X2 / (n - rank), what R and statsmodels print; 1 for Poisson
+            and Bernoulli; None outside the exponential families.
+        dispersion_ml: phi by maximum likelihood.
+        scales: constant scales and shapes of the law by name, as fitted.
+        iterations: Newton steps.
+        converged: whether the scaled gradient is below 1e-8.
+        gradient: the largest scaled gradient where it stopped.
+        dropped: names of aliased columns.
+        link: what ties the first raw number to the mean.
+        uses_t: whether statistics are t (the dispersion is estimated) or z.
+        messages: in words, whatever makes the fit less than it seems.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import Normal
+        >>> from ansatz.linear import fit_linear
+        >>> x = torch.tensor([[0.0], [1.0], [2.0], [3.0]])
+        >>> fit = fit_linear(Normal(dispersion="constant"), x, torch.tensor([1.0, 3.0, 5.0, 8.0]))
+        >>> [round(b, 6) for b in fit.coefficients[:, 0].tolist()]
+        [0.8, 2.3]
+    """
+
+    likelihood: Likelihood
+    names: tuple[str, ...]
+    outputs: tuple[str, ...]
+    coefficients: Tensor
+    covariance: Tensor
+    entries: tuple[tuple[int, int], ...]
+    covariance_kind: str
+    observations: float
+    rank: int
+    locations: int
+    parameters: int
+    log_likelihood: float
+    conventional: dict[str, float]
+    null_log_likelihood: float
+    residual_deviance: float | None
+    null_deviance: float | None
+    dispersion: float | None
+    dispersion_ml: float | None
+    scales: dict[str, float]
+    iterations: int
+    converged: bool
+    gradient: float
+    dropped: tuple[str, ...]
+    link: str
+    uses_t: bool
+    messages: tuple[str, ...] = field(default=())
+
+    @property
+    def df_residual(self) -> float:
+        """n - rank."""
+        return self.observations - self.rank
+
+    @property
+    def df_null(self) -> float:
+        """n - 1 (for K classes: n - (K - 1))."""
+        return self.observations - self.locations
+
+    @property
+    def aic(self) -> float | None:
+        """-2 log L + 2 k at the maximum, a dispersion counted as a parameter.
+
+        None for a loss without a density. See :meth:`aic_as` for other programs' definitions.
+        """
+        return self.aic_as("ml")
+
+    def aic_as(self, definition: Literal["ml", "R", "statsmodels"]) -> float | None:
+        """AIC as this or that program defines it; they agree for Poisson and classes.
+
+        ``"ml"``: the maximum over all parameters, each counted, so that laws can be compared.
+        ``"R"``: the same for normal; for gamma the dispersion is deviance / n.
+        ``"statsmodels"``: no dispersion is counted; for gamma it is X2 / (n - p).
+
+        Example:
+            >>> import torch
+            >>> from ansatz.likelihoods import Normal
+            >>> from ansatz.linear import fit_linear
+            >>> x, y = torch.arange(4.0).unsqueeze(1), torch.tensor([1.0, 2.0, 4.0, 9.0])
+            >>> fit = fit_linear(Normal(dispersion="constant"), x, y)
+            >>> round(fit.aic_as("R") - fit.aic_as("statsmodels"), 6)
+            2.0
+        """
+        if not self.likelihood.is_law:
+            return None
+        if definition not in ("ml", "R", "statsmodels"):
+            raise UsageError(f"AIC is known as ml, R or statsmodels, got {definition!r}.")
+        value = self.conventional.get(definition, self.log_likelihood)
+        counted = definition != "statsmodels" or not self.conventional
+        return -2 * value + 2 * (self.parameters if counted else self.rank)
+
+    @property
+    def bic(self) -> float | None:
+        """-2 log L + k log n."""
+        if not self.likelihood.is_law:
+            return None
+        size = torch.tensor(self.observations, dtype=torch.float64).log()
+        return -2 * self.log_likelihood + self.parameters * float(size)
+
+    @cached_property
+    def standard_errors(self) -> Tensor:
+        """``(D + 1, P)``; nan where nothing was estimated."""
+        errors = torch.full_like(self.coefficients, torch.nan)
+        for value, (row, column) in zip(self.covariance.diagonal(), self.entries, strict=True):
+            errors[row, column] = value.clamp(min=0).sqrt() if value == value else value
+        return errors
+
+    @cached_property
+    def statistics(self) -> Tensor:
+        """Estimate / standard error, ``(D + 1, P)``: t if the dispersion is estimated, else z."""
+        return self.coefficients / self.standard_errors
+
+    @cached_property
+    def p_values(self) -> Tensor:
+        """Two-sided, ``(D + 1, P)``."""
+        size = self.statistics.abs().numpy()
+        law = stats.t(self.df_residual) if self.uses_t and self.df_residual > 0 else stats.norm()
+        return torch.as_tensor(2 * law.sf(size))
+
+    def confint(self, level: float = 0.95) -> Tensor:
+        """Wald intervals, ``(D + 1, P, 2)``.
+
+        Example:
+            >>> import torch
+            >>> from ansatz.likelihoods import Poisson
+            >>> from ansatz.linear import fit_linear
+            >>> x, y = torch.arange(4.0).unsqueeze(1), torch.tensor([1.0, 2.0, 4.0, 9.0])
+            >>> fit_linear(Poisson(), x, y).confint(0.9).shape
+            torch.Size([2, 1, 2])
+        """
+        if not 0 < level < 1:
+            raise UsageError(f"level of confint must be in (0, 1), got {level}.")
+        law = stats.t(self.df_residual) if self.uses_t and self.df_residual > 0 else stats.norm()
+        half = float(law.ppf((1 + level) / 2)) * self.standard_errors
+        return torch.stack([self.coefficients - half, self.coefficients + half], -1)
+
+    def predict_raw(self, x: Tensor, offset: Tensor | None = None) -> Tensor:
+        """raw ``(N, P)`` of the likelihood at x ``(N, D)``, in float64.
+
+        Example:
+            >>> import torch
+            >>> from ansatz.likelihoods import Poisson
+            >>> from ansatz.linear import fit_linear
+            >>> x, y = torch.tensor([[0.0], [0.0], [1.0]]), torch.tensor([1.0, 3.0, 4.0])
+            >>> fit_linear(Poisson(), x, y).predict_raw(x).exp().squeeze(1)
+            tensor([2..., 2..., 4...], dtype=torch.float64)
+        """
+        width = len(self.names) - 1
+        if x.ndim != 2 or x.shape[1] != width:
+            raise UsageError(f"predict_raw needs x of shape (N, {width}), got {tuple(x.shape)}.")
+        table = torch.nan_to_num(self.coefficients, nan=0.0)
+        raw = torch.addmm(table[0], x.double(), table[1:])
+        if offset is not None:
+            raw[:, 0] += offset.double()
+        return raw
+
+    def to_network(self) -> nn.Linear:
+        """The model as ``nn.Linear(D, P)`` in float64 whose output is raw; see ``likelihood``.
+
+        Example:
+            >>> import torch
+            >>> from ansatz.likelihoods import Poisson
+            >>> from ansatz.linear import fit_linear
+            >>> x, y = torch.arange(4.0).unsqueeze(1), torch.tensor([1.0, 2.0, 4.0, 9.0])
+            >>> fit = fit_linear(Poisson(), x, y)
+            >>> torch.allclose(fit.to_network()(x.double()), fit.predict_raw(x))
+            True
+        """
+        table = torch.nan_to_num(self.coefficients, nan=0.0)
+        network = nn.Linear(table.shape[0] - 1, table.shape[1], dtype=torch.float64)
+        with torch.no_grad():
+            network.weight.copy_(table[1:].T)
+            network.bias.copy_(table[0])
+        return network
+
+    def summary(self, call: str = "", rows_dropped: int = 0) -> Any:
+        """A table that reads like R's ``summary(glm)``; see :class:`ansatz.linear.Summary`.
+
+        Example:
+            >>> import torch
+            >>> from ansatz.likelihoods import Poisson
+            >>> from ansatz.linear import fit_linear
+            >>> x, y = torch.arange(4.0).unsqueeze(1), torch.tensor([1.0, 2.0, 4.0, 9.0])
+            >>> print(fit_linear(Poisson(), x, y, feature_names=["age"]).summary())
+            Call: ...
+            age ...
+        """
+        from ansatz.linear.summary import Summary  # the table knows the fit, not the reverse
+
+        return Summary(self, call=call, rows_dropped=rows_dropped)

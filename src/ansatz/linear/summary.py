@@ -1,0 +1,211 @@
+"""What R's ``summary(glm)`` says, of a linear fit."""
+
+import html
+import math
+from typing import Any
+
+from ansatz.linear.result import LinearFit
+from ansatz.linear.table import LEGEND, align, format_column, format_p, plain, stars
+
+
+class Summary:
+    """A linear fit as R prints it.
+
+    ``str()`` gives call, likelihood and link, coefficient table, dispersion, deviances with
+    degrees of freedom, AIC, iterations, what was dropped, and messages; notebooks show the same,
+    escaped; ``to_dict()`` the numbers.
+
+    Args:
+        fit: the fitted model.
+        call: what the user asked for; default: the model's formula.
+        rows_dropped: rows that were left out for missing values before the fit.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import Poisson
+        >>> from ansatz.linear import Summary, fit_linear
+        >>> x, y = torch.arange(4.0).unsqueeze(1), torch.tensor([1.0, 2.0, 4.0, 9.0])
+        >>> print(Summary(fit_linear(Poisson(), x, y, feature_names=["age"])))
+        Call: y ~ age
+        <BLANKLINE>
+        Likelihood: poisson, link log
+        <BLANKLINE>
+        Coefficients:
+                    Estimate Std. Error z value Pr(>|z|)
+        (Intercept) -0.06051    0.68696  -0.088     0.93
+        age          0.74776    0.27669   2.702  0.00688 **
+        ---
+        Signif. codes:  0 '***' 0.001 '**' 0.01 '*' 0.05 '.' 0.1 ' ' 1
+        <BLANKLINE>
+        (Dispersion parameter for poisson: 1)
+        <BLANKLINE>
+            Null deviance:   9.05157  on 3  degrees of freedom
+        Residual deviance: 0.0151784  on 2  degrees of freedom
+        AIC: 15.9482  BIC: 14.7208
+        <BLANKLINE>
+        Number of Newton iterations: ...
+    """
+
+    def __init__(self, fit: LinearFit, call: str = "", rows_dropped: int = 0) -> None:
+        self.fit, self.rows_dropped = fit, rows_dropped
+        self.call = plain(call) if call else self._formula()
+
+    def _formula(self) -> str:
+        terms = [plain(name) for name in self.fit.names[1:]]
+        shown = terms[:8] + (["..."] if len(terms) > 8 else [])
+        return f"y ~ {' + '.join(shown) or '1'}"
+
+    def __str__(self) -> str:
+        blocks = [
+            [f"Call: {self.call}"],
+            [self._law()],
+            *self._tables(),
+            self._dispersion(),
+            self._deviances(),
+            [f"Number of Newton iterations: {self.fit.iterations}"],
+            self._dropped(),
+            [f"Note: {plain(message)}" for message in self.fit.messages],
+        ]
+        return "\n\n".join("\n".join(block) for block in blocks if block)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f'<pre class="ansatz-summary">{html.escape(str(self))}</pre>'
+
+    def _law(self) -> str:
+        law = self.fit.likelihood
+        noun = "Likelihood" if law.is_law else "Loss"
+        errors = ", sandwich standard errors" if self.fit.covariance_kind == "sandwich" else ""
+        return f"{noun}: {law.name}, link {self.fit.link}{errors}"
+
+    def _tables(self) -> list[list[str]]:
+        fit, blocks = self.fit, []
+        letter = "t" if fit.uses_t else "z"
+        header = ["", "Estimate", "Std. Error", f"{letter} value", f"Pr(>|{letter}|)", ""]
+        marked = False
+        for column, output in enumerate(fit.outputs):
+            rows = self._rows(column)
+            if not rows:
+                continue
+            of = f" of {plain(output)}" if len(fit.outputs) > 1 else ""
+            blocks.append([f"Coefficients{of}:", *align(header, rows)])
+            marked = marked or any(row[-1] for row in rows)
+        if blocks and marked:
+            blocks[-1] += ["---", LEGEND]
+        return blocks
+
+    def _rows(self, column: int) -> list[list[str]]:
+        fit = self.fit
+        estimated = {row for row, output in fit.entries if output == column}
+        dropped = {j for j, name in enumerate(fit.names) if j and name in fit.dropped}
+        shown = sorted(estimated | dropped) if len(estimated) > 1 else sorted(estimated)
+        if column < fit.locations:
+            shown = sorted(estimated | dropped)
+        estimates = fit.coefficients[shown, column].tolist()
+        errors = fit.standard_errors[shown, column].tolist()
+        ratios = fit.statistics[shown, column].tolist()
+        p_values = fit.p_values[shown, column].tolist()
+        columns = [format_column(estimates), format_column(errors)]
+        return [
+            [
+                plain(fit.names[j]),
+                columns[0][i],
+                columns[1][i],
+                "NA" if math.isnan(ratios[i]) else f"{ratios[i]:.3f}",
+                format_p(p_values[i]),
+                "" if math.isnan(p_values[i]) else stars(p_values[i]),
+            ]
+            for i, j in enumerate(shown)
+        ]
+
+    def _dispersion(self) -> list[str]:
+        fit = self.fit
+        if fit.dispersion is not None:
+            text = f"(Dispersion parameter for {fit.likelihood.name}: {fit.dispersion:.6g}"
+            if fit.uses_t and fit.dispersion_ml is not None:
+                text += f"; by maximum likelihood {fit.dispersion_ml:.6g}"
+            return [text + ")"]
+        return [f"({name}: {value:.6g})" for name, value in fit.scales.items()]
+
+    def _deviances(self) -> list[str]:
+        fit = self.fit
+        lines = []
+        if fit.null_deviance is not None and fit.residual_deviance is not None:
+            numbers = [f"{fit.null_deviance:.6g}", f"{fit.residual_deviance:.6g}"]
+            width = max(map(len, numbers))
+            lines = [
+                f"    Null deviance: {numbers[0]:>{width}}  on {fit.df_null:g}  degrees of freedom",
+                f"Residual deviance: {numbers[1]:>{width}}  on {fit.df_residual:g}  degrees of "
+                "freedom",
+            ]
+        else:
+            word = "-2 log-likelihood" if fit.likelihood.is_law else "Total loss"
+            factor = -2 if fit.likelihood.is_law else -1
+            lines = [
+                f"{word}: {factor * fit.log_likelihood:.6g} with {fit.parameters} parameters, "
+                f"{factor * fit.null_log_likelihood:.6g} without x"
+            ]
+        if fit.aic is not None and fit.bic is not None:
+            lines.append(f"AIC: {fit.aic:.6g}  BIC: {fit.bic:.6g}{self._other_aic()}")
+        return lines
+
+    def _other_aic(self) -> str:
+        """R's and statsmodels' values where they differ from ours."""
+        r, statsmodels = self.fit.aic_as("R"), self.fit.aic_as("statsmodels")
+        aic = self.fit.aic
+        if aic is None or r is None or statsmodels is None or abs(statsmodels - aic) < 1e-9:
+            return ""
+        first = "" if abs(r - aic) < 1e-6 * abs(aic) else f"R: {r:.6g}, "
+        return f"  ({first}statsmodels: {statsmodels:.6g})"
+
+    def _dropped(self) -> list[str]:
+        if not self.rows_dropped:
+            return []
+        noun = "row" if self.rows_dropped == 1 else "rows"
+        return [f"({self.rows_dropped} {noun} with missing values dropped)"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain numbers and strings; what is undefined is None."""
+        fit = self.fit
+        return {
+            "call": self.call,
+            "likelihood": fit.likelihood.name,
+            "link": fit.link,
+            "coefficients": [
+                {
+                    "name": fit.names[row],
+                    "output": fit.outputs[column],
+                    "estimate": _number(fit.coefficients[row, column]),
+                    "standard_error": _number(fit.standard_errors[row, column]),
+                    "statistic": _number(fit.statistics[row, column]),
+                    "p_value": _number(fit.p_values[row, column]),
+                }
+                for row, column in fit.entries
+            ],
+            "statistic": "t" if fit.uses_t else "z",
+            "covariance": fit.covariance_kind,
+            "observations": fit.observations,
+            "dispersion": _number(fit.dispersion),
+            "dispersion_ml": _number(fit.dispersion_ml),
+            "scales": fit.scales,
+            "null_deviance": _number(fit.null_deviance),
+            "df_null": fit.df_null,
+            "residual_deviance": _number(fit.residual_deviance),
+            "df_residual": fit.df_residual,
+            "log_likelihood": _number(fit.log_likelihood),
+            "null_log_likelihood": _number(fit.null_log_likelihood),
+            "aic": _number(fit.aic),
+            "aic_r": _number(fit.aic_as("R")),
+            "aic_statsmodels": _number(fit.aic_as("statsmodels")),
+            "bic": _number(fit.bic),
+            "iterations": fit.iterations,
+            "converged": fit.converged,
+            "dropped": list(fit.dropped),
+            "rows_dropped": self.rows_dropped,
+            "messages": list(fit.messages),
+        }
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None or not math.isfinite(float(value)) else float(value)

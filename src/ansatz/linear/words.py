@@ -1,0 +1,136 @@
+"""What went wrong with a linear fit, in words: which variables, and what to do."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from ansatz.linear.design import INTERCEPT, Design
+from ansatz.linear.model import CLASSES, NORMAL_TAILS, Maximum, Model
+from ansatz.linear.newton import Minimum
+
+SEPARABLE = ("bernoulli", *CLASSES)
+
+
+def explain(
+    model: Model, design: Design, found: Maximum, observations: float, errors: Tensor
+) -> tuple[str, ...]:
+    """Everything that makes a fit less than it seems; empty when all is well.
+
+    Args:
+        model: the likelihood as it was fitted.
+        design: its columns.
+        found: the estimates.
+        observations: n.
+        errors: the standard errors of the estimated coefficients.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import Poisson
+        >>> from ansatz.linear import fit_linear
+        >>> x, y = torch.tensor([[0.0], [0.0], [1.0]]), torch.tensor([1.0, 2.0, 0.0])
+        >>> fit_linear(Poisson(), x, y, feature_names=["closed"]).messages[0][:39]
+        'no maximum-likelihood estimate exists: '
+    """
+    said = [*_aliased(design), *_too_few(model, design, observations)]
+    said += _location(model, design, found.location)
+    if found.dispersion is not None:
+        said += _dispersion(model, found.dispersion)
+    if not bool(found.free.all()):
+        said.append(
+            f"nu of {model.law.name} rises for ever: the tails are no heavier than the normal "
+            f"law's. It is held at {NORMAL_TAILS:g}; use normal."
+        )
+    if found.location.recession is None and bool(torch.isnan(errors).any()):
+        said.append(
+            "the information matrix is singular: standard errors are not available (nan). "
+            "Drop columns that add nothing, or use a simpler law."
+        )
+    return tuple(said)
+
+
+def _aliased(design: Design) -> list[str]:
+    if not design.aliased:
+        return []
+    shown = [f"'{name}' (= {words})" for name, words in list(design.aliased.items())[:5]]
+    more = f" and {len(design.aliased) - 5} more" if len(design.aliased) > 5 else ""
+    return [
+        f"{_plural(len(design.aliased), 'column')} determined by others "
+        f"{'was' if len(design.aliased) == 1 else 'were'} dropped (coefficient NA): "
+        f"{', '.join(shown)}{more}. Predictions do not depend on which one is dropped."
+    ]
+
+
+def _too_few(model: Model, design: Design, observations: float) -> list[str]:
+    asked, rank = len(design.names) + 1, design.matrix.shape[1]
+    if rank < observations:
+        return []
+    return [
+        f"{asked} coefficients for {observations:g} rows: the fit is saturated, it reproduces its "
+        "rows and says nothing of new ones; dispersion and standard errors are not available. "
+        "Use fewer columns, more rows or a penalised network."
+    ]
+
+
+def _location(model: Model, design: Design, found: Minimum) -> list[str]:
+    said = []
+    if found.recession is not None:
+        names = _culprits(design, found.recession.table)
+        rows = _plural(found.recession.rows, "row")
+        if model.law.name in SEPARABLE:
+            said.append(
+                f"separation: {names} tell {rows} apart without error, so no maximum-likelihood "
+                "estimate exists; the coefficients are the last iterate on their way to infinity "
+                "and their standard errors are meaningless. Merge rare levels, drop the variable, "
+                "or use a penalised network."
+            )
+        else:
+            said.append(
+                f"no maximum-likelihood estimate exists: along {names} the likelihood of {rows} "
+                "rises for ever (for counts: a level or range where all are zero); the "
+                "coefficients are the last iterate on their way to infinity and their standard "
+                "errors are meaningless. Merge rare levels, drop the variable, or use a penalised "
+                "network."
+            )
+    elif not found.converged:
+        said.append(
+            f"Newton's method and L-BFGS did not converge: the scaled gradient is "
+            f"{found.gradient:.1e} after {found.iterations} iterations (1e-8 is asked for). "
+            "Coefficients and standard errors are approximate; a simpler law or fewer columns help."
+        )
+    elif found.damping > 1e-4:
+        said.append(f"the information matrix needed a ridge of {found.damping:.1e} to be inverted.")
+    return said
+
+
+def _dispersion(model: Model, found: Minimum) -> list[str]:
+    if found.recession is not None:
+        return [
+            f"the constant dispersion of {model.law.name} went to its least value: the outcomes "
+            "are reproduced up to their resolution, and log-likelihood and AIC are set by that."
+        ]
+    if not found.converged:
+        return [f"the dispersion did not converge: scaled gradient {found.gradient:.1e}."]
+    return []
+
+
+def _culprits(design: Design, table: Tensor, limit: int = 5) -> str:
+    """The variables with the largest share in a direction, in units of their sd."""
+    size = table.abs().amax(1)
+    order = size[1:].argsort(descending=True)
+    names: list[str] = [
+        f"'{design.names[int(design.kept[j])]}'"
+        for j in order.tolist()
+        if float(size[1 + j]) > 1e-3 * float(size.max())
+    ]
+    return _join(names, limit) if names else f"{INTERCEPT} alone (a class or value without rows)"
+
+
+def _join(names: Sequence[str], limit: int) -> str:
+    if len(names) > limit:
+        return ", ".join(names[:limit]) + f" and {len(names) - limit} more"
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
