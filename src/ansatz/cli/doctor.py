@@ -63,7 +63,8 @@ def doctor(
         print_document(document)
     else:
         print_table(["check", "state", "found"], checks, limit=160)
-        say(f"\nfailed: {', '.join(failed)}" if failed else "\nAll is well.")
+        say()
+        say(f"failed: {', '.join(failed)}" if failed else "All is well.")
     if failed:
         raise typer.Exit(1)
 

@@ -22,15 +22,18 @@ def print_fit(fit: Any) -> None:
     for note in fit.notes:
         remark(f"note: {note}")
     rows = ", ".join(f"{count} {part}" for part, count in fit.rows.items() if count)
-    say(f"\n{fit.likelihood} likelihood, {fit.network} with {fit.parameters} parameters, {rows}")
+    say()
+    say(f"{fit.likelihood} likelihood, {fit.network} with {fit.parameters} parameters, {rows}")
     for key, value in fit.recipe.items():
         say(f"  {key}: {value}")
-    say(f"trained {fit.epochs} epochs in {number(float(fit.seconds))} s, seed {fit.seed}\n")
+    say(f"trained {fit.epochs} epochs in {number(float(fit.seconds))} s, seed {fit.seed}")
+    say()
     print_metrics({"model": fit.metrics, "linear": fit.linear, "constant": fit.constant})
     if fit.folder is None:
         return
     folder = shlex.quote(str(fit.folder))
-    say(f"\nmodel: {folder}")
+    say()
+    say(f"model: {folder}")
     say(f"next:  ansatz predict {folder} NEW.csv --interval 0.9")
     say(f"       ansatz inspect {folder}")
 

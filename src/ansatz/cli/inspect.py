@@ -38,12 +38,14 @@ def _print(description: Mapping[str, Any]) -> None:
     rows = [(key, line) for key, value in facts.items() for line in _lines(value)]
     print_table(["", ""], rows, limit=200)
     for key, value in tables.items():
-        say(f"\n{key}")
+        say()
+        say(f"{key}")
         header = list(dict.fromkeys(name for row in value for name in row))
         print_table(header, [[row.get(name, "") for name in header] for row in value])
     evidence = {key: description.get(key) for key in ("metrics", "linear", "constant")}
     if isinstance(evidence["metrics"], Mapping):
-        say("\ntest metrics")
+        say()
+        say("test metrics")
         print_metrics({"model": evidence.pop("metrics"), **evidence})
 
 

@@ -48,3 +48,18 @@ def registry_of(kind: str) -> Any:
     """
     module, _, attribute = KINDS[kind].partition(":")
     return getattr(importlib.import_module(module), attribute)
+
+
+def factory_of(kind: str) -> str:
+    """The function that makes a member of a kind, as Python spells it.
+
+    Example:
+        >>> from ansatz.cli.kinds import factory_of
+        >>> factory_of("likelihoods"), factory_of("activations")
+        ('ansatz.likelihoods.create', 'ansatz.layers.activations.create')
+    """
+    module, _, attribute = KINDS[kind].partition(":")
+    package = module.rpartition(".")[0]
+    if kind == "datasets":
+        return f"{package}.load"
+    return f"{package}.create" if attribute == "registry" else f"{package}.{attribute}.create"

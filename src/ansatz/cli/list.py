@@ -36,7 +36,8 @@ def list_names(
         print_document([entry._asdict() for entry in entries])
         return
     print_table(["name", "summary"], [(entry.name, entry.summary) for entry in entries], limit=120)
-    say("\nMore about one of them: ansatz show NAME")
+    say()
+    say("More about one of them: ansatz show NAME")
 
 
 def _print_kinds(as_json: bool) -> None:
@@ -47,4 +48,5 @@ def _print_kinds(as_json: bool) -> None:
         print_document(rows)
         return
     print_table(["kind", "names"], [tuple(row.values()) for row in rows], numbers=[1])
-    say("\nThe names of a kind: ansatz list KIND")
+    say()
+    say("The names of a kind: ansatz list KIND")

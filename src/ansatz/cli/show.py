@@ -12,7 +12,7 @@ from ansatz.cli.completion import complete, complete_kind
 from ansatz.cli.docstring import Docstring
 from ansatz.cli.document import print_document
 from ansatz.cli.formula import plain_formula, plain_text
-from ansatz.cli.kinds import KINDS, kind_called, registry_of
+from ansatz.cli.kinds import KINDS, factory_of, kind_called, registry_of
 from ansatz.cli.terminal import printable, remark
 from ansatz.errors import UsageError
 
@@ -98,9 +98,9 @@ def _titled(title: str, text: str) -> str:
 
 def _call(name: str, kind: str, member: Any) -> str:
     """How Python spells it."""
-    module = KINDS[kind].partition(":")[0].split(".")[1]
     arguments = ", ".join([f'"{name}"', *_signature(member)])
-    return f"ansatz.{module}.create({arguments})"
+    call = f"{factory_of(kind)}({arguments})"
+    return textwrap.fill(call, 88, subsequent_indent="    ", break_long_words=False)
 
 
 def _signature(member: Any) -> list[str]:

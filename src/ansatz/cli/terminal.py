@@ -106,7 +106,11 @@ def print_table(
         )
     for row in rows:
         table.add_row(*(Text(printable(cell, limit)) for cell in row))
-    console().print(table)
+    paper = console()
+    with paper.capture() as captured:
+        paper.print(table)
+    for line in captured.get().splitlines():
+        print(line.rstrip())  # the last column's padding helps nobody
 
 
 def number(value: object) -> str:

@@ -1,0 +1,59 @@
+import json
+import operator
+
+import pytest
+
+import ansatz
+from ansatz.cli.docstring import Docstring
+from ansatz.cli.formula import plain_formula
+from ansatz.cli.kinds import KINDS, factory_of, registry_of
+
+NAMES = [(kind, name) for kind in KINDS for name in registry_of(kind).names()]
+
+
+@pytest.mark.parametrize("kind, name", NAMES, ids=lambda value: value)
+def test_every_name_has_a_page(command, kind, name):
+    done = command("show", name, "--kind", kind)
+    assert done.status == 0 and done.err == ""
+    assert done.out.startswith(f"{name} (")
+
+
+@pytest.mark.parametrize("kind, name", NAMES, ids=lambda value: value)
+def test_every_formula_can_be_read_in_a_terminal(kind, name):
+    for formula in Docstring.of(registry_of(kind).get(name)).formulas:
+        assert not set(plain_formula(formula)) & set("\\{}$") - set("{}"), formula
+
+
+def test_a_likelihood_shows_formula_parameters_shapes_reference_and_example(command):
+    page = command("show", "poisson").out
+    assert "-log p(y) = e^η - y η + log y!" in page
+    for title in ("Call", "Shapes", "Example", "Reference"):
+        assert f"\n{title}\n" in page
+    assert 'ansatz.likelihoods.create("poisson")' in page
+    assert "McCullagh and Nelder" in page and ">>> Poisson()" in page
+
+
+def test_as_json(command):
+    document = json.loads(command("show", "poisson", "--json").out)
+    assert document["kind"] == "likelihood" and document["formulas"]
+
+
+def test_a_name_with_several_meanings_says_so(command):
+    done = command("show", "linear")
+    assert done.out.startswith("linear (network)")
+    assert (
+        done.err == "ansatz: 'linear' is also among the layers: ansatz show linear --kind layers\n"
+    )
+
+
+def test_a_wrong_name_suggests_the_nearest(command):
+    done = command("show", "poison")
+    assert done.status == 2 and "Did you mean 'poisson'" in done.err
+    done = command("show", "poison", "--kind", "likelihoods")
+    assert done.status == 2 and "Did you mean 'poisson'" in done.err
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_python_spells_it_as_shown(kind):
+    function = operator.attrgetter(factory_of(kind).removeprefix("ansatz."))(ansatz)
+    assert callable(function)
