@@ -53,7 +53,7 @@ def test_a_wrong_name_suggests_the_nearest(command):
     assert done.status == 2 and "Did you mean 'poisson'" in done.err
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_python_spells_it_as_shown(kind):
-    function = operator.attrgetter(factory_of(kind).removeprefix("ansatz."))(ansatz)
-    assert callable(function)
+@pytest.mark.parametrize("kind, name", NAMES, ids=lambda value: value)
+def test_python_spells_it_as_shown(kind, name):
+    spelled = factory_of(kind) + (f".{name}" if kind == "metrics" else "")
+    assert callable(operator.attrgetter(spelled.removeprefix("ansatz."))(ansatz))

@@ -20,6 +20,8 @@ KINDS = {
     "metrics": "ansatz.metrics.registry:registry",
     "datasets": "ansatz.data.registry:registry",
 }
+# Where Python spells it otherwise than `create`; a metric is a function of its own.
+_FACTORIES = {"datasets": "ansatz.data.load", "metrics": "ansatz.metrics"}
 
 
 def kind_called(name: str) -> str:
@@ -58,8 +60,8 @@ def factory_of(kind: str) -> str:
         >>> factory_of("likelihoods"), factory_of("activations")
         ('ansatz.likelihoods.create', 'ansatz.layers.activations.create')
     """
+    if kind in _FACTORIES:
+        return _FACTORIES[kind]
     module, _, attribute = KINDS[kind].partition(":")
     package = module.rpartition(".")[0]
-    if kind == "datasets":
-        return f"{package}.load"
     return f"{package}.create" if attribute == "registry" else f"{package}.{attribute}.create"

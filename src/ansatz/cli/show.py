@@ -98,8 +98,11 @@ def _titled(title: str, text: str) -> str:
 
 def _call(name: str, kind: str, member: Any) -> str:
     """How Python spells it."""
-    arguments = ", ".join([f'"{name}"', *_signature(member)])
-    call = f"{factory_of(kind)}({arguments})"
+    if kind == "metrics":
+        call = f"{factory_of(kind)}.{name}({', '.join(_signature(member))})"
+    else:
+        arguments = [f'"{name}"', *(_signature(member) if kind != "datasets" else [])]
+        call = f"{factory_of(kind)}({', '.join(arguments)})"
     return textwrap.fill(call, 88, subsequent_indent="    ", break_long_words=False)
 
 
