@@ -1,0 +1,22 @@
+"""The metrics by name."""
+
+from ansatz.registry import Registry
+
+registry = Registry(
+    "metric",
+    {
+        "accuracy": "ansatz.metrics.classification:accuracy",
+        "auc": "ansatz.metrics.classification:auc",
+        "brier": "ansatz.metrics.classification:brier",
+        "crps": "ansatz.metrics.crps:crps",
+        "ece": "ansatz.metrics.classification:ece",
+        "log_score": "ansatz.metrics.log_score:log_score",
+        "mae": "ansatz.metrics.errors:mae",
+        "r2": "ansatz.metrics.errors:r2",
+        "rmse": "ansatz.metrics.errors:rmse",
+        "sample_crps": "ansatz.metrics.crps:sample_crps",
+    },
+)
+create = registry.create
+names = registry.names
+register = registry.register
