@@ -18,7 +18,9 @@ values = st.recursive(
 
 @given(values)
 def test_reading_undoes_writing_to_the_bit(value):
-    assert repr(read_json(encode_json(value))) == repr(json.loads(json.dumps(value, sort_keys=True)))
+    assert repr(read_json(encode_json(value))) == repr(
+        json.loads(json.dumps(value, sort_keys=True))
+    )
 
 
 @given(values)

@@ -100,7 +100,11 @@ def test_a_network_with_tied_weights_comes_back_tied():
 
 @pytest.mark.parametrize(
     "tensor",
-    [torch.ones(2).to_sparse(), torch.empty(2, device="meta"), torch.ones(2, dtype=torch.complex128)],
+    [
+        torch.ones(2).to_sparse(),
+        torch.empty(2, device="meta"),
+        torch.ones(2, dtype=torch.complex128),
+    ],
 )
 def test_what_the_format_cannot_hold_is_named(tensor):
     with pytest.raises(UsageError, match=r"tensor 'w' cannot be saved"):
@@ -142,8 +146,14 @@ FAULTS = {
     "overflow": (file({"w": entry(0, 0, [2**32, 2**32])}), r"tensor 'w' .*overflows"),
     "overflow times nothing": (file({"w": entry(0, 0, [2**62, 0])}), r"tensor 'w' .*overflows"),
     "trailing bytes": (file({"w": entry(0, 4, [1])}, b"\0" * 9), r"5 bytes after the last tensor"),
-    "truncated": (file({"w": entry(0, 8, [2])}, b"\0" * 7), r"truncated: 8 bytes of data expected, 7"),
-    "unknown dtype": (file({"w": entry(0, 4, [1], "F31")}, b"\0" * 4), r"'w' .*unknown dtype 'F31'"),
+    "truncated": (
+        file({"w": entry(0, 8, [2])}, b"\0" * 7),
+        r"truncated: 8 bytes of data expected, 7",
+    ),
+    "unknown dtype": (
+        file({"w": entry(0, 4, [1], "F31")}, b"\0" * 4),
+        r"'w' .*unknown dtype 'F31'",
+    ),
     "dtype of a wrong type": (file({"w": entry(0, 4, [1], [])}, b"\0" * 4), r"'w' .*unknown dtype"),
     "negative size": (file({"w": entry(0, 4, [-1])}, b"\0" * 4), r"'w' .*impossible shape \[-1\]"),
     "fractional size": (file({"w": entry(0, 4, [1.0])}, b"\0" * 4), r"'w' .*impossible shape"),

@@ -8,8 +8,8 @@ from torch.testing import assert_close
 
 import ansatz
 from ansatz.errors import ModelError
-from ansatz.storage import read_json, read_tensors, verify_folder, write_folder
 from ansatz.storage import manifest as module
+from ansatz.storage import read_json, read_tensors, verify_folder, write_folder
 from ansatz.storage.manifest import MIGRATIONS, FileEntry, Manifest, encode_manifest
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"

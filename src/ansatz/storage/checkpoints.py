@@ -15,7 +15,7 @@ from ansatz.storage.temporary import remove_folder, remove_orphans
 from ansatz.storage.verification import verify_folder
 
 _NAME = re.compile(r"step-([0-9]{9,18})")
-_ASIDE = re.compile(r"\.(step-[0-9]{9,18})\.old-[0-9]{1,9}")
+_ASIDE = re.compile(r"\.step-[0-9]{9,18}\.old-[0-9]{1,9}")
 
 
 class Checkpoints:
@@ -137,13 +137,18 @@ class Checkpoints:
         for path in self.paths():
             if path not in kept and _step(path) < newest:
                 remove_folder(path)
+        # A replacement that was cut short after its success left its predecessor aside.
+        for path in self._asides():
+            remove_folder(path)
 
     def _recover(self) -> None:
         """Puts back what an interrupted replacement set aside, and removes dead writers' ruins."""
         remove_orphans(self.folder)
-        for name in os.listdir(self.folder):
-            if match := _ASIDE.fullmatch(name):
-                recover_folder(self.folder / match[1])
+        for aside in self._asides():
+            recover_folder(self.folder / aside.name[1:].partition(".")[0])
+
+    def _asides(self) -> list[Path]:
+        return [self.folder / name for name in os.listdir(self.folder) if _ASIDE.fullmatch(name)]
 
 
 def _step(path: Path) -> int:

@@ -50,7 +50,8 @@ class RunLock:
     def acquire(self) -> "RunLock":
         """Takes the lock, or raises :class:`BusyError` naming process and host at once."""
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            if not self.path.parent.is_dir():
+                self.path.parent.mkdir(parents=True, exist_ok=True)
             self._lock.acquire()
         except filelock.Timeout:
             raise BusyError(
