@@ -13,3 +13,10 @@ from ansatz.data.source import TensorSource as TensorSource
 from ansatz.data.table import Table as Table
 from ansatz.data.table import read_table as read_table
 from ansatz.data.weights import check_weight as check_weight
+from ansatz.data.keys import row_keys as row_keys
+from ansatz.data.leakage import find_duplicates as find_duplicates
+from ansatz.data.leakage import find_leaks as find_leaks
+from ansatz.data.leakage import split_warnings as split_warnings
+from ansatz.data.split import Split as Split
+from ansatz.data.split import fold_numbers as fold_numbers
+from ansatz.data.split import split_rows as split_rows

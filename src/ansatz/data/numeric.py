@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CLIP = 6.0  # standard deviations; beyond it a network extrapolates without having seen anything
-_BLOCK_BYTES = 2**20  # a block of rows that stays in the cache
+_BLOCK_BYTES = 2**18  # a block of rows that stays in the cache
 
 
 class NumericState(BaseModel):
@@ -93,22 +93,24 @@ class Numeric:
         self, values: np.ndarray, names: list[str], *, clip: bool = False, dtype: Any = np.float64
     ) -> np.ndarray:
         """Values ``(N, P)``, nan where missing, as features ``(N, P + M)``."""
-        refuse_infinite(values, names)
-        values = _bent(values, self.curves)
         rows, columns = values.shape
+        bent = _bent(values, self.curves)
         slope = np.divide(1.0, self.scale, out=np.zeros_like(self.scale), where=self.scale > 0)
         blank = (self.fill - self.center) * slope
         out = np.empty((rows, columns + len(self.masked)), dtype=dtype)
-        for rows_ in _blocks(values):
-            z = values[rows_] - self.center
-            missing = np.isnan(z)
+        out[:, columns:] = 0
+        buffer = np.empty((_block_rows(columns), columns))
+        for block in _blocks(bent):
+            z = np.subtract(bent[block], self.center, out=buffer[: len(bent[block])])
+            missing = None if np.isfinite(z).all() else np.isnan(bent[block])
             z *= slope
-            if missing.any():
+            if missing is not None:
+                refuse_infinite(values, names)
                 np.copyto(z, blank, where=missing)
+                out[block, columns:] = missing[:, self.masked]
             if clip:
                 np.clip(z, -CLIP, CLIP, out=z)
-            out[rows_, :columns] = z
-            out[rows_, columns:] = missing[:, self.masked]
+            out[block, :columns] = z
         return out
 
     def state(self) -> NumericState:
@@ -205,10 +207,12 @@ def refuse_infinite(values: np.ndarray, names: list[str]) -> None:
         ...
         ansatz.errors.DataError: infinite values in column 'b' (1 rows, the first is row 1)...
     """
-    if not any(np.isinf(values[rows]).any() for rows in _blocks(values)):
+    if all(np.isfinite(values[rows]).all() for rows in _blocks(values)):
         return
     where = np.isinf(values)
     counts = where.sum(0)
+    if not counts.any():
+        return
     said = [
         f"'{names[j]}' ({counts[j]} rows, the first is row {int(where[:, j].argmax()) + 1})"
         for j in np.flatnonzero(counts)[:5]
@@ -244,5 +248,9 @@ def _bent(values: np.ndarray, curves: dict[int, Curve]) -> np.ndarray:
 
 
 def _blocks(values: np.ndarray) -> list[slice]:
-    step = max(1, _BLOCK_BYTES // max(1, 8 * values.shape[1]))
+    step = _block_rows(values.shape[1])
     return [slice(start, start + step) for start in range(0, len(values), step)]
+
+
+def _block_rows(columns: int) -> int:
+    return max(1, _BLOCK_BYTES // max(1, 8 * columns))

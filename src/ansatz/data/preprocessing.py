@@ -271,7 +271,9 @@ class Preprocessor:
 
     def _report_missing(self, values: np.ndarray, said: list[str]) -> None:
         expected = {self._slots[j].column for j in self._numeric.masked}
-        gone = np.isnan(values).sum(0) if np.isnan(values).any() else ()
+        if not np.isnan(values.sum()):  # cheaper than a mask; an infinity was refused before
+            return
+        gone = np.isnan(values).sum(0)
         for j in np.flatnonzero(gone):
             name = self._slots[j].column
             if name not in expected:
