@@ -81,13 +81,10 @@ class CategoryEmbedding(nn.Module):
 
 
 def _table(rows: int, dim: int, init: str, generator: torch.Generator | None) -> nn.Embedding:
-    device = torch.get_default_device()
-    table = nn.utils.skip_init(nn.Embedding, rows, dim, device=device)
-    with torch.no_grad():
-        nn.init.zeros_(table.weight)
-        if init == "normal":
-            nn.init.normal_(table.weight[1:], 0.0, dim**-0.5, generator=generator)
-    return table
+    vectors = torch.zeros(rows, dim)
+    if init == "normal":
+        vectors[1:].normal_(0.0, dim**-0.5, generator=generator)
+    return nn.Embedding.from_pretrained(vectors, freeze=False)
 
 
 def rule_of_thumb(cardinality: int) -> int:

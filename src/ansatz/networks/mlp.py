@@ -112,7 +112,7 @@ class MLP(nn.Module):
             generator=generator,
         )
         # An activation that learns needs one copy per layer, which blocks have.
-        blocks = connection != "plain" or norm is not None or any(phi.parameters())
+        blocks = connection != "plain" or norm is not None or len(list(phi.parameters())) > 0
         layer: Any = _LAYERS[connection] if blocks else affine
         options: dict[str, Any] = {"init": init, "bias": bias, "generator": generator}
         if blocks:

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils import parametrize
 from torch.utils.flop_counter import FlopCounterMode
 
 from ansatz.spec import InputSpec
@@ -138,6 +139,23 @@ def _computes(module: nn.Module, name: str) -> bool:
     return not parts or any(True for _ in module.parameters(recurse=False))
 
 
+def _size(module: nn.Module) -> int:
+    """Parameters of its own; a parametrisation's are its layer's."""
+    own = [*module.parameters(recurse=False)]
+    if parametrize.is_parametrized(module):
+        own += module.get_submodule("parametrizations").parameters()
+    return sum(p.numel() for p in own)
+
+
+def _work(module: nn.Module, path: str, flops: dict[str, dict[Any, int]]) -> int:
+    """Multiply-adds of its own, without those that its parts report themselves."""
+    parts = [f"{path}.{name}" for name, _ in module.named_children()]
+    total, inner = (
+        sum(sum(flops.get(place, {}).values()) for place in places) for places in ([path], parts)
+    )
+    return (total - inner) // 2  # torch counts a multiplication and an addition as two
+
+
 def _count(
     network: nn.Module,
     calls: list[tuple[str, nn.Module, tuple[int, ...]]],
@@ -147,9 +165,8 @@ def _count(
     rows, seen = [], set[nn.Module]()
     for name, module, shape in calls:
         path = f"{root}.{name}" if name else root
-        # Two operations per multiply-add; a shared layer's parameters and work are told once.
-        work = 0 if module in seen else sum(flops.get(path, {}).values()) // 2
-        size = 0 if module in seen else sum(p.numel() for p in module.parameters())
+        # A shared layer's parameters and work are told once.
+        work, size = (0, 0) if module in seen else (_work(module, path, flops), _size(module))
         seen.add(module)
         rows.append(LayerRow(name, type(module).__name__, shape, size, work))
     # A network of ours knows its widths; of another, the linear and convolution layers tell them.
