@@ -290,3 +290,48 @@ def test_a_broken_torchvision_breaks_nothing(tmp_path):
         [sys.executable, "-c", code], capture_output=True, text=True, env=environment
     )
     assert done.returncode == 0, done.stderr
+
+
+# What could run code that came in a file, or trust what it should not (RELIABILITY: S6).
+UNSAFE_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "marshal", "shelve", "yaml"}
+UNSAFE_CALLS = {
+    "eval", "exec", "compile", "__import__", "torch.load", "torch.hub.load", "os.system", "os.popen",
+    "pd.read_pickle", "pandas.read_pickle",
+}  # fmt: skip
+UNSAFE_METHODS = {"extractall", "read_pickle", "unpickle"}
+UNSAFE_OPTIONS = {
+    ("shell", True),
+    ("verify", False),
+    ("allow_pickle", True),
+    ("weights_only", False),
+}
+
+
+def unsafe(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    for line, module in imports(tree, inside_functions=True):
+        if module.split(".")[0] in UNSAFE_MODULES:
+            yield line, f"import {module}"
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        name = ast.unparse(node.func)
+        if name in UNSAFE_CALLS or name.rpartition(".")[2] in UNSAFE_METHODS:
+            yield node.lineno, f"{name}(...)"
+        for option in node.keywords:
+            value = option.value.value if isinstance(option.value, ast.Constant) else None
+            if (option.arg, value) in UNSAFE_OPTIONS:
+                yield node.lineno, f"{name}({option.arg}={value})"
+
+
+def test_no_file_can_run_code():
+    wrong = [
+        f"{file.relative_to(ROOT)}:{line} {what}"
+        for file in FILES
+        for line, what in unsafe(parse(file))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_safety_check_sees_what_it_is_for():
+    code = "import pickle\ntorch.load(f)\nnp.load(f, allow_pickle=True)\nnp.load(f)\nmodel.eval()\n"
+    assert sorted(line for line, _ in unsafe(ast.parse(code))) == [1, 2, 3]

@@ -1,49 +1,18 @@
-import io
-import json
 import os
-import shutil
 import subprocess
 import sys
 
-import pandas as pd
 import pytest
 
-from ansatz.cli.main import run
 
-ROWS = "area,town,price\n" + "".join(
-    f"{k / 10},{'Jena' if k % 3 else 'Weimar'},{k / 5 + (k % 7) / 10}\n" for k in range(60)
-)
-
-
-@pytest.fixture(scope="session")
-def saved(tmp_path_factory):
-    """One model for all: price by area and town."""
-    folder = tmp_path_factory.mktemp("model")
-    (folder / "houses.csv").write_text(ROWS)
-    out = folder / "houses-model"
-    words = ["--target", "price", "--network", "linear", "--out", str(out), "--json", "--quiet"]
-    assert run(["fit", str(folder / "houses.csv"), *words]) == 0
-    return out
-
-
-@pytest.fixture
-def model(saved, tmp_path):
-    (tmp_path / "new.csv").write_text("area,town\n1.5,Jena\n2.5,Weimar\n")
-    return shutil.copytree(saved, tmp_path / "houses-model")
-
-
-def table_of(text):
-    return pd.read_csv(io.StringIO(text), index_col="row")
-
-
-def test_one_line_per_row_in_the_order_of_the_file(command, model):
+def test_one_line_per_row_in_the_order_of_the_file(command, model, table_of):
     done = command("predict", model, "new.csv")
     assert (done.status, done.err) == (0, "")
     table = table_of(done.out)
     assert list(table.index) == [0, 1] and list(table.columns) == ["prediction"]
 
 
-def test_an_interval_surrounds_the_prediction(command, model):
+def test_an_interval_surrounds_the_prediction(command, model, table_of):
     narrow = table_of(command("predict", model, "new.csv", "--interval", "0.5").out)
     wide = table_of(command("predict", model, "new.csv", "--interval", "0.9").out)
     assert (wide.lower < narrow.lower).all() and (narrow.lower < narrow.prediction).all()
@@ -80,7 +49,7 @@ def test_a_retyped_column_is_named(command, model, tmp_path):
     assert done.status == 3 and "area" in done.err and done.out == ""
 
 
-def test_an_unseen_category_gets_a_prediction(command, model, tmp_path):
+def test_an_unseen_category_gets_a_prediction(command, model, tmp_path, table_of):
     (tmp_path / "far.csv").write_text("area,town\n1.5,Erfurt\n")
     done = command("predict", model, "far.csv")
     assert done.status == 0 and table_of(done.out).prediction.notna().all()
@@ -115,7 +84,7 @@ def test_an_impossible_interval_is_refused(command, model, level):
     assert done.status == 2 and "--interval must be in (0, 1)" in done.err
 
 
-def test_classes_have_their_probabilities_and_no_formula_runs(command, tmp_path):
+def test_classes_have_their_probabilities_and_no_formula_runs(command, tmp_path, table_of):
     rows = "".join(f"{k},{'=cmd()' if k > 30 else 'no'}\n" for k in range(60))
     (tmp_path / "c.csv").write_text("a,y\n" + rows)
     words = ["--target", "y", "--network", "linear"]
@@ -128,7 +97,7 @@ def test_classes_have_their_probabilities_and_no_formula_runs(command, tmp_path)
     assert set(raw.prediction) == {"=cmd()", "no"}
 
 
-def test_exposure_counts_in_predictions(command, tmp_path):
+def test_exposure_counts_in_predictions(command, tmp_path, table_of):
     rows = "".join(f"{k % 5},{1 + k % 3},{(1 + k % 3) * 2 + k % 2}\n" for k in range(90))
     (tmp_path / "claims.csv").write_text("a,years,count\n" + rows)
     words = ["--target", "count", "--likelihood", "poisson", "--exposure", "years"]
@@ -155,7 +124,9 @@ def test_a_pipe_that_closes_early_ends_quietly(saved, tmp_path):
     running.stderr.close()
 
 
-def test_works_without_home_in_a_read_only_folder_with_an_ascii_locale(process, saved, tmp_path):
+def test_works_without_home_in_a_read_only_folder_with_an_ascii_locale(
+    process, saved, tmp_path, table_of
+):
     (tmp_path / "neu für alle.csv").write_text("area,town\n1.5,Jena\n")
     keep = {"PATH", "SYSTEMROOT", "OMP_NUM_THREADS"}
     bare = {key: value for key, value in os.environ.items() if key in keep}
@@ -168,65 +139,3 @@ def test_works_without_home_in_a_read_only_folder_with_an_ascii_locale(process, 
         tmp_path.chmod(0o700)
     assert done.status == 0 and done.err == "", done.err
     assert len(table_of(done.out)) == 1
-
-
-def test_evaluate_judges_rows_with_their_target(command, model, tmp_path):
-    (tmp_path / "later.csv").write_text(ROWS)
-    done = command("evaluate", model, "later.csv", "--json")
-    metrics = json.loads(done.out)
-    frame = pd.read_csv(io.StringIO(ROWS))
-    predicted = table_of(command("predict", model, "later.csv").out).prediction
-    rmse = ((predicted - frame.price) ** 2).mean() ** 0.5
-    assert metrics["rmse"] == pytest.approx(rmse)
-    assert "rmse" in command("evaluate", model, "later.csv").out
-
-
-def test_evaluate_leaves_out_rows_without_the_target_and_says_so(command, model, tmp_path):
-    (tmp_path / "later.csv").write_text(ROWS + "3.3,Jena,\n")
-    (tmp_path / "known.csv").write_text(ROWS)
-    done = command("evaluate", model, "later.csv", "--json")
-    assert "1 rows without the target" in done.err
-    assert json.loads(done.out) == json.loads(command("evaluate", model, "known.csv", "--json").out)
-
-
-def test_evaluate_without_the_target_is_bad_data(command, model):
-    done = command("evaluate", model, "new.csv")
-    assert done.status == 3 and "price" in done.err
-
-
-def test_inspect_says_what_the_model_is(command, model):
-    page = command("inspect", model)
-    assert page.status == 0 and "linear" in page.out and "normal" in page.out and "town" in page.out
-    document = json.loads(command("inspect", model, "--json").out)
-    assert document["network"] == "linear" and document["likelihood"] == "normal"
-
-
-@pytest.mark.parametrize("name", ["weights.safetensors", "ansatz.json", "manifest.json"])
-@pytest.mark.parametrize("damage", ["flip", "cut", "empty", "delete"])
-def test_inspect_names_a_damaged_file(command, model, name, damage):
-    file = model / name
-    content = bytearray(file.read_bytes())
-    if damage == "delete":
-        file.unlink()
-    else:
-        content[len(content) // 2] ^= 1
-        cut = {"flip": len(content), "cut": len(content) // 2, "empty": 0}[damage]
-        file.write_bytes(content[:cut])
-    for words in (["inspect", model], ["predict", model, "new.csv"]):
-        done = command(*words)
-        assert done.status == 4 and done.out == "" and name in done.err, done.err
-        assert done.err.count("\n") == 1
-
-
-@pytest.mark.parametrize("words", [["inspect", "nothing"], ["predict", "new.csv", "new.csv"]])
-def test_what_is_no_model_is_a_bad_model(command, model, words):
-    done = command(*words)
-    assert done.status == 4 and "ansatz fit" in done.err
-
-
-def test_a_pickle_in_place_of_weights_never_runs(command, model, tmp_path):
-    code = f"cos\nsystem\n(S'touch {tmp_path}/canary'\ntR."
-    (model / "weights.safetensors").write_bytes(code.encode())
-    assert command("predict", model, "new.csv").status == 4
-    assert command("inspect", model).status == 4
-    assert not (tmp_path / "canary").exists()
