@@ -1,0 +1,118 @@
+"""From the network's output to the loss and back: where the likelihood meets back-propagation."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ansatz.data.batch import Batch
+from ansatz.likelihoods.likelihood import require_same_shape
+from ansatz.training.derivatives import Array
+from ansatz.training.objectives import Supervised
+from ansatz.training.scores import closed_form
+
+
+class OutputGradient:
+    r"""The mean training loss of a batch and its derivative in the network's output.
+
+    .. math::
+        L = \frac{\sum_i w_i \ell(r_i, y_i)}{\sum_i w_i}, \quad
+        r = \text{shift} + \text{scale}\, o + \text{offset}, \quad
+        \frac{\partial L}{\partial o_i} = \frac{w_i}{\sum_j w_j}\, \text{scale}\, \ell'(r_i, y_i)
+
+    :math:`\ell'` is the closed form where :mod:`ansatz.training.scores` has one, else autograd from
+    the training loss to raw and to the likelihood's own parameters, and no further.
+
+    Args:
+        objective: holds the likelihood, shift and scale.
+
+    Shapes:
+        - output, returned gradient: ``(B, P)``, or ``(B, K * P)`` for K targets.
+
+    Example:
+        >>> import numpy as np, torch
+        >>> from ansatz.data import Batch
+        >>> from ansatz.likelihoods import Normal
+        >>> from ansatz.training import Supervised
+        >>> from ansatz.training.output_gradient import OutputGradient
+        >>> rule, x = OutputGradient(Supervised(Normal(dispersion=1.0))), torch.zeros(2, 1)
+        >>> loss, count, gradient = rule(np.zeros((2, 1)), Batch.of(x, torch.ones(2)))
+        >>> gradient.tolist()
+        [[-0.5], [-0.5]]
+    """
+
+    def __init__(self, objective: Supervised) -> None:
+        self.objective, self.likelihood = objective, objective.likelihood
+        self.own = [p for p in self.likelihood.parameters() if p.requires_grad]
+        self._score = closed_form(self.likelihood)
+
+    def __call__(
+        self, output: Array, batch: Batch, own_gradients: Sequence[Tensor] = ()
+    ) -> tuple[float, float, Array]:
+        """Loss, total weight and gradient; the likelihood's own go into ``own_gradients``."""
+        if self._score is None:
+            terms, gradient = self._autograd(output, batch, own_gradients)
+        else:
+            raw = self._attach(output, batch.offset)
+            if raw.shape[:-1] != batch.target.shape:
+                require_same_shape(self.likelihood.name, torch.from_numpy(raw), batch.target)
+            terms, gradient = self._score(raw, batch.target.numpy())
+        share, count = _share(batch, terms)
+        loss = float(np.vdot(terms, share))
+        if self._score is not None:
+            gradient *= share[..., None]
+        if not math.isfinite(loss):
+            # where, not multiplication: an unobserved outcome may be nan, and nan * 0 is nan.
+            loss = float(np.where(share > 0, terms * share, 0).sum())
+            gradient = np.where(share[..., None] > 0, gradient, 0)
+        if self.objective.scale is not None:
+            gradient *= self.objective.scale.numpy()
+        return loss, count, gradient.reshape(output.shape)
+
+    def _attach(self, output: Array, offset: Tensor | None) -> Array:
+        """``objective.attach``, on arrays."""
+        raw, objective = output, self.objective
+        if objective.shift is not None and objective.scale is not None:
+            shift = objective.shift.numpy()
+            if shift.ndim == 2:
+                raw = raw.reshape(-1, *shift.shape)  # (B, K, P)
+            raw = raw * objective.scale.numpy()
+            raw += shift
+        if offset is not None:
+            raw, extra = raw.copy(), offset.numpy()
+            raw[..., 0] += extra.reshape(extra.shape + (1,) * (raw.ndim - 1 - extra.ndim))
+        return raw
+
+    def _autograd(
+        self, output: Array, batch: Batch, own_gradients: Sequence[Tensor]
+    ) -> tuple[Array, Array]:
+        """Loss per outcome, and its derivative already times each outcome's share."""
+        with torch.no_grad():
+            raw = self.objective.attach(torch.from_numpy(output), batch.offset)
+        raw = raw.detach().requires_grad_()
+        with torch.enable_grad():
+            terms = self.likelihood.training_loss(raw, batch.target)
+        share, _ = _share(batch, terms.detach().numpy())
+        gradient, *own = torch.autograd.grad(
+            terms,
+            [raw, *self.own],
+            torch.from_numpy(share),
+            allow_unused=True,
+            materialize_grads=True,
+        )
+        for slot, value in zip(own_gradients, own, strict=True):
+            slot.copy_(value)
+        return terms.detach().numpy(), gradient.numpy()
+
+
+def _share(batch: Batch, terms: Array) -> tuple[Array, float]:
+    """Each outcome's part of the total weight, and that total."""
+    weight = batch.weight.numpy()
+    if weight.ndim != terms.ndim:
+        weight = np.broadcast_to(
+            weight.reshape(weight.shape + (1,) * (terms.ndim - 1)), terms.shape
+        )
+    count = float(weight.sum())
+    return (weight / (count or 1.0)).astype(terms.dtype, copy=False), count
