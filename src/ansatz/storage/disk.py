@@ -162,6 +162,8 @@ def explain(error: OSError, target: Path, content_bytes: int | None = None) -> A
         return UsageError(f"{where}: the path is too long. Choose a shorter name.")
     if error.errno == errno.ELOOP:
         return UsageError(f"{where}: its path is a loop of symbolic links.")
+    if error.errno == errno.ENOENT and not target.parent.is_dir():
+        return UsageError(f"{where}: the folder {target.parent} does not exist.")
     if error.errno in (errno.ENOTDIR, errno.EEXIST, errno.ENOTEMPTY):
         return UsageError(f"{where}: {_reason(error)}. Choose another name.")
     return ResourceError(f"{where}: {_reason(error)}.")

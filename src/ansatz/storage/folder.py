@@ -85,20 +85,12 @@ def check_target(target: str | Path, *, overwrite: bool = False) -> None:
     target = Path(target)
     try:
         found = _look(target)
-        if found is None:
-            _check_writable(target)
-            return
-        if not stat.S_ISDIR(found.st_mode):
+        if found is not None and not stat.S_ISDIR(found.st_mode):
             what = "a link" if stat.S_ISLNK(found.st_mode) else "a file"
             raise UsageError(f"cannot write the folder {target}: {what} is there. Choose another.")
-        if not any(target.iterdir()):
-            _check_writable(target)
-        elif not overwrite:
-            raise UsageError(f"{target} exists. Choose another name, or --overwrite to replace it.")
-        elif not (target / MANIFEST).is_file():
-            raise UsageError(
-                f"{target} holds no {MANIFEST}: not ours to overwrite. Choose another name."
-            )
+        if found is not None and any(target.iterdir()):
+            _check_replaceable(target, overwrite)
+        _check_writable(target)
     except OSError as error:
         raise explain(error, target) from error
 
@@ -136,6 +128,15 @@ def _look(path: Path) -> os.stat_result | None:
         return None
     except ValueError:
         raise UsageError(f"cannot write {str(path)!r}: a path cannot hold a NUL") from None
+
+
+def _check_replaceable(target: Path, overwrite: bool) -> None:
+    if not overwrite:
+        raise UsageError(f"{target} exists. Choose another name, or --overwrite to replace it.")
+    if not (target / MANIFEST).is_file():
+        raise UsageError(
+            f"{target} holds no {MANIFEST}: not ours to overwrite. Choose another name."
+        )
 
 
 def _check_writable(target: Path) -> None:
@@ -182,6 +183,7 @@ def _write(target: Path, contents: dict[str, bytes]) -> None:
         with contextlib.suppress(OSError):
             if renaming:
                 _undo(target, temporary, aside)
+        with contextlib.suppress(OSError):
             remove(temporary)
         raise
     finally:
