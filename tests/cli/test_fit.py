@@ -78,6 +78,13 @@ def test_a_finished_run_has_nothing_to_resume(command, fitted, tmp_path):
     assert (tmp_path / "houses-model" / "manifest.json").read_bytes() == before
 
 
+def test_a_dry_run_says_what_would_be_done_and_does_nothing(command, tmp_path):
+    houses(tmp_path)
+    done = command("fit", "houses.csv", "--target", "price", "--dry-run")
+    assert done.status == 0 and "120 rows, likelihood normal" in done.out
+    assert [path.name for path in tmp_path.iterdir()] == ["houses.csv"]
+
+
 def test_the_printed_configuration_repeats_the_fit(command, tmp_path):
     houses(tmp_path)
     words = ["houses.csv", "--target", "price", "--network", "linear", "--role", "town=categorical"]

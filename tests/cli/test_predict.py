@@ -30,6 +30,15 @@ def test_an_extra_column_is_ignored_and_said(command, model, tmp_path):
     assert done.out == command("predict", model, "new.csv").out and "colour" in done.err
 
 
+def test_a_column_that_the_model_does_not_use_may_be_missing(command, tmp_path, table_of):
+    lines = "".join(f"{k},{7},{k / 2 + k % 2}\n" for k in range(60))
+    (tmp_path / "a.csv").write_text("x,same,y\n" + lines)
+    assert command("fit", "a.csv", "--target", "y", "--network", "linear").status == 0
+    (tmp_path / "new.csv").write_text("x\n3\n")
+    done = command("predict", "a-model", "new.csv")
+    assert done.status == 0 and len(table_of(done.out)) == 1, done.err
+
+
 def test_the_target_may_be_there(command, model, tmp_path):
     (tmp_path / "old.csv").write_text("area,town,price\n1.5,Jena,9\n2.5,Weimar,9\n")
     done = command("predict", model, "old.csv")

@@ -140,6 +140,9 @@ def fit(
     print_config: Annotated[
         bool, _option("Print all options as JSON for --config, and stop.", _RUN, "--print-config")
     ] = False,
+    dry_run: Annotated[
+        bool, _option("Read the table, say what would be done, and stop.", _RUN, "--dry-run")
+    ] = False,
     quiet: Annotated[bool, _option("No progress.", _RUN, "--quiet", "-q")] = False,
     as_json: Annotated[bool, _option("Print one JSON document.", _RUN, "--json")] = False,
     delimiter: Delimiter = None,
@@ -196,14 +199,18 @@ def fit(
     if print_config:
         print_document(chosen.model_dump())
         return
-    _run(chosen, as_json)
-
-
-def _run(chosen: "FitConfig", as_json: bool) -> None:
     folder = Path(chosen.out) if chosen.out else Path(f"{_stem(chosen.data)}-model")
     advice = "To replace it: --overwrite; to keep it: another --out."
     require_free(folder, overwrite=chosen.overwrite or chosen.resume, advice=advice)
+    if dry_run:
+        from ansatz.cli.plan import print_plan
 
+        print_plan(chosen, folder, as_json)
+    else:
+        _run(chosen, folder, as_json)
+
+
+def _run(chosen: "FitConfig", folder: Path, as_json: bool) -> None:
     import ansatz  # after the checks that need no torch
     from ansatz.cli.evidence import print_fit
 

@@ -88,6 +88,10 @@ def features_of(estimator: Any, table: Opened) -> "pd.DataFrame":
     if known is None:  # trained on an array: its columns have no names to go by
         return frame
     names = [str(name) for name in known]
+    unused = {
+        column.name for column in getattr(estimator, "columns_", None) or () if not column.used
+    }
+    frame = frame.assign(**{name: float("nan") for name in unused if name not in frame.columns})
     for name in names:
         if name not in frame.columns:
             near = difflib.get_close_matches(name, map(str, frame.columns), n=1)

@@ -1,0 +1,61 @@
+"""What a fit would do: the table read, the columns' roles, the law; nothing trained or written."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ansatz.cli.document import print_document
+from ansatz.cli.evidence import print_columns
+from ansatz.cli.terminal import remark, say
+
+if TYPE_CHECKING:
+    from ansatz.cli.config import FitConfig
+
+_READER = ("delimiter", "header", "names", "comment", "missing")
+_USES = ("target", "weights", "offset", "exposure", "group", "time")
+
+
+def print_plan(chosen: "FitConfig", folder: Path, as_json: bool) -> None:
+    """Prints what ``ansatz fit`` would do with these options.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from ansatz.cli.config import FitConfig
+        >>> from ansatz.cli.plan import print_plan
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = Path(folder) / "a.csv"
+        ...     _ = file.write_text("x,y\\n1,0.5\\n2,1.5\\n3,2.1\\n")
+        ...     print_plan(FitConfig(data=str(file), target=["y"]), Path("a-model"), False)
+        column  role     note
+        x       numeric
+        <BLANKLINE>
+        3 rows, likelihood normal, network mlp; would write a-model
+    """
+    from ansatz.estimators.problem import pose
+    from ansatz.estimators.uses import Uses
+
+    options = chosen.model_dump(exclude_defaults=True)
+    problem = pose(
+        chosen.data,
+        Uses(**{use: options[use] for use in _USES if use in options}),
+        likelihood=chosen.likelihood,
+        roles=chosen.roles,
+        drop=chosen.drop,
+        reader={name: options[name] for name in _READER if name in options},
+    )
+    plan: dict[str, Any] = {
+        "rows": len(problem.frame),
+        "likelihood": problem.likelihood,
+        "network": chosen.network or "mlp",
+        "columns": [{"name": c.name, "role": c.role} for c in problem.columns],
+        "out": folder,
+    }
+    for note in problem.notes:
+        remark(f"note: {note}")
+    if as_json:
+        print_document(plan)
+        return
+    print_columns(problem.columns)
+    say()
+    law, network = problem.likelihood, plan["network"]
+    say(f"{plan['rows']} rows, likelihood {law}, network {network}; would write {folder}")
