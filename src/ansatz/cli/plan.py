@@ -15,7 +15,7 @@ _USES = ("target", "weights", "offset", "exposure", "group", "time")
 
 
 def print_plan(chosen: "FitConfig", folder: Path, as_json: bool) -> None:
-    """Prints what ``ansatz fit`` would do with these options.
+    r"""Prints what ``ansatz fit`` would do with these options.
 
     Example:
         >>> import tempfile
@@ -24,7 +24,7 @@ def print_plan(chosen: "FitConfig", folder: Path, as_json: bool) -> None:
         >>> from ansatz.cli.plan import print_plan
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     file = Path(folder) / "a.csv"
-        ...     _ = file.write_text("x,y\\n1,0.5\\n2,1.5\\n3,2.1\\n")
+        ...     _ = file.write_text("x,y\n1,0.5\n2,1.5\n3,2.1\n")
         ...     print_plan(FitConfig(data=str(file), target=["y"]), Path("a-model"), False)
         column  role     note
         x       numeric
