@@ -1,7 +1,7 @@
 """What the shell offers after TAB."""
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -17,33 +17,42 @@ def names_of(kind: str) -> list[str]:
         True
     """
     module, _, attribute = KINDS[kind].partition(":")
-    package, _, leaf = module.rpartition(".")
     spec = find_spec("ansatz")  # find_spec(module) would import the package, and torch with it
     if spec is None or not spec.submodule_search_locations:
         return []
-    file = Path(spec.submodule_search_locations[0], *package.split(".")[1:], f"{leaf}.py")
-    return _keys(file, attribute) if file.is_file() else []
+    return sorted(set(_strings(Path(spec.submodule_search_locations[0]), module, attribute)))
 
 
-def _keys(file: Path, attribute: str) -> list[str]:
-    """The string keys of every dict inside ``attribute = ...``, and of the dicts it refers to."""
-    assigned = {
-        target.id: node.value
-        for node in ast.parse(file.read_text(encoding="utf-8")).body
-        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None
-        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
-        if isinstance(target, ast.Name)
-    }
-    found: list[str] = []
-    todo = [attribute]
-    while todo:
-        for node in ast.walk(assigned.pop(todo.pop(), ast.Constant(None))):
-            if isinstance(node, ast.Name):
-                todo.append(node.id)
-            elif isinstance(node, ast.Dict):
-                keys = [key.value for key in node.keys if isinstance(key, ast.Constant)]
-                found += [key for key in keys if isinstance(key, str)]
-    return sorted(set(found))
+def _strings(root: Path, module: str, name: str) -> Iterator[str]:
+    """The keys of the dicts and the entries of the lists that make up a module's ``name``."""
+    file = root.joinpath(*module.split(".")[1:]).with_suffix(".py")
+    if not file.is_file():
+        return
+    body = ast.parse(file.read_text(encoding="utf-8")).body
+    for node in body:
+        if isinstance(node, ast.ImportFrom) and any(alias.name == name for alias in node.names):
+            yield from _strings(root, node.module or "", name)
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if any(isinstance(target, ast.Name) and target.id == name for target in targets):
+                for found in _collect(node.value):
+                    if isinstance(found, str):
+                        yield found
+                    else:
+                        yield from _strings(root, module, found.id)
+
+
+def _collect(node: ast.AST) -> Iterator[str | ast.Name]:
+    """Strings of the outermost dicts and lists, and the names that stand for others."""
+    if isinstance(node, ast.Dict | ast.List):
+        for item in node.keys if isinstance(node, ast.Dict) else node.elts:
+            if isinstance(item, ast.Constant) and isinstance(item.value, str):
+                yield item.value
+    elif isinstance(node, ast.Name):
+        yield node
+    else:
+        for child in ast.iter_child_nodes(node):
+            yield from _collect(child)
 
 
 def complete(*kinds: str) -> Callable[[str], list[str]]:

@@ -6,6 +6,7 @@ import typer
 
 from ansatz.cli.completion import complete_kind
 from ansatz.cli.document import print_document
+from ansatz.cli.formula import plain_text
 from ansatz.cli.kinds import KINDS, kind_called, registry_of
 from ansatz.cli.terminal import print_table, say
 
@@ -35,7 +36,11 @@ def list_names(
     if as_json:
         print_document([entry._asdict() for entry in entries])
         return
-    print_table(["name", "summary"], [(entry.name, entry.summary) for entry in entries], limit=120)
+    print_table(
+        ["name", "summary"],
+        [(entry.name, plain_text(entry.summary)) for entry in entries],
+        limit=120,
+    )
     say()
     say("More about one of them: ansatz show NAME")
 
