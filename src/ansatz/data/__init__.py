@@ -20,3 +20,10 @@ from ansatz.data.leakage import split_warnings as split_warnings
 from ansatz.data.split import Split as Split
 from ansatz.data.split import fold_numbers as fold_numbers
 from ansatz.data.split import split_rows as split_rows
+from ansatz.data.datasets import Dataset as Dataset
+from ansatz.data.registry import describe as describe
+from ansatz.data.registry import fetch as fetch
+from ansatz.data.registry import load as load
+from ansatz.data.registry import names as names
+from ansatz.data.registry import register as register
+from ansatz.data.registry import registry as registry
