@@ -31,8 +31,13 @@ def pack_state(state: Any) -> tuple[Any, dict[str, Tensor]]:
     return _pack(state, (), tensors), tensors
 
 
-def unpack_state(packed: Any, tensors: Mapping[str, Tensor]) -> Any:
+def unpack_state(packed: Any, tensors: Mapping[str, Tensor], *, where: str = "state") -> Any:
     """The state that :func:`pack_state` split; what does not fit is a :class:`ModelError`.
+
+    Args:
+        packed: the JSON value.
+        tensors: the tensors by name, all of which it must mention.
+        where: the file's name, for errors.
 
     Example:
         >>> from ansatz.storage import pack_state, unpack_state
@@ -40,9 +45,12 @@ def unpack_state(packed: Any, tensors: Mapping[str, Tensor]) -> Any:
         {0: (1, 2.5), 'a': [None, True]}
     """
     used: set[str] = set()
-    state = _unpack(packed, tensors, used)
+    try:
+        state = _unpack(packed, tensors, used)
+    except ModelError as error:
+        raise ModelError(f"{where}: {error}") from None
     if unused := sorted(set(tensors) - used):
-        raise ModelError(f"the state does not mention the tensor {unused[0]!r}")
+        raise ModelError(f"{where}: does not mention the tensor {unused[0]!r}")
     return state
 
 
@@ -105,27 +113,27 @@ def _unpack_tag(tag: str, value: Any, tensors: Mapping[str, Tensor], used: set[s
         return float(value)
     if tag == "$tensor" and isinstance(value, str):
         if value not in tensors:
-            raise ModelError(f"the state's tensor {value[:80]!r} is missing")
+            raise ModelError(f"the tensor {value[:80]!r} is missing")
         used.add(value)
         return tensors[value]
     if tag == "$tuple" and isinstance(value, list):
         return tuple(_unpack(item, tensors, used) for item in value)
     if tag == "$dict" and isinstance(value, list):
         return _unpack_pairs(value, tensors, used)
-    raise ModelError(f"the state holds a malformed {tag}")
+    raise ModelError(f"holds a malformed {tag}")
 
 
 def _unpack_pairs(pairs: list[Any], tensors: Mapping[str, Tensor], used: set[str]) -> Any:
     found = {}
     for pair in pairs:
         if not isinstance(pair, list) or len(pair) != 2:
-            raise ModelError("the state holds a malformed $dict")
+            raise ModelError("holds a malformed $dict")
         key = _unpack(pair[0], tensors, used)
         try:
             repeated = key in found
         except TypeError:
-            raise ModelError("the state holds a malformed $dict key") from None
+            raise ModelError("holds a malformed $dict key") from None
         if repeated:
-            raise ModelError(f"the state holds the key {str(key)[:80]!r} twice")
+            raise ModelError(f"holds the key {str(key)[:80]!r} twice")
         found[key] = _unpack(pair[1], tensors, used)
     return found
