@@ -95,7 +95,7 @@ def test_a_vector_has_no_fans():
         draw("he_norml")
 
 
-def mean_square_through(scheme, phi, depth, n=256, nets=40):
+def mean_square_through(scheme, phi, depth, n, nets):
     """Mean over nets of |h_depth|^2 / |h_0|^2."""
     h = torch.ones(nets, n, 1)
     for layer in range(depth):
@@ -107,21 +107,21 @@ def mean_square_through(scheme, phi, depth, n=256, nets=40):
 def test_he_keeps_the_mean_square_through_ten_relu_layers():
     # A layer multiplies |h|^2 by a factor of mean 1 and variance
     # (4/n) Var(relu(z)^2) = (4/n)(3/2 - 1/4) = 5/n.
-    n, nets, depth = 256, 40, 10
+    n, nets, depth = 128, 30, 10
     se = math.sqrt(((1 + 5 / n) ** depth - 1) / nets)
     found = mean_square_through("he_normal", torch.relu, depth, n, nets)
     assert found == pytest.approx(1, abs=5 * se)
 
 
 def test_lecun_keeps_the_variance_through_ten_linear_layers():
-    n, nets, depth = 256, 40, 10
+    n, nets, depth = 128, 30, 10
     se = math.sqrt(((1 + 2 / n) ** depth - 1) / nets)  # |Wx|^2 / |x|^2 is chi2_n / n
     found = mean_square_through("lecun_normal", lambda z: z, depth, n, nets)
     assert found == pytest.approx(1, abs=5 * se)
 
 
 def test_unit_normal_weights_explode_by_half_the_width_per_relu_layer():
-    n, nets, depth = 256, 40, 3
+    n, nets, depth = 128, 30, 3
     se = math.sqrt(((1 + 5 / n) ** depth - 1) / nets)
     found = mean_square_through("normal", torch.relu, depth, n, nets)
     assert found / (n / 2) ** depth == pytest.approx(1, abs=5 * se)

@@ -46,6 +46,8 @@ def test_a_network_beyond_two_gigabytes_is_refused_and_a_smaller_one_is_not():
         networks.create("mlp", inputs=InputSpec(cardinalities=(2**31,)), outputs=1)
     with pytest.raises(UsageError, match="above the limit"):
         networks.create("random_features", inputs=10_000, outputs=1, features=2**20)
+    with pytest.raises(UsageError, match="above the limit"):
+        networks.create("mlp", inputs=10**6, outputs=1, numeric_embedding="piecewise_linear")
     assert create(widths=[1000, 1000]).widths == (1000, 1000)
 
 

@@ -148,7 +148,7 @@ def test_numeric_embeddings_feed_the_net_and_are_not_plain(embedding):
     assert torch.autograd.gradcheck(net, (X[:2] + 0.01).requires_grad_())  # off the edges
 
 
-def fit(net, x, y, steps=300):
+def fit(net, x, y, steps=150):
     optimizer = torch.optim.Adam(net.parameters(), 1e-2)
     for _ in range(steps):
         optimizer.zero_grad()

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from ansatz.errors import DataError
 from ansatz.layers.limits import require_whole
+from ansatz.layers.schemes import draw_normal
 
 
 class CategoryEmbedding(nn.Module):
@@ -83,7 +84,7 @@ class CategoryEmbedding(nn.Module):
 def _table(rows: int, dim: int, init: str, generator: torch.Generator | None) -> nn.Embedding:
     vectors = torch.zeros(rows, dim)
     if init == "normal":
-        vectors[1:].normal_(0.0, dim**-0.5, generator=generator)
+        draw_normal(vectors[1:], dim**-0.5, generator)
     return nn.Embedding.from_pretrained(vectors, freeze=False)
 
 

@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor, nn
 
+from ansatz.layers.schemes import draw_normal
+
 
 class FeatureLinear(nn.Module):
     r"""A separate affine map for each of D features.
@@ -36,7 +38,7 @@ class FeatureLinear(nn.Module):
         super().__init__()
         W = torch.empty(features, in_features, out_features)  # (D, T, K)
         # LeCun's scheme for each feature's own map.
-        self.weight = nn.Parameter(nn.init.normal_(W, 0, in_features**-0.5, generator=generator))
+        self.weight = nn.Parameter(draw_normal(W, in_features**-0.5, generator))
         self.bias = nn.Parameter(torch.zeros(features, out_features))
 
     def forward(self, x: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from ansatz.layers.feature_linear import FeatureLinear
 from ansatz.layers.limits import require_positive, require_whole
+from ansatz.layers.schemes import draw_normal
 
 
 class PeriodicEmbedding(nn.Module):
@@ -51,7 +52,7 @@ class PeriodicEmbedding(nn.Module):
         require_whole("frequencies of PeriodicEmbedding", frequencies)
         require_positive("scale of PeriodicEmbedding", scale)
         self.out_features = features * dim
-        start = nn.init.normal_(torch.empty(features, frequencies), 0, scale, generator=generator)
+        start = draw_normal(torch.empty(features, frequencies), scale, generator)
         self.frequencies = nn.Parameter(start)
         self.linear = FeatureLinear(features, 2 * frequencies, dim, generator=generator)
 

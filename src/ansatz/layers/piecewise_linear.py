@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from statistics import NormalDist
 
 import torch
 from torch import Tensor, nn
@@ -61,11 +62,11 @@ class PiecewiseLinearEmbedding(nn.Module):
     ) -> None:
         super().__init__()
         require_whole("dim of PiecewiseLinearEmbedding", dim)
-        require_whole("bins of PiecewiseLinearEmbedding", bins)
+        require_whole("bins of PiecewiseLinearEmbedding", bins, high=4096)
         self.features, self.bins, self.out_features = features, bins, features * dim
-        middles = (torch.arange(bins + 1) + 0.5) / (bins + 1)  # probabilities, away from 0 and 1
-        quantiles = torch.special.ndtri(middles.to(torch.get_default_dtype()))
-        self.register_buffer("edges", quantiles.repeat(features, 1))  # (D, T + 1)
+        quantiles = [NormalDist().inv_cdf((t + 0.5) / (bins + 1)) for t in range(bins + 1)]
+        edges_of_all = torch.tensor(quantiles).expand(features, -1).clone()  # (D, T + 1)
+        self.register_buffer("edges", edges_of_all)
         self.linear = FeatureLinear(features, bins, dim, generator=generator)
         if edges is not None:
             self._set_edges(edges)

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from ansatz.layers.limits import require_positive, require_whole
+from ansatz.layers.schemes import draw_normal, draw_uniform
 
 Kind = Literal["cosine", "relu"]
 
@@ -17,7 +18,7 @@ class RandomFeatures(nn.Module):
     .. math:: \phi(x) = \sqrt{2/M} \, h(W x / s + c), \qquad W_{ij} \sim N(0, 1),
               \qquad \phi(x)^T \phi(x') = k(x, x') + O(M^{-1/2})
 
-    - ``"cosine"``: h = cos, c uniform on :math:`[0, 2\pi)`; k is the RBF kernel
+    - ``"cosine"``: h = cos, c uniform on :math:`[-\pi, \pi)`; k is the RBF kernel
       :math:`\exp(-\|x - x'\|^2 / 2 s^2)`.
     - ``"relu"``: h = ReLU, c ~ N(0, 1); k is the arc-cosine kernel of order 1,
       :math:`\|u\| \|u'\| (\sin t + (\pi - t) \cos t) / \pi`, with t the angle between u = (x/s, 1)
@@ -67,13 +68,13 @@ class RandomFeatures(nn.Module):
         require_positive("bandwidth of RandomFeatures", bandwidth)
         self.kind, self.bandwidth = kind, bandwidth
         self.in_features, self.out_features = in_features, features
-        W, c = torch.empty(features, in_features), torch.empty(features)
-        W.normal_(generator=generator)
+        W = draw_normal(torch.empty(features, in_features), 1 / bandwidth, generator)
         if kind == "cosine":
-            c.uniform_(0, 2 * math.pi, generator=generator)
+            # U[-pi, pi), which has standard deviation pi / sqrt(3); the cosine sees no difference.
+            c = draw_uniform(torch.empty(features), math.pi / math.sqrt(3), generator)
         else:
-            c.normal_(generator=generator)
-        self.register_buffer("weight", W / bandwidth)
+            c = draw_normal(torch.empty(features), 1.0, generator)
+        self.register_buffer("weight", W)
         self.register_buffer("phase", c)
 
     def forward(self, x: Tensor) -> Tensor:

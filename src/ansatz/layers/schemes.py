@@ -21,13 +21,37 @@ def _fans(weight: Tensor) -> tuple[int, int]:
     return weight.shape[1] * field, weight.shape[0] * field
 
 
-def _draw_normal(weight: Tensor, sd: float, generator: Generator) -> Tensor:
-    return nn.init.normal_(weight, 0.0, sd, generator=generator) if weight.numel() else weight
+def draw_normal(tensor: Tensor, sd: float, generator: Generator = None) -> Tensor:
+    """Fills ``tensor`` with independent N(0, sd^2) numbers.
+
+    On the meta device there is nothing to fill, and torch would load seconds of code to do so.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.layers.schemes import draw_normal
+        >>> draw_normal(torch.empty(3), 0.0)
+        tensor([0., 0., 0.])
+    """
+    if tensor.is_meta:
+        return tensor
+    with torch.no_grad():
+        return tensor.normal_(0.0, sd, generator=generator)
 
 
-def _draw_uniform(weight: Tensor, sd: float, generator: Generator) -> Tensor:
+def draw_uniform(tensor: Tensor, sd: float, generator: Generator = None) -> Tensor:
+    """Fills ``tensor`` with independent numbers of U[-a, a], a = sqrt(3) sd.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.layers.schemes import draw_uniform
+        >>> bool(draw_uniform(torch.empty(99), 1.0).abs().max() <= 3**0.5)
+        True
+    """
+    if tensor.is_meta:
+        return tensor
     bound = math.sqrt(3.0) * sd  # U[-a, a] has variance a^2 / 3
-    return nn.init.uniform_(weight, -bound, bound, generator=generator)
+    with torch.no_grad():
+        return tensor.uniform_(-bound, bound, generator=generator)
 
 
 def zeros(weight: Tensor, *, generator: Generator = None, gain: float = 1.0) -> Tensor:
@@ -64,7 +88,7 @@ def normal(weight: Tensor, *, generator: Generator = None, gain: float = 1.0) ->
         tensor([[0., 0., 0.],
                 [0., 0., 0.]])
     """
-    return _draw_normal(weight, gain, generator)
+    return draw_normal(weight, gain, generator)
 
 
 def uniform(weight: Tensor, *, generator: Generator = None, gain: float = 1.0) -> Tensor:
@@ -76,7 +100,7 @@ def uniform(weight: Tensor, *, generator: Generator = None, gain: float = 1.0) -
         >>> bool(uniform(torch.empty(9, 9)).abs().max() <= 3**0.5)
         True
     """
-    return _draw_uniform(weight, gain, generator)
+    return draw_uniform(weight, gain, generator)
 
 
 def lecun_normal(weight: Tensor, *, generator: Generator = None, gain: float = 1.0) -> Tensor:
@@ -91,7 +115,7 @@ def lecun_normal(weight: Tensor, *, generator: Generator = None, gain: float = 1
     References:
         LeCun, Bottou, Orr & Müller (1998), Efficient BackProp, section 4.6.
     """
-    return _draw_normal(weight, gain / math.sqrt(max(_fans(weight)[0], 1)), generator)
+    return draw_normal(weight, gain / math.sqrt(max(_fans(weight)[0], 1)), generator)
 
 
 def lecun_uniform(weight: Tensor, *, generator: Generator = None, gain: float = 1.0) -> Tensor:
@@ -106,7 +130,7 @@ def lecun_uniform(weight: Tensor, *, generator: Generator = None, gain: float = 
     References:
         LeCun, Bottou, Orr & Müller (1998), Efficient BackProp, section 4.6.
     """
-    return _draw_uniform(weight, gain / math.sqrt(max(_fans(weight)[0], 1)), generator)
+    return draw_uniform(weight, gain / math.sqrt(max(_fans(weight)[0], 1)), generator)
 
 
 def glorot_normal(weight: Tensor, *, generator: Generator = None, gain: float = 1.0) -> Tensor:
@@ -121,7 +145,7 @@ def glorot_normal(weight: Tensor, *, generator: Generator = None, gain: float = 
     References:
         Glorot & Bengio (2010), Understanding the difficulty of training deep feedforward networks.
     """
-    return nn.init.xavier_normal_(weight, gain, generator=generator)
+    return draw_normal(weight, gain * math.sqrt(2 / max(sum(_fans(weight)), 1)), generator)
 
 
 def glorot_uniform(weight: Tensor, *, generator: Generator = None, gain: float = 1.0) -> Tensor:
@@ -136,7 +160,7 @@ def glorot_uniform(weight: Tensor, *, generator: Generator = None, gain: float =
     References:
         Glorot & Bengio (2010), Understanding the difficulty of training deep feedforward networks.
     """
-    return nn.init.xavier_uniform_(weight, gain, generator=generator)
+    return draw_uniform(weight, gain * math.sqrt(2 / max(sum(_fans(weight)), 1)), generator)
 
 
 def he_normal(weight: Tensor, *, generator: Generator = None, gain: float = 1.0) -> Tensor:
@@ -151,7 +175,7 @@ def he_normal(weight: Tensor, *, generator: Generator = None, gain: float = 1.0)
     References:
         He et al. (2015), Delving deep into rectifiers. https://arxiv.org/abs/1502.01852
     """
-    return _draw_normal(weight, gain * math.sqrt(2 / max(_fans(weight)[0], 1)), generator)
+    return draw_normal(weight, gain * math.sqrt(2 / max(_fans(weight)[0], 1)), generator)
 
 
 def he_uniform(weight: Tensor, *, generator: Generator = None, gain: float = 1.0) -> Tensor:
@@ -166,7 +190,7 @@ def he_uniform(weight: Tensor, *, generator: Generator = None, gain: float = 1.0
     References:
         He et al. (2015), Delving deep into rectifiers. https://arxiv.org/abs/1502.01852
     """
-    return _draw_uniform(weight, gain * math.sqrt(2 / max(_fans(weight)[0], 1)), generator)
+    return draw_uniform(weight, gain * math.sqrt(2 / max(_fans(weight)[0], 1)), generator)
 
 
 def orthogonal(weight: Tensor, *, generator: Generator = None, gain: float = 1.0) -> Tensor:
