@@ -96,7 +96,6 @@ class GradientStep:
             self.network.train()
         if not self.objective.training:
             self.objective.train()
-        self._set_rates()
         if self._needs_closure:
             logs = self._closure_step(batch)
         else:
@@ -158,7 +157,13 @@ class GradientStep:
         for group, base in zip(self.optimizer.param_groups, self._base_rates, strict=True):
             group["lr"] = base * multiplier
 
+    def _current_rate(self) -> float:
+        if self.schedule is None:
+            return self.rate
+        return self._base_rates[0] * float(self.schedule(self.number))
+
     def _update(self) -> None:
+        self._set_rates()
         try:
             self.optimizer.step()
         except (RuntimeError, MemoryError) as error:
@@ -173,6 +178,7 @@ class GradientStep:
         parameters = self._parameters()
         kept = [p.detach().clone() for p in parameters]
         seen: list[Logs] = []
+        self._set_rates()
 
         def closure() -> Tensor:
             logs = self._gradient(batch)
@@ -250,7 +256,7 @@ class GradientStep:
         raise NumericalError(
             f"{what} at step {self.number + 1}: {finding.place} "
             f"({whose} {', '.join(map(str, rows))} of the batch). The update was not applied. "
-            f"{finding.advice} The learning rate is {self.rate:g}."
+            f"{finding.advice} The learning rate is {self._current_rate():g}."
         )
 
     def _require_split(self, error: BaseException, batch: Batch, pieces: int) -> None:

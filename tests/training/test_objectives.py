@@ -1,0 +1,56 @@
+import pytest
+import torch
+from torch import nn
+from torch.testing import assert_close
+
+from ansatz.data import Batch
+from ansatz.likelihoods import Normal, Poisson
+from ansatz.training import Supervised
+from ansatz.training.objectives import observed
+
+
+def test_raw_is_shift_plus_scale_times_output_plus_offset():
+    network, x = nn.Linear(2, 2), torch.randn(5, 2)
+    shift, scale, offset = torch.randn(2), torch.rand(2), torch.randn(5)
+    objective = Supervised(Normal(), shift, scale)
+    expected = shift + scale * network(x) + torch.stack([offset, torch.zeros(5)], 1)
+    assert_close(objective.raw(network, (x,), offset), expected)
+
+
+def test_a_poisson_offset_is_an_exposure():
+    network, x, exposure = nn.Linear(2, 1), torch.randn(5, 2), torch.rand(5) + 0.5
+    objective = Supervised(Poisson())
+    plain = objective.likelihood.distribution(objective.raw(network, (x,))).mean
+    exposed = objective.likelihood.distribution(objective.raw(network, (x,), exposure.log())).mean
+    assert_close(exposed, plain * exposure)
+
+
+def test_total_and_count_are_the_weighted_sums():
+    network, rows = nn.Linear(2, 1), Batch.of(torch.randn(5, 2), torch.randn(5))
+    rows = rows._replace(weight=torch.rand(5))
+    objective = Supervised(Normal(dispersion=1.0))
+    loss = objective(network, rows)
+    terms = objective.terms(network, rows)
+    assert_close(loss.total, sum(w * t for w, t in zip(rows.weight, terms, strict=True)))
+    assert_close(loss.count, rows.weight.sum())
+
+
+@pytest.mark.parametrize("shape", [(6,), (6, 2)])
+def test_an_unobserved_nan_has_no_gradient(shape):
+    outputs = 2 if len(shape) == 1 else 4
+    network, y = nn.Linear(3, outputs), torch.randn(shape)
+    weight = torch.ones(shape)
+    y[2], weight[2] = torch.nan, 0.0
+    wide = len(shape) == 2
+    shift = torch.zeros(2, 2) if wide else torch.zeros(2)
+    objective = Supervised(Normal(), shift, torch.ones_like(shift))
+    objective(network, Batch.of(torch.randn(6, 3), y, weight)).total.backward()
+    assert network.weight.grad.isfinite().all()
+
+
+def test_what_is_observed_is_left_alone():
+    y, codes = torch.randn(4), torch.tensor([2, 1, 0, 2])
+    weight = torch.tensor([1.0, 0.0, 2.0, 0.5])
+    assert observed(y, torch.ones(4)) is y
+    assert_close(observed(y, weight)[weight > 0], y[weight > 0])
+    assert observed(codes, weight).tolist() == [2, 0, 0, 2]
