@@ -1,1 +1,8 @@
-"""The scikit-learn face of the library."""
+"""The scikit-learn face of the library, and the one-line fit."""
+
+from ansatz.estimators.classifier import Classifier as Classifier
+from ansatz.estimators.fit import Fit as Fit
+from ansatz.estimators.fit import fit as fit
+from ansatz.estimators.regressor import Regressor as Regressor
+from ansatz.estimators.saved import load as load
+from ansatz.estimators.saved import save as save

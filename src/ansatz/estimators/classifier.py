@@ -1,0 +1,235 @@
+"""Classes as outcomes."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Self
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils import Tags, column_or_1d, compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _assert_all_finite
+from torch import Tensor, nn
+
+from ansatz import likelihoods
+from ansatz.errors import UsageError
+from ansatz.estimators.table_estimator import TableEstimator
+from ansatz.likelihoods import Likelihood
+from ansatz.spec import TargetSpec
+
+
+class Classifier(ClassifierMixin, TableEstimator):
+    """A network, or a linear model, that predicts the probability of each class.
+
+    Args:
+        likelihood: ``"auto"`` (bernoulli for two classes, categorical for more), a name or an
+            instance.
+        class_weight: ``"balanced"``, a mapping class -> weight, or None. Weights move the decision
+            of ``predict``; ``predict_proba`` takes them out again and keeps estimating P(y | x).
+        network: a network by name (``"mlp"``, ``"linear"``, ``"random_features"``), or a module.
+        inference: ``"point"``: one weight vector, the penalised maximum-likelihood estimate.
+        widths: hidden units per layer.
+        activation: of the hidden layers.
+        dropout: share of hidden units dropped in training.
+        network_options: further options of the network's factory.
+        epochs: passes over the rows, in place of the recipe's budget.
+        batch_size: rows per step; 0 takes all rows at once.
+        learning_rate: peak rate of AdamW.
+        weight_decay: decoupled, on matrices.
+        holdout: share of the rows that decide when to stop; 0 for none.
+        warm_start: begin the next ``fit`` at the weights of the last.
+        random_state: one seed decides split, initial weights, order and dropout. None draws it
+            from numpy's global generator.
+        n_jobs: threads; None chooses by the network's size.
+        device: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"mps"``.
+        time_limit: seconds after which training stops with the best weights so far.
+        verbose: 0 silent, 1 a progress bar, 2 one line per evaluation.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Classifier
+        >>> x = np.linspace(-1, 1, 60).reshape(-1, 1)
+        >>> model = Classifier().fit(x, np.where(x[:, 0] > 0, "yes", "no"))
+        >>> model.predict([[-0.9], [0.9]]).tolist()
+        ['no', 'yes']
+
+    References:
+        Bishop (2006), Pattern Recognition and Machine Learning, section 4.3.4.
+    """
+
+    def __init__(
+        self,
+        likelihood: str | Likelihood = "auto",
+        *,
+        class_weight: Literal["balanced"] | Mapping[Any, float] | None = None,
+        network: str | nn.Module = "mlp",
+        inference: Literal["point"] = "point",
+        widths: Sequence[int] | None = None,
+        activation: str | None = None,
+        dropout: float | None = None,
+        network_options: Mapping[str, Any] | None = None,
+        epochs: int | None = None,
+        batch_size: int | None = None,
+        learning_rate: float | None = None,
+        weight_decay: float | None = None,
+        holdout: float | None = None,
+        warm_start: bool = False,
+        random_state: int | np.random.RandomState | None = 0,
+        n_jobs: int | None = None,
+        device: str = "auto",
+        time_limit: float | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            likelihood,
+            network=network,
+            inference=inference,
+            widths=widths,
+            activation=activation,
+            dropout=dropout,
+            network_options=network_options,
+            epochs=epochs,
+            batch_size=batch_size,
+            learning_rate=learning_rate,
+            weight_decay=weight_decay,
+            holdout=holdout,
+            warm_start=warm_start,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            device=device,
+            time_limit=time_limit,
+            verbose=verbose,
+        )
+        self.class_weight = class_weight
+
+    def partial_fit(  # type: ignore[override]  # scikit-learn's order: classes before weights
+        self,
+        X: Any,
+        y: Any,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        offset: ArrayLike | None = None,
+    ) -> Self:
+        """One pass over the rows, from where the last call left weights and optimiser.
+
+        Args:
+            X: rows as in ``fit``.
+            y: ``(N,)`` classes.
+            classes: all classes there will ever be; needed at the first call only.
+            sample_weight: ``(N,)`` frequency weights.
+            offset: ``(N,)``, known parts of the linear predictor.
+        """
+        first = not hasattr(self, "model_")
+        if first:
+            if classes is None:
+                raise ValueError("classes must be passed on the first call to partial_fit.")
+            self.classes_ = np.unique(np.asarray(classes))
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(f"classes={classes!r} differ from the first call's {self.classes_!r}.")
+        self._classes_are_given = True
+        try:
+            job = self._read(X, y, sample_weight, offset, reset=first)
+        finally:
+            del self._classes_are_given
+        return self._partial_fit_job(job, first=first)
+
+    def predict(self, X: Any, *, offset: ArrayLike | None = None) -> NDArray[Any]:
+        """The most probable class; with ``class_weight``, the class of least weighted cost.
+
+        Args:
+            X: rows as in ``fit``.
+            offset: ``(N,)``, known parts of the linear predictor.
+        """
+        codes = _probabilities(self.model_.objective.likelihood, self._raw(X, offset)).argmax(-1)
+        chosen: NDArray[Any] = self.classes_[codes.numpy()]
+        return chosen
+
+    def predict_proba(self, X: Any, *, offset: ArrayLike | None = None) -> NDArray[np.float64]:
+        """P(y = class | x), ``(N, K)`` in the order of ``classes_``.
+
+        Args:
+            X: rows as in ``fit``.
+            offset: ``(N,)``, known parts of the linear predictor.
+        """
+        raw = self._served_raw(self._raw(X, offset))
+        found: NDArray[np.float64] = _probabilities(self.model_.objective.likelihood, raw).numpy()
+        return found
+
+    def _served_raw(self, raw: Tensor) -> Tensor:
+        """Takes the class weights out of the logits: weights estimate w_c P(c | x)."""
+        if self._log_weights is None:
+            return raw
+        log_weights = torch.as_tensor(self._log_weights)
+        if raw.shape[-1] == 1:  # bernoulli: the logit is a difference of two
+            return raw - (log_weights[1] - log_weights[0])
+        return raw - log_weights
+
+    def _encode(self, y: Any, *, reset: bool) -> tuple[NDArray[Any], TargetSpec]:
+        values = column_or_1d(y, warn=True)
+        if values.dtype.kind in "fc":
+            _assert_all_finite(values, input_name="y")
+        check_classification_targets(values)
+        given = getattr(self, "_classes_are_given", False)
+        if reset and not given:
+            self.classes_ = np.unique(values)
+        codes = np.searchsorted(self.classes_, values).clip(max=len(self.classes_) - 1)
+        unknown = np.flatnonzero(self.classes_[codes] != values)
+        if len(unknown):
+            raise ValueError(
+                f"y has the class {values[unknown[0]]!r} at row {unknown[0]}, which is not among "
+                f"the known classes {self.classes_.tolist()}."
+            )
+        if reset:
+            self.target_names_ = [str(getattr(y, "name", None) or "y")]
+        target = TargetSpec(classes=len(self.classes_))
+        if (
+            self._law(target).outputs(target) == 1
+        ):  # one logit: bernoulli's outcomes are 0.0 and 1.0
+            return codes.astype(np.float64), target
+        return codes, target
+
+    def _reweight(self, codes: NDArray[Any], weight: NDArray[Any]) -> NDArray[Any]:
+        codes = codes.astype(np.intp)
+        present = np.unique(codes)
+        if len(present) < 2 and not hasattr(self, "_classes_are_given"):
+            raise ValueError(
+                "Classifier can't train when only one class is present: "
+                f"every row has {self.classes_[present[0]]!r}."
+            )
+        self._log_weights = None
+        if self.class_weight is None:
+            return weight
+        labels = self.classes_[codes]
+        try:
+            factors = compute_class_weight(
+                self.class_weight, classes=self.classes_, y=labels, sample_weight=weight
+            )
+        except ValueError as error:
+            raise UsageError(f"class_weight: {error}") from None
+        self._log_weights = np.log(np.maximum(factors, 1e-300)).tolist()
+        weighted = weight * factors[codes]
+        total: NDArray[Any] = weighted * (weight.sum() / weighted.sum())
+        return total
+
+    def _law(self, target: TargetSpec, rows: float = math.inf) -> Likelihood:
+        if self.likelihood == "auto":
+            name = "bernoulli" if target.classes == 2 else "categorical"
+            created: Likelihood = likelihoods.create(name)
+            return created
+        return super()._law(target, rows)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _probabilities(likelihood: Likelihood, raw: Tensor) -> Tensor:
+    """(N, K) probabilities from the logits of a class law or loss."""
+    if raw.shape[-1] == 1:
+        p = raw[..., 0].sigmoid()
+        return torch.stack([1 - p, p], -1)
+    return raw.softmax(-1)

@@ -1,0 +1,48 @@
+"""A fitted model as plain data, for ``ansatz inspect``."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ansatz.estimators.table_estimator import TableEstimator
+
+
+def describe_estimator(estimator: "TableEstimator") -> dict[str, Any]:
+    """Structure, network, likelihood, columns, recipe and evidence of a fitted model.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> model = Regressor().fit(np.arange(20.0).reshape(-1, 1), np.arange(20.0))
+        >>> model.describe()["likelihood"]
+        'normal'
+    """
+    model = estimator.model_
+    recipe, history = (getattr(estimator, name, None) for name in ("recipe_", "history_"))
+    evidence = getattr(estimator, "evidence_", {})
+    fit = evidence.get("fit", {})
+    classes = getattr(estimator, "classes_", None)
+    columns = getattr(estimator, "columns_", None) or model.preprocessor.columns
+    return {
+        "estimator": type(estimator).__name__,
+        "structure": "vector",
+        "network": model.network_name,
+        "network_options": model.network_options,
+        "parameters": model.parameters,
+        "likelihood": model.objective.likelihood.name,
+        "likelihood_options": model.objective.likelihood.options,
+        "inference": estimator.inference,
+        "target": estimator.target_names_,
+        "classes": None if classes is None else classes.tolist(),
+        "columns": [
+            {"name": column.name, "role": column.role, "note": column.note} for column in columns
+        ],
+        "rows": fit.get("rows"),
+        "metrics": fit.get("metrics"),
+        "linear": fit.get("linear"),
+        "constant": fit.get("constant"),
+        "recipe": None if recipe is None else recipe.sentence(),
+        "stopped": None if history is None else history.stop_reason,
+        "seed": fit.get("seed"),
+        "notes": fit.get("notes", []),
+        "fingerprint": evidence.get("fingerprint"),
+    }

@@ -1,0 +1,262 @@
+"""What one asks of a fitted model of a table."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from ansatz import linear
+from ansatz.data import as_frame
+from ansatz.errors import DataError, UsageError
+from ansatz.estimators.description import describe_estimator
+from ansatz.estimators.rows import read_rows
+from ansatz.estimators.summaries import summarize
+from ansatz.estimators.table_model import TableModel
+from ansatz.likelihoods import Distribution
+from ansatz.metrics import judge
+
+ResidualKind = Literal["response", "pearson", "deviance", "quantile"]
+
+
+class Predictions:
+    """The verbs of a fitted estimator: distribution, interval, sample, score, residuals.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> x = np.linspace(0, 1, 40).reshape(-1, 1)
+        >>> model = Regressor().fit(x, x[:, 0])
+        >>> model.predict_dist(x).mean.shape
+        torch.Size([40])
+    """
+
+    model_: TableModel
+
+    def _raw(self, X: Any, offset: ArrayLike | None = None) -> Tensor:
+        check_is_fitted(self)
+        as_table = getattr(self, "columns_", None) is not None
+        rows = read_rows(self, X, reset=False, as_table=as_table)
+        extra = None if offset is None else torch.as_tensor(np.asarray(offset, dtype=np.float64))
+        return self.model_.raw(rows, extra)
+
+    def _from_table(self, table: Any, *, outcomes: bool) -> tuple[Any, Any, Any, Any]:
+        """Features, outcomes, weights and offsets of a table, found by the names of the fit."""
+        uses = getattr(self, "uses_", None)
+        if uses is None:
+            raise UsageError("this model was fitted to X and y: evaluate(X, y) needs both.")
+        frame = as_frame(table)
+        names = [str(name) for name in self.feature_names_in_]  # type: ignore[attr-defined]
+        absent = [name for name in names if name not in frame.columns]
+        if absent:
+            listed = ", ".join(f"'{name}'" for name in absent[:5])
+            raise DataError(f"the table lacks {len(absent)} columns of the fit: {listed}.")
+        y = uses.outcomes(frame) if outcomes else None
+        return frame[names], y, uses.weight(frame), uses.offsets(frame)
+
+    def _served_raw(self, raw: Tensor) -> Tensor:
+        """The raw numbers that predictive distributions are made of."""
+        return raw
+
+    def predict_dist(self, X: Any, *, offset: ArrayLike | None = None) -> Distribution:
+        """The predictive distribution of each row: density, cdf, quantiles, moments, samples.
+
+        Args:
+            X: rows as in ``fit``.
+            offset: ``(N,)``, known parts of the linear predictor.
+        """
+        raw = self._served_raw(self._raw(X, offset))
+        return self.model_.objective.likelihood.distribution(raw)
+
+    def interval(
+        self, X: Any, level: float = 0.9, *, offset: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
+        """The equal-tailed predictive interval, ``(N, 2)``, or ``(N, K, 2)`` for K targets.
+
+        Args:
+            X: rows as in ``fit``.
+            level: the probability inside.
+            offset: ``(N,)``, known parts of the linear predictor.
+        """
+        if not 0 < level < 1:
+            raise UsageError(f"level must be in (0, 1), got {level}.")
+        lower, upper = self.predict_dist(X, offset=offset).interval(level)
+        return torch.stack([lower, upper], -1).numpy()
+
+    def sample(
+        self,
+        X: Any,
+        count: int = 1,
+        *,
+        offset: ArrayLike | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+    ) -> NDArray[Any]:
+        """Draws from the predictive distribution, ``(count, N)``.
+
+        Args:
+            X: rows as in ``fit``.
+            count: draws per row.
+            offset: ``(N,)``, known parts of the linear predictor.
+            random_state: seed of the draws.
+        """
+        seed = int(check_random_state(random_state).randint(2**31 - 1))
+        generator = torch.Generator().manual_seed(seed)
+        draws = self.predict_dist(X, offset=offset).sample((count,), generator=generator).numpy()
+        classes = getattr(self, "classes_", None)
+        return draws if classes is None else classes[draws.astype(np.intp)]
+
+    def log_score(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        offset: ArrayLike | None = None,
+    ) -> float:
+        """The mean log-likelihood of outcomes: higher is better.
+
+        Args:
+            X: rows as in ``fit``.
+            y: their outcomes.
+            sample_weight: ``(N,)`` frequency weights.
+            offset: ``(N,)``, known parts of the linear predictor.
+        """
+        nll = self.evaluate(X, y, sample_weight, offset=offset)["nll"]
+        if nll is None:
+            raise UsageError(
+                f"{self.model_.objective.likelihood.name} is a loss: it has no density."
+            )
+        return -nll
+
+    def evaluate(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        offset: ArrayLike | None = None,
+    ) -> dict[str, float | None]:
+        """Every metric that applies to the law: nll, crps, rmse, ... ; None where undefined.
+
+        Args:
+            X: rows as in ``fit``; for a model of ``ansatz.fit``, a table with the target in it.
+            y: their outcomes; None takes them, weights and offsets from the table.
+            sample_weight: ``(N,)`` frequency weights.
+            offset: ``(N,)``, known parts of the linear predictor.
+        """
+        if y is None:
+            X, y, sample_weight, offset = self._from_table(X, outcomes=True)
+        raw = self._served_raw(self._raw(X, offset))
+        codes, _ = self._encode(y, reset=False)  # type: ignore[attr-defined]
+        weight = (
+            None if sample_weight is None else torch.as_tensor(np.asarray(sample_weight, float))
+        )
+        return judge_raw(self.model_.objective.likelihood, raw, torch.as_tensor(codes), weight)
+
+    def residuals(
+        self,
+        X: Any,
+        y: Any,
+        kind: ResidualKind = "quantile",
+        *,
+        offset: ArrayLike | None = None,
+        random_state: int = 0,
+    ) -> NDArray[np.float64]:
+        """Outcomes against predictions, one number per row.
+
+        Args:
+            X: rows as in ``fit``.
+            y: their outcomes.
+            kind: ``"response"`` y - E[y]; ``"pearson"`` divided by the model's sd; ``"deviance"``
+                signed root of the unit deviance; ``"quantile"`` Phi^{-1} of the (randomised) PIT,
+                standard normal for the right model whatever the law.
+            offset: ``(N,)``, known parts of the linear predictor.
+            random_state: seed of the randomisation for discrete laws.
+        """
+        raw = self._served_raw(self._raw(X, offset))
+        codes, _ = self._encode(y, reset=False)  # type: ignore[attr-defined]
+        generator = torch.Generator().manual_seed(random_state)
+        likelihood = self.model_.objective.likelihood
+        return linear.residuals(
+            likelihood, raw, torch.as_tensor(codes), kind=kind, generator=generator
+        ).numpy()
+
+    def summary(self, X: Any = None, y: Any = None, *, refits: int = 20) -> Any:
+        """What was fitted, printed as R prints it; see :func:`~ansatz.estimators.summaries`.
+
+        Args:
+            X: for a network, held-out rows to average effects over.
+            y: their outcomes, for deviance explained and intervals.
+            refits: bootstrap refits behind a network's intervals.
+        """
+        check_is_fitted(self)
+        return summarize(self, X, y, refits=refits)  # type: ignore[arg-type]
+
+    def describe(self) -> dict[str, Any]:
+        """What is known about the fitted model, as plain data."""
+        check_is_fitted(self)
+        return describe_estimator(self)  # type: ignore[arg-type]
+
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
+        """Writes the model as a folder, whole or not at all; :func:`ansatz.load` reads it.
+
+        Args:
+            folder: its name.
+            overwrite: replace what is there.
+        """
+        from ansatz.estimators.saved import save  # saved.py knows every estimator
+
+        check_is_fitted(self)
+        return save(self, folder, overwrite=overwrite)  # type: ignore[arg-type]
+
+    def predict_frame(self, X: Any, interval: float | None = None, **options: Any) -> pd.DataFrame:
+        """Predictions as a table: ``prediction``, ``lower``, ``upper``, ``p_<class>``.
+
+        Args:
+            X: rows as in ``fit``; the frame's index is kept.
+            interval: the level of ``lower`` and ``upper``; None leaves them out.
+            options: ``offset``.
+        """
+        index = X.index if isinstance(X, pd.DataFrame) else None
+        if getattr(self, "uses_", None) is not None:
+            X, _, _, offset = self._from_table(X, outcomes=False)
+            options = {**options, "offset": offset}
+        prediction = self.predict(X, **options)  # type: ignore[attr-defined]
+        classes = getattr(self, "classes_", None)
+        if classes is not None:
+            probability = self.predict_proba(X, **options)  # type: ignore[attr-defined]
+            named = {f"p_{name}": probability[:, k] for k, name in enumerate(classes)}
+            return pd.DataFrame({"prediction": prediction, **named}, index=index)
+        several = prediction.ndim == 2
+        suffixes = [f"_{name}" for name in self.target_names_] if several else [""]  # type: ignore[attr-defined]
+        columns: dict[str, Any] = {}
+        bounds = None if interval is None else self.interval(X, interval, **options)
+        for k, suffix in enumerate(suffixes):
+            pick = (slice(None), k) if several else slice(None)
+            columns[f"prediction{suffix}"] = prediction[pick]
+            if bounds is not None:
+                columns[f"lower{suffix}"] = bounds.reshape(*prediction.shape, 2)[pick][..., 0]
+                columns[f"upper{suffix}"] = bounds.reshape(*prediction.shape, 2)[pick][..., 1]
+        return pd.DataFrame(columns, index=index)
+
+
+def judge_raw(
+    likelihood: Any, raw: Tensor, y: Tensor, weight: Tensor | None = None
+) -> dict[str, float | None]:
+    """Metrics of raw predictions: with the law's distribution, or a loss's point alone.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.estimators.predictions import judge_raw
+        >>> from ansatz.likelihoods import Normal
+        >>> metrics = judge_raw(Normal(dispersion=1.0), torch.zeros(2, 1), torch.zeros(2))
+        >>> round(metrics["nll"], 4)
+        0.9189
+    """
+    distribution = likelihood.distribution(raw) if likelihood.is_law else None
+    return judge(y, point=likelihood.point(raw), distribution=distribution, weight=weight)

@@ -1,0 +1,128 @@
+"""How a network is trained when the user does not say: a function of counts and types alone."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+SMALL = 100  # below this sum of weights: full batch, float64, penalised, stopped by folds
+LARGE = 50_000
+
+
+class Recipe(BaseModel):
+    """Everything that decides a fit besides the data, the law and the seed.
+
+    Args:
+        widths: hidden units per layer.
+        activation: as the registry of activations spells it.
+        dropout: share of hidden units dropped in training.
+        batch_size: rows per step; 0 takes all rows at once.
+        steps: the budget of updates.
+        schedule: of the learning rate: ``"cosine"`` after 5 % linear warm-up, or ``"constant"``.
+        learning_rate: its peak, of AdamW.
+        weight_decay: decoupled, on matrices only.
+        clip: the largest norm of a gradient.
+        holdout: share of the rows kept out to decide when to stop; 0 for none.
+        folds: with all rows at once, folds whose out-of-fold loss decides how many steps the fit
+            to all rows takes; 0 for none.
+        evaluations: how often the held-out rows are scored within the budget.
+        patience: evaluations without progress before stopping.
+        dtype: of the training arithmetic.
+
+    Example:
+        >>> from ansatz.estimators.recipe import choose_recipe
+        >>> choose_recipe(rows=1_000, features=8).batch_size
+        32
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    widths: tuple[int, ...] = (128, 128)
+    activation: str = "silu"
+    dropout: float = Field(0.0, ge=0, lt=1)
+    batch_size: int = Field(32, ge=0)
+    steps: int = Field(6_000, ge=1)
+    schedule: Literal["cosine", "constant"] = "cosine"
+    learning_rate: float = Field(3e-3, gt=0)
+    weight_decay: float = Field(1e-2, ge=0)
+    clip: float = Field(5.0, gt=0)
+    holdout: float = Field(0.1, ge=0, lt=1)
+    folds: int = Field(0, ge=0)
+    evaluations: int = Field(150, ge=1)
+    patience: int = Field(38, ge=1)
+    dtype: Literal["float32", "float64"] = "float32"
+
+    def sentence(self) -> str:
+        """The recipe in one line, for people."""
+        batch = f"batches of {self.batch_size}" if self.batch_size else "all rows at once"
+        stop = "no early stopping"
+        if self.holdout:
+            stop = f"stopping on {self.holdout:.0%} held-out rows"
+        elif self.folds:
+            stop = f"their number chosen by {self.folds} folds"
+        widths = " x ".join(map(str, self.widths)) or "no hidden layer"
+        return (
+            f"{widths} {self.activation}, dropout {self.dropout:g}, AdamW {self.learning_rate:g} "
+            f"(decay {self.weight_decay:g}), at most {self.steps} steps of {batch}, {stop}, "
+            f"{self.dtype}"
+        )
+
+
+def choose_recipe(rows: float, features: int) -> Recipe:
+    """The default recipe for a table.
+
+    Args:
+        rows: sum of the rows' weights.
+        features: numbers per row after preprocessing.
+
+    Example:
+        >>> from ansatz.estimators.recipe import choose_recipe
+        >>> choose_recipe(rows=40, features=3).folds
+        5
+    """
+    if rows < SMALL:
+        return Recipe(
+            widths=(32, 32),
+            batch_size=0,
+            steps=300,
+            schedule="constant",
+            weight_decay=1.0,
+            holdout=0.0,
+            folds=5,
+            evaluations=30,
+            dtype="float64",
+        )
+    if rows <= LARGE:
+        batch_size = _power_of_two(rows / 32, 16, 256)
+        steps = max(6_000, round(30 * rows / batch_size))
+        holdout = 0.2 if rows < 2_000 else 0.1
+        return Recipe(dropout=0.1, batch_size=batch_size, steps=steps, holdout=holdout)
+    return Recipe(
+        widths=(256, 256),
+        batch_size=512,
+        steps=round(30 * rows / 512),
+        learning_rate=1e-3,
+        holdout=min(0.1, 20_000 / rows),
+    )
+
+
+def one_line(error: ValidationError) -> str:
+    """The first complaint of a validation: where, and what.
+
+    Example:
+        >>> from ansatz.estimators.recipe import Recipe, one_line
+        >>> try:
+        ...     Recipe(dropout=1.5)
+        ... except ValueError as error:
+        ...     one_line(error)
+        'dropout: Input should be less than 1, got 1.5'
+    """
+    first = error.errors()[0]
+    place = ".".join(map(str, first["loc"]))
+    return f"{place}: {first['msg']}, got {str(first['input'])[:60]}"
+
+
+def _power_of_two(value: float, least: int, most: int) -> int:
+    size = least
+    while size * 2 <= min(value * 2**0.5, most):
+        size *= 2
+    return size

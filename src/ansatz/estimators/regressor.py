@@ -1,0 +1,143 @@
+"""Numbers as outcomes: regression with any law."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import RegressorMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_array
+from torch import nn
+
+from ansatz.estimators.table_estimator import TableEstimator
+from ansatz.likelihoods import Likelihood
+from ansatz.spec import TargetSpec
+
+
+class Regressor(RegressorMixin, TableEstimator):
+    """A network, or a linear model, that predicts the distribution of a number.
+
+    With no argument it chooses its recipe from the number of rows: below 100 rows a small
+    penalised network in float64 that sees all rows at every step; above, two layers of 128 with
+    early stopping on held-out rows; above 50,000 rows, two of 256. ``recipe_`` says what was done.
+
+    Args:
+        likelihood: the law of y by name (``ansatz list likelihoods``), or an instance.
+        network: a network by name (``"mlp"``, ``"linear"``, ``"random_features"``), or a module.
+        inference: ``"point"``: one weight vector, the penalised maximum-likelihood estimate.
+        widths: hidden units per layer.
+        activation: of the hidden layers.
+        dropout: share of hidden units dropped in training.
+        network_options: further options of the network's factory.
+        epochs: passes over the rows, in place of the recipe's budget.
+        batch_size: rows per step; 0 takes all rows at once.
+        learning_rate: peak rate of AdamW.
+        weight_decay: decoupled, on matrices.
+        holdout: share of the rows that decide when to stop; 0 for none.
+        warm_start: begin the next ``fit`` at the weights of the last.
+        random_state: one seed decides split, initial weights, order and dropout. None draws it
+            from numpy's global generator.
+        n_jobs: threads; None chooses by the network's size.
+        device: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"mps"``.
+        time_limit: seconds after which training stops with the best weights so far.
+        verbose: 0 silent, 1 a progress bar, 2 one line per evaluation.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> x = np.linspace(0, 3, 60).reshape(-1, 1)
+        >>> model = Regressor().fit(x, np.sin(x[:, 0]))
+        >>> model.interval([[1.0]], level=0.9).shape
+        (1, 2)
+
+    References:
+        Lakshminarayanan et al. (2017), Simple and scalable predictive uncertainty estimation,
+        section 2.2.1, for the network that predicts mean and spread.
+    """
+
+    def __init__(
+        self,
+        likelihood: str | Likelihood = "normal",
+        *,
+        network: str | nn.Module = "mlp",
+        inference: Literal["point"] = "point",
+        widths: Sequence[int] | None = None,
+        activation: str | None = None,
+        dropout: float | None = None,
+        network_options: Mapping[str, Any] | None = None,
+        epochs: int | None = None,
+        batch_size: int | None = None,
+        learning_rate: float | None = None,
+        weight_decay: float | None = None,
+        holdout: float | None = None,
+        warm_start: bool = False,
+        random_state: int | np.random.RandomState | None = 0,
+        n_jobs: int | None = None,
+        device: str = "auto",
+        time_limit: float | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            likelihood,
+            network=network,
+            inference=inference,
+            widths=widths,
+            activation=activation,
+            dropout=dropout,
+            network_options=network_options,
+            epochs=epochs,
+            batch_size=batch_size,
+            learning_rate=learning_rate,
+            weight_decay=weight_decay,
+            holdout=holdout,
+            warm_start=warm_start,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            device=device,
+            time_limit=time_limit,
+            verbose=verbose,
+        )
+
+    def predict(self, X: Any, *, offset: ArrayLike | None = None) -> NDArray[np.float64]:
+        """The likelihood's point prediction, its mean unless the law says otherwise.
+
+        Args:
+            X: rows as in ``fit``.
+            offset: ``(N,)``, known parts of the linear predictor.
+        """
+        raw = self._raw(X, offset)
+        point = self.model_.objective.likelihood.point(raw).numpy()
+        return point[:, None] if self._y_is_column else point
+
+    def _encode(self, y: Any, *, reset: bool) -> tuple[NDArray[Any], TargetSpec]:
+        values = check_array(
+            y, ensure_2d=False, dtype=np.float64, input_name="y", ensure_min_samples=1
+        )
+        if values.ndim > 2:
+            raise ValueError(f"y must have shape (N,) or (N, K), got {values.shape}.")
+        shape = values.shape[1:]
+        column = shape == (1,)
+        if reset:
+            self.target_names_ = _names(y, shape)
+            self._y_is_column, self._target_shape = column, shape
+        elif shape != self._target_shape:
+            raise ValueError(f"y has shape {values.shape}, the first call had (N, *{shape}).")
+        if column:
+            values, shape = values[:, 0], ()
+        return values, TargetSpec(shape=shape)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.target_tags.single_output = True
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def _names(y: Any, shape: tuple[int, ...]) -> list[str]:
+    if hasattr(y, "columns"):
+        return [str(name) for name in y.columns]
+    if getattr(y, "name", None) is not None:
+        return [str(y.name)]
+    return ["y"] if shape in ((), (1,)) else [f"y{k}" for k in range(shape[0])]

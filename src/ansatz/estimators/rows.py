@@ -1,0 +1,43 @@
+"""What the user handed over as X, checked as scikit-learn checks it."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import _check_feature_names, _check_n_features, validate_data
+
+from ansatz.data import as_frame, is_frame
+
+
+def read_rows(estimator: Any, X: Any, *, reset: bool, as_table: bool = False) -> Any:
+    """X as a float array, or as a pandas frame where a column is not numeric.
+
+    ``as_table`` keeps a frame a frame, even if all of it is numeric.
+
+    Names, number and order of columns are remembered when ``reset``, and compared otherwise.
+    Missing values are allowed; infinities are refused.
+
+    Example:
+        >>> from ansatz.estimators import Regressor
+        >>> from ansatz.estimators.rows import read_rows
+        >>> read_rows(Regressor(), [[1, 2], [3, 4]], reset=True).dtype
+        dtype('float64')
+    """
+    if is_frame(X):
+        frame = as_frame(X)
+        if as_table or not all(_is_number(dtype) for dtype in frame.dtypes):
+            _check_feature_names(estimator, frame, reset=reset)
+            _check_n_features(estimator, frame, reset=reset)
+            return frame
+        X = frame
+    return validate_data(
+        estimator,
+        X,
+        reset=reset,
+        dtype=[np.float64, np.float32],
+        ensure_all_finite="allow-nan",
+        ensure_min_samples=1 if reset else 0,
+    )
+
+
+def _is_number(dtype: Any) -> bool:
+    return getattr(dtype, "kind", "O") in "iuf"

@@ -1,0 +1,109 @@
+"""Where a fit is written: checkpoints while it lasts, the model when it is done."""
+
+import shutil
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ansatz.errors import UsageError
+from ansatz.estimators.saved import load, save
+
+if TYPE_CHECKING:
+    from ansatz.estimators.fit import Fit
+
+
+class Run:
+    """One fit's place on disk: ``OUT`` for the model, ``OUT.training`` for its checkpoints.
+
+    Args:
+        out: the model's folder; None writes nothing.
+        overwrite: replace what is there.
+        resume: go on with what is there.
+        force: resume although data or options changed.
+        fingerprint: of data and options, compared when resuming.
+
+    Example:
+        >>> from ansatz.estimators.run import Run
+        >>> Run(None, False, False, False, {}).trainer_options()
+        {}
+    """
+
+    def __init__(
+        self,
+        out: str | Path | None,
+        overwrite: bool,
+        resume: bool,
+        force: bool,
+        fingerprint: dict[str, str],
+    ) -> None:
+        self.out = None if out is None else Path(out)
+        self.overwrite, self.resume, self.force = overwrite, resume, force
+        self.fingerprint = fingerprint
+        if self.out is None:
+            if resume:
+                raise UsageError("--resume needs --out, the folder of the run to go on with.")
+            return
+        if self.out.exists() and not (overwrite or resume):
+            raise UsageError(f"{self.out} exists. Choose another --out, or --overwrite it.")
+        if self.checkpoints.exists() and not (resume or overwrite):
+            raise UsageError(
+                f"{self.checkpoints} holds an unfinished run: go on with --resume, or start anew "
+                "with --overwrite."
+            )
+
+    @property
+    def checkpoints(self) -> Path:
+        """The folder of the checkpoints."""
+        assert self.out is not None
+        return self.out.with_name(self.out.name + ".training")
+
+    def finished(self) -> "Fit | None":
+        """The fit that is already there, when asked to resume it."""
+        if self.out is None or not self.resume or not self.out.exists():
+            return None
+        model = load(self.out)
+        evidence = getattr(model, "evidence_", {})
+        if evidence.get("fingerprint") != self.fingerprint and not self.force:
+            raise UsageError(
+                f"{self.out} was fitted to other data or with other options. Choose another --out, "
+                "--overwrite it, or --force to keep it."
+            )
+        return _from_evidence(model, self.out, evidence["fit"])
+
+    def trainer_options(self) -> dict[str, Any]:
+        """What the trainer needs to leave checkpoints and to go on from them."""
+        if self.out is None:
+            return {}
+        if self.overwrite and not self.resume and self.checkpoints.exists():
+            shutil.rmtree(self.checkpoints)
+        return {
+            "checkpoint": self.checkpoints,
+            "resume": self.resume,
+            "force": self.force,
+            "fingerprint": self.fingerprint,
+        }
+
+    def save(self, result: "Fit") -> "Fit":
+        """Writes the model with its evidence, then removes the checkpoints."""
+        if self.out is None:
+            return result
+        result.folder = self.out
+        result.model.evidence_ = {"fingerprint": self.fingerprint, "fit": _evidence(result)}
+        save(result.model, self.out, overwrite=self.overwrite)
+        if self.checkpoints.exists():
+            shutil.rmtree(self.checkpoints)
+        return result
+
+
+def _evidence(result: "Fit") -> dict[str, Any]:
+    kept = {item.name: getattr(result, item.name) for item in fields(result)}
+    for name in ("model", "folder", "columns"):
+        del kept[name]
+    return kept
+
+
+def _from_evidence(model: Any, folder: Path, kept: dict[str, Any]) -> "Fit":
+    from ansatz.estimators.fit import Fit
+
+    notes = [*kept.pop("notes", []), "the run was finished: nothing to do."]
+    return Fit(model=model, folder=folder, notes=notes, columns=model.columns_ or [], **kept)

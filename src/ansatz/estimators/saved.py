@@ -1,0 +1,314 @@
+"""An estimator on disk: a folder of JSON and tensors that no loader ever executes."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from pydantic import BaseModel, ConfigDict, ValidationError
+from torch import nn
+
+from ansatz import likelihoods, networks
+from ansatz.data import Column, Preprocessor
+from ansatz.errors import AnsatzError, ModelError, UsageError
+from ansatz.estimators.classifier import Classifier
+from ansatz.estimators.recipe import Recipe, one_line
+from ansatz.estimators.regressor import Regressor
+from ansatz.estimators.summaries import SavedSummary
+from ansatz.estimators.table_estimator import TableEstimator
+from ansatz.estimators.table_model import TableModel
+from ansatz.estimators.uses import Uses
+from ansatz.storage import (
+    encode_json,
+    load_into,
+    pack_state,
+    read_json,
+    read_tensors,
+    unpack_state,
+    verify_folder,
+    write_folder,
+)
+from ansatz.training import History, Supervised
+
+_ESTIMATORS: dict[str, type[TableEstimator]] = {"Regressor": Regressor, "Classifier": Classifier}
+_LABELS = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64, "U": np.str_, "O": object}
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=False)
+
+
+class LawRecord(_Strict):
+    """A likelihood by name and options.
+
+    Example:
+        >>> from ansatz.estimators.saved import LawRecord
+        >>> LawRecord(name="normal", options={}).name
+        'normal'
+    """
+
+    name: str
+    options: dict[str, Any]
+
+
+class NetworkRecord(_Strict):
+    """A network by name and options; options of None mean one of the user's own.
+
+    Example:
+        >>> from ansatz.estimators.saved import NetworkRecord
+        >>> NetworkRecord(name="mlp", options={}, outputs=2).outputs
+        2
+    """
+
+    name: str
+    options: dict[str, Any] | None
+    outputs: int
+
+
+class TargetRecord(_Strict):
+    """What the outcomes are called, and for classes which there are.
+
+    Example:
+        >>> from ansatz.estimators.saved import TargetRecord
+        >>> TargetRecord(names=["y"], shape=[], is_column=False).classes is None
+        True
+    """
+
+    names: list[str]
+    shape: list[int]
+    is_column: bool
+    classes: list[Any] | None = None
+    class_kind: Literal["b", "i", "u", "f", "U", "O"] | None = None
+    log_weights: list[float] | None = None
+
+
+class Specification(_Strict):
+    """``ansatz.json``: everything about a saved model that is not a tensor.
+
+    Example:
+        >>> from ansatz.estimators.saved import Specification
+        >>> "likelihood" in Specification.model_fields
+        True
+    """
+
+    estimator: Literal["Regressor", "Classifier"]
+    structure: Literal["vector"] = "vector"
+    parameters: dict[str, Any]
+    likelihood: LawRecord
+    network: NetworkRecord
+    target: TargetRecord
+    uses: dict[str, Any] | None
+    features: list[str] | None
+    feature_count: int
+    columns: list[dict[str, Any]] | None
+    preprocessing: dict[str, Any]
+    recipe: dict[str, Any] | None
+    history: dict[str, Any] | None
+    summary: SavedSummary | None
+    evidence: dict[str, Any]
+    iterations: int
+
+
+def save(estimator: TableEstimator, folder: str | Path, *, overwrite: bool = False) -> Path:
+    """Writes a fitted estimator as a folder, whole or not at all.
+
+    Args:
+        estimator: fitted.
+        folder: its name; an existing one is refused unless ``overwrite``.
+        overwrite: write the new one, then put it in the old one's place.
+
+    Example:
+        >>> import tempfile, pathlib
+        >>> import numpy as np
+        >>> from ansatz import Regressor, load
+        >>> model = Regressor().fit(np.arange(20.0).reshape(-1, 1), np.arange(20.0))
+        >>> with tempfile.TemporaryDirectory() as place:
+        ...     folder = model.save(pathlib.Path(place) / "model")
+        ...     bool(np.array_equal(load(folder).predict([[3.0]]), model.predict([[3.0]])))
+        True
+    """
+    model = estimator.model_
+    files: dict[str, Any] = {
+        "ansatz.json": encode_json(_specify(estimator).model_dump(mode="json")),
+        "weights.safetensors": {
+            **{f"network.{name}": value for name, value in model.network.state_dict().items()},
+            **{f"objective.{name}": value for name, value in model.objective.state_dict().items()},
+        },
+    }
+    state = getattr(estimator, "_optimizer_state", None)
+    if state is not None:  # so that partial_fit goes on where it was
+        packed, tensors = pack_state(state)
+        files["optimizer.json"], files["optimizer.safetensors"] = encode_json(packed), tensors
+    return write_folder(folder, files, kind="model", overwrite=overwrite)
+
+
+def load(folder: str | Path, *, network: nn.Module | None = None) -> TableEstimator:
+    """The estimator saved in ``folder``, verified by its sums first.
+
+    Args:
+        folder: what ``save`` or ``ansatz fit`` wrote.
+        network: needed for a network that is not in the registry: a module of the same shape,
+            whose weights are replaced.
+
+    Example:
+        >>> from ansatz import load
+        >>> load("no-such-folder")
+        Traceback (most recent call last):
+        ...
+        ansatz.errors.ModelError: ...
+    """
+    path = Path(folder)
+    manifest = verify_folder(path, "model")
+    try:
+        record = Specification.model_validate(read_json(path / "ansatz.json"))
+        estimator = _rebuild(record, path, network)
+        if "optimizer.json" in manifest.files:
+            packed = read_json(path / "optimizer.json")
+            tensors = read_tensors(path / "optimizer.safetensors")
+            estimator._optimizer_state = unpack_state(packed, tensors)
+    except ValidationError as error:
+        raise ModelError(f"{path / 'ansatz.json'}: {one_line(error)}") from None
+    except ModelError:
+        raise
+    except AnsatzError as error:
+        raise ModelError(f"{path / 'ansatz.json'}: {error}") from None
+    return estimator
+
+
+def _specify(estimator: TableEstimator) -> Specification:
+    model = estimator.model_
+    law = model.objective.likelihood
+    classes = getattr(estimator, "classes_", None)
+    shift = model.objective.shift
+    history = getattr(estimator, "history_", None)
+    recipe = getattr(estimator, "recipe_", None)
+    uses = getattr(estimator, "uses_", None)
+    names = getattr(estimator, "feature_names_in_", None)
+    target = TargetRecord(
+        names=estimator.target_names_,
+        shape=list(getattr(estimator, "_target_shape", ())),
+        is_column=getattr(estimator, "_y_is_column", False),
+        classes=None if classes is None else classes.tolist(),
+        class_kind=None if classes is None else classes.dtype.kind,
+        log_weights=getattr(estimator, "_log_weights", None),
+    )
+    outputs = shift.numel() if shift is not None else _outputs(model.network)
+    return Specification(
+        estimator=type(estimator).__name__,  # type: ignore[arg-type]
+        parameters=_plain_parameters(estimator),
+        likelihood=LawRecord(name=law.name, options=law.options),
+        network=NetworkRecord(
+            name=model.network_name, options=model.network_options, outputs=outputs
+        ),
+        target=target,
+        uses=None if uses is None else uses.model_dump(),
+        features=None if names is None else [str(name) for name in names],
+        feature_count=int(estimator.n_features_in_),
+        columns=_dump_columns(estimator.columns_),
+        preprocessing=model.preprocessor.state(),
+        recipe=None if recipe is None else recipe.model_dump(mode="json"),
+        history=None if history is None else history.state_dict(),
+        summary=_summary(estimator),
+        evidence=getattr(estimator, "evidence_", {}),
+        iterations=int(estimator.n_iter_),
+    )
+
+
+def _rebuild(record: Specification, path: Path, network: nn.Module | None) -> TableEstimator:
+    kind = _ESTIMATORS[record.estimator]
+    known = kind._get_param_names()
+    unknown = [name for name in record.parameters if name not in known]
+    if unknown:
+        raise ModelError(f"{path / 'ansatz.json'}: unknown parameter '{unknown[0]}'.")
+    estimator = kind(**record.parameters)
+    preprocessor = Preprocessor.from_state(record.preprocessing)
+    law = likelihoods.create(record.likelihood.name, **record.likelihood.options).double()
+    tensors = read_tensors(path / "weights.safetensors")
+    objective = Supervised(law, tensors.get("objective.shift"), tensors.get("objective.scale"))
+    module = _network(record, preprocessor, network)
+    for part, prefix in ((module, "network."), (objective, "objective.")):
+        own = {
+            name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)
+        }
+        load_into(part, own, where=str(path / "weights.safetensors"))
+    _set_state(estimator, record)
+    estimator.model_ = TableModel(
+        preprocessor, module, objective, record.network.name, record.network.options
+    )
+    return estimator
+
+
+def _network(
+    record: Specification, preprocessor: Preprocessor, network: nn.Module | None
+) -> nn.Module:
+    if record.network.options is not None:
+        created: nn.Module = networks.create(
+            record.network.name,
+            inputs=preprocessor.spec,
+            outputs=record.network.outputs,
+            generator=torch.Generator().manual_seed(0),
+            **record.network.options,
+        )
+        return created.double()
+    if network is None:
+        raise UsageError(
+            f"the network {record.network.name} is one of your own: pass one of the same shape, "
+            "ansatz.load(folder, network=module)."
+        )
+    return network.double()
+
+
+def _set_state(estimator: TableEstimator, record: Specification) -> None:
+    target = record.target
+    estimator.target_names_ = target.names
+    estimator.n_features_in_ = record.feature_count
+    estimator.n_iter_ = record.iterations
+    estimator.columns_ = (
+        None if record.columns is None else [Column.model_validate(c) for c in record.columns]
+    )
+    estimator.evidence_ = record.evidence
+    if record.features is not None:
+        estimator.feature_names_in_ = np.array(record.features, dtype=object)
+    if target.classes is not None and target.class_kind is not None:
+        estimator.classes_ = np.array(target.classes, dtype=_LABELS[target.class_kind])
+        estimator._log_weights = target.log_weights
+    else:
+        estimator._target_shape = tuple(target.shape)
+        estimator._y_is_column = target.is_column
+    if record.uses is not None:
+        estimator.uses_ = Uses.model_validate(record.uses)
+    if record.recipe is not None:
+        estimator.recipe_ = Recipe.model_validate(record.recipe)
+    if record.history is not None:
+        estimator.history_ = History.from_state(record.history)
+    if record.summary is not None:
+        estimator.saved_summary_ = record.summary
+
+
+def _summary(estimator: TableEstimator) -> SavedSummary | None:
+    if hasattr(estimator, "linear_"):
+        return SavedSummary.of(estimator.linear_.summary())
+    return getattr(estimator, "saved_summary_", None)
+
+
+def _outputs(network: nn.Module) -> int:
+    *_, last = (m for m in network.modules() if isinstance(m, nn.Linear))
+    return int(last.out_features)
+
+
+def _plain_parameters(estimator: TableEstimator) -> dict[str, Any]:
+    """The constructor's arguments that JSON can say; objects are recorded elsewhere."""
+    plain: dict[str, Any] = {}
+    for name, value in estimator.get_params(deep=False).items():
+        if isinstance(value, (nn.Module, np.random.RandomState)):
+            continue
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, tuple):
+            value = list(value)
+        plain[name] = value
+    return plain
+
+
+def _dump_columns(columns: list[Column] | None) -> list[dict[str, Any]] | None:
+    return None if columns is None else [column.model_dump(mode="json") for column in columns]

@@ -1,0 +1,399 @@
+"""What every estimator of tables shares: rows in, a fitted law out, scikit-learn's conventions."""
+
+import inspect
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import ArrayLike, NDArray
+from pydantic import ValidationError
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight
+from torch import Tensor, nn
+
+from ansatz import likelihoods
+from ansatz.data import (
+    Batch,
+    Column,
+    Preprocessor,
+    fold_numbers,
+    infer_columns,
+    row_keys,
+    split_rows,
+)
+from ansatz.errors import DataError, UsageError
+from ansatz.estimators.fitting import Fitted, fit_network, update_network
+from ansatz.estimators.predictions import Predictions
+from ansatz.estimators.recipe import SMALL, Recipe, choose_recipe, one_line
+from ansatz.estimators.rows import read_rows
+from ansatz.estimators.table_model import TableModel
+from ansatz.likelihoods import Likelihood
+from ansatz.linear import fit_linear
+from ansatz.seeds import derive
+from ansatz.spec import TargetSpec
+from ansatz.training import Supervised
+
+
+class Job(NamedTuple):
+    """One fit with everything read and typed: rows, outcomes, weights, and which rows stop it.
+
+    Example:
+        >>> from ansatz.estimators.table_estimator import Job
+        >>> Job._fields[:3]
+        ('rows', 'columns', 'y')
+    """
+
+    rows: Any  # an array of numbers, or a frame
+    columns: list[Column] | None  # None for an array
+    y: Tensor
+    target: TargetSpec
+    weight: Tensor
+    offset: Tensor | None
+    valid: NDArray[np.intp] | None = None  # None: chosen by the hash of the rows
+    trainer_options: Mapping[str, Any] = {}  # never changed
+
+
+class TableEstimator(Predictions, BaseEstimator):
+    """The common part of :class:`Regressor` and :class:`Classifier`; not used by itself.
+
+    Example:
+        >>> from ansatz.estimators import Regressor
+        >>> from ansatz.estimators.table_estimator import TableEstimator
+        >>> issubclass(Regressor, TableEstimator)
+        True
+    """
+
+    def __init__(
+        self,
+        likelihood: str | Likelihood = "auto",
+        *,
+        network: str | nn.Module = "mlp",
+        inference: Literal["point"] = "point",
+        widths: Sequence[int] | None = None,
+        activation: str | None = None,
+        dropout: float | None = None,
+        network_options: Mapping[str, Any] | None = None,
+        epochs: int | None = None,
+        batch_size: int | None = None,
+        learning_rate: float | None = None,
+        weight_decay: float | None = None,
+        holdout: float | None = None,
+        warm_start: bool = False,
+        random_state: int | np.random.RandomState | None = 0,
+        n_jobs: int | None = None,
+        device: str = "auto",
+        time_limit: float | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.likelihood = likelihood
+        self.network = network
+        self.inference = inference
+        self.widths = widths
+        self.activation = activation
+        self.dropout = dropout
+        self.network_options = network_options
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.holdout = holdout
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.device = device
+        self.time_limit = time_limit
+        self.verbose = verbose
+
+    # What a subclass says about its outcomes.
+
+    def _encode(self, y: Any, *, reset: bool) -> tuple[NDArray[Any], TargetSpec]:
+        """Outcomes as numbers, and what they look like."""
+        raise TypeError(f"{type(self).__name__} does not say what its outcomes are.")
+
+    def _reweight(self, codes: NDArray[Any], weight: NDArray[Any]) -> NDArray[Any]:
+        """The weights that the fit uses."""
+        return weight
+
+    def _law(self, target: TargetSpec, rows: float = math.inf) -> Likelihood:
+        """The likelihood of such outcomes.
+
+        Few rows cannot tell a spread that varies with x from one that does not: below 100 a law
+        given by name has a constant dispersion.
+        """
+        if isinstance(self.likelihood, Likelihood):
+            return self.likelihood
+        law: Likelihood = likelihoods.create(self.likelihood)
+        if rows < SMALL and "dispersion" in inspect.signature(type(law).__init__).parameters:
+            law = likelihoods.create(self.likelihood, dispersion="constant")
+        return law
+
+    # Fitting.
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        offset: ArrayLike | None = None,
+    ) -> Self:
+        """Fits the network, or the linear model, to the rows.
+
+        Args:
+            X: ``(N, D)`` array, or a data frame with columns of any type; nan is missing.
+            y: ``(N,)``, or ``(N, K)`` for K targets at once.
+            sample_weight: ``(N,)`` frequency weights: a weight of 2 is the row twice.
+            offset: ``(N,)``, a known part of the linear predictor (log exposure of a count).
+        """
+        return self._fit_job(self._read(X, y, sample_weight, offset))
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        offset: ArrayLike | None = None,
+    ) -> Self:
+        """One pass over the rows, from where the last call left weights and optimiser.
+
+        The first call fixes what comes from the data: scaling, levels, the law's unit. The rate is
+        constant (``learning_rate``, 1e-3 if not given) and nothing is held out.
+        """
+        first = not hasattr(self, "model_")
+        job = self._read(X, y, sample_weight, offset, reset=first)
+        return self._partial_fit_job(job, first=first)
+
+    def _read(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+        *,
+        reset: bool = True,
+        columns: list[Column] | None = None,
+    ) -> Job:
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
+        as_table = columns is not None or (not reset and self.columns_ is not None)
+        rows = read_rows(self, X, reset=reset, as_table=as_table)
+        if isinstance(rows, pd.DataFrame) and columns is None:
+            columns = infer_columns(rows) if reset else self.columns_
+        codes, target = self._encode(y, reset=reset)
+        if len(codes) != len(rows):
+            raise ValueError(
+                "Found input variables with inconsistent numbers of samples: "
+                f"X has {len(rows)} rows and y has {len(codes)}."
+            )
+        weight = _weights(sample_weight, rows)
+        extra = None if offset is None else _numbers("offset", offset, len(rows))
+        seen = weight > 0  # a row of weight 0 is a row that is not there
+        if not seen.all():
+            rows, codes, weight = rows[seen], codes[seen], weight[seen]
+            extra = None if extra is None else extra[seen]
+        weight = self._reweight(codes, weight)
+        y_tensor = torch.from_numpy(np.ascontiguousarray(codes))
+        offset_tensor = None if extra is None else torch.from_numpy(extra)
+        return Job(rows, columns, y_tensor, target, torch.from_numpy(weight), offset_tensor)
+
+    def _fit_job(self, job: Job) -> Self:
+        if self.inference != "point":
+            raise UsageError(f"unknown inference {self.inference!r}. Known: point.")
+        law = self._law(job.target, float(job.weight.sum()))
+        law.check(job.y)
+        previous = getattr(self, "model_", None) if self.warm_start else None
+        for name in ("linear_", "recipe_", "history_", "_optimizer_state"):
+            self.__dict__.pop(name, None)
+        self.columns_ = job.columns
+        if self.network == "linear":
+            self._fit_linear(job, law)
+        else:
+            self._fit_network(job, law, previous)
+        return self
+
+    def _fit_linear(self, job: Job, law: Likelihood) -> None:
+        weight = job.weight.numpy()
+        preprocessor = Preprocessor.fit(job.rows, job.columns, weight=weight, purpose="linear")
+        (design,) = preprocessor.transform(job.rows)
+        self.linear_ = fit_linear(
+            law,
+            design.double(),
+            job.y,
+            weight=job.weight,
+            offset=job.offset,
+            feature_names=preprocessor.feature_names,
+        )
+        self.n_iter_ = self.linear_.iterations
+        objective = Supervised(self.linear_.likelihood)
+        self.model_ = TableModel(preprocessor, self.linear_.to_network(), objective, "linear", {})
+
+    def _fit_network(self, job: Job, law: Likelihood, previous: TableModel | None) -> None:
+        seed = self._seed()
+        recipe = self._recipe(job)
+        valid = self._choose_valid(job, recipe, seed) if job.valid is None else job.valid
+        train = np.setdiff1d(np.arange(len(job.y)), valid)
+        if previous is None:
+            seen = job.rows[train] if isinstance(job.rows, np.ndarray) else job.rows.iloc[train]
+            weight = job.weight.numpy()[train]
+            preprocessor = Preprocessor.fit(seen, job.columns, weight=weight)
+        else:
+            preprocessor = previous.preprocessor
+        options = self._options(recipe)
+        fitted = fit_network(
+            _batch(preprocessor, job),
+            train=torch.from_numpy(train),
+            valid=torch.from_numpy(valid),
+            inputs=preprocessor.spec,
+            likelihood=law,
+            network=self.network,
+            network_options=options,
+            recipe=recipe,
+            seed=seed,
+            trainer_options={**self._trainer_options(), **job.trainer_options},
+            start=None if previous is None else (previous.network, previous.objective),
+            folds=self._folds(job, train, recipe, seed),
+        )
+        self.recipe_, self.history_, self.n_iter_ = recipe, fitted.history, fitted.history.steps
+        self.model_ = self._model(preprocessor, fitted, options)
+
+    def _partial_fit_job(self, job: Job, *, first: bool) -> Self:
+        if self.network == "linear":
+            raise UsageError("network='linear' is solved exactly and has no partial_fit: use fit.")
+        seed = self._seed()
+        rate = self.learning_rate or 1e-3
+        changes = {"dtype": "float32", "holdout": 0.0, "learning_rate": rate}
+        recipe = self._recipe(job).model_copy(update=changes)
+        if first:
+            self.columns_ = job.columns
+            weight = job.weight.numpy()
+            preprocessor = Preprocessor.fit(job.rows, job.columns, weight=weight)
+        else:
+            preprocessor = self.model_.preprocessor
+        options = self._options(recipe) if first else dict(self.model_.network_options or {})
+        fitted = update_network(
+            _batch(preprocessor, job),
+            inputs=preprocessor.spec,
+            likelihood=self._law(job.target),
+            network=self.network,
+            network_options=options,
+            recipe=recipe,
+            seed=derive(seed, "partial", 0 if first else self.n_iter_),
+            start=None if first else (self.model_.network, self.model_.objective),
+            state=None if first else getattr(self, "_optimizer_state", None),
+            trainer_options=self._trainer_options(),
+        )
+        self.recipe_, self.history_ = recipe, fitted.history
+        self.n_iter_ = fitted.history.steps + (0 if first else self.n_iter_)
+        self._optimizer_state = fitted.step.state_dict()
+        self.model_ = self._model(preprocessor, fitted, options)
+        return self
+
+    def _model(
+        self, preprocessor: Preprocessor, fitted: Fitted, options: dict[str, Any]
+    ) -> TableModel:
+        named = isinstance(self.network, str)
+        return TableModel(
+            preprocessor,
+            fitted.network,
+            fitted.objective,
+            str(self.network) if named else type(self.network).__name__,
+            options if named else None,
+        )
+
+    def _seed(self) -> int:
+        if isinstance(self.random_state, int | np.integer):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _recipe(self, job: Job) -> Recipe:
+        """The default recipe with what the user set in its place."""
+        total = float(job.weight.sum())
+        recipe = choose_recipe(total, job.rows.shape[1])
+        given: dict[str, Any] = {
+            "widths": None if self.widths is None else tuple(int(width) for width in self.widths),
+            "activation": self.activation,
+            "dropout": self.dropout,
+            "batch_size": self.batch_size,
+            "learning_rate": self.learning_rate,
+            "weight_decay": self.weight_decay,
+            "holdout": self.holdout,
+        }
+        changes = {name: value for name, value in given.items() if value is not None}
+        if self.epochs is not None:
+            size = changes.get("batch_size", recipe.batch_size)
+            share = 1 - changes.get("holdout", recipe.holdout)
+            rows = len(job.y) * share
+            changes["steps"] = max(1, round(self.epochs * (rows / size if size else 1)))
+        try:
+            return Recipe.model_validate({**recipe.model_dump(), **changes})
+        except ValidationError as error:
+            raise UsageError(f"{type(self).__name__}: {one_line(error)}") from None
+
+    def _options(self, recipe: Recipe) -> dict[str, Any]:
+        """The options of the network's factory; explicit ones win over the recipe."""
+        options: dict[str, Any] = {}
+        if self.network == "mlp":
+            options = {
+                "widths": list(recipe.widths),
+                "activation": recipe.activation,
+                "dropout": recipe.dropout,
+            }
+        return {**options, **(self.network_options or {})}
+
+    def _choose_valid(self, job: Job, recipe: Recipe, seed: int) -> NDArray[np.intp]:
+        """Rows held out by the hash of their content, so that copies fall on one side."""
+        if recipe.holdout == 0 or len(job.y) < 2:
+            return np.empty(0, dtype=np.intp)
+        keys = row_keys(job.rows, job.y.numpy(), seed=seed)
+        return split_rows(keys, seed=seed, test=0.0, valid=recipe.holdout).valid
+
+    def _folds(self, job: Job, train: NDArray[np.intp], recipe: Recipe, seed: int) -> Tensor | None:
+        """The fold of each training row, copies in one, where folds stop the training."""
+        if not recipe.folds:
+            return None
+        keys = row_keys(job.rows, job.y.numpy(), seed=seed)[train]
+        distinct = len(np.unique(keys))
+        if distinct < 2 * recipe.folds:
+            return None
+        return torch.from_numpy(fold_numbers(keys, recipe.folds, seed=seed))
+
+    def _trainer_options(self) -> dict[str, Any]:
+        return {
+            "device": self.device,
+            "time_limit": self.time_limit,
+            "progress": self.verbose,
+            "threads": self.n_jobs or "auto",
+        }
+
+
+def _batch(preprocessor: Preprocessor, job: Job) -> Batch:
+    inputs = preprocessor.transform(job.rows)
+    return Batch(inputs, job.y, job.weight, job.offset, torch.arange(len(job.y)))
+
+
+def _weights(sample_weight: ArrayLike | None, rows: Any) -> NDArray[np.float64]:
+    # scikit-learn's own check wants an array; a frame's first column has the same length.
+    like = rows if isinstance(rows, np.ndarray) else np.empty((len(rows), 1))
+    weight: NDArray[np.float64] = np.array(
+        _check_sample_weight(sample_weight, like, dtype=np.float64, ensure_non_negative=True)
+    )
+    if weight.sum() == 0:
+        raise DataError("all sample weights are zero: there is no row to learn from.")
+    return weight
+
+
+def _numbers(name: str, values: ArrayLike, count: int) -> NDArray[np.float64]:
+    column = np.array(values, dtype=np.float64)
+    if column.shape != (count,):
+        raise DataError(f"{name} must have shape ({count},), got {column.shape}.")
+    bad = np.flatnonzero(~np.isfinite(column))
+    if len(bad):
+        raise DataError(f"{name} must be finite, got {column[bad[0]]} at row {bad[0]}.")
+    return column
