@@ -186,6 +186,12 @@ def _line(text: str, position: int) -> int:
 
 
 def shorten(name: object) -> str:
-    """A name from a file as one printable, quoted, short line."""
+    r"""A name from a file as one printable, quoted, short line, whatever the file says.
+
+    Example:
+        >>> from ansatz.storage.json_file import shorten
+        >>> print(shorten("\x1b[2J"))
+        '\x1b[2J'
+    """
     text = ascii(name) if os.name == "nt" else repr(name)
     return text if len(text) <= 80 else f"{text[:76]}...{text[-1]}"
