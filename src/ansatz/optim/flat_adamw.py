@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ansatz.errors import UsageError
 
@@ -14,8 +14,8 @@ class FlatAdamW:
     r"""Parameters as views into one vector, updated by AdamW in one or two calls.
 
     .. math::
-        m \leftarrow \beta_1 m + (1-\beta_1) g, \quad v \leftarrow \beta_2 v + (1-\beta_2) g^2,
-        \quad \theta \leftarrow (1 - \eta\lambda)\,\theta - \eta\, \hat m / (\sqrt{\hat v} + \epsilon)
+        m \leftarrow \beta_1 m + (1-\beta_1) g, \quad v \leftarrow \beta_2 v + (1-\beta_2) g^2, \quad
+        \theta \leftarrow (1 - \eta\lambda) \theta - \eta \hat m / (\sqrt{\hat v} + \epsilon)
 
     with :math:`\hat m = m / (1 - \beta_1^t)` and :math:`\hat v = v / (1 - \beta_2^t)`. The caller
     writes gradients into ``gradients`` (views too) and calls :meth:`update`; the same path as
@@ -46,8 +46,8 @@ class FlatAdamW:
 
     def __init__(
         self,
-        decayed: Sequence[nn.Parameter],
-        plain: Sequence[nn.Parameter],
+        decayed: Sequence[Tensor],
+        plain: Sequence[Tensor],
         *,
         betas: tuple[float, float] = (0.9, 0.99),
         eps: float = 1e-8,

@@ -101,11 +101,11 @@ class AnalyticStep:
     @staticmethod
     def supports(network: nn.Module, objective: nn.Module) -> bool:
         """Whether this pair can be trained: Linear + activation, dropout, and nothing else."""
-        kind = type(objective)
         if not isinstance(objective, Supervised) or not getattr(network, "is_plain", False):
             return False
+        kind: type[Supervised] = type(objective)
         if kind.forward is not Supervised.forward or kind.attach is not Supervised.attach:
-            return False
+            return False  # a subclass that changes what is minimised
         linears, parameters = _linears(network), list(network.parameters())
         known = {id(p) for linear in linears for p in (linear.weight, linear.bias)}
         learned = [p for p in objective.parameters() if p.requires_grad]
@@ -143,8 +143,9 @@ class AnalyticStep:
 
     def observe(self, value: float) -> None:
         """Tells a schedule that listens (plateau) how an evaluation went."""
-        if hasattr(self.schedule, "observe"):
-            self.schedule.observe(value)
+        observe = getattr(self.schedule, "observe", None)
+        if observe is not None:
+            observe(value)
 
     def state_dict(self) -> dict[str, Any]:
         """The optimiser's state, the batch number, the schedule, the position in the masks."""
