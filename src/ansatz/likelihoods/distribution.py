@@ -189,7 +189,7 @@ _LEVELS = (1e-12, 1e-9, 1e-7, 1e-5, 1e-3, 0.02, 0.1, 0.3, 0.5)  # where panels o
 
 def _crps_by_quadrature(distribution: Distribution, y: Tensor) -> Tensor:
     """Gauss-Legendre on panels between quantiles: beyond 1e-12 the squared tail adds nothing."""
-    nodes, weights = gauss("legendre", 16, y)
+    nodes, weights = (v.reshape(-1, *(1,) * y.ndim) for v in gauss("legendre", 16, y))
     resolved = [q for q in _LEVELS if q > torch.finfo(y.dtype).eps]  # 1 - q must differ from 1
     levels = [*resolved, *(1 - q for q in reversed(resolved[:-1]))]
     with torch.no_grad():
@@ -197,10 +197,9 @@ def _crps_by_quadrature(distribution: Distribution, y: Tensor) -> Tensor:
     ends = torch.cat([edges, y.unsqueeze(0)]).sort(0).values  # (L + 1, ...)
     total = torch.zeros_like(y)
     for a, b in pairwise(ends):
-        for node, weight in zip(nodes, weights, strict=True):
-            x = a + (b - a) * node
-            value = torch.where(x < y, distribution.cdf(x), distribution.log_survival(x).exp())
-            total = total + weight * (b - a) * value**2
+        x = a + (b - a) * nodes  # (16, ...)
+        value = torch.where(x < y, distribution.cdf(x), distribution.log_survival(x).exp())
+        total = total + (b - a) * (weights * value**2).sum(0)
     return total
 
 

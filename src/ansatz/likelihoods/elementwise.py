@@ -24,3 +24,20 @@ def elementwise(function: Callable[..., Any], *tensors: Tensor) -> Tensor:
         return torch.empty_like(first)
     values = function(*(t.detach().cpu().double().numpy() for t in tensors))
     return torch.as_tensor(values).to(dtype=first.dtype, device=first.device)
+
+
+def refuse_second_derivative() -> None:
+    """Called by the backward pass of a function whose derivative has no graph of its own.
+
+    Without it a second derivative would silently leave out what this function adds to it.
+
+    Example:
+        >>> import torch
+        >>> with torch.no_grad():  # as in a plain backward pass
+        ...     refuse_second_derivative()
+    """
+    if torch.is_grad_enabled():  # create_graph=True
+        raise RuntimeError(
+            "cdf, log_cdf and log_survival of this law have first derivatives only; "
+            "a second one (create_graph=True) is not available."
+        )

@@ -5,9 +5,8 @@ from typing import Any
 import torch
 from scipy import special
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
-from ansatz.likelihoods.elementwise import elementwise
+from ansatz.likelihoods.elementwise import elementwise, refuse_second_derivative
 from ansatz.likelihoods.quadrature import gauss
 from ansatz.likelihoods.stirling import HALF_LOG_2PI, stirling
 
@@ -58,8 +57,8 @@ class _LogTail(torch.autograd.Function):
         return _log_tail(a.double(), x.double(), upper).to(x.dtype)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
+        refuse_second_derivative()
         a, x = (t.double() for t in ctx.saved_tensors)
         grad_a = grad_x = None
         if grad.is_meta:

@@ -252,9 +252,11 @@ def _fit(
         m, s, n = unpack(theta)
         return (weight * (s.log() - log_density((z - m) / s, n))).sum()
 
+    if bool((z == z[0]).all()):  # the likelihood rises all the way to a spike: stay at the floor
+        return z[0], z.new_tensor(floor) if scale is None else scale, _MOST if nu is None else nu
     theta = _newton(loss, [0.0] + [0.0] * (scale is None) + [math.log(6.0)] * free_nu, z)
     m, s, n = unpack(theta)
-    if free_nu and not float(n) < _MOST:  # the likelihood rises all the way to the normal law
+    if free_nu and not float(n) < 0.9 * _MOST:  # it rises all the way to the normal law
         return _fit(z, weight, scale, floor, _MOST)
     return m, s, float(n)
 
@@ -266,11 +268,16 @@ def _newton(loss, start: list[float], like: Tensor) -> Tensor:  # type: ignore[n
         point = torch.as_tensor(theta).to(like).requires_grad_()
         value = loss(point)
         (gradient,) = torch.autograd.grad(value, point)
-        return float(value), gradient.cpu().numpy()
+        return float(value.detach()), gradient.cpu().numpy()
 
     def hessian(theta: np.ndarray) -> np.ndarray:
         point = torch.as_tensor(theta).to(like)
         return torch.autograd.functional.hessian(loss, point).cpu().numpy()
+
+    def halt(theta: np.ndarray) -> None:
+        # On its way to infinity: a nu above its cap, a scale at its floor.
+        if theta[1:].max(initial=0.0) > math.log(_MOST) or theta[1:].min(initial=0.0) < -25:
+            raise StopIteration
 
     with torch.enable_grad():
         found = minimize(
@@ -279,6 +286,11 @@ def _newton(loss, start: list[float], like: Tensor) -> Tensor:  # type: ignore[n
             jac=True,
             hess=hessian,
             method="trust-exact",
-            options={"gtol": 1e-12, "maxiter": 200},
-        )
-    return torch.as_tensor(found.x).to(like)
+            callback=halt,
+            options={"gtol": 1e-9, "maxiter": 200},
+        ).x
+        for _ in range(2):  # the values are flat to rounding there, the gradient is not
+            gradient, curvature = value_and_gradient(found)[1], hessian(found)
+            if np.linalg.eigvalsh(curvature).min() > 1e-8:
+                found = found - np.linalg.solve(curvature, gradient)
+    return torch.as_tensor(found).to(like)

@@ -6,9 +6,8 @@ from typing import Any
 import torch
 from scipy import special
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
-from ansatz.likelihoods.elementwise import elementwise
+from ansatz.likelihoods.elementwise import elementwise, refuse_second_derivative
 from ansatz.likelihoods.quadrature import gauss
 from ansatz.likelihoods.stirling import log_gamma_half
 
@@ -60,8 +59,8 @@ class _LogCdf(torch.autograd.Function):
         return _log_cdf(t.double(), nu.double()).to(t.dtype)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        refuse_second_derivative()
         t, nu = (v.double() for v in ctx.saved_tensors)
         if grad.is_meta:
             return torch.empty_like(grad), torch.empty_like(grad)

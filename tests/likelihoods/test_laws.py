@@ -1,0 +1,668 @@
+"""What every law promises: a new law is one file and one row here."""
+
+import copy
+import math
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import torch
+from scipy import integrate, stats
+from torch.testing import assert_close
+
+from ansatz.errors import DataError
+from ansatz.likelihoods import (
+    Bernoulli,
+    Categorical,
+    Gamma,
+    Laplace,
+    Likelihood,
+    Normal,
+    Poisson,
+    StudentT,
+    create,
+    names,
+)
+from ansatz.spec import TargetSpec
+
+
+class Row(NamedTuple):
+    likelihood: Likelihood
+    P: int
+    scipy: Any  # raw (N, P) tensor -> frozen scipy distribution over rows
+
+
+def numpy(*tensors):
+    return [t.detach().numpy() for t in tensors]
+
+
+def scipy_normal(law):
+    return lambda raw: stats.norm(*numpy(raw[:, 0], law.spread(raw)))
+
+
+def scipy_laplace(law):
+    return lambda raw: stats.laplace(*numpy(raw[:, 0], law.spread(raw)))
+
+
+def scipy_gamma(law):
+    def frozen(raw):
+        mean, phi = numpy(raw[:, 0].exp(), law.spread(raw))
+        return stats.gamma(1 / phi, scale=phi * mean)
+
+    return frozen
+
+
+def scipy_t(law):
+    return lambda raw: stats.t(*numpy(law.freedom(raw), raw[:, 0], law.spread(raw)))
+
+
+def row(likelihood, P, scipy):
+    return Row(likelihood, P, scipy(likelihood))
+
+
+ROWS = {
+    "normal": row(Normal(), 2, scipy_normal),
+    "normal, constant": row(Normal(dispersion="constant"), 1, scipy_normal),
+    "normal, known": row(Normal(dispersion=0.3), 1, scipy_normal),
+    "laplace": row(Laplace(), 2, scipy_laplace),
+    "student_t": row(StudentT(), 2, scipy_t),
+    "student_t, nu 3.5": row(StudentT(nu=3.5, dispersion="constant"), 1, scipy_t),
+    "gamma": row(Gamma(), 2, scipy_gamma),
+    "gamma, exponential": row(Gamma(dispersion=1.0), 1, scipy_gamma),
+    "poisson": row(Poisson(), 1, lambda _: lambda raw: stats.poisson(*numpy(raw[:, 0].exp()))),
+    "bernoulli": row(
+        Bernoulli(), 1, lambda _: lambda raw: stats.bernoulli(*numpy(raw[:, 0].sigmoid()))
+    ),
+}
+DISCRETE = {"poisson", "bernoulli"}
+CONTINUOUS = [name for name in ROWS if name not in DISCRETE]
+every_law = pytest.mark.parametrize("likelihood, P, scipy", ROWS.values(), ids=ROWS)
+every_continuous = pytest.mark.parametrize(
+    "likelihood, P, scipy", [ROWS[n] for n in CONTINUOUS], ids=CONTINUOUS
+)
+# the same, and the two whose outcomes are classes
+WIDE = {**ROWS, "categorical": Row(Categorical(), 4, None)}
+every_wide = pytest.mark.parametrize("likelihood, P, scipy", WIDE.values(), ids=WIDE)
+
+
+def density(frozen, y):
+    return (frozen.logpmf if hasattr(frozen.dist, "pmf") else frozen.logpdf)(y.numpy())
+
+
+def draw(likelihood, raw, *shape):
+    generator = torch.Generator().manual_seed(1)
+    return likelihood.distribution(raw.detach()).sample(shape, generator)
+
+
+@every_law
+def test_loss_is_minus_scipys_log_density(likelihood, P, scipy):
+    raw = torch.randn(64, P)
+    y = draw(likelihood, raw)
+    assert_close(
+        likelihood.loss(raw, y), -torch.as_tensor(density(scipy(raw), y)), rtol=1e-9, atol=1e-9
+    )
+
+
+@every_law
+def test_mean_variance_entropy_and_median_are_scipys(likelihood, P, scipy):
+    raw = torch.randn(16, P)
+    law, frozen = likelihood.distribution(raw), scipy(raw)
+    assert_close(law.mean, torch.as_tensor(frozen.mean()))
+    assert_close(law.variance, torch.as_tensor(frozen.var()))
+    assert_close(law.stddev, torch.as_tensor(frozen.std()))
+    assert_close(law.median, torch.as_tensor(frozen.median()), rtol=1e-9, atol=1e-9)
+    if not isinstance(likelihood, Poisson):
+        assert_close(law.entropy, torch.as_tensor(frozen.entropy()), rtol=1e-9, atol=1e-9)
+
+
+@every_law
+def test_the_mode_is_where_the_density_is_largest(likelihood, P, scipy):
+    raw = torch.randn(16, P)
+    law = likelihood.distribution(raw)
+    for step in (-1.0, 1.0):
+        shift = step if law.discrete else step * 1e-3 * law.stddev
+        beside = (law.mode + shift).clamp(min=max(law.lower, -1e9))
+        beside = torch.where(beside == law.lower, law.mode, beside)
+        inside = law.mode > law.lower if not law.discrete else torch.ones(16, dtype=torch.bool)
+        assert (law.log_prob(law.mode) >= law.log_prob(beside))[inside].all()
+
+
+@every_wide
+def test_score_has_mean_zero(likelihood, P, scipy):
+    """E_y[d log p(y | raw) / d raw] = 0; a sampler that disagrees with the density breaks it."""
+    raw = torch.randn(1, P).repeat(50_000, 1).requires_grad_()
+    y = draw(likelihood, raw)
+    (score,) = torch.autograd.grad(likelihood.loss(raw, y).sum(), raw)  # (S, P)
+    assert (score.mean(0).abs() < 5 * score.std(0) / len(score) ** 0.5).all()
+
+
+@every_law
+def test_samples_follow_the_cdf(likelihood, P, scipy):
+    """Dvoretzky-Kiefer-Wolfowitz: P(sup |F_n - F| > e) <= 2 exp(-2 n e^2) = 1e-9."""
+    raw = torch.randn(1, P)
+    y, n = draw(likelihood, raw, 20_000).flatten(), 20_000
+    at = y.unique()
+    empirical = (
+        (y.sort().values.unsqueeze(0) <= at.unsqueeze(1)).double().mean(1)
+        if len(at) < 100
+        else (torch.arange(1, n + 1) / n)
+    )
+    law = likelihood.distribution(raw)
+    gap = (empirical - law.cdf(at)).abs().max()
+    assert gap < math.sqrt(math.log(2e9) / (2 * n)) + 1 / n
+
+
+@every_law
+def test_sampling_takes_a_generator_and_a_shape(likelihood, P, scipy):
+    law = likelihood.distribution(torch.randn(3, P).detach())
+    a, b = (law.sample((5,), torch.Generator().manual_seed(7)) for _ in range(2))
+    assert a.shape == (5, 3)
+    assert torch.equal(a, b)
+    assert not torch.equal(a, law.sample((5,), torch.Generator().manual_seed(8)))
+
+
+@every_law
+def test_cdf_and_tails_are_scipys(likelihood, P, scipy):
+    raw = torch.randn(64, P)
+    y, frozen = draw(likelihood, raw), scipy(raw)
+    law = likelihood.distribution(raw)
+    for ours, theirs in (
+        (law.cdf, frozen.cdf),
+        (law.log_cdf, frozen.logcdf),
+        (law.log_survival, frozen.logsf),
+    ):
+        assert_close(ours(y), torch.as_tensor(theirs(y.numpy())), rtol=1e-9, atol=1e-11)
+
+
+@every_law
+def test_cdf_and_survival_add_up_to_one(likelihood, P, scipy):
+    raw = torch.randn(64, P)
+    law = likelihood.distribution(raw)
+    y = law.mean + torch.randn(64)
+    assert_close(law.cdf(y) + law.log_survival(y).exp(), torch.ones(64))
+
+
+@every_continuous
+def test_the_density_is_the_derivative_of_the_cdf(likelihood, P, scipy):
+    raw = torch.randn(64, P)
+    y = draw(likelihood, raw).requires_grad_()
+    law = likelihood.distribution(raw)
+    for tail, sign in ((law.cdf, 1), (lambda y: law.log_survival(y).exp(), -1)):
+        (slope,) = torch.autograd.grad(tail(y).sum(), y)
+        assert_close(sign * slope, law.log_prob(y).exp().detach(), rtol=1e-8, atol=1e-9)
+
+
+@every_continuous
+def test_icdf_inverts_the_cdf(likelihood, P, scipy):
+    raw, q = torch.randn(7, 1, P), torch.tensor([1e-10, 1e-3, 0.2, 0.5, 0.9, 1 - 1e-6])
+    law = likelihood.distribution(raw)
+    y = law.icdf(q.expand(7, 6))
+    assert_close(law.cdf(y), q.expand(7, 6), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", sorted(DISCRETE))
+def test_a_discrete_icdf_is_the_smallest_value_that_reaches_q(name):
+    likelihood, P, scipy = ROWS[name]
+    raw, q = torch.randn(64, P) * 3, torch.rand(64)
+    law = likelihood.distribution(raw)
+    y = law.icdf(q)
+    assert (law.cdf(y) >= q).all()
+    assert (law.cdf(y - 1) < q).all()
+    assert_close(y, torch.as_tensor(scipy(raw).ppf(q.numpy())), check_dtype=False)
+
+
+@every_continuous
+def test_icdf_is_differentiable_in_level_and_parameters(likelihood, P, scipy):
+    raw, q = (
+        torch.randn(4, P).requires_grad_(),
+        torch.tensor([0.1, 0.4, 0.6, 0.95]).requires_grad_(),
+    )
+    assert torch.autograd.gradcheck(
+        lambda raw, q: likelihood.distribution(raw).icdf(q), (raw, q), eps=1e-5, atol=1e-5
+    )
+
+
+@every_continuous
+def test_interval_holds_its_level(likelihood, P, scipy):
+    law = likelihood.distribution(torch.randn(8, P))
+    lower, upper = law.interval(0.9)
+    assert_close(law.cdf(lower), torch.full((8,), 0.05))
+    assert_close(law.log_interval(lower, upper).exp(), torch.full((8,), 0.9))
+    with pytest.raises(ValueError, match=r"level must be in \(0, 1\), got 1.5"):
+        law.interval(1.5)
+
+
+@every_law
+def test_log_interval_is_the_mass_between(likelihood, P, scipy):
+    raw = torch.randn(32, P)
+    law, frozen = likelihood.distribution(raw), scipy(raw)
+    lower, upper = draw(likelihood, raw), draw(likelihood, raw) + 1.5
+    lower = torch.minimum(lower, upper - 1)
+    mass = frozen.cdf(upper.numpy()) - frozen.cdf(lower.numpy())
+    assert_close(law.log_interval(lower, upper).exp(), torch.as_tensor(mass), rtol=1e-7, atol=1e-12)
+
+
+@every_continuous
+def test_log_interval_with_infinite_ends_is_a_tail_with_finite_gradients(likelihood, P, scipy):
+    raw = torch.randn(3, P).requires_grad_()
+    law, inf = likelihood.distribution(raw), torch.tensor(math.inf)
+    y = law.median.detach()
+    lower = torch.stack([-inf, y[1], -inf])
+    upper = torch.stack([y[0], inf, inf])
+    value = law.log_interval(lower, upper)
+    assert_close(value.detach(), torch.tensor([0.5, 0.5, 1.0]).log(), atol=1e-9, rtol=0)
+    (gradient,) = torch.autograd.grad(value.sum(), raw)
+    assert gradient.isfinite().all()
+
+
+def test_a_far_interval_keeps_its_digits():
+    law = Normal(dispersion=1.0).distribution(torch.zeros(1, 1))
+    for a, b in ((20.0, 21.0), (-31.0, -30.0)):
+        peak = min(a * a, b * b) / 2  # taken out of the integral, which would underflow
+        mass, _ = integrate.quad(lambda x, peak=peak: math.exp(peak - x * x / 2), a, b)
+        exact = math.log(mass) - peak - 0.5 * math.log(2 * math.pi)
+        found = law.log_interval(torch.tensor([a]), torch.tensor([b]))
+        assert_close(found, torch.tensor([exact]), rtol=1e-9, atol=0)
+
+
+@every_wide
+def test_gradient_of_the_loss(likelihood, P, scipy):
+    raw = torch.randn(8, P).requires_grad_()
+    y = draw(likelihood, raw)
+    assert torch.autograd.gradcheck(lambda raw: likelihood.loss(raw, y), raw)
+    assert torch.autograd.gradgradcheck(lambda raw: likelihood.loss(raw, y), raw)
+
+
+@every_law
+def test_gradient_of_both_tails_in_every_parameter(likelihood, P, scipy):
+    raw = torch.randn(6, P).requires_grad_()
+    y = draw(likelihood, raw)
+    for tail in ("log_cdf", "log_survival"):
+
+        def function(raw, tail=tail):
+            value = getattr(likelihood.distribution(raw), tail)(y)
+            return value[value.isfinite()]
+
+        assert torch.autograd.gradcheck(function, raw, eps=1e-5, atol=1e-6)
+
+
+def test_gradient_of_the_tails_in_a_learned_nu():
+    likelihood = StudentT(dispersion=1.0)
+    y, raw = torch.linspace(-8, 8, 9), torch.zeros(9, 1)
+
+    def function(r, tail):
+        law = torch.func.functional_call(
+            _Distribution(likelihood), {"likelihood.freedom.constant": r}, (raw, y, tail)
+        )
+        return law
+
+    r = torch.tensor(-0.5, requires_grad=True)
+    for tail in ("log_cdf", "log_survival", "crps"):
+        assert torch.autograd.gradcheck(lambda r, tail=tail: function(r, tail), r, atol=1e-6)
+
+
+class _Distribution(torch.nn.Module):
+    def __init__(self, likelihood):
+        super().__init__()
+        self.likelihood = likelihood
+
+    def forward(self, raw, y, method):
+        return getattr(self.likelihood.distribution(raw), method)(y)
+
+
+@every_law
+def test_crps_is_the_integral_of_the_squared_gap(likelihood, P, scipy):
+    raw = torch.randn(3, P)
+    y, law = draw(likelihood, raw), likelihood.distribution(raw)
+    for i, one in enumerate(_each(scipy(raw))):
+        found = law.crps(y)[i].item()
+        if law.discrete:
+            k = np.arange(0, 200)
+            exact = ((one.cdf(k) - (k >= y[i].item())) ** 2).sum()
+        else:
+            mid, ends = y[i].item(), one.ppf([1e-13, 1 - 1e-13])
+            cuts = np.sort([mid, *ends, *one.ppf([1e-6, 0.01, 0.5, 0.99, 1 - 1e-6])])
+            exact = sum(_squared_gap(one, mid, a, b) for a, b in pairwise(cuts))
+        assert found == pytest.approx(exact, rel=1e-7, abs=1e-10)
+
+
+def _squared_gap(frozen, y, a, b):
+    return integrate.quad(lambda x: (frozen.cdf(x) if x < y else frozen.sf(x)) ** 2, a, b)[0]
+
+
+def _each(frozen):
+    arguments = [*frozen.args, *frozen.kwds.values()]
+    rows = np.broadcast_arrays(*arguments)
+    for i in range(len(rows[0])):
+        args = [r[i] for r in rows[: len(frozen.args)]]
+        kwds = dict(zip(frozen.kwds, [r[i] for r in rows[len(frozen.args) :]], strict=True))
+        yield frozen.dist(*args, **kwds)
+
+
+@every_law
+def test_crps_of_the_family_default_is_the_closed_form(likelihood, P, scipy):
+    from ansatz.likelihoods import Distribution
+
+    raw = torch.randn(4, P).requires_grad_()
+    y = draw(likelihood, raw)
+    law = likelihood.distribution(raw)
+    closed, default = law.crps(y), Distribution.crps(law, y)
+    assert_close(default, closed, rtol=1e-6, atol=1e-8)
+    gradients = [torch.autograd.grad(v.sum(), raw, retain_graph=True)[0] for v in (closed, default)]
+    assert_close(*gradients, rtol=1e-4, atol=1e-6)
+
+
+@every_law
+def test_crps_is_that_of_scoringrules(likelihood, P, scipy):
+    scoringrules = pytest.importorskip("scoringrules")
+    raw = torch.randn(8, P)
+    y, law = draw(likelihood, raw), likelihood.distribution(raw)
+    match likelihood.name:
+        case "normal":
+            theirs = scoringrules.crps_normal(*numpy(y, law.mean, law.sd))
+        case "laplace":
+            theirs = scoringrules.crps_laplace(*numpy(y, law.location, law.scale))
+        case "student_t":
+            theirs = scoringrules.crps_t(*numpy(y, law.nu, law.location, law.scale))
+        case "gamma":
+            theirs = scoringrules.crps_gamma(*numpy(y, law.shape, law.shape / law.mean))
+        case "poisson":
+            theirs = scoringrules.crps_poisson(*numpy(y, law.mean))
+        case "bernoulli":
+            theirs = scoringrules.brier_score(*numpy(y, law.probs))
+    assert_close(law.crps(y), torch.as_tensor(theirs), rtol=1e-8, atol=1e-10, check_dtype=False)
+
+
+EXTREMES = [0.0, 50.0, -50.0, 100.0, -1e4, 1e4]
+EDGES = {  # the smallest, ordinary and largest outcomes of a support
+    "normal": [-1e6, 0.0, 1e6],
+    "laplace": [-1e6, 0.0, 1e6],
+    "student_t": [-1e6, 0.0, 1e6],
+    "gamma": [1e-38, 1.0, 1e9],
+    "poisson": [0.0, 1.0, 1e9],
+    "bernoulli": [0.0, 1.0],
+    "categorical": [0, 3],
+}
+
+
+@every_wide
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_extreme_raw_numbers_and_outcomes_give_finite_losses_and_gradients(
+    likelihood, P, scipy, dtype
+):
+    likelihood = copy.deepcopy(likelihood).to(dtype)
+    grid = torch.cartesian_prod(*[torch.tensor(EXTREMES)] * min(P, 2))
+    grid = grid.reshape(-1, min(P, 2))
+    raw = torch.cat([grid, torch.zeros(len(grid), P - grid.shape[1])], 1).to(dtype)
+    for value in EDGES[likelihood.name]:
+        y = torch.full((len(raw),), value, dtype=dtype if isinstance(value, float) else torch.long)
+        for loss in (likelihood.loss, likelihood.training_loss):
+            leaf = raw.clone().requires_grad_()
+            terms = loss(leaf, y)
+            gradients = torch.autograd.grad(terms.sum(), [leaf, *likelihood.parameters()])
+            assert terms.dtype == dtype
+            assert terms.isfinite().all()
+            assert all(g.isfinite().all() for g in gradients)
+
+
+@every_law
+def test_a_wildly_wrong_first_raw_number_is_pulled_back(likelihood, P, scipy):
+    raw = torch.zeros(2, P)
+    raw[:, 0] = torch.tensor([200.0, -200.0])
+    raw.requires_grad_()
+    # the outcome that contradicts the raw number where the law has only two
+    y = torch.tensor([0.0, 1.0]) if likelihood.name == "bernoulli" else torch.ones(2)
+    (gradient,) = torch.autograd.grad(likelihood.loss(raw, y).sum(), raw)
+    assert gradient[0, 0] > 1e-6
+    assert gradient[1, 0] < -1e-6
+
+
+@every_law
+def test_float32_agrees_with_float64(likelihood, P, scipy):
+    raw = torch.randn(64, P)
+    y = draw(likelihood, raw).float().double()
+    raw = raw.float().double()
+    half = copy.deepcopy(likelihood).float()
+    one, other = half.distribution(raw.float()), likelihood.distribution(raw)
+    assert_close(
+        half.loss(raw.float(), y.float()).double(), likelihood.loss(raw, y), rtol=1e-4, atol=1e-4
+    )
+    for method in ("cdf", "log_cdf", "log_survival", "crps"):
+        found, exact = getattr(one, method)(y.float()), getattr(other, method)(y)
+        assert found.dtype == torch.float32
+        assert_close(found.double(), exact, rtol=1e-3, atol=1e-4)
+    assert one.icdf(torch.full((64,), 0.3).float()).dtype == torch.float32
+    assert one.sample().dtype == torch.float32
+
+
+@every_wide
+def test_runs_on_the_meta_device(likelihood, P, scipy):
+    meta = copy.deepcopy(likelihood).to("meta")
+    raw = torch.randn(5, P, device="meta", requires_grad=True)
+    y = torch.empty(5, device="meta")
+    for loss in (meta.loss, meta.training_loss):
+        assert loss(raw, y).shape == (5,)
+        loss(raw, y).sum().backward()
+    law = meta.distribution(raw)
+    if likelihood.name != "categorical":
+        assert law.mean.shape == law.cdf(y).shape == law.log_survival(y).shape == (5,)
+    assert meta.point(raw).shape == (5,)
+
+
+TARGETS = {  # outcomes to fit a constant to
+    "normal": lambda n: torch.randn(n) * 3 + 5,
+    "laplace": lambda n: torch.randn(n) * 3 + 5,
+    "student_t": lambda n: torch.as_tensor(stats.t(3, 5, 2).rvs(n, random_state=0)),
+    "gamma": lambda n: torch.rand(n) ** 2 * 30 + 0.01,
+    "poisson": lambda n: torch.poisson(torch.full((n,), 4.0)),
+    "bernoulli": lambda n: (torch.rand(n) < 0.3).double(),
+    "categorical": lambda n: torch.randint(4, (n,)),
+    "mse": lambda n: torch.randn(n) * 3 + 5,
+    "mae": lambda n: torch.randn(n) * 3 + 5,
+    "huber": lambda n: torch.randn(n) ** 3 * 3 + 5,
+    "cross_entropy": lambda n: torch.randint(4, (n,)),
+}
+CLASSES = ("categorical", "cross_entropy")
+FITTED = {**{name: row.likelihood for name, row in WIDE.items()}}
+FITTED |= {
+    "student_t, known scale": StudentT(dispersion=2.0),
+    "student_t, cauchy": StudentT(nu=1.0, dispersion="constant"),
+    "gamma, constant": Gamma(dispersion="constant"),
+    "categorical, reference": Categorical(reference=True),
+    "mse": create("mse"),
+    "mae": create("mae"),
+    "huber": create("huber"),
+    "cross_entropy": create(
+        "cross_entropy", class_weight=[1.0, 2.0, 3.0, 0.5], label_smoothing=0.1
+    ),
+    "cross_entropy, balanced": create("cross_entropy", class_weight="balanced"),
+}
+every_fit = pytest.mark.parametrize("likelihood", FITTED.values(), ids=FITTED)
+
+
+def fitted(likelihood, y, weight):
+    likelihood = copy.deepcopy(likelihood)
+    if likelihood.name in CLASSES:
+        likelihood.outputs(TargetSpec(classes=4))
+    likelihood.check(y)
+    likelihood.observe(y, weight)
+    return likelihood, *likelihood.start(y, weight)
+
+
+def risk_gradient(likelihood, shift, y, weight):
+    """Of the weighted mean loss of the constant model, in units of each raw number's scale."""
+    shift = shift.clone().requires_grad_()
+    weight = weight.reshape(-1, *(1,) * (y.ndim - 1))
+    terms = likelihood.loss(shift.expand(*y.shape, shift.shape[-1]), y)
+    total = (weight * terms).sum() / weight.sum()
+    return torch.autograd.grad(total, [shift, *likelihood.parameters()])
+
+
+@every_fit
+def test_start_is_the_maximum_likelihood_constant(likelihood):
+    y = TARGETS[likelihood.name](101)
+    weight = torch.randint(1, 4, (101,)).double()
+    if likelihood.name in ("laplace", "mae"):  # a kink at the median: with ties no gradient is 0
+        weight = torch.ones(101)
+    likelihood, shift, scale = fitted(likelihood, y, weight)
+    assert (scale > 0).all()
+    for gradient in risk_gradient(likelihood, shift, y, weight):
+        assert_close(gradient, torch.zeros_like(gradient), atol=1e-9, rtol=0)
+
+
+@every_fit
+def test_weights_are_repetitions(likelihood):
+    y, weight = TARGETS[likelihood.name](40), torch.randint(0, 4, (40,)).double()
+    y[0] = y[weight > 0][0]
+    weighted, *start = fitted(likelihood, y, weight)
+    again = y.repeat_interleave(weight.long())
+    repeated, *start_again = fitted(likelihood, again, torch.ones(len(again)))
+    assert_close(start, start_again, rtol=1e-8, atol=1e-8)
+    assert_close(dict(weighted.state_dict()), dict(repeated.state_dict()), rtol=1e-8, atol=1e-8)
+
+
+@every_fit
+def test_several_targets_are_several_laws(likelihood):
+    y = torch.stack([TARGETS[likelihood.name](50), TARGETS[likelihood.name](50)], 1)
+    weight = torch.randint(1, 4, (50,)).double()
+    both, shift, scale = fitted(likelihood, y, weight)
+    assert shift.shape == scale.shape == (2, shift.shape[-1])
+    raw = shift.expand(50, *shift.shape) + 0.1 * torch.randn(50, *shift.shape)
+    loss, training = both.loss(raw, y), both.training_loss(raw, y)
+    point = both.point(raw)
+    for k in range(2):
+        one, one_shift, one_scale = fitted(likelihood, y[:, k], weight)
+        assert_close((shift[k], scale[k]), (one_shift, one_scale))
+        assert_close(loss[:, k], one.loss(raw[:, k], y[:, k]))
+        assert_close(training[:, k], one.training_loss(raw[:, k], y[:, k]))
+        assert_close(point[:, k], one.point(raw[:, k]))
+
+
+@every_fit
+def test_state_dict_round_trip_with_several_targets(likelihood):
+    y = torch.stack([TARGETS[likelihood.name](50), TARGETS[likelihood.name](50)], 1)
+    both, shift, _ = fitted(likelihood, y, torch.ones(50))
+    fresh = copy.deepcopy(likelihood).double()
+    fresh.load_state_dict(both.state_dict())
+    raw = shift.expand(50, *shift.shape)
+    assert torch.equal(fresh.loss(raw, y), both.loss(raw, y))
+    assert torch.equal(copy.deepcopy(both).loss(raw, y), both.loss(raw, y))
+
+
+@every_fit
+@pytest.mark.parametrize("rows", [1, 2, 20])
+def test_equal_outcomes_and_a_single_row_do_not_break_it(likelihood, rows):
+    value = TARGETS[likelihood.name](20)[0]
+    y = value.expand(rows).clone()
+    likelihood, shift, scale = fitted(likelihood, y, torch.ones(rows))
+    assert shift.isfinite().all()
+    assert (scale > 0).all() and scale.isfinite().all()
+    raw = shift.expand(rows, -1).clone().requires_grad_()
+    terms = likelihood.training_loss(raw, y)
+    (gradient,) = torch.autograd.grad(terms.sum(), raw)
+    assert terms.isfinite().all()
+    assert gradient.isfinite().all()
+    expected = value if likelihood.name != "bernoulli" else value * 0.9 + 0.05
+    if likelihood.name not in CLASSES:
+        assert_close(
+            likelihood.point(raw)[0].detach(),
+            expected,
+            atol=0.21 if likelihood.name == "bernoulli" else 1e-6,
+            rtol=1e-6,
+        )
+
+
+@every_fit
+def test_a_column_against_a_vector_is_refused(likelihood):
+    y = TARGETS[likelihood.name](5)
+    raw = torch.zeros(5, 3 if likelihood.name in CLASSES else 2)
+    with pytest.raises(ValueError, match=r"raw \(5, \d\) goes with y \(5,\), got y \(5, 1\)"):
+        likelihood.loss(raw, y.unsqueeze(1))
+
+
+@pytest.mark.parametrize("name", [name for name in names() if name not in CLASSES])
+def test_an_unobserved_row_may_be_nan(name):
+    likelihood = create(name)
+    y, weight = TARGETS[name](30), torch.ones(30)
+    weight[3] = 0
+    _, *start = fitted(likelihood, y, weight)
+    y[3] = torch.nan
+    law = copy.deepcopy(likelihood)
+    law.observe(y, weight)
+    assert_close(tuple(law.start(y, weight)), tuple(start))
+
+
+REFUSED = {
+    "normal": (torch.nan, r"finite numbers, got nan at y\[1\]"),
+    "laplace": (torch.inf, r"finite numbers, got inf at y\[1\]"),
+    "student_t": (-torch.inf, r"finite numbers, got -inf at y\[1\]"),
+    "mse": (torch.nan, r"finite numbers, got nan at y\[1\]"),
+    "mae": (torch.nan, r"finite numbers, got nan at y\[1\]"),
+    "huber": (torch.nan, r"finite numbers, got nan at y\[1\]"),
+    "gamma": (0.0, r"> 0, got 0.0 at y\[1\].*Laws that fit all of y: bernoulli, .*poisson, normal"),
+    "poisson": (1.5, r">= 0, got 1.5 at y\[1\].*Laws that fit all of y: gamma, normal"),
+    "bernoulli": (-1.0, r"0 or 1, got -1.0 at y\[1\].*Laws that fit all of y: normal"),
+    "categorical": (0.5, r"whole numbers >= 0, got 0.5 at y\[1\].*gamma"),
+    "cross_entropy": (-1.0, r"whole numbers >= 0, got -1.0 at y\[1\].*normal"),
+}
+
+
+@pytest.mark.parametrize("name", names())
+def test_check_names_the_row_the_value_and_the_laws_that_fit(name):
+    value, message = REFUSED[name]
+    likelihood = create(name)
+    with pytest.raises(DataError, match=message):
+        likelihood.check(torch.tensor([1.0, value]))
+    likelihood.check(torch.tensor([1.0, 1.0]))
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_a_class_code_beyond_the_last_is_refused(name):
+    likelihood = create(name)
+    likelihood.outputs(TargetSpec(classes=3))
+    with pytest.raises(DataError, match=r"below the number of classes, 3, got 3 at y\[1\]"):
+        likelihood.check(torch.tensor([0, 3]))
+    with pytest.raises(ValueError, match="needs the number of classes"):
+        likelihood.outputs(TargetSpec())
+
+
+def test_the_registry_holds_all_of_them():
+    assert set(names()) == set(TARGETS)
+    assert all(create(name).name == name for name in names())
+
+
+@pytest.mark.parametrize("name", ["mse", "mae", "huber", "cross_entropy"])
+def test_a_loss_has_no_distribution(name):
+    assert not create(name).is_law
+    with pytest.raises(TypeError, match="is a loss, not a law"):
+        create(name).distribution(torch.zeros(1, 2))
+
+
+@pytest.mark.parametrize("name", ["laplace", "student_t", "categorical", "mse"])
+def test_what_is_no_exponential_family_has_no_deviance(name):
+    with pytest.raises(TypeError, match=f"{name} is no exponential family"):
+        create(name).unit_deviance(torch.zeros(1, 2), torch.zeros(1))
+
+
+@pytest.mark.parametrize("name", ["normal", "poisson", "gamma", "bernoulli"])
+def test_deviance_and_pearson_residuals_are_those_of_statsmodels(name):
+    families = pytest.importorskip("statsmodels.api").families
+    likelihood = ROWS[name].likelihood
+    family = {
+        "normal": families.Gaussian,
+        "poisson": families.Poisson,
+        "gamma": lambda: families.Gamma(families.links.Log()),
+        "bernoulli": families.Binomial,
+    }[name]()
+    assert likelihood.link_name == {"normal": "identity", "bernoulli": "logit"}.get(name, "log")
+    raw = torch.randn(20, likelihood.outputs(TargetSpec()))
+    y = draw(likelihood, raw)
+    mu = family.link.inverse(raw[:, 0].numpy())
+    residual = torch.as_tensor(family.resid_dev(y.numpy(), mu))
+    assert_close(likelihood.unit_deviance(raw, y), residual**2)
+    pearson = (y.numpy() - mu) / np.sqrt(family.variance(mu))
+    assert_close(likelihood.pearson(raw, y), torch.as_tensor(pearson))
+    assert_close(
+        likelihood.variance_function(torch.as_tensor(mu)), torch.as_tensor(family.variance(mu))
+    )
