@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CLIP = 6.0  # standard deviations; beyond it a network extrapolates without having seen anything
+_TINY = 1e-300  # its inverse is still a number
 _BLOCK_BYTES = 2**18  # a block of rows that stays in the cache
 
 
@@ -93,14 +94,19 @@ class Numeric:
         self, values: np.ndarray, names: list[str], *, clip: bool = False, dtype: Any = np.float64
     ) -> np.ndarray:
         """Values ``(N, P)``, nan where missing, as features ``(N, P + M)``."""
+        with np.errstate(over="ignore"):
+            return self._encode(values, names, clip, dtype)
+
+    def _encode(self, values: np.ndarray, names: list[str], clip: bool, dtype: Any) -> np.ndarray:
         rows, columns = values.shape
         bent = _bent(values, self.curves)
-        slope = np.divide(1.0, self.scale, out=np.zeros_like(self.scale), where=self.scale > 0)
+        slope = np.divide(1.0, self.scale, out=np.zeros_like(self.scale), where=self.scale > _TINY)
         blank = (self.fill - self.center) * slope
         out = np.empty((rows, columns + len(self.masked)), dtype=dtype)
         out[:, columns:] = 0
         buffer = np.empty((_block_rows(columns), columns))
         for block in _blocks(bent):
+            # An overflow of the difference of two huge numbers is cut with the rest.
             z = np.subtract(bent[block], self.center, out=buffer[: len(bent[block])])
             missing = None if np.isfinite(z).all() else np.isnan(bent[block])
             z *= slope
@@ -147,6 +153,19 @@ def weighted_moments(
         >>> weighted_moments(np.array([[1.0], [3.0]]), np.array([3.0, 1.0]))[0]
         array([1.5])
     """
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean, deviation, missing = _two_passes(values, weight)
+    large = ~np.isfinite(deviation)
+    if large.any():  # squares beyond 1e308: the same in units of the largest number
+        unit = np.nanmax(np.abs(values[:, large]), axis=0)
+        small = _two_passes(values[:, large] / unit, weight)
+        mean[large], deviation[large] = small[0] * unit, small[1] * unit
+    return mean, deviation, missing
+
+
+def _two_passes(
+    values: np.ndarray, weight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     columns = values.shape[1]
     count, total, square = np.zeros(columns), np.zeros(columns), np.zeros(columns)
     missing = np.zeros(columns, dtype=np.int64)

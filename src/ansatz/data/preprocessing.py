@@ -357,7 +357,7 @@ def _absent(names: list[str], present: list[str]) -> str:
     import difflib
 
     listed = ", ".join(f"'{name}'" for name in names[:10]) + (", ..." if len(names) > 10 else "")
-    near = difflib.get_close_matches(names[0], present, n=1, cutoff=0.7)
+    near = difflib.get_close_matches(names[0], present, n=1)
     hint = f" Was '{near[0]}' meant for '{names[0]}'?" if near else ""
     plural = "columns" if len(names) > 1 else "column"
     return f"the table lacks {plural} {listed} that the model was trained on.{hint}"
