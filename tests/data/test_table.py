@@ -98,6 +98,13 @@ def test_a_quoted_cell_may_hold_delimiters_and_lines():
     assert frame["b"].tolist() == [2, 3]
 
 
+def test_a_column_of_names_with_blanks_is_one_column():
+    assert parse("name\nAnna Bell\nJohn Smith\n").frame["name"].tolist() == [
+        "Anna Bell",
+        "John Smith",
+    ]
+
+
 def test_an_empty_name_is_replaced_and_said():
     parsed = parse(",column_1\n1,2\n")
     assert list(parsed.frame) == ["column_1_", "column_1"]

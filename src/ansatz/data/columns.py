@@ -1,6 +1,5 @@
 """What each column is: inferred from its cells, printed, and open to correction."""
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -9,6 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from ansatz.data.dates import as_dates, looks_like_dates
 from ansatz.data.frames import as_frame
+from ansatz.data.identifiers import reason_to_be_id
 from ansatz.data.levels import sort_levels, spelled
 from ansatz.errors import DataError, UsageError
 
@@ -17,17 +17,7 @@ if TYPE_CHECKING:
 
 Role = Literal["numeric", "categorical", "ordered", "date", "text", "constant", "id", "dropped"]
 USED = ("numeric", "categorical", "ordered", "date")
-_MANY = 20  # rows below which distinct values say nothing, and levels above which an id is an id
-_ID_NAME = re.compile(
-    r"^(?:.*[_\s.-])?(?:id|uuid|guid)$|^(?:index|idx|rownames?|row[_\s.-]?(?:id|number)|column_1)$"
-    r"|^unnamed: ?\d+$",
-    re.IGNORECASE,
-)
-_CAMEL_ID = re.compile(r"[a-z](?:Id|ID)$")
-_TIME_NAME = re.compile(
-    r"^(?:t|x|time|year|month|week|day|hour|age|step|period|order|dose|depth|distance)$",
-    re.IGNORECASE,
-)
+_MANY = 20  # rows below which distinct values say nothing
 
 
 class Column(BaseModel):
@@ -224,7 +214,8 @@ def _leave_out_ids(frame: "pd.DataFrame", columns: list[Column], kept: set[str])
         for column in columns
         if column.role in ("numeric", "categorical", "text")
         and column.name not in kept
-        and (why := _id_reason(frame[column.name], column))
+        and not column.missing
+        and (why := reason_to_be_id(frame[column.name], column.levels))
     }
     if not any(column.used and column.name not in found for column in columns):
         return columns  # the only features: then they are meant
@@ -242,35 +233,6 @@ def _leave_out_ids(frame: "pd.DataFrame", columns: list[Column], kept: set[str])
         else column
         for column in columns
     ]
-
-
-def _id_reason(column: "pd.Series", about: Column) -> str:
-    """Why a column names rows rather than describes them, or the empty string."""
-    rows = len(column)
-    if rows < _MANY or about.missing:
-        return ""
-    name = str(column.name)
-    named = bool(_ID_NAME.match(name) or _CAMEL_ID.search(name))
-    if about.role == "numeric":
-        first, last = float(column.iloc[0]), float(column.iloc[-1])
-        counts = first in (0.0, 1.0) and last == first + rows - 1 and not _TIME_NAME.match(name)
-        if counts and np.array_equal(column.to_numpy(dtype=float), first + np.arange(rows)):
-            return "counts the rows"
-        if not named or not _whole(column):
-            return ""
-    elif not named and (len(about.levels) < rows or any(" " in v for v in about.levels[:1000])):
-        return ""  # distinct codes without blanks name rows; other text does not
-    elif not named and about.role == "text":
-        return ""
-    distinct = column.nunique()
-    if distinct == rows:
-        return "names the rows"
-    return "names groups of rows (--group splits by it)" if named and distinct > _MANY else ""
-
-
-def _whole(column: "pd.Series") -> bool:
-    values = column.to_numpy(dtype=float)
-    return bool((values == np.floor(values)).all())
 
 
 def _declared(column: "pd.Series", role: str | Sequence[str]) -> Column:
