@@ -70,17 +70,24 @@ class Extragradient(torch.optim.Optimizer):
             with torch.enable_grad():
                 loss = closure()
             self.extrapolate()
-            with torch.enable_grad():
-                closure()
+            try:
+                with torch.enable_grad():
+                    closure()
+            except BaseException:
+                self._return()
+                raise
+        self._return()
         for group, parameter in self._moving():
-            origin = self.state[parameter].pop("origin", None)
-            if origin is None:
-                raise UsageError(
-                    "Extragradient.step() needs extrapolate() before it, or a closure."
-                )
-            parameter.copy_(origin)
             _move(parameter, group)
         return loss
+
+    def _return(self) -> None:
+        """Puts the parameters back to where the look ahead began."""
+        looked_ahead = [item for item in self.state.items() if "origin" in item[1]]
+        if not looked_ahead:
+            raise UsageError("Extragradient.step needs extrapolate() before it, or a closure.")
+        for parameter, state in looked_ahead:
+            parameter.copy_(state.pop("origin"))
 
     def _moving(self) -> list[tuple[dict[str, Any], Tensor]]:
         return [(g, p) for g in self.param_groups for p in g["params"] if p.grad is not None]

@@ -14,7 +14,8 @@ class FlatAdamW:
     r"""Parameters as views into one vector, updated by AdamW in one or two calls.
 
     .. math::
-        m \leftarrow \beta_1 m + (1-\beta_1) g, \quad v \leftarrow \beta_2 v + (1-\beta_2) g^2, \quad
+        m \leftarrow \beta_1 m + (1-\beta_1) g, \qquad
+        v \leftarrow \beta_2 v + (1-\beta_2) g^2, \qquad
         \theta \leftarrow (1 - \eta\lambda) \theta - \eta \hat m / (\sqrt{\hat v} + \epsilon)
 
     with :math:`\hat m = m / (1 - \beta_1^t)` and :math:`\hat v = v / (1 - \beta_2^t)`. The caller

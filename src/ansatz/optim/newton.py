@@ -22,10 +22,10 @@ def gradient_and_hessian(loss: Tensor, parameters: Sequence[Tensor]) -> tuple[Te
         tensor([[4., 2.],
                 [2., 0.]])
     """
-    gradient = _flat_gradient(loss, parameters, create_graph=True)
+    gradient = _flat_gradient(loss, parameters, graph=True)
     if not gradient.requires_grad:  # a loss that is linear in the parameters
         return gradient, gradient.new_zeros(len(gradient), len(gradient))
-    rows = [_flat_gradient(entry, parameters, retain_graph=True) for entry in gradient]
+    rows = [_flat_gradient(entry, parameters, graph=False) for entry in gradient]
     hessian = torch.stack(rows)
     return gradient.detach(), 0.5 * (hessian + hessian.T)
 
@@ -59,7 +59,7 @@ class Newton(torch.optim.Optimizer):
         ...     return (theta[0] - 1) ** 2 + 10 * (theta[0] + theta[1]) ** 2
         >>> _ = Newton([theta]).step(loss)
         >>> theta.data
-        tensor([ 1., -1.])
+        tensor([ 1.0000, -1.0000])
 
     References:
         Nocedal and Wright (2006), Numerical Optimization, sections 3.3 and 3.4.
@@ -138,9 +138,14 @@ def newton_direction(gradient: Tensor, hessian: Tensor, damping: float = 0.0) ->
     return -(vectors @ (inverse * (vectors.T @ gradient)))
 
 
-def _flat_gradient(value: Tensor, parameters: Sequence[Tensor], **options: bool) -> Tensor:
+def _flat_gradient(value: Tensor, parameters: Sequence[Tensor], *, graph: bool) -> Tensor:
     parts = torch.autograd.grad(
-        value, list(parameters), allow_unused=True, materialize_grads=True, **options
+        value,
+        list(parameters),
+        retain_graph=True,
+        create_graph=graph,
+        allow_unused=True,
+        materialize_grads=True,
     )
     return torch.cat([part.reshape(-1) for part in parts])
 

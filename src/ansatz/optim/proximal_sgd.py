@@ -27,8 +27,9 @@ class ProximalSGD(torch.optim.Optimizer):
     r"""Gradient descent on the loss, then the exact minimiser of the penalty nearby.
 
     .. math::
-        \theta \leftarrow \frac{S_{\eta\lambda_1}(\theta - \eta \nabla h(\theta))}{1 + \eta\lambda_2}
-        \quad\text{minimises}\quad h(\theta) + \lambda_1 \|\theta\|_1 + \tfrac12\lambda_2\|\theta\|_2^2
+        \theta \leftarrow \frac{S_{\eta\lambda_1}(\theta - \eta \nabla h(\theta))}{1+\eta\lambda_2}
+        \quad\text{minimises}\quad
+        h(\theta) + \lambda_1 \|\theta\|_1 + \tfrac12\lambda_2\|\theta\|_2^2
 
     A gradient of :math:`|\theta|` never lands on 0; the soft threshold does. Give biases a group of
     their own with ``l1=0, l2=0``. In scikit-learn's terms, for :math:`h` half the mean squared

@@ -44,12 +44,12 @@ _FUSED = {  # where one kernel updates all: 1.3 to 1.7 times faster per step on 
 
 
 def create(name: str, parameters: Any, **options: Any) -> torch.optim.Optimizer:
-    """The optimiser called ``name`` over ``parameters``, which may be groups as in torch.
+    r"""The optimiser called ``name`` over ``parameters``, which may be groups as in torch.
 
     Options are those of the class. adam, adamw, sgd and adagrad use their fused kernel where the
     device has one, unless ``fused`` or ``foreach`` says otherwise; elsewhere torch chooses.
 
-    Weight decay: in ``adamw`` it is decoupled, :math:`\\theta \\leftarrow (1-\\eta\\lambda)\\theta`
+    Weight decay: in ``adamw`` it is decoupled, :math:`\theta \leftarrow (1-\eta\lambda)\theta`
     whatever the gradients have been. In ``adam`` it is an L2 penalty added to the gradient, which
     Adam then rescales, so that weights with large gradients are hardly decayed at all; asking for
     it there warns. In ``sgd`` both are the same.
@@ -85,7 +85,7 @@ def create(name: str, parameters: Any, **options: Any) -> torch.optim.Optimizer:
 
 
 def _groups(parameters: Iterable[Any]) -> list[Any]:
-    """The parameters as a list, generators inside groups included, so that they can be read twice."""
+    """The parameters as lists, so that they can be read twice."""
     return [_group(item) if isinstance(item, dict) else item for item in parameters]
 
 

@@ -1,6 +1,7 @@
 """Extragradient as a training step: for networks that play against each other."""
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from torch import nn
 
@@ -53,7 +54,7 @@ class ExtragradientStep(GradientStep):
     ) -> None:
         up = {id(p) for p in maximizers}
         every = [p for m in (network, objective) for p in m.parameters() if p.requires_grad]
-        groups = [
+        groups: list[dict[str, Any]] = [
             {"params": [p for p in every if id(p) not in up]},
             {"params": [p for p in every if id(p) in up], "maximize": True},
         ]
