@@ -57,7 +57,10 @@ def minimise_absolute(
     iterations, best = 0, None
     for power in range(10):
         criterion = smoothed(size * 10.0**-power)
-        found = minimise(criterion, theta, free, unit, iterations=60, rescue=False)
+        tolerance = 1e-8 if power == 9 else 1e-4  # on the way, near is near enough
+        found = minimise(
+            criterion, theta, free, unit, iterations=60, rescue=False, tolerance=tolerance
+        )
         iterations += found.iterations
         # On a flat set the curvature vanishes with the gradient: judge by what could add up to it.
         parts = criterion.weight @ criterion.scores(found.theta).abs()  # (Z,)

@@ -22,16 +22,20 @@ LawLoss = Callable[[Likelihood, Tensor, Tensor], Tensor]
 class Derivatives(NamedTuple):
     """Value ``()``, gradient ``(T,)`` and Hessian ``(T, T)`` of the total loss.
 
+    ``size``, the sum of the terms' absolute values, tells how far the value can be trusted.
+
     Example:
         >>> import torch
         >>> from ansatz.linear.criterion import Derivatives
-        >>> Derivatives(torch.zeros(()), torch.zeros(2), torch.eye(2)).hessian.shape
+        >>> zero = torch.zeros(())
+        >>> Derivatives(zero, torch.zeros(2), torch.eye(2), zero).hessian.shape
         torch.Size([2, 2])
     """
 
     value: Tensor
     gradient: Tensor
     hessian: Tensor
+    size: Tensor
 
 
 def row_loss(
@@ -193,15 +197,16 @@ class Criterion:
 
     def derivatives(self, theta: Tensor) -> Derivatives:
         """F, its gradient and its Hessian."""
-        value, gradient = theta.new_zeros(()), torch.zeros_like(theta)
+        value, size, gradient = theta.new_zeros(()), theta.new_zeros(()), torch.zeros_like(theta)
         hessian = theta.new_zeros(self.size, self.size)
         for rows in self.blocks():
             terms, g, h = self.row_derivatives(self.z(theta, rows), self.y[rows])
             w = self.weight[rows]
             value += w @ terms
+            size += w @ terms.abs()
             self._add_gradient(gradient, w.unsqueeze(1) * g, rows)
             self.add_outer(hessian, w.reshape(-1, 1, 1) * h, rows)
-        return Derivatives(value, gradient, hessian)
+        return Derivatives(value, gradient, hessian, size)
 
     def gradient(self, theta: Tensor) -> tuple[Tensor, Tensor]:
         """F and its gradient only."""

@@ -134,4 +134,8 @@ def fisher_weight(likelihood: Likelihood, raw: Tensor, precision: Tensor) -> Ten
     with torch.enable_grad():
         mean = likelihood.distribution(raw).mean
         (slope,) = torch.autograd.grad(mean.sum(), raw)
-    return precision * slope[:, 0] ** 2 / likelihood.variance_function(mean.detach())
+    variance = likelihood.variance_function(mean.detach())
+    # A probability that rounds to 0 or 1 has no variance left, and the row no weight.
+    certain = variance <= 0
+    weight = slope[:, 0] ** 2 / torch.where(certain, 1.0, variance)
+    return precision * torch.where(certain, 0.0, weight)

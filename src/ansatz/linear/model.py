@@ -159,30 +159,58 @@ class Model(NamedTuple):
             spread = minimise(criterion, location.theta, ~mask, self.unit)
             return Maximum(spread.theta, spread.derivatives, location, spread, every)
         joint = self._minimise(rows, criterion, location.theta, every)
-        held = self._limits(criterion, joint.theta)
-        if held is not None:
-            theta, every = held
+        count = location.iterations + joint.iterations
+        held = self._at_limit(criterion, joint)
+        if bool(held.any()):
+            theta, every = self._hold(criterion, joint.theta, held), ~held
             joint = self._minimise(rows, criterion, theta, every)
-        joint = joint._replace(iterations=joint.iterations + location.iterations)
+            count += joint.iterations
+        joint = joint._replace(iterations=count)
         return Maximum(joint.theta, joint.derivatives, joint, None, every)
 
-    def _limits(self, criterion: Criterion, theta: Tensor) -> tuple[Tensor, Tensor] | None:
-        """Estimates and which stay free, where a Student t has turned into the normal law."""
+    def _at_limit(self, criterion: Criterion, found: Minimum) -> Tensor:
+        """``(T,)`` True for learned constants whose estimate is an end of their range."""
+        held = torch.zeros(criterion.size, dtype=torch.bool)
+        if found.recession is not None:  # down to a floor
+            change = found.recession.table / self.unit
+            if float(change[:, : self.outputs].abs().max()) < 0.1:
+                for column in range(self.outputs, len(self.kinds)):
+                    held[criterion.parts[column]] = bool(change[0, column].abs() > 0.1)
+        part = self._freedom(criterion)
+        if part is not None and self._nu(criterion, found.theta) > NORMAL_TAILS:
+            held[part] = True
+        return held
+
+    def _hold(self, criterion: Criterion, theta: Tensor, held: Tensor) -> Tensor:
+        part = self._freedom(criterion)
+        if part is None or not bool(held[part]) or self._nu(criterion, theta) < NORMAL_TAILS:
+            return theta
+        theta = theta.clone()
+        head = cast(PositiveHead, copy.deepcopy(self.law).get_submodule("freedom"))
+        theta[part] = head.start(theta.new_tensor(NORMAL_TAILS)).detach()
+        return theta
+
+    def _freedom(self, criterion: Criterion) -> slice | None:
+        """Where a Student t's learned degrees of freedom are among the estimates."""
         names = [name for name, _ in self.law.named_parameters()]
         if self.law.name != "student_t" or "freedom.constant" not in names:
             return None
-        part = criterion.parts[self.outputs + names.index("freedom.constant")]
-        head = cast(PositiveHead, self.fitted(criterion, theta).get_submodule("freedom"))
-        if float(head(theta.new_zeros(1, 1))) < NORMAL_TAILS:
-            return None
-        theta, free = theta.clone(), torch.ones_like(theta, dtype=torch.bool)
-        theta[part] = head.start(theta.new_tensor(NORMAL_TAILS)).detach()
-        free[part] = False
-        return theta, free
+        return criterion.parts[self.outputs + names.index("freedom.constant")]
+
+    def _nu(self, criterion: Criterion, theta: Tensor) -> float:
+        head = self.fitted(criterion, theta).get_submodule("freedom")
+        return float(head(theta.new_zeros(1, 1)).detach())
 
     def _minimise(self, rows: Rows, criterion: Criterion, theta: Tensor, free: Tensor) -> Minimum:
         if self.law.name not in KINKED:
-            return minimise(criterion, theta, free, self.unit)
+            part = self._freedom(criterion)
+            normal_tails = None
+            if part is not None and bool(free[part]):
+
+                def normal_tails(theta: Tensor) -> bool:
+                    return self._nu(criterion, theta) > NORMAL_TAILS
+
+            return minimise(criterion, theta, free, self.unit, stop=normal_tails)
         found = minimise_absolute(
             lambda width: self.criterion(rows, criterion.matrix, width), theta, free, self.unit
         )

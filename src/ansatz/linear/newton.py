@@ -1,5 +1,6 @@
 """Newton's method with damping and step halving, for the losses of linear models."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -10,7 +11,6 @@ from ansatz.linear.criterion import Criterion, Derivatives
 from ansatz.linear.separation import Recession, find_recession
 
 GRADIENT_TOLERANCE = 1e-8
-STEP_TOLERANCE = 1e-6
 
 
 class NewtonState(NamedTuple):
@@ -89,7 +89,7 @@ def newton_step(
         >>> newton_step(f, state, torch.tensor([True]), torch.ones(1))[0].theta
         tensor([2...], dtype=torch.float64)
     """
-    value, g, h = state.derivatives
+    value, g, h, size = state.derivatives
     direction, damping = _direction(g[free], h[free][:, free], state.damping)
     step = torch.zeros_like(state.theta)
     step[free] = direction
@@ -98,13 +98,13 @@ def newton_step(
     scaled = scaled_gradient(state.derivatives, free, criterion.weight)
     slope = float(g @ step)
     # Two sums of the same size cannot be compared beyond their rounding.
-    slack = 1e-13 * float(criterion.weight @ criterion.terms(state.theta).abs())
+    slack = 1e-13 * float(size)
     length = 1.0
     while length > 1e-9:
         theta = state.theta + length * step
         trial = criterion.value(theta)
         if torch.isfinite(trial) and float(trial - value) <= 1e-4 * length * slope + slack:
-            calmer = damping / 10 if length == 1.0 else damping
+            calmer = damping if length < 1 else damping / 10 if damping > 1e-4 else 0.0
             fresh = NewtonState(theta, calmer, criterion.derivatives(theta))
             return fresh, NewtonInfo(scaled, move, True), step
         length /= 2
@@ -117,7 +117,8 @@ def scaled_gradient(derivatives: Derivatives, free: Tensor, weight: Tensor) -> f
 
     Example:
         >>> import torch
-        >>> d = Derivatives(torch.zeros(()), torch.ones(1), 4 * torch.ones(1, 1))
+        >>> zero = torch.zeros(())
+        >>> d = Derivatives(zero, torch.ones(1), 4 * torch.ones(1, 1), zero)
         >>> scaled_gradient(d, torch.tensor([True]), torch.ones(4))
         0.25
     """
@@ -131,7 +132,6 @@ def scaled_gradient(derivatives: Derivatives, free: Tensor, weight: Tensor) -> f
 def _direction(g: Tensor, h: Tensor, damping: float) -> tuple[Tensor, float]:
     scale = h.diagonal().abs()
     scale = scale.clamp(min=max(1e-12 * float(scale.max()), 1e-300)) if len(scale) else scale
-    damping = damping if damping > 1e-9 else 0.0
     while True:
         # In units of sqrt(scale) the matrix has ones on its diagonal: rounding is all that is left.
         root = scale.sqrt()
@@ -142,7 +142,7 @@ def _direction(g: Tensor, h: Tensor, damping: float) -> tuple[Tensor, float]:
             return solution / root, damping
         if damping > 1e8:
             return -g / scale, damping
-        damping = max(10 * damping, 1e-8)
+        damping = max(10 * damping, 1e-6)
 
 
 def minimise(
@@ -153,6 +153,8 @@ def minimise(
     *,
     iterations: int = 100,
     rescue: bool = True,
+    tolerance: float = GRADIENT_TOLERANCE,
+    stop: Callable[[Tensor], bool] | None = None,
 ) -> Minimum:
     """Newton's method to a scaled gradient below 1e-8; L-BFGS takes over where it gets stuck.
 
@@ -165,6 +167,8 @@ def minimise(
         unit: ``(Z,)``, the natural unit of each number that a row's loss depends on.
         iterations: at most so many.
         rescue: False to give up instead of calling L-BFGS.
+        tolerance: for the scaled gradient; steps must be below 100 times as much.
+        stop: asked after each step whether to give up (a constant has left its range).
 
     Example:
         >>> import torch
@@ -180,9 +184,10 @@ def minimise(
     count, failures, recession = 0, 0, None
     for count in range(1, iterations + 1):
         state, info, step = newton_step(criterion, state, free, unit)
-        settled = info.gradient < GRADIENT_TOLERANCE and info.move < STEP_TOLERANCE
-        if settled:
+        if info.gradient < tolerance and info.move < 100 * tolerance:
             return _stopped(criterion, state, free, count, True, None)
+        if stop is not None and stop(state.theta):
+            return _stopped(criterion, state, free, count, False, None)
         failures = 0 if info.accepted else failures + 1
         if failures > 12:
             break
@@ -192,7 +197,9 @@ def minimise(
                 return _stopped(criterion, state, free, count, False, recession)
     if rescue:
         theta = _lbfgs(criterion, state.theta, free)
-        again = minimise(criterion, theta, free, unit, iterations=iterations, rescue=False)
+        again = minimise(
+            criterion, theta, free, unit, iterations=iterations, rescue=False, stop=stop
+        )
         return again._replace(iterations=again.iterations + count, rescued=True)
     return _stopped(criterion, state, free, count, False, None)
 
@@ -206,10 +213,8 @@ def _stopped(
     recession: Recession | None,
 ) -> Minimum:
     gradient = scaled_gradient(state.derivatives, free, criterion.weight)
-    damping = state.damping if state.damping > 1e-9 else 0.0
-    return Minimum(
-        state.theta, state.derivatives, count, converged, gradient, recession, damping, False
-    )
+    theta, damping, derivatives = state
+    return Minimum(theta, derivatives, count, converged, gradient, recession, damping, False)
 
 
 def _lbfgs(criterion: Criterion, theta: Tensor, free: Tensor) -> Tensor:

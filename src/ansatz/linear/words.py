@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ansatz.linear.design import INTERCEPT, Design
-from ansatz.linear.model import CLASSES, NORMAL_TAILS, Maximum, Model
+from ansatz.linear.model import CLASSES, Maximum, Model
 from ansatz.linear.newton import Minimum
 
 SEPARABLE = ("bernoulli", *CLASSES)
@@ -38,10 +38,13 @@ def explain(
         said += _dispersion(model, found.dispersion)
     if not bool(found.free.all()):
         said.append(
-            f"nu of {model.law.name} rises for ever: the tails are no heavier than the normal "
-            f"law's. It is held at {NORMAL_TAILS:g}; use normal."
+            f"a constant of {model.law.name} went to the end of its range and is held there "
+            "(for student_t: nu at 2, as heavy tails as a variance allows, or at 1000, the normal "
+            "law). Standard errors take it as known."
         )
-    if found.location.recession is None and bool(torch.isnan(errors).any()):
+    if model.law.name == "mae":
+        said.append("the absolute error says nothing of standard errors: use laplace for them.")
+    elif found.location.recession is None and bool(torch.isnan(errors).any()):
         said.append(
             "the information matrix is singular: standard errors are not available (nan). "
             "Drop columns that add nothing, or use a simpler law."
