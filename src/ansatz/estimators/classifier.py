@@ -143,7 +143,7 @@ class Classifier(ClassifierMixin, TableEstimator):
             X: rows as in ``fit``.
             offset: ``(N,)``, known parts of the linear predictor.
         """
-        codes = _probabilities(self.model_.objective.likelihood, self._raw(X, offset)).argmax(-1)
+        codes = _probabilities(self._raw(X, offset)).argmax(-1)
         chosen: NDArray[Any] = self.classes_[codes.numpy()]
         return chosen
 
@@ -154,8 +154,7 @@ class Classifier(ClassifierMixin, TableEstimator):
             X: rows as in ``fit``.
             offset: ``(N,)``, known parts of the linear predictor.
         """
-        raw = self._served_raw(self._raw(X, offset))
-        found: NDArray[np.float64] = _probabilities(self.model_.objective.likelihood, raw).numpy()
+        found: NDArray[np.float64] = _probabilities(self._served_raw(self._raw(X, offset))).numpy()
         return found
 
     def _served_raw(self, raw: Tensor) -> Tensor:
@@ -227,7 +226,7 @@ class Classifier(ClassifierMixin, TableEstimator):
         return tags
 
 
-def _probabilities(likelihood: Likelihood, raw: Tensor) -> Tensor:
+def _probabilities(raw: Tensor) -> Tensor:
     """(N, K) probabilities from the logits of a class law or loss."""
     if raw.shape[-1] == 1:
         p = raw[..., 0].sigmoid()

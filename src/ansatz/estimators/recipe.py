@@ -1,6 +1,6 @@
 """How a network is trained when the user does not say: a function of counts and types alone."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -38,17 +38,17 @@ class Recipe(BaseModel):
 
     widths: tuple[int, ...] = (128, 128)
     activation: str = "silu"
-    dropout: float = Field(0.0, ge=0, lt=1)
-    batch_size: int = Field(32, ge=0)
-    steps: int = Field(6_000, ge=1)
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    batch_size: Annotated[int, Field(ge=0)] = 32
+    steps: Annotated[int, Field(ge=1)] = 6_000
     schedule: Literal["cosine", "constant"] = "cosine"
-    learning_rate: float = Field(3e-3, gt=0)
-    weight_decay: float = Field(1e-2, ge=0)
-    clip: float = Field(5.0, gt=0)
-    holdout: float = Field(0.1, ge=0, lt=1)
-    folds: int = Field(0, ge=0)
-    evaluations: int = Field(150, ge=1)
-    patience: int = Field(38, ge=1)
+    learning_rate: Annotated[float, Field(gt=0)] = 3e-3
+    weight_decay: Annotated[float, Field(ge=0)] = 1e-2
+    clip: Annotated[float, Field(gt=0)] = 5.0
+    holdout: Annotated[float, Field(ge=0, lt=1)] = 0.1
+    folds: Annotated[int, Field(ge=0)] = 0
+    evaluations: Annotated[int, Field(ge=1)] = 150
+    patience: Annotated[int, Field(ge=1)] = 38
     dtype: Literal["float32", "float64"] = "float32"
 
     def sentence(self) -> str:

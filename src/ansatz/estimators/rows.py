@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils.validation import _check_feature_names, _check_n_features, validate_data
 
 from ansatz.data import as_frame, is_frame
@@ -22,7 +23,7 @@ def read_rows(estimator: Any, X: Any, *, reset: bool, as_table: bool = False) ->
         >>> read_rows(Regressor(), [[1, 2], [3, 4]], reset=True).dtype
         dtype('float64')
     """
-    if is_frame(X):
+    if is_frame(X) and not issparse(X):  # scipy's dictionary of keys is a mapping, too
         frame = as_frame(X)
         if as_table or not all(_is_number(dtype) for dtype in frame.dtypes):
             _check_feature_names(estimator, frame, reset=reset)

@@ -122,12 +122,13 @@ class TableEstimator(Predictions, BaseEstimator):
         """The likelihood of such outcomes.
 
         Few rows cannot tell a spread that varies with x from one that does not: below 100 a law
-        given by name has a constant dispersion.
+        given by name has a constant dispersion, and so has a linear model, as in glm.
         """
         if isinstance(self.likelihood, Likelihood):
             return self.likelihood
         law: Likelihood = likelihoods.create(self.likelihood)
-        if rows < SMALL and "dispersion" in inspect.signature(type(law).__init__).parameters:
+        few = rows < SMALL or self.network == "linear"
+        if few and "dispersion" in inspect.signature(type(law).__init__).parameters:
             law = likelihoods.create(self.likelihood, dispersion="constant")
         return law
 
