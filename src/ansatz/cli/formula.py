@@ -87,6 +87,7 @@ _WRAPPERS = (
     "text|textrm|textbf|mathrm|mathbf|mathcal|mathbb|mathit|mathsf|boldsymbol|operatorname|"
     "mathbin|mathop|bm|operatorname\\*"
 )
+_TOKEN = r"\\[A-Za-z]+|[A-Za-z0-9](?![a-z])"
 _ACCENTS = {"hat": "\u0302", "bar": "\u0304", "tilde": "\u0303", "dot": "\u0307", "vec": "\u20d7"}
 _SUPERSCRIPT = str.maketrans("0123456789+-=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ")
 _SUBSCRIPT = str.maketrans("0123456789+-=()aeijoruvx", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑᵢⱼₒᵣᵤᵥₓ")
@@ -104,7 +105,9 @@ def plain_formula(latex: str) -> str:
         r"\\(?:left|right|bigl?|bigr?|Bigl?|Bigr?|displaystyle)(?![a-zA-Z])\.?", "", latex
     )
     text = re.sub(r"\\(?:begin|end)\{(\w+\*?)\}", _environment, text).replace("&", " ")
-    text = re.sub(r"\\[dt]?frac\s*(\d)\s*(\d)", r"\\frac{\1}{\2}", text)
+    # TeX takes one token where the braces are left out: \frac12, \frac1\phi, \sqrt2.
+    text = re.sub(rf"(\\[dt]?frac|\\sqrt)\s*({_TOKEN})", r"\1{\2}", text)
+    text = re.sub(rf"(\\[dt]?frac\s*\{{[^{{}}]*\}})\s*({_TOKEN})", r"\1{\2}", text)
     for _ in range(20):  # innermost groups first; twenty levels are more than anyone writes
         before = text
         text = re.sub(r"\\([A-Za-z]+(?![{A-Za-z])|[^A-Za-z])", _word, text)
@@ -151,8 +154,11 @@ def _word(match: re.Match[str]) -> str:
     try:
         return unicodedata.lookup(f"GREEK {kind} LETTER {name.upper()}")
     except KeyError:
-        # A function's name (log, exp, max) is itself; what still takes a group waits its turn.
-        return match[0] if name in _PENDING else name
+        if name in _PENDING:  # what takes a group waits its turn
+            return match[0]
+    # A function's name (log, exp, max) is itself, apart from its argument.
+    after = match.string[match.end() : match.end() + 1]
+    return f"{name} " if after.isalnum() or after == "\\" else name
 
 
 _PENDING = {"frac", "dfrac", "tfrac", "sqrt", "binom", *_ACCENTS, *_WRAPPERS.split("|")}
@@ -164,14 +170,16 @@ def _accent(match: re.Match[str]) -> str:
 
 
 def _fraction(match: re.Match[str]) -> str:
-    return f"{_grouped(match[1], top=True)}/{_grouped(match[2])}"
+    quotient = f"{_grouped(match[1], top=True)}/{_grouped(match[2])}"
+    is_argument = re.search(r"[a-z]{2,}\s*$", match.string[: match.start()])  # log of the whole
+    return f"({quotient})" if is_argument else quotient
 
 
 def _grouped(text: str, top: bool = False) -> str:
     """Parentheses where the fraction bar grouped and the slash does not."""
     text = text.strip()
     inner = re.sub(r"\([^()]*\)", "", text)  # what is in parentheses is grouped already
-    needs = re.search(r"[+\-]", inner) if top else re.search(r"[+\-/\s·]", inner)
+    needs = re.search(r"[+\-]|[a-z]{2,} " if top else r"[+\-/\s·]", inner)
     return f"({text})" if needs else text
 
 

@@ -2,6 +2,7 @@
 
 import difflib
 import importlib
+import re
 from typing import Any
 
 from ansatz.errors import UsageError
@@ -17,11 +18,18 @@ KINDS = {
     "initializers": "ansatz.layers.registry:initializers",
     "numeric_embeddings": "ansatz.layers.registry:numeric_embeddings",
     "optimizers": "ansatz.optim.registry:registry",
+    "schedules": "ansatz.optim.schedules:schedules",
+    "penalties": "ansatz.training.penalties:penalties",
     "metrics": "ansatz.metrics.registry:registry",
     "datasets": "ansatz.data.registry:registry",
 }
 # Where Python spells it otherwise than `create`; a metric is a function of its own.
-_FACTORIES = {"datasets": "ansatz.data.load", "metrics": "ansatz.metrics"}
+_FACTORIES = {
+    "datasets": "ansatz.data.load",
+    "metrics": "ansatz.metrics",
+    "penalties": "ansatz.training.penalties.penalties.create",  # needs its module imported
+    "schedules": "ansatz.optim.create_schedule",
+}
 
 
 def kind_called(name: str) -> str:
@@ -33,7 +41,7 @@ def kind_called(name: str) -> str:
         'likelihoods'
     """
     for kind in KINDS:
-        if name.lower() in (kind, kind[:-1], kind.replace("ies", "y")):
+        if name.lower() in (kind, kind[:-1], re.sub("ies$", "y", kind)):
             return kind
     near = difflib.get_close_matches(name.lower(), KINDS, n=1)
     hint = f" Did you mean '{near[0]}'?" if near else ""

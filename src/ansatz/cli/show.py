@@ -80,7 +80,9 @@ def _page(name: str, kind: str) -> str:
     parsed = Docstring.of(member)
     title = f"{name} ({registry.kind})"
     parts = [title, _wrapped(plain_text(parsed.summary or entry.summary))]
-    parts += [textwrap.indent(plain_formula(formula), "    ") for formula in parsed.formulas]
+    # torch draws whole algorithms, with rules; its page, which is linked, shows them better.
+    formulas = [formula for formula in parsed.formulas if r"\rule" not in formula]
+    parts += [textwrap.indent(plain_formula(formula), "    ") for formula in formulas]
     if not entry.reference.startswith("https://pytorch.org"):  # torch's pages are long: a link does
         parts.append(_prose(parsed.body))
     parts.append(_titled("Parameters", _prose(parsed.sections.get("args", ""))))
