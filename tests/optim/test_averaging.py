@@ -62,16 +62,16 @@ def test_the_average_of_noisy_sgd_lies_nearer_to_the_minimum():
 
     So the mean of n iterates has variance about 1/n, of the last iterate 1/3 at rate 0.5.
     """
-    theta, average, last = nn.Linear(200, 1, bias=False), WeightAverage("swa"), 0.0
+    theta, average = nn.Linear(200, 1, bias=False), WeightAverage("swa")
     nn.init.zeros_(theta.weight)
     rule = torch.optim.SGD(theta.parameters(), lr=0.5)
     for _ in range(400):
         theta.weight.grad = theta.weight.detach() + torch.randn_like(theta.weight)
         rule.step()
         average.update(theta)
-    last = float(theta.weight.square().mean())
+    last = theta.weight.detach().square().mean().item()
     average.copy_to(theta)
-    mean = float(theta.weight.square().mean())
+    mean = theta.weight.detach().square().mean().item()
     # 200 coordinates: a relative standard error of (2/200)^0.5 = 0.1, five of them.
     assert last == pytest.approx(1 / 3, rel=0.5)
     assert mean == pytest.approx(1 / 400, rel=0.5)

@@ -46,7 +46,7 @@ def test_for_adam_decoupled_decay_and_an_l2_penalty_part_ways():
 
 
 def test_early_stopping_after_1_over_rate_times_mu_steps_shrinks_like_ridge():
-    """1 - (1 - eta lambda)^T against lambda / (lambda + mu): close for T = 1/(eta mu), not eta/mu."""
+    """1 - (1 - eta lambda)^T is close to lambda / (lambda + mu) for T = 1/(eta mu), not eta/mu."""
     eta, mu = 0.1, 0.05
     curvatures = torch.logspace(-2, 0, 50, dtype=torch.float64)
     ridge = curvatures / (curvatures + mu)
