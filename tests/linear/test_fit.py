@@ -38,16 +38,19 @@ def outcome(name, x):
 
 
 def optimised(negative_log_likelihood, size):
-    """A general optimiser on the textbook density, from several directions."""
-    start = np.zeros(size)
-    for _ in range(3):
-        start = minimize(
-            negative_log_likelihood,
-            start,
-            method="Nelder-Mead",
-            options={"maxiter": 20000, "maxfev": 20000, "xatol": 1e-10, "fatol": 1e-12},
-        ).x
-    return minimize(negative_log_likelihood, start, method="BFGS", options={"gtol": 1e-9}).fun
+    """The least value that a general optimiser finds, from several starts."""
+
+    def function(b):
+        b = torch.tensor(b, requires_grad=True)
+        value = negative_log_likelihood(b)
+        return value.item(), torch.autograd.grad(value, b)[0].numpy()
+
+    starts = [np.zeros(size), *np.random.default_rng(0).normal(0, 0.3, (4, size))]
+    return min(minimize(function, start, jac=True, method="BFGS").fun for start in starts)
+
+
+def columns(x):
+    return torch.stack([torch.ones(N), x[:, 0], (x[:, 1] - 300) / 20], 1)
 
 
 def test_ordinary_least_squares_is_the_normal_equations(x):
@@ -79,11 +82,11 @@ def test_normal_with_predicted_spread_is_the_direct_maximum(x):
     law = create("normal")
     fit = fit_linear(law, x, y, dispersion="predicted")
     unit, floor = (float(v) for v in (fit.likelihood.spread.unit, fit.likelihood.spread.floor))
-    z = np.column_stack([np.ones(N), x[:, 0], (x[:, 1] - 300) / 20])
+    z = columns(x)
 
     def loss(b):
-        sd = unit * np.logaddexp(0, z @ b[3:]) + floor
-        return -stats.norm(z @ b[:3] + 5, sd).logpdf(y.numpy()).sum()
+        sd = unit * (1 + (z @ b[3:]).exp()).log() + floor
+        return -torch.distributions.Normal(z @ b[:3] + 5, sd).log_prob(y).sum()
 
     assert fit.converged and fit.coefficients.shape == (3, 2)
     np.testing.assert_allclose(-fit.log_likelihood, optimised(loss, 6), rtol=1e-8)
@@ -92,11 +95,11 @@ def test_normal_with_predicted_spread_is_the_direct_maximum(x):
 def test_student_t_is_the_direct_maximum(x):
     y = outcome("student_t", x)
     fit = fit_linear(create("student_t", dispersion="constant"), x, y)
-    z = np.column_stack([np.ones(N), x[:, 0], (x[:, 1] - 300) / 20])
+    z = columns(x)
 
     def loss(b):
-        scale, nu = np.exp(b[3]), 2 + np.exp(b[4])
-        return -stats.t(nu, z @ b[:3] + 5, scale).logpdf(y.numpy()).sum()
+        scale, nu = b[3].exp(), 2 + b[4].exp()
+        return -torch.distributions.StudentT(nu, z @ b[:3] + 5, scale).log_prob(y).sum()
 
     best = optimised(loss, 5)
     assert fit.converged
@@ -138,13 +141,14 @@ def test_laplace_with_predicted_scale_is_the_direct_maximum(x):
     y = outcome("laplace", x)
     fit = fit_linear(create("laplace"), x, y, dispersion="predicted")
     unit, floor = (float(v) for v in (fit.likelihood.spread.unit, fit.likelihood.spread.floor))
-    z = np.column_stack([np.ones(N), x[:, 0], (x[:, 1] - 300) / 20])
+    z = columns(x)
 
     def loss(b):
-        scale = unit * np.logaddexp(0, z @ b[3:]) + floor
-        return -stats.laplace(z @ b[:3] + 5, scale).logpdf(y.numpy()).sum()
+        scale = unit * (1 + (z @ b[3:]).exp()).log() + floor
+        return -torch.distributions.Laplace(z @ b[:3] + 5, scale).log_prob(y).sum()
 
-    assert -fit.log_likelihood <= optimised(loss, 6) + 1e-6
+    best = optimised(loss, 6)  # a kink stops it a little early
+    assert best - 1 < -fit.log_likelihood <= best + 1e-6
 
 
 def test_gamma_dispersion_is_the_maximum(x):

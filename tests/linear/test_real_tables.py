@@ -38,7 +38,7 @@ def diamonds():
 def agree(law, family, x, y):
     names = [str(name) for name in x.columns]
     fit = fit_linear(
-        law, torch.as_tensor(x.to_numpy()), torch.as_tensor(y.to_numpy()), feature_names=names
+        law, torch.tensor(x.to_numpy()), torch.tensor(y.to_numpy()), feature_names=names
     )
     glm = sm.GLM(y.to_numpy(), sm.add_constant(x.to_numpy()), family=family)
     theirs = glm.fit(tol=1e-14, maxiter=300)
@@ -67,7 +67,7 @@ def test_diamond_prices_as_gamma_explain_nearly_all_deviance():
 def test_abalone_spread_depends_on_x():
     """Rings scatter more on older animals: predicted dispersion beats a constant one by far."""
     x, y = abalone()
-    x, y = torch.as_tensor(x.to_numpy()), torch.as_tensor(y.to_numpy())
+    x, y = torch.tensor(x.to_numpy()), torch.tensor(y.to_numpy())
     constant = fit_linear(create("normal"), x, y)
     predicted = fit_linear(create("normal"), x, y, dispersion="predicted")
     assert predicted.converged and predicted.aic < constant.aic - 500

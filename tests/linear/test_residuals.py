@@ -97,5 +97,5 @@ def test_laws_without_a_variance_function_are_scaled_by_their_sd():
 
 
 def test_an_unknown_kind_is_named():
-    with pytest.raises(UsageError, match="residuals are response, .* got 'working'"):
+    with pytest.raises(UsageError, match=r"residuals are response, .* got 'working'"):
         residuals(create("poisson"), torch.zeros(1, 1), torch.ones(1), "working")
