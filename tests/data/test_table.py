@@ -193,6 +193,19 @@ def test_text_columns_keep_leading_zeros():
     assert parse("zip,x\n01,1\n02,2\n", text=["zip"]).frame["zip"].tolist() == ["01", "02"]
 
 
+@pytest.mark.parametrize("quote", ["", '"'], ids=["plain", "quoted"])
+@pytest.mark.parametrize("extra", [-1, 1], ids=["short", "long"])
+def test_one_bad_row_deep_in_a_large_file_is_found(tmp_path, quote, extra):
+    """Parsers read large files in chunks, and know little at the seams."""
+    rows = [f"1.5,{quote}a{',' if quote else ''}b{quote},3"] * 120_000
+    for at in (65_535, 65_536, 119_999):
+        bad = [*rows[:at], ",".join(["1"] * (3 + extra)), *rows[at + 1 :]]
+        path = tmp_path / "large.csv"
+        path.write_text("a,b,c\n" + "\n".join(bad) + "\n")
+        with pytest.raises(DataError, match=f"line {at + 2}: {3 + extra} cells, expected 3"):
+            read_table(path, delimiter=",")
+
+
 @pytest.mark.slow
 def test_a_hundred_thousand_columns_are_read():
     names = ",".join(f"c{k}" for k in range(100_000))

@@ -134,8 +134,7 @@ class _Reader:
         frame = self._read()
         if frame.empty:
             return self.empty()
-        # pandas pads a short row with missing values: then the last column has some.
-        if b'"' in self.text or frame.iloc[:, -1].isna().any():
+        if not self._is_rectangular(frame):
             self._check_widths()
         again = [k for k, dtype in enumerate(frame.dtypes) if _is_unsettled(frame, k, dtype)]
         if again:  # True/False, integers beyond 64 bits, kinds that differ between chunks
@@ -152,9 +151,11 @@ class _Reader:
                 notes.append(f"column '{name}': integers beyond 2^63 read as floating point.")
             elif not pd.api.types.is_numeric_dtype(dtype) and name not in self.dialect.text:
                 try:
-                    settled[name], note = settle(frame[name], self.dialect.decimal)
+                    column, note = settle(frame[name], self.dialect.decimal)
                 except BadCell as cell:
                     raise DataError(self._explain(name, cell)) from None
+                if pd.api.types.is_numeric_dtype(column.dtype):
+                    settled[name] = column
                 if note:
                     notes.append(f"column '{name}': {note}.")
         return settled
@@ -209,6 +210,21 @@ class _Reader:
             said = " ".join(str(error).replace("Error tokenizing data. C error:", "").split())
             raise DataError(f"{self.origin}: cannot be read as a table: {said}.") from None
 
+    def _is_rectangular(self, frame: "pd.DataFrame") -> bool:
+        """A quick proof that no row is too short or too long; where it fails, rows are counted.
+
+        pandas pads a short row with missing values, so without one in the last column none is
+        short; then rows are as long as the header if all delimiters are accounted for.
+        """
+        if self.delimiter == "whitespace" or frame.iloc[:, -1].isna().any():
+            return False
+        found, mark = self.text.count(self.delimiter.encode(), self.header.start), self.delimiter
+        expected = len(frame) * (len(self.header.names) - 1)
+        if found > expected and self.text.find(b'"', self.header.start) >= 0:
+            quoted = re.findall(rb'"[^"]*"', self.text[self.header.start :])
+            found -= b"".join(quoted).count(mark.encode())
+        return found == expected
+
     def _check_first_row(self) -> None:
         """pandas takes any width for the first row, and cuts it to the names."""
         end = self.header.start
@@ -216,7 +232,9 @@ class _Reader:
             end += 1
         end = self.text.find(b"\n", end)
         row = self.text if end < 0 else self.text[:end]
-        if row.count(b'"', self.header.start) % 2 == 0:  # else its cells go on in the next line
+        if row.count(b'"', self.header.start) % 2:  # its cells go on in the next line
+            self._check_widths()
+        else:
             self._check_widths(row)
 
     def _check_widths(self, text: bytes | None = None) -> None:

@@ -40,8 +40,9 @@ def first_ragged(
         Ragged(line=3, cells=1)
     """
     codes = np.frombuffer(text, np.uint8)[start:]
-    outside = _outside_quotes(codes, delimiter) if b'"' in text[start:] else None
-    if outside is None and b'"' in text[start:] and delimiter != "whitespace":
+    quoted = text.find(b'"', start) >= 0
+    outside = _outside_quotes(codes, delimiter) if quoted else None
+    if outside is None and quoted and delimiter != "whitespace":
         return _first_ragged_slowly(text[start:], first_line, width, delimiter)
     ends = codes == _NEWLINE
     if outside is not None:
