@@ -74,3 +74,22 @@ def test_an_impossible_nu_is_refused():
         StudentT(nu="free")
     with pytest.raises(ValueError, match="positive and finite"):
         StudentT(nu=-1.0)
+
+
+def test_many_rows_start_at_their_own_maximum():
+    y, weight = torch.as_tensor(stats.t(3.0, 1, 2).rvs(30_000, random_state=2)), torch.ones(30_000)
+    law = StudentT()
+    law.observe(y, weight)
+    shift = law.start(y, weight)[0].requires_grad_()
+    risk = law.loss(shift.expand(30_000, 2), y).mean()
+    for gradient in torch.autograd.grad(risk, [shift, *law.parameters()]):
+        assert gradient.abs().max() < 1e-9
+
+
+def test_the_training_loss_has_the_gradient_of_the_loss():
+    law, y = StudentT(nu=3.0), torch.randn(10)
+    raw = torch.randn(10, 2, requires_grad=True)
+    gradients = [
+        torch.autograd.grad(loss(raw, y).sum(), raw)[0] for loss in (law.loss, law.training_loss)
+    ]
+    assert_close(*gradients)

@@ -98,12 +98,17 @@ class PositiveHead(nn.Module):
         shifts, scales = [shift, r.expand_as(shift)], [scale, torch.ones_like(scale)]
         return torch.stack(shifts, -1), torch.stack(scales, -1)
 
+    def value(self, dtype: torch.dtype) -> Tensor:
+        """The number that does not depend on x, ``()`` or ``(K,)``: constant or known."""
+        if self.constant is None:
+            return self.known.to(dtype)
+        return self.unit.to(dtype) * softplus(self.constant.to(dtype)) + self.floor.to(dtype)
+
     def forward(self, raw: Tensor) -> Tensor:
-        if self.kind == "known":
-            return self.known.to(raw.dtype).expand(raw.shape[:-1])
-        r = raw[..., -1] if self.constant is None else self.constant.to(raw.dtype)
-        positive = self.unit.to(raw.dtype) * softplus(r) + self.floor.to(raw.dtype)
-        return positive.expand(raw.shape[:-1])
+        if self.kind != "predicted":
+            return self.value(raw.dtype).expand(raw.shape[:-1])
+        unit, floor = self.unit.to(raw.dtype), self.floor.to(raw.dtype)
+        return (unit * softplus(raw[..., -1]) + floor).expand(raw.shape[:-1])
 
     def _load_from_state_dict(self, state, prefix, *rest) -> None:  # type: ignore[no-untyped-def]
         # One entry per target, which only the saved file knows.

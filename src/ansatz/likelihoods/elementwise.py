@@ -26,6 +26,17 @@ def elementwise(function: Callable[..., Any], *tensors: Tensor) -> Tensor:
     return torch.as_tensor(values).to(dtype=first.dtype, device=first.device)
 
 
+def wide(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """The tensors in double precision on the CPU, which not every device has; differentiable.
+
+    Example:
+        >>> import torch
+        >>> wide(torch.zeros(1))[0].dtype
+        torch.float64
+    """
+    return tuple(t if t.is_meta else t.cpu().double() for t in tensors)
+
+
 def refuse_second_derivative() -> None:
     """Called by the backward pass of a function whose derivative has no graph of its own.
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.elementwise import elementwise
+from ansatz.likelihoods.elementwise import elementwise, wide
 from ansatz.likelihoods.incomplete_gamma import log_gammainc, log_gammaincc
 from ansatz.likelihoods.likelihood import (
     Likelihood,
@@ -65,9 +65,9 @@ class GammaDistribution(Distribution):
     @property
     def entropy(self) -> Tensor:
         """a + log(mu / a) + log Gamma(a) + (1 - a) digamma(a)."""
-        a = self.shape.double()
+        (a,) = wide(self.shape)
         rest = a - a.log() + torch.lgamma(a) + (1 - a) * torch.digamma(a)
-        return self.log_mean + rest.to(self.log_mean.dtype)
+        return self.log_mean + rest.to(self.log_mean)
 
     def log_prob(self, y: Tensor) -> Tensor:
         """Log density, arranged so that a large shape cancels before rounding.
@@ -112,16 +112,14 @@ class GammaDistribution(Distribution):
         F_a and F_{a+1} being the gamma cdfs of either shape at a y / mu (Scheuerer and Moeller
         2015, eq. 4). In double precision, as its terms cancel.
         """
-        wide, value = (
-            GammaDistribution(self.log_mean.double(), self.dispersion.double()),
-            y.double(),
-        )
-        a, mu, x = wide.shape, wide.mean, wide._x(value)
+        value, *parameters = wide(y, self.log_mean, self.dispersion)
+        law = GammaDistribution(*parameters)
+        a, mu, x = law.shape, law.mean, law._x(value)
         first = value * (2 * log_gammainc(a, x).exp() - 1)
         second = mu * (2 * log_gammainc(a + 1, x).exp() - 1)
         # B(a + 1/2, 1/2) / pi = Gamma(a + 1/2) / (Gamma(a) a sqrt(pi))
         spread = mu * (log_gamma_half(a) - a.log()).exp() / math.sqrt(math.pi)
-        return (first - second - spread).to(y.dtype)
+        return (first - second - spread).to(y)
 
     def sample(
         self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None

@@ -6,7 +6,7 @@ import torch
 from scipy import special
 from torch import Tensor
 
-from ansatz.likelihoods.elementwise import elementwise, refuse_second_derivative
+from ansatz.likelihoods.elementwise import elementwise, refuse_second_derivative, wide
 from ansatz.likelihoods.quadrature import gauss
 from ansatz.likelihoods.stirling import HALF_LOG_2PI, stirling
 
@@ -54,12 +54,13 @@ class _LogTail(torch.autograd.Function):
         ctx.save_for_backward(a, x)
         if x.is_meta:
             return torch.empty_like(x)
-        return _log_tail(a.double(), x.double(), upper).to(x.dtype)
+        shape, argument = wide(a, x)
+        return _log_tail(shape, argument, upper).to(x)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
         refuse_second_derivative()
-        a, x = (t.double() for t in ctx.saved_tensors)
+        a, x = wide(*ctx.saved_tensors)
         grad_a = grad_x = None
         if grad.is_meta:
             return torch.empty_like(grad), torch.empty_like(grad), None
@@ -69,10 +70,10 @@ class _LogTail(torch.autograd.Function):
         if ctx.needs_input_grad[1]:
             slope = (_log_weight(a, safe) - safe.log() - value).exp()
             slope = torch.where(inside, -slope if ctx.upper else slope, 0)
-            grad_x = (grad * slope).to(grad.dtype)
+            grad_x = grad * slope.to(grad)
         if ctx.needs_input_grad[0]:
             slope = torch.where(inside, _slope_in_shape(a, safe, value, ctx.upper), 0)
-            grad_a = (grad * slope).to(grad.dtype)
+            grad_a = grad * slope.to(grad)
         return grad_a, grad_x, None
 
 

@@ -3,11 +3,10 @@
 import math
 
 import torch
-from scipy import special
 from torch import Tensor
 
 from ansatz.likelihoods.distribution import Distribution, bisect
-from ansatz.likelihoods.elementwise import elementwise
+from ansatz.likelihoods.elementwise import wide
 from ansatz.likelihoods.incomplete_gamma import log_gammainc, log_gammaincc
 from ansatz.likelihoods.likelihood import (
     Likelihood,
@@ -90,27 +89,29 @@ class PoissonDistribution(Distribution):
         rate, q = torch.broadcast_tensors(self.mean, q)
         if rate.is_meta:
             return torch.empty_like(rate)
-        wide = PoissonDistribution(self.log_rate.double().expand_as(q))
+        level, log_rate = torch.broadcast_tensors(*wide(q, self.log_rate))
+        law = PoissonDistribution(log_rate)
         # Cornish-Fisher's guess is within a few counts; the cdf itself has the last word.
-        z = elementwise(special.ndtri, q.double().clamp(1e-300, 1 - 1e-16))
-        guess = (wide.mean + z * wide.mean.sqrt() + (z * z - 1) / 6).round().clamp(min=0)
-        y = _walk(wide, q.double(), guess)
-        lost = ~((wide.cdf(y) >= q) & (wide.cdf(y - 1) < q)) | (q <= 0) | (q >= 1)
+        z = torch.special.ndtri(level.clamp(1e-300, 1 - 1e-16))
+        guess = (law.mean + z * law.mean.sqrt() + (z * z - 1) / 6).round().clamp(min=0)
+        y = _walk(law, level, guess)
+        lost = ~((law.cdf(y) >= level) & (law.cdf(y - 1) < level)) | (level <= 0) | (level >= 1)
         if lost.any():
-            rest = PoissonDistribution(wide.log_rate[lost])
-            y = y.masked_scatter(lost, bisect(rest, q.double()[lost]))
-        return y.to(q.dtype)
+            rest = bisect(PoissonDistribution(log_rate[lost]), level[lost])
+            y = y.masked_scatter(lost, rest)
+        return y.to(q)
 
     def crps(self, y: Tensor) -> Tensor:
         """(y - r)(2 F(y) - 1) + 2 r p(floor y) - r e^-2r (I0(2r) + I1(2r)), r the rate.
 
         (Wei and Held 2014.) In double precision, as its terms cancel.
         """
-        wide, count = PoissonDistribution(self.log_rate.double()), y.double()
-        r, f = wide.mean, wide.log_prob(count.floor()).exp()
+        log_rate, count = wide(self.log_rate, y)
+        law = PoissonDistribution(log_rate)
+        r, f = law.mean, law.log_prob(count.floor()).exp()
         bessel = torch.special.i0e(2 * r) + torch.special.i1e(2 * r)
-        score = (count - r) * (2 * wide.cdf(count) - 1) + 2 * r * f - r * bessel
-        return score.to(y.dtype)
+        score = (count - r) * (2 * law.cdf(count) - 1) + 2 * r * f - r * bessel
+        return score.to(y)
 
     def sample(
         self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
@@ -126,10 +127,10 @@ class PoissonDistribution(Distribution):
             return torch.where(large, (rate + rate.sqrt() * noise).round(), counts)
 
 
-def _walk(wide: PoissonDistribution, q: Tensor, y: Tensor) -> Tensor:
+def _walk(law: PoissonDistribution, q: Tensor, y: Tensor) -> Tensor:
     """A few steps of one towards the smallest count with cdf >= q."""
     for _ in range(4):
-        y = torch.where(wide.cdf(y) < q, y + 1, torch.where(wide.cdf(y - 1) >= q, y - 1, y))
+        y = torch.where(law.cdf(y) < q, y + 1, torch.where(law.cdf(y - 1) >= q, y - 1, y))
     return y
 
 

@@ -3,10 +3,8 @@
 import math
 from typing import Literal
 
-import numpy as np
 import torch
 from scipy import special
-from scipy.optimize import minimize
 from torch import Tensor
 
 from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
@@ -20,11 +18,12 @@ from ansatz.likelihoods.likelihood import (
     weighted_median,
 )
 from ansatz.likelihoods.stirling import log_gamma_half
+from ansatz.likelihoods.student_fit import LEAST, fit_student
 from ansatz.likelihoods.student_tail import log_density, log_student_cdf
 from ansatz.likelihoods.support import refuse_outside
 from ansatz.spec import TargetSpec
 
-_LEAST, _UNIT, _MOST = 2.0, 8.0, 1000.0  # of a learned nu: its floor, its unit, its start's cap
+_UNIT = 8.0  # of a learned nu
 
 
 class StudentTDistribution(Distribution):
@@ -177,7 +176,7 @@ class StudentT(Likelihood):
             raise ValueError(f"nu of StudentT must be 'learned' or a number > 0, got {nu!r}.")
         self.spread = PositiveHead(dispersion)
         self.freedom = PositiveHead("constant" if isinstance(nu, str) else nu)
-        self.freedom.observe(torch.tensor(_UNIT), torch.tensor(_LEAST))
+        self.freedom.observe(torch.tensor(_UNIT), torch.tensor(LEAST))
 
     def outputs(self, target: TargetSpec) -> int:
         """2 with a predicted scale, else 1."""
@@ -193,7 +192,7 @@ class StudentT(Likelihood):
         mad = 1.4826 * weighted_median((y - weighted_median(y, weight)).abs(), weight)
         unit = torch.where(mad > 0, mad, sd)
         self.spread.observe(unit, torch.minimum(floor, unit / 2))
-        self.freedom.observe(torch.full_like(unit, _UNIT), torch.full_like(unit, _LEAST))
+        self.freedom.observe(torch.full_like(unit, _UNIT), torch.full_like(unit, LEAST))
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         """The maximum-likelihood location, scale and nu, by a trust-region Newton method."""
@@ -220,13 +219,21 @@ class StudentT(Likelihood):
         z, weight = (y - centre) / unit, weight / weight.sum()
         scale = known / unit if self.spread.kind == "known" else None
         nu = float(self.freedom.known) if self.freedom.kind == "known" else None
-        m, s, nu = _fit(z, weight, scale, float(floor / unit), nu)
+        m, s, nu = fit_student(z, weight, scale, float(floor / unit), nu)
         return centre + unit * m, unit * s, torch.as_tensor(nu, dtype=y.dtype, device=y.device)
 
     def loss(self, raw: Tensor, y: Tensor) -> Tensor:
         """The negative log-likelihood."""
         require_same_shape(self.name, raw, y)
         return -self.distribution(raw).log_prob(y)
+
+    def training_loss(self, raw: Tensor, y: Tensor) -> Tensor:
+        """The loss; its constant in nu by plain log-gammas, which are faster and exact enough."""
+        require_same_shape(self.name, raw, y)
+        sigma, nu = self.spread(raw), self.freedom.value(raw.dtype)
+        z = (y - raw[..., 0]) / sigma
+        norm = torch.lgamma(nu / 2) - torch.lgamma((nu + 1) / 2) + 0.5 * (math.pi * nu).log()
+        return 0.5 * (nu + 1) * torch.log1p(z * z / nu) + sigma.log() + norm
 
     def distribution(self, raw: Tensor) -> StudentTDistribution:
         """Student's t at mu with scale sigma and nu degrees of freedom."""
@@ -235,62 +242,3 @@ class StudentT(Likelihood):
     def point(self, raw: Tensor) -> Tensor:
         """The location, which exists for every nu."""
         return raw[..., 0]
-
-
-def _fit(
-    z: Tensor, weight: Tensor, scale: Tensor | None, floor: float, nu: float | None
-) -> tuple[Tensor, Tensor, float]:
-    """Minimises the weighted loss over (location, log(scale - floor), log(nu - 2))."""
-    free_nu = nu is None
-
-    def unpack(theta: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        s = theta[1].exp() + floor if scale is None else scale
-        n = theta[-1].exp() + _LEAST if free_nu else torch.as_tensor(nu).to(theta)
-        return theta[0], s, n
-
-    def loss(theta: Tensor) -> Tensor:
-        m, s, n = unpack(theta)
-        return (weight * (s.log() - log_density((z - m) / s, n))).sum()
-
-    if bool((z == z[0]).all()):  # the likelihood rises all the way to a spike: stay at the floor
-        return z[0], z.new_tensor(floor) if scale is None else scale, _MOST if nu is None else nu
-    theta = _newton(loss, [0.0] + [0.0] * (scale is None) + [math.log(6.0)] * free_nu, z)
-    m, s, n = unpack(theta)
-    if free_nu and not float(n) < 0.9 * _MOST:  # it rises all the way to the normal law
-        return _fit(z, weight, scale, floor, _MOST)
-    return m, s, float(n)
-
-
-def _newton(loss, start: list[float], like: Tensor) -> Tensor:  # type: ignore[no-untyped-def]
-    """Trust-region Newton on a handful of numbers, derivatives by autograd."""
-
-    def value_and_gradient(theta: np.ndarray) -> tuple[float, np.ndarray]:
-        point = torch.as_tensor(theta).to(like).requires_grad_()
-        value = loss(point)
-        (gradient,) = torch.autograd.grad(value, point)
-        return float(value.detach()), gradient.cpu().numpy()
-
-    def hessian(theta: np.ndarray) -> np.ndarray:
-        point = torch.as_tensor(theta).to(like)
-        return torch.autograd.functional.hessian(loss, point).cpu().numpy()
-
-    def halt(theta: np.ndarray) -> None:
-        # On its way to infinity: a nu above its cap, a scale at its floor.
-        if theta[1:].max(initial=0.0) > math.log(_MOST) or theta[1:].min(initial=0.0) < -25:
-            raise StopIteration
-
-    with torch.enable_grad():
-        found = minimize(
-            value_and_gradient,
-            np.array(start),
-            jac=True,
-            hess=hessian,
-            method="trust-exact",
-            callback=halt,
-            options={"gtol": 1e-9, "maxiter": 200},
-        ).x
-        for _ in range(2):  # the values are flat to rounding there, the gradient is not
-            gradient, curvature = value_and_gradient(found)[1], hessian(found)
-            if np.linalg.eigvalsh(curvature).min() > 1e-8:
-                found = found - np.linalg.solve(curvature, gradient)
-    return torch.as_tensor(found).to(like)

@@ -7,7 +7,7 @@ import torch
 from scipy import special
 from torch import Tensor
 
-from ansatz.likelihoods.elementwise import elementwise, refuse_second_derivative
+from ansatz.likelihoods.elementwise import elementwise, refuse_second_derivative, wide
 from ansatz.likelihoods.quadrature import gauss
 from ansatz.likelihoods.stirling import log_gamma_half
 
@@ -56,12 +56,12 @@ class _LogCdf(torch.autograd.Function):
         ctx.save_for_backward(t, nu)
         if t.is_meta:
             return torch.empty_like(t)
-        return _log_cdf(t.double(), nu.double()).to(t.dtype)
+        return _log_cdf(*wide(t, nu)).to(t)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
         refuse_second_derivative()
-        t, nu = (v.double() for v in ctx.saved_tensors)
+        t, nu = wide(*ctx.saved_tensors)
         if grad.is_meta:
             return torch.empty_like(grad), torch.empty_like(grad)
         grad_t = grad_nu = None
@@ -70,10 +70,10 @@ class _LogCdf(torch.autograd.Function):
         value = _log_cdf(safe, nu)
         if ctx.needs_input_grad[0]:
             slope = torch.where(inside, (log_density(safe, nu) - value).exp(), 0)
-            grad_t = (grad * slope).to(grad.dtype)
+            grad_t = grad * slope.to(grad)
         if ctx.needs_input_grad[1]:
             slope = torch.where(inside, _slope_in_nu(safe, nu, value), 0)
-            grad_nu = (grad * slope).to(grad.dtype)
+            grad_nu = grad * slope.to(grad)
         return grad_t, grad_nu
 
 
