@@ -105,7 +105,7 @@ def summarize(
 
 def _call(estimator: "TableEstimator") -> str:
     names = [str(name) for name in getattr(estimator, "feature_names_in_", [])]
-    names = names or [f"x{j}" for j in range(estimator.n_features_in_)]
+    names = names or [f"x{j + 1}" for j in range(estimator.n_features_in_)]
     shown = " + ".join(names[:8]) + (f" + ... ({len(names)} columns)" if len(names) > 8 else "")
     return f"{', '.join(estimator.target_names_)} ~ {shown}"
 
@@ -126,7 +126,7 @@ def _class_names(estimator: "TableEstimator") -> list[str] | None:
 def _frame(estimator: "TableEstimator", X: Any) -> pd.DataFrame:
     if is_frame(X):
         return as_frame(X)
-    return pd.DataFrame(np.asarray(X), columns=[f"x{j}" for j in range(np.shape(X)[1])])
+    return pd.DataFrame(np.asarray(X), columns=[f"x{j + 1}" for j in range(np.shape(X)[1])])
 
 
 def _mean(estimator: "TableEstimator") -> Callable[[pd.DataFrame], Any]:

@@ -200,7 +200,7 @@ class TableEstimator(Predictions, BaseEstimator):
             rows, codes, weight = rows[seen], codes[seen], weight[seen]
             extra = None if extra is None else extra[seen]
         weight = self._reweight(codes, weight)
-        y_tensor = torch.from_numpy(np.ascontiguousarray(codes))
+        y_tensor = torch.from_numpy(np.array(codes))  # a copy: the given one may be read-only
         offset_tensor = None if extra is None else torch.from_numpy(extra)
         return Job(rows, columns, y_tensor, target, torch.from_numpy(weight), offset_tensor)
 
