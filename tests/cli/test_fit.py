@@ -159,7 +159,10 @@ def test_a_network_is_fitted_with_the_options_of_set(command, tmp_path):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGTERM to deliver")
-@pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    "number, status",
+    [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)],
+)
 def test_a_stopped_training_says_how_to_go_on(tmp_path, number, status):
     houses(tmp_path, rows=400)
     words = [sys.executable, "-m", "ansatz", "fit", "houses.csv", "--target", "price"]
