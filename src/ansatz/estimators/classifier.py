@@ -143,7 +143,8 @@ class Classifier(ClassifierMixin, TableEstimator):
             X: rows as in ``fit``.
             offset: ``(N,)``, known parts of the linear predictor.
         """
-        codes = _probabilities(self._raw(X, offset)).argmax(-1)
+        raw = self._raw(X, offset)
+        codes = self._probabilities(raw).argmax(-1)
         chosen: NDArray[Any] = self.classes_[codes.numpy()]
         return chosen
 
@@ -154,7 +155,8 @@ class Classifier(ClassifierMixin, TableEstimator):
             X: rows as in ``fit``.
             offset: ``(N,)``, known parts of the linear predictor.
         """
-        found: NDArray[np.float64] = _probabilities(self._served_raw(self._raw(X, offset))).numpy()
+        raw = self._served_raw(self._raw(X, offset))
+        found: NDArray[np.float64] = self._probabilities(raw).numpy()
         return found
 
     def _served_raw(self, raw: Tensor) -> Tensor:
@@ -162,9 +164,18 @@ class Classifier(ClassifierMixin, TableEstimator):
         if self._log_weights is None:
             return raw
         log_weights = torch.as_tensor(self._log_weights)
-        if raw.shape[-1] == 1:  # bernoulli: the logit is a difference of two
-            return raw - (log_weights[1] - log_weights[0])
-        return raw - log_weights
+        if raw.shape[-1] == len(log_weights):
+            return raw - log_weights
+        return raw - (log_weights - log_weights[0])[1:]  # logits against the first class
+
+    def _probabilities(self, raw: Tensor) -> Tensor:
+        """(N, K) probabilities from the raw numbers of a class law or loss."""
+        likelihood = self.model_.objective.likelihood
+        if raw.shape[-1] == 1:
+            p = raw[..., 0].sigmoid()
+            return torch.stack([1 - p, p], -1)
+        found: Tensor = likelihood.probs(raw)  # type: ignore[operator]  # class laws have it
+        return found
 
     def _encode(self, y: Any, *, reset: bool) -> tuple[NDArray[Any], TargetSpec]:
         values = column_or_1d(y, warn=True)
@@ -224,11 +235,3 @@ class Classifier(ClassifierMixin, TableEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _probabilities(raw: Tensor) -> Tensor:
-    """(N, K) probabilities from the logits of a class law or loss."""
-    if raw.shape[-1] == 1:
-        p = raw[..., 0].sigmoid()
-        return torch.stack([1 - p, p], -1)
-    return raw.softmax(-1)
