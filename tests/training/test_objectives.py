@@ -4,6 +4,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from ansatz.data import Batch
+from ansatz.data.batch import to_device
 from ansatz.likelihoods import Normal, Poisson
 from ansatz.training import Supervised
 from ansatz.training.objectives import observed
@@ -51,6 +52,14 @@ def test_an_unobserved_nan_has_no_gradient(shape):
 def test_what_is_observed_is_left_alone():
     y, codes = torch.randn(4), torch.tensor([2, 1, 0, 2])
     weight = torch.tensor([1.0, 0.0, 2.0, 0.5])
-    assert observed(y, torch.ones(4)) is y
+    assert_close(observed(y, torch.ones(4)), y)
     assert_close(observed(y, weight)[weight > 0], y[weight > 0])
     assert observed(codes, weight).tolist() == [2, 0, 0, 2]
+
+
+@pytest.mark.parametrize("weight", [torch.ones(4), torch.tensor([1.0, 0.0, 2.0, 0.5])])
+def test_shapes_can_be_tried_out_without_memory(weight):
+    network, objective = nn.Linear(2, 2).to("meta"), Supervised(Normal()).to("meta")
+    rows = Batch.of(torch.zeros(4, 2), torch.zeros(4), weight)
+    loss = objective(network, to_device(rows, "meta"))
+    assert loss.total.shape == loss.count.shape == () and loss.total.is_meta

@@ -1,5 +1,6 @@
 """Is every number finite? Asked at every step, so it must cost next to nothing."""
 
+import functools
 from collections.abc import Sequence
 
 import torch
@@ -18,14 +19,18 @@ def all_finite(tensors: Sequence[Tensor]) -> bool:
     if not tensors:
         return True
     device = tensors[0].device
-    if any(t.device != device or not t.is_floating_point() or t.is_sparse for t in tensors):
+    if any(t.is_sparse or not t.is_floating_point() or t.device != device for t in tensors):
         return all(bool(t.isfinite().all()) for t in map(_dense, tensors))
     found = torch.zeros((), dtype=torch.float32, device=device)
-    one = torch.ones((), dtype=torch.float32, device=device)
     # The gradient scaler's check, with scale 1: it leaves the values alone, and one call for all
     # tensors takes 4 us where a norm of each takes 20.
-    torch._amp_foreach_non_finite_check_and_unscale_(list(tensors), found, one)
+    torch._amp_foreach_non_finite_check_and_unscale_(list(tensors), found, _one(device))
     return found.item() == 0
+
+
+@functools.cache
+def _one(device: torch.device) -> Tensor:
+    return torch.ones((), dtype=torch.float32, device=device)
 
 
 def _dense(tensor: Tensor) -> Tensor:

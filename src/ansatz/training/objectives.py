@@ -87,8 +87,10 @@ class Supervised(nn.Module):
     def forward(self, network: nn.Module, batch: Batch) -> Loss:
         """What the optimiser minimises."""
         raw = self.raw(network, batch.inputs, batch.offset)
-        target = observed(batch.target, batch.weight)
-        return weighted(self.likelihood.training_loss(raw, target), batch.weight)
+        complete = _all_observed(batch.weight)
+        target = batch.target if complete else observed(batch.target, batch.weight)
+        terms = self.likelihood.training_loss(raw, target)
+        return weighted(terms, batch.weight, complete=complete)
 
     def evaluate(self, network: nn.Module, batch: Batch) -> Loss:
         """What validation scores: the plain loss."""
@@ -106,26 +108,35 @@ def observed(target: Any, weight: Tensor) -> Any:
         >>> observed(torch.tensor([2.0, torch.nan]), torch.tensor([1.0, 0.0]))
         tensor([2.0000, 0.5000])
     """
-    if bool(weight.all()):
-        return target
 
     def fill(y: Tensor) -> Tensor:
         seen = (weight > 0).reshape(weight.shape + (1,) * (y.ndim - weight.ndim))
-        return torch.where(
-            seen, y, torch.tensor(0.5 if y.is_floating_point() else 0, dtype=y.dtype)
-        )
+        return torch.where(seen, y, 0.5 if y.is_floating_point() else 0)
 
     return map_tensors(fill, target)
 
 
-def weighted(terms: Tensor, weight: Tensor) -> Loss:
+def weighted(terms: Tensor, weight: Tensor, *, complete: bool | None = None) -> Loss:
     """Sum of weight * terms and sum of weights, over every outcome.
+
+    Args:
+        terms: one per outcome.
+        weight: the leading shape of ``terms``.
+        complete: True when no weight is 0, for a caller that knows.
 
     Example:
         >>> import torch
         >>> weighted(torch.tensor([1.0, torch.nan]), torch.tensor([2.0, 0.0])).total
         tensor(2.)
     """
-    weight = weight.reshape(weight.shape + (1,) * (terms.ndim - weight.ndim)).expand_as(terms)
-    # where, not multiplication: an unobserved outcome may be nan, and nan * 0 is nan.
-    return Loss(torch.where(weight > 0, terms * weight, 0).sum(), weight.sum())
+    if weight.shape != terms.shape:
+        weight = weight.reshape(weight.shape + (1,) * (terms.ndim - weight.ndim)).expand_as(terms)
+    product = terms * weight
+    if not (_all_observed(weight) if complete is None else complete):
+        # where, not multiplication: an unobserved outcome may be nan, and nan * 0 is nan.
+        product = torch.where(weight > 0, product, 0)
+    return Loss(product.sum(), weight.sum())
+
+
+def _all_observed(weight: Tensor) -> bool:
+    return not weight.is_meta and bool(weight.all())  # a meta tensor has no values to look at

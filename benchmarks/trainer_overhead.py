@@ -1,0 +1,111 @@
+"""What the trainer costs per step beside a bare loop: python benchmarks/trainer_overhead.py.
+
+Both train the same small network on the same batches with the same optimizer and end with the same
+weights, bit for bit. They alternate, on one thread, and what is measured is the processor time of
+this process, so that what else the machine does matters little.
+"""
+
+import argparse
+import json
+import platform
+import statistics
+import subprocess
+import time
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from ansatz.data import Batch, TensorSource
+from ansatz.likelihoods import Normal
+from ansatz.training import GradientStep, Supervised, Trainer
+
+ROWS, FEATURES, SEED = 20_000, 8, 0
+
+
+def source(batch_size: int) -> TensorSource:
+    generator = torch.Generator().manual_seed(SEED)
+    x = torch.randn(ROWS, FEATURES, generator=generator)
+    return TensorSource(Batch.of(x, x[:, 0] * x[:, 1]), batch_size, seed=SEED)
+
+
+def network(width: int) -> nn.Module:
+    torch.manual_seed(SEED)
+    layers = nn.Linear(FEATURES, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU()
+    return nn.Sequential(*layers, nn.Linear(width, 1))
+
+
+def bare(net: nn.Module, data: TensorSource, steps: int) -> None:
+    law = Normal(dispersion=1.0)
+    optimizer = torch.optim.AdamW(net.parameters(), lr=1e-3, fused=True)
+    done = epoch = 0
+    while done < steps:
+        for batch in data.batches(epoch):
+            optimizer.zero_grad()
+            loss = law.loss(net(*batch.inputs), batch.target).mean()
+            loss.backward()
+            optimizer.step()
+            done += 1
+            if done == steps:
+                return
+        epoch += 1
+
+
+def ours(net: nn.Module, data: TensorSource, steps: int) -> None:
+    optimizer = torch.optim.AdamW(net.parameters(), lr=1e-3, fused=True)
+    step = GradientStep(net, Supervised(Normal(dispersion=1.0)), optimizer)
+    Trainer(steps=steps, progress=0, device="cpu", threads=1).fit(step, data)
+
+
+def measure(width: int, batch_size: int, steps: int, repeats: int) -> dict[str, object]:
+    data, times = source(batch_size), {"ours": [], "bare": []}
+    ends = {}
+    for _ in range(repeats + 1):  # the first one warms up
+        for name, loop in (("bare", bare), ("ours", ours)):
+            net = network(width)
+            start = time.process_time()
+            loop(net, data, steps)
+            times[name].append((time.process_time() - start) / steps * 1e6)
+            ends[name] = torch.cat([p.detach().flatten() for p in net.parameters()])
+    ratios = [a / b for a, b in zip(times["ours"][1:], times["bare"][1:], strict=True)]
+    best = {name: min(values[1:]) for name, values in times.items()}
+    return {
+        "name": f"trainer overhead, width {width}, batch {batch_size}",
+        "ours": round(best["ours"], 1),
+        "peers": {"bare loop": round(best["bare"], 1)},
+        "unit": "us of processor time per step, the fastest of the repeats",
+        "ratio": {"bare loop": round(best["ours"] / best["bare"], 3)},
+        "ratio_median": round(statistics.median(ratios), 3),
+        "ratio_spread": [round(min(ratios), 3), round(max(ratios), 3)],
+        "same_weights": bool(torch.equal(ends["ours"], ends["bare"])),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--steps", type=int, default=1000)
+    parser.add_argument("--repeats", type=int, default=9)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    found = [
+        measure(width, batch, options.steps, options.repeats)
+        for width, batch in ((16, 32), (64, 256), (256, 256))
+    ]
+    git = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+    record = {
+        "command": "python benchmarks/trainer_overhead.py",
+        "commit": git.stdout.strip(),
+        "seed": SEED,
+        "steps": options.steps,
+        "repeats": options.repeats,
+        "machine": f"{platform.machine()}, {platform.system()}, 1 thread",
+        "torch": torch.__version__,
+        "results": found,
+    }
+    path = Path(__file__).parent / "results" / "trainer_overhead.json"
+    path.write_text(json.dumps(record, indent=2) + "\n")
+    print(json.dumps(found, indent=2))
+
+
+if __name__ == "__main__":
+    main()
