@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # of scikit-learn
 from torch import nn
 
 _CONVOLUTIONS = (nn.modules.conv._ConvNd,)
@@ -37,7 +38,7 @@ def choose_threads(network: nn.Module, rows: int) -> int:
 
 @contextmanager
 def using_threads(threads: int) -> Iterator[None]:
-    """Sets torch's number of threads inside, and back after.
+    """Sets the number of threads of torch and of NumPy's BLAS inside, and back after.
 
     Example:
         >>> import torch
@@ -50,7 +51,8 @@ def using_threads(threads: int) -> Iterator[None]:
     try:
         if threads != before:
             torch.set_num_threads(threads)
-        yield
+        with threadpool_limits(limits=threads, user_api="blas"):  # the analytic step's products
+            yield
     finally:
         if threads != before:
             torch.set_num_threads(before)
