@@ -186,12 +186,6 @@ class Poisson(Likelihood):
         require_same_shape(self.name, raw, y)
         return -self.distribution(raw).log_prob(y)
 
-    def training_loss(self, raw: Tensor, y: Tensor) -> Tensor:
-        """e^eta - y eta: the loss without what only y knows, which costs time and no gradient."""
-        require_same_shape(self.name, raw, y)
-        eta = soft_cap(raw[..., 0])
-        return eta.exp() - y * eta
-
     def distribution(self, raw: Tensor) -> PoissonDistribution:
         """Poisson with mean exp(raw)."""
         return PoissonDistribution(soft_cap(raw[..., 0]))
