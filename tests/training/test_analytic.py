@@ -119,7 +119,7 @@ def test_equals_autograd_with_adamw_for_every_likelihood(name):
     compare(objective, network(outputs), batch)
 
 
-@pytest.mark.parametrize("name", ["normal", "student_t"])
+@pytest.mark.parametrize("name", ["normal", "normal-constant", "student_t"])
 def test_equals_autograd_with_several_targets(name):
     objective, outputs, batch = problem(name, targets=(3,))
     compare(objective, network(outputs), batch)
@@ -208,6 +208,18 @@ def test_the_closed_form_is_the_gradient_of_the_training_loss(name, size, tolera
     loss, gradient = closed_form(law)(raw.detach().numpy(), batch.target.numpy())
     assert_close(torch.from_numpy(loss), terms.detach(), rtol=tolerance, atol=tolerance)
     assert_close(torch.from_numpy(gradient), expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", ["normal-constant"])
+def test_the_closed_form_has_a_column_for_a_learned_spread(name):
+    objective, outputs, batch = problem(name, rows=200)
+    law, raw = objective.likelihood, torch.randn(200, outputs, requires_grad=True)
+    terms = law.training_loss(raw, batch.target)
+    expected, own = torch.autograd.grad(terms.sum(), [raw, law.spread.constant])
+    loss, gradient = closed_form(law)(raw.detach().numpy(), batch.target.numpy())
+    assert_close(torch.from_numpy(loss), terms.detach(), rtol=1e-11, atol=1e-11)
+    assert_close(torch.from_numpy(gradient[:, :1].copy()), expected, rtol=1e-11, atol=1e-11)
+    assert gradient[:, 1].sum() == pytest.approx(own.item(), rel=1e-11)
 
 
 @pytest.mark.parametrize("name", CLOSED)

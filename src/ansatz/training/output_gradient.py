@@ -47,6 +47,7 @@ class OutputGradient:
         self.objective, self.likelihood = objective, objective.likelihood
         self.own = [p for p in self.likelihood.parameters() if p.requires_grad]
         self._score = closed_form(self.likelihood)
+        self._buffers = objective._buffers  # a tenth of the cost of Module.__getattr__
 
     def __call__(
         self, output: Array, batch: Batch, own_gradients: Sequence[Tensor] = ()
@@ -60,26 +61,30 @@ class OutputGradient:
                 require_same_shape(self.likelihood.name, torch.from_numpy(raw), batch.target)
             terms, gradient = self._score(raw, batch.target.numpy())
         share, count = _share(batch, terms)
-        loss = float(np.vdot(terms, share))
+        loss = float(terms.ravel().dot(share.ravel()))
         if self._score is not None:
             gradient *= share[..., None]
         if not math.isfinite(loss):
             # where, not multiplication: an unobserved outcome may be nan, and nan * 0 is nan.
             loss = float(np.where(share > 0, terms * share, 0).sum())
             gradient = np.where(share[..., None] > 0, gradient, 0)
-        if self.objective.scale is not None:
-            gradient *= self.objective.scale.numpy()
+        if self._score is not None and self.own:
+            gradient, own = gradient[..., :-1], gradient[..., -1]
+            (slot,) = own_gradients
+            slot.copy_(torch.from_numpy(np.asarray(own.sum(tuple(range(own.ndim - slot.ndim))))))
+        scale = self._buffers["scale"]
+        if scale is not None:
+            gradient *= scale.numpy()
         return loss, count, gradient.reshape(output.shape)
 
     def _attach(self, output: Array, offset: Tensor | None) -> Array:
         """``objective.attach``, on arrays."""
-        raw, objective = output, self.objective
-        if objective.shift is not None and objective.scale is not None:
-            shift = objective.shift.numpy()
+        raw, shift, scale = output, self._buffers["shift"], self._buffers["scale"]
+        if shift is not None and scale is not None:
             if shift.ndim == 2:
                 raw = raw.reshape(-1, *shift.shape)  # (B, K, P)
-            raw = raw * objective.scale.numpy()
-            raw += shift
+            raw = raw * scale.numpy()
+            raw += shift.numpy()
         if offset is not None:
             raw, extra = raw.copy(), offset.numpy()
             raw[..., 0] += extra.reshape(extra.shape + (1,) * (raw.ndim - 1 - extra.ndim))
@@ -114,5 +119,6 @@ def _share(batch: Batch, terms: Array) -> tuple[Array, float]:
         weight = np.broadcast_to(
             weight.reshape(weight.shape + (1,) * (terms.ndim - 1)), terms.shape
         )
-    count = float(weight.sum())
-    return (weight / (count or 1.0)).astype(terms.dtype, copy=False), count
+    count = float(np.add.reduce(weight, None))
+    share = weight / (count or 1.0)
+    return share if share.dtype == terms.dtype else share.astype(terms.dtype), count

@@ -25,7 +25,8 @@ Score = Callable[[Array, Array], tuple[Array, Array]]
 def closed_form(likelihood: Likelihood) -> Score | None:
     """(raw, y) -> (training loss per outcome, its derivative in raw); None if not written out.
 
-    Equal to autograd through ``likelihood.training_loss``, which its test checks law by law.
+    Equal to autograd through ``likelihood.training_loss``, which its test checks law by law. A law
+    with one learned parameter gives one more column, the derivative in that parameter.
 
     Example:
         >>> import numpy as np
@@ -36,8 +37,12 @@ def closed_form(likelihood: Likelihood) -> Score | None:
         -2.0
     """
     make = _CLOSED.get(type(likelihood))  # not a subclass, which may change the loss
-    if make is None or any(p.requires_grad for p in likelihood.parameters()):
-        return None  # learned shapes need a gradient of their own
+    if make is None:
+        return None
+    learned = [p for p in likelihood.parameters() if p.requires_grad]
+    constant = likelihood.spread.constant if isinstance(likelihood, Normal) else None
+    if len(learned) > (constant is not None) or (learned and learned[0] is not constant):
+        return None  # other learned shapes need a gradient of their own
     return make(likelihood)
 
 
@@ -45,6 +50,8 @@ def _normal(law: Normal) -> Score:
     head, beta = law.spread, law.beta
     if head.kind == "known":
         return _normal_known(head)
+    if head.kind == "constant":
+        return _normal_constant(head)
 
     def score(raw: Array, y: Array) -> tuple[Array, Array]:
         mean, r = raw[..., 0], raw[..., 1]
@@ -73,6 +80,22 @@ def _normal_known(head: Any) -> Score:
         sd = _like(raw, head.known)
         z = (raw[..., 0] - y) / sd
         return 0.5 * z * z + (np.log(sd) + 0.5 * _LOG_2_PI), (z / sd)[..., None]
+
+    return score
+
+
+def _normal_constant(head: Any) -> Score:
+    def score(raw: Array, y: Array) -> tuple[Array, Array]:
+        unit, floor, r = (_like(raw, t.detach()) for t in (head.unit, head.floor, head.constant))
+        tail = np.exp(-np.abs(r))
+        sd = unit * (np.maximum(r, 0) + np.log1p(tail)) + floor  # () or (K,)
+        z = (y - raw[..., 0]) / sd
+        excess = 1 - z * z
+        gradient = np.empty((*y.shape, 2), raw.dtype)
+        np.divide(-z, sd, out=gradient[..., 0])
+        slope = np.where(r >= 0, 1, tail) / (1 + tail)
+        np.multiply(slope * unit / sd, excess, out=gradient[..., 1])
+        return (np.log(sd) + (0.5 * _LOG_2_PI + 0.5)) - 0.5 * excess, gradient
 
     return score
 
