@@ -10,6 +10,7 @@ from torch.testing import assert_close
 from ansatz.data import Batch
 from ansatz.errors import NumericalError, ResourceError, UsageError
 from ansatz.likelihoods import Normal
+from ansatz.optim import Newton, create_schedule
 from ansatz.training import GradientStep, Supervised
 from ansatz.training.weights import snapshot
 
@@ -248,3 +249,24 @@ def test_a_part_of_the_network_in_evaluation_mode_stays_so():
 def test_options_out_of_range_are_refused(options):
     with pytest.raises(UsageError, match="must be"):
         make(**options)
+
+
+def test_a_rule_that_needs_second_derivatives_is_sent_to_its_own_step():
+    network = nn.Linear(3, 1)
+    with pytest.raises(UsageError, match="Newton needs the graph of the loss: NewtonStep"):
+        GradientStep(network, Supervised(Normal(dispersion=1.0)), Newton(network.parameters()))
+
+
+def test_a_schedule_with_a_memory_is_saved_with_the_step():
+    def plateau():
+        return create_schedule("plateau", steps=100)
+
+    step = make(schedule=plateau())
+    for value in [1.0] * 40:
+        step.observe(value)
+        step.step(example_rows())
+    other = make(schedule=plateau())
+    other.load_state_dict(step.state_dict())
+    assert step.rate < 0.01
+    other.step(example_rows()), step.step(example_rows())
+    assert other.rate == step.rate

@@ -75,6 +75,8 @@ class GradientStep:
             raise UsageError(f"clip must be a positive norm, got {clip}.")
         if accumulate > 1 and not _additive(objective):
             raise UsageError("this likelihood couples the rows of a batch; use accumulate=1.")
+        if getattr(optimizer, "needs_graph", False):
+            raise UsageError(f"{type(optimizer).__name__} needs the graph of the loss: NewtonStep.")
         self.network, self.objective, self.optimizer = network, objective, optimizer
         self.schedule, self.clip, self.penalty = schedule, clip, penalty
         self.accumulate, self.evaluation_pieces = accumulate, 1
