@@ -67,14 +67,15 @@ class TensorSource:
         order = None
         if self.shuffle:
             order = torch.randperm(self.count, generator=generator(self.seed, "order", epoch))
-        first = start * self.batch_size
-        while first < self.count:
-            last = min(self.count, first - first % self._block + self._block)
+        skip = start * self.batch_size
+        # Gathered from the block's start even when entered in its middle: the same rows at the
+        # same places in memory, so that a resumed run rounds as the uninterrupted one did.
+        for first in range(skip - skip % self._block, self.count, self._block):
+            last = min(self.count, first + self._block)
             block = self._gather(order, first, last)
-            for lower in range(0, last - first, self.batch_size):
+            for lower in range(max(0, skip - first), last - first, self.batch_size):
                 upper = min(lower + self.batch_size, last - first)
                 yield map_tensors(lambda t, lo=lower, hi=upper: t[lo:hi], block)
-            first = last
 
     def _gather(self, order: torch.Tensor | None, first: int, last: int) -> Batch:
         if order is None:
