@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 SMALL = 100  # below this sum of weights: full batch, float64, penalised, stopped by folds
+FEW = 500  # below it a spread that varies with x costs more than it tells
 LARGE = 50_000
 
 

@@ -28,7 +28,7 @@ from ansatz.data import (
 from ansatz.errors import DataError, UsageError
 from ansatz.estimators.fitting import Fitted, fit_network, update_network
 from ansatz.estimators.predictions import Predictions
-from ansatz.estimators.recipe import SMALL, Recipe, choose_recipe, one_line
+from ansatz.estimators.recipe import FEW, Recipe, choose_recipe, one_line
 from ansatz.estimators.rows import read_rows
 from ansatz.estimators.table_model import TableModel
 from ansatz.likelihoods import Likelihood
@@ -121,13 +121,13 @@ class TableEstimator(Predictions, BaseEstimator):
     def _law(self, target: TargetSpec, rows: float = math.inf) -> Likelihood:
         """The likelihood of such outcomes.
 
-        Few rows cannot tell a spread that varies with x from one that does not: below 100 a law
+        Few rows cannot tell a spread that varies with x from one that does not: below 500 a law
         given by name has a constant dispersion, and so has a linear model, as in glm.
         """
         if isinstance(self.likelihood, Likelihood):
             return self.likelihood
         law: Likelihood = likelihoods.create(self.likelihood)
-        few = rows < SMALL or self.network == "linear"
+        few = rows < FEW or self.network == "linear"
         if few and "dispersion" in inspect.signature(type(law).__init__).parameters:
             law = likelihoods.create(self.likelihood, dispersion="constant")
         return law
