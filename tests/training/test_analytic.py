@@ -249,6 +249,18 @@ def test_float32_follows_float64():
         assert a == pytest.approx(b, rel=1e-4)
 
 
+@pytest.mark.parametrize("name", ["normal", "gamma"])  # by a closed form, by autograd
+def test_a_float32_network_takes_outcomes_and_shifts_in_float64(name):
+    objective, outputs, batch = problem(name)
+    net = network(outputs)
+    mixed = AnalyticStep(copy.deepcopy(net).float(), copy.deepcopy(objective))
+    double = AnalyticStep(net, objective)
+    for _ in range(10):
+        a = mixed.step(batch._replace(inputs=(batch.inputs[0].float(),)))["loss"]
+        assert a == pytest.approx(double.step(batch)["loss"], rel=1e-4)
+    assert mixed.optimizer.flat.dtype == torch.float32
+
+
 def test_unobserved_outcomes_may_hold_anything():
     objective, outputs, batch = problem()
     net = network(outputs)

@@ -75,6 +75,8 @@ class OutputGradient:
         scale = self._buffers["scale"]
         if scale is not None:
             gradient *= scale.numpy()
+        if gradient.dtype != output.dtype:  # outcomes or shifts in float64
+            gradient = gradient.astype(output.dtype)
         return loss, count, gradient.reshape(output.shape)
 
     def _attach(self, output: Array, offset: Tensor | None) -> Array:

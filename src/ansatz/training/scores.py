@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.special import gammaln
 from torch import Tensor
 
 from ansatz.likelihoods.bernoulli import Bernoulli
@@ -142,7 +143,7 @@ def _poisson(_: Poisson) -> Score:
         beyond = np.maximum(raw[..., 0] - LIMIT, 0)  # the soft cap of the log link
         eta = np.minimum(raw[..., 0], LIMIT) + np.log1p(beyond)
         rate = np.exp(eta)
-        return rate - y * eta, ((rate - y) / (1 + beyond))[..., None]
+        return rate - y * eta + gammaln(y + 1), ((rate - y) / (1 + beyond))[..., None]
 
     return score
 
