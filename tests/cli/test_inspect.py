@@ -1,6 +1,9 @@
 import json
 
 import pytest
+import torch
+
+from ansatz.storage import Checkpoints
 
 
 def test_says_what_the_model_is(command, model):
@@ -39,3 +42,16 @@ def test_a_pickle_in_place_of_weights_never_runs(command, model, tmp_path):
     assert command("predict", model, "new.csv").status == 4
     assert command("inspect", model).status == 4
     assert not (tmp_path / "canary").exists()
+
+
+def test_a_run_shows_its_checkpoints_and_names_the_damaged_one(command, tmp_path):
+    checkpoints = Checkpoints(tmp_path / "m.training")
+    for step in (1, 2):
+        checkpoints.save(step, {"model.safetensors": {"w": torch.zeros(4)}}, best=step == 1)
+    done = command("inspect", "m.training")
+    assert done.status == 0 and done.out.split().count("whole") == 2
+    file = tmp_path / "m.training" / "step-000000002" / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:-1])
+    done = command("inspect", "m.training")
+    assert done.status == 4 and "model.safetensors" in done.err
+    assert done.out.split().count("whole") == 1 and "damaged" in done.out

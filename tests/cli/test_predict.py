@@ -58,10 +58,12 @@ def test_a_retyped_column_is_named(command, model, tmp_path):
     assert done.status == 3 and "area" in done.err and done.out == ""
 
 
-def test_an_unseen_category_gets_a_prediction(command, model, tmp_path, table_of):
+@pytest.mark.filterwarnings("always")
+def test_an_unseen_category_gets_a_prediction_and_a_warning(command, model, tmp_path, table_of):
     (tmp_path / "far.csv").write_text("area,town\n1.5,Erfurt\n")
     done = command("predict", model, "far.csv")
     assert done.status == 0 and table_of(done.out).prediction.notna().all()
+    assert "ansatz: warning: column 'town'" in done.err and "Erfurt" in done.err
 
 
 def test_no_rows_in_no_rows_out(command, model, tmp_path):
@@ -102,6 +104,9 @@ def test_classes_have_their_probabilities_and_no_formula_runs(command, tmp_path,
     assert list(table.columns) == ["prediction", "p_=cmd()", "p_no"]
     assert set(table.prediction) == {"'=cmd()", "no"}
     assert abs(table["p_=cmd()"] + table.p_no - 1).max() < 1e-6
+    asked = command("predict", "c-model", "c.csv", "--interval", "0.9")
+    assert list(table_of(asked.out).columns) == list(table.columns)
+    assert "classes have no interval" in asked.err
     raw = table_of(command("predict", "c-model", "c.csv", "--raw").out)
     assert set(raw.prediction) == {"=cmd()", "no"}
 

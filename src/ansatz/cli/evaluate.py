@@ -43,23 +43,21 @@ def evaluate(
 
 
 def _judge(estimator: Any, table: "Opened") -> dict[str, float | None]:
-    from ansatz.cli.model import Opened, features_of, offset_of
+    from ansatz.cli.model import Opened, prepare
 
     uses = getattr(estimator, "uses_", None)
     if uses is None:
         raise UsageError(
-            "this model was made in Python and knows no column names: use its evaluate method."
+            "this model was made in Python and knows no target column: use its evaluate(X, y)."
         )
     known = _has_outcome(uses.outcomes(table.frame))
     if not known.any():
         raise DataError(f"{table.origin}: no row has a value of '{', '.join(uses.target)}'.")
     if not known.all():
         remark(f"note: {int((~known).sum())} rows without the target were left out.")
-    table = Opened(table.frame[known], table.origin)
-    rows, offset = features_of(estimator, table), offset_of(estimator, table)
-    options = {} if offset is None else {"offset": offset}
-    weight, outcomes = uses.weight(table.frame), uses.outcomes(table.frame)
-    metrics: dict[str, float | None] = estimator.evaluate(rows, outcomes, weight, **options)
+    metrics: dict[str, float | None] = estimator.evaluate(
+        prepare(estimator, Opened(table.frame[known], table.origin))
+    )
     return metrics
 
 

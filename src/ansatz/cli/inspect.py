@@ -9,10 +9,15 @@ import typer
 from ansatz.cli.document import print_document
 from ansatz.cli.evidence import print_metrics
 from ansatz.cli.terminal import number, print_table, say
+from ansatz.errors import ModelError
+
+_EVIDENCE = ("metrics", "linear", "constant")
 
 
 def inspect(
-    model: Annotated[Path, typer.Argument(help="The folder that ansatz fit wrote.")],
+    model: Annotated[
+        Path, typer.Argument(help="The folder that ansatz fit wrote, or a run's checkpoints.")
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Say what a saved model is, without running anything from it.
@@ -21,41 +26,78 @@ def inspect(
 
     Example:
         ansatz inspect houses-model
+        ansatz inspect houses-model.training
         ansatz inspect houses-model --json
     """
+    if model.is_dir() and any(model.glob("step-*")):
+        _inspect_checkpoints(model, as_json)
+        return
     from ansatz.cli.model import open_model
+    from ansatz.storage import verify_folder
 
     description = open_model(model).describe()
+    manifest = verify_folder(model, "model")
+    description["versions"] = manifest.versions
+    description["files"] = [
+        {"name": name, "bytes": entry.size, "sha256": entry.sha256}
+        for name, entry in manifest.files.items()
+    ]
     if as_json:
         print_document(description)
     else:
         _print(description)
 
 
+def _inspect_checkpoints(folder: Path, as_json: bool) -> None:
+    from ansatz.storage import verify_folder
+
+    rows = []
+    for path in sorted(folder.glob("step-*"), reverse=True):
+        try:
+            manifest = verify_folder(path, "checkpoint")
+            note = "the best so far" if manifest.header.get("best") else ""
+            rows.append({"checkpoint": path.name, "state": "whole", "note": note})
+        except ModelError as error:
+            rows.append({"checkpoint": path.name, "state": "damaged", "note": str(error)})
+    if as_json:
+        print_document({"checkpoints": rows})
+    else:
+        print_table(
+            ["checkpoint", "state", "note"], [tuple(row.values()) for row in rows], limit=200
+        )
+    damaged = [row["note"] for row in rows if row["state"] == "damaged"]
+    if damaged:
+        raise ModelError(f"{damaged[0]}. --resume takes the newest whole checkpoint.")
+
+
 def _print(description: Mapping[str, Any]) -> None:
     tables = {key: value for key, value in description.items() if _is_table(value)}
-    facts = {key: value for key, value in description.items() if key not in tables}
-    rows = [(key, line) for key, value in facts.items() for line in _lines(value)]
-    print_table(["", ""], rows, limit=200)
+    facts = {
+        key: value
+        for key, value in description.items()
+        if key not in {*tables, *_EVIDENCE} and value not in (None, [], {}, "")
+    }
+    print_table(["", ""], [(key, _words(value)) for key, value in facts.items()], limit=200)
     for key, value in tables.items():
         say()
-        say(f"{key}")
-        header = list(dict.fromkeys(name for row in value for name in row))
-        print_table(header, [[row.get(name, "") for name in header] for row in value])
-    evidence = {key: description.get(key) for key in ("metrics", "linear", "constant")}
-    if isinstance(evidence["metrics"], Mapping):
+        say(key)
+        header = list(value[0])
+        print_table(header, [[row.get(name, "") for name in header] for row in value], limit=80)
+    if description.get("metrics"):
         say()
-        say("test metrics")
-        print_metrics({"model": evidence.pop("metrics"), **evidence})
+        say("on the test rows")
+        linear, constant = description.get("linear"), description.get("constant")
+        print_metrics({"model": description["metrics"], "linear": linear, "constant": constant})
 
 
 def _is_table(value: Any) -> bool:
-    return (
-        isinstance(value, list) and bool(value) and all(isinstance(row, Mapping) for row in value)
-    )
+    rows = isinstance(value, list) and bool(value)
+    return rows and all(isinstance(row, Mapping) for row in value)
 
 
-def _lines(value: Any) -> list[str]:
+def _words(value: Any) -> str:
     if isinstance(value, Mapping):
-        return [f"{key} {number(item)}" for key, item in value.items()]
-    return [number(value)]
+        return ", ".join(f"{key} {_words(item)}" for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    return number(value)

@@ -69,55 +69,46 @@ def open_table(data: str, options: Mapping[str, Any]) -> Opened:
     return Opened(table.frame, table.origin)
 
 
-def features_of(estimator: Any, table: Opened) -> "pd.DataFrame":
-    """The columns that the model was trained on, by name, in its order.
+def prepare(estimator: Any, table: Opened) -> "pd.DataFrame":
+    """The table as the model expects it: its columns are found by name, in any order.
 
-    A column that is missing is an error; one that the model does not know is left out, and said.
+    A column that is missing is an error, unless the model left it out of its features; one that
+    the model does not know is ignored, and said.
 
     Example:
         >>> from types import SimpleNamespace
         >>> import pandas as pd
-        >>> from ansatz.cli.model import Opened, features_of
-        >>> model = SimpleNamespace(feature_names_in_=["b", "a"])
-        >>> features_of(model, Opened(pd.DataFrame({"a": [1], "b": [2]}), "new.csv"))
-           b  a
-        0  2  1
+        >>> from ansatz.cli.model import Opened, prepare
+        >>> model = SimpleNamespace(feature_names_in_=["area"])
+        >>> prepare(model, Opened(pd.DataFrame({"aera": [1]}), "new.csv"))
+        Traceback (most recent call last):
+        ...
+        ansatz.errors.DataError: new.csv: no column 'area', which the model needs. Is it 'aera'? ...
     """
     frame = table.frame
     known = getattr(estimator, "feature_names_in_", None)
     if known is None:  # trained on an array: its columns have no names to go by
         return frame
-    names = [str(name) for name in known]
-    unused = {
-        column.name for column in getattr(estimator, "columns_", None) or () if not column.used
-    }
+    columns = getattr(estimator, "columns_", None) or ()
+    unused = {column.name for column in columns if not column.used}
     frame = frame.assign(**{name: float("nan") for name in unused if name not in frame.columns})
-    for name in names:
+    for name in map(str, known):
         if name not in frame.columns:
             near = difflib.get_close_matches(name, map(str, frame.columns), n=1)
             hint = f" Is it '{near[0]}'? Rename it." if near else ""
             raise DataError(f"{table.origin}: no column '{name}', which the model needs.{hint}")
+    _say_what_is_ignored(estimator, frame, table.origin)
+    return frame
+
+
+def _say_what_is_ignored(estimator: Any, frame: "pd.DataFrame", origin: str) -> None:
     uses = getattr(estimator, "uses_", None)
-    other = {} if uses is None else uses.model_dump()
-    special = {
-        name for use in other.values() for name in ([use] if isinstance(use, str) else use or [])
+    special = [] if uses is None else list(uses.model_dump().values())
+    used = {
+        name for names in special for name in ([names] if isinstance(names, str) else names or ())
     }
-    extra = [str(name) for name in frame.columns if str(name) not in {*names, *special}]
+    used.update(map(str, estimator.feature_names_in_))
+    extra = [str(name) for name in frame.columns if str(name) not in used]
     if extra:
         shown = ", ".join(extra[:5]) + (", ..." if len(extra) > 5 else "")
-        remark(f"note: {table.origin}: columns that the model does not know are ignored: {shown}")
-    return frame[names]
-
-
-def offset_of(estimator: Any, table: Opened) -> Any:
-    """The known part of the linear predictor, for a model that was fitted with one; else None.
-
-    Example:
-        >>> from types import SimpleNamespace
-        >>> import pandas as pd
-        >>> from ansatz.cli.model import Opened, offset_of
-        >>> offset_of(SimpleNamespace(), Opened(pd.DataFrame(), "new.csv")) is None
-        True
-    """
-    uses = getattr(estimator, "uses_", None)
-    return None if uses is None else uses.offsets(table.frame)
+        remark(f"note: {origin}: columns that the model does not know are ignored: {shown}")

@@ -8,7 +8,7 @@ import typer
 
 from ansatz.cli.destination import require_free
 from ansatz.cli.reading import Comment, Delimiter, Missing, Names, NoHeader, reader_options
-from ansatz.cli.terminal import say
+from ansatz.cli.terminal import remark, say
 from ansatz.errors import UsageError
 
 if TYPE_CHECKING:
@@ -54,13 +54,13 @@ def predict(
         if out.suffix.lower() in _NOT_CSV:
             raise UsageError(f"--out {out}: predictions are CSV; name the file something.csv.")
         require_free(out, overwrite=overwrite, advice="To replace it: --overwrite.")
-    from ansatz.cli.model import features_of, offset_of, open_model, open_table
+    from ansatz.cli.model import open_model, open_table, prepare
 
     estimator = open_model(model)
     table = open_table(data, reader_options(delimiter, no_header, names, comment, missing))
-    rows, offset = features_of(estimator, table), offset_of(estimator, table)
-    known = {} if offset is None else {"offset": offset}
-    predictions = estimator.predict_frame(rows, interval=interval, **known)
+    predictions = estimator.predict_frame(prepare(estimator, table), interval=interval)
+    if interval is not None and not any(name.startswith("lower") for name in predictions.columns):
+        remark("note: classes have no interval; p_CLASS says how sure the model is.")
     if out is None:
         _print(predictions, raw)
     else:

@@ -97,7 +97,13 @@ def print_table(
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table = Table(
+        box=None,
+        pad_edge=False,
+        padding=(0, 2, 0, 0),
+        header_style="bold",
+        show_header=any(header),
+    )
     for position, name in enumerate(header):
         table.add_column(
             Text(printable(name, limit)),
