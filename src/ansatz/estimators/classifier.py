@@ -39,6 +39,7 @@ class Classifier(ClassifierMixin, TableEstimator):
         learning_rate: peak rate of AdamW.
         weight_decay: decoupled, on matrices.
         holdout: share of the rows that decide when to stop; 0 for none.
+        quantile: True, or the columns, whose heavy tails are mapped to normal scores.
         warm_start: begin the next ``fit`` at the weights of the last.
         random_state: one seed decides split, initial weights, order and dropout. None draws it
             from numpy's global generator.
@@ -75,6 +76,7 @@ class Classifier(ClassifierMixin, TableEstimator):
         learning_rate: float | None = None,
         weight_decay: float | None = None,
         holdout: float | None = None,
+        quantile: bool | Sequence[str] = False,
         warm_start: bool = False,
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
@@ -95,6 +97,7 @@ class Classifier(ClassifierMixin, TableEstimator):
             learning_rate=learning_rate,
             weight_decay=weight_decay,
             holdout=holdout,
+            quantile=quantile,
             warm_start=warm_start,
             random_state=random_state,
             n_jobs=n_jobs,

@@ -152,7 +152,9 @@ def fit(
     if finished is not None:
         return finished
     job = _job(problem, estimator)
-    parts = _split(problem, job, estimator, test if folds is None else 0.0, seed)
+    if folds is not None and time is not None:
+        raise UsageError("--folds mixes past and future; with --time use --test.")
+    parts = _split(job, estimator, test if folds is None else 0.0, seed)
     trainer = {
         "progress": 0 if progress == "off" else progress,
         "tensorboard": tensorboard,
@@ -164,7 +166,7 @@ def fit(
     )
     law = model._law(job.target)
     if folds is not None:
-        scores = _cross_validate(problem, estimator, job, folds, seed)
+        scores = _cross_validate(estimator, job, folds, seed)
     elif len(parts.test):
         scores = _judge(model, law, _take(job, parts.learn), _take(job, parts.test))
     else:
@@ -219,13 +221,14 @@ def _estimator(
 
 def _job(problem: Problem, estimator: TableEstimator) -> Job:
     frame = problem.frame
+    group, time = _order(problem)
     return estimator._read(
         problem.features,
         problem.uses.outcomes(frame),
         problem.uses.weight(frame),
         problem.uses.offsets(frame),
         columns=problem.columns,
-    )
+    )._replace(group=group, time=time)
 
 
 def _take(job: Job, rows: Rows) -> Job:
@@ -235,6 +238,8 @@ def _take(job: Job, rows: Rows) -> Job:
         y=job.y[index],
         weight=job.weight[index],
         offset=None if job.offset is None else job.offset[index],
+        group=None if job.group is None else job.group[rows],
+        time=None if job.time is None else job.time[rows],
     )
 
 
@@ -248,8 +253,7 @@ def _order(problem: Problem) -> tuple[Any, Any]:
     return group, time
 
 
-def _split(problem: Problem, job: Job, estimator: TableEstimator, test: float, seed: int) -> _Parts:
-    group, time = _order(problem)
+def _split(job: Job, estimator: TableEstimator, test: float, seed: int) -> _Parts:
     keys = row_keys(job.rows, job.y.numpy(), seed=seed)
     total = float(job.weight.sum()) * (1 - test)
     holdout = estimator.holdout
@@ -258,7 +262,13 @@ def _split(problem: Problem, job: Job, estimator: TableEstimator, test: float, s
     if estimator.network == "linear":
         holdout = 0.0
     split = split_rows(
-        keys, seed=seed, test=test, valid=holdout * (1 - test), group=group, time=time
+        keys,
+        seed=seed,
+        test=test,
+        valid=holdout * (1 - test),
+        group=job.group,
+        time=job.time,
+        weight=job.weight.numpy(),
     )
     learn = np.sort(np.concatenate([split.train, split.valid]))
     return _Parts(learn, np.searchsorted(learn, np.sort(split.valid)), split.test)
@@ -271,15 +281,11 @@ def _judge(model: TableEstimator, law: Any, learn: Job, test: Job) -> _Scores:
     return _Scores(metrics, linear, judge_constant(law, learn, test), messages)
 
 
-def _cross_validate(
-    problem: Problem, estimator: TableEstimator, job: Job, folds: int, seed: int
-) -> _Scores:
+def _cross_validate(estimator: TableEstimator, job: Job, folds: int, seed: int) -> _Scores:
     """Every row is judged once, by a model that never saw it; means over folds by weight."""
-    group, time = _order(problem)
-    if time is not None:
-        raise UsageError("--folds mixes past and future; with --time use --test.")
     keys = row_keys(job.rows, job.y.numpy(), seed=seed)
-    number = fold_numbers(keys, folds, seed=seed, group=group)
+    weight = job.weight.numpy()
+    number = fold_numbers(keys, folds, seed=seed, group=job.group, weight=weight)
     scores, weights = [], []
     for k in range(folds):
         inside, outside = np.flatnonzero(number != k), np.flatnonzero(number == k)

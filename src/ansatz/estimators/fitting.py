@@ -214,7 +214,7 @@ def choose_steps(begin: Callable[[Batch], Step], rows: Batch, folds: Tensor, rec
     Args:
         begin: makes a fresh step for some rows.
         rows: all rows to learn from.
-        folds: ``(N,)``, the fold of each row.
+        folds: ``(N,)``, the fold of each row; a row of fold -1 is never left out.
         recipe: gives the budget and how often to look.
 
     Example:
@@ -224,7 +224,7 @@ def choose_steps(begin: Callable[[Batch], Step], rows: Batch, folds: Tensor, rec
     """
     every = max(1, recipe.steps // recipe.evaluations)
     totals = torch.zeros(recipe.steps // every, dtype=torch.float64)
-    for fold in folds.unique():
+    for fold in folds[folds >= 0].unique():
         learn = take(rows, (folds != fold).nonzero().squeeze(1))
         step = begin(learn)
         outside = take(rows, (folds == fold).nonzero().squeeze(1))
@@ -300,6 +300,8 @@ def _begin(
     assert objective.shift is not None
     outputs = objective.shift.numel()
     module = build_network(network, options, inputs=inputs, outputs=outputs, dtype=dtype, seed=seed)
+    if isinstance(module, networks.MLP):
+        module.observe(rows.inputs[0])  # an embedding may need the quantiles of the columns
     _require_outputs(module, take(rows, torch.arange(min(2, len(rows.index)))), outputs)
     return module, objective
 

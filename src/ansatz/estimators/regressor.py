@@ -35,6 +35,7 @@ class Regressor(RegressorMixin, TableEstimator):
         learning_rate: peak rate of AdamW.
         weight_decay: decoupled, on matrices.
         holdout: share of the rows that decide when to stop; 0 for none.
+        quantile: True, or the columns, whose heavy tails are mapped to normal scores.
         warm_start: begin the next ``fit`` at the weights of the last.
         random_state: one seed decides split, initial weights, order and dropout. None draws it
             from numpy's global generator.
@@ -71,6 +72,7 @@ class Regressor(RegressorMixin, TableEstimator):
         learning_rate: float | None = None,
         weight_decay: float | None = None,
         holdout: float | None = None,
+        quantile: bool | Sequence[str] = False,
         warm_start: bool = False,
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
@@ -91,6 +93,7 @@ class Regressor(RegressorMixin, TableEstimator):
             learning_rate=learning_rate,
             weight_decay=weight_decay,
             holdout=holdout,
+            quantile=quantile,
             warm_start=warm_start,
             random_state=random_state,
             n_jobs=n_jobs,
@@ -122,7 +125,8 @@ class Regressor(RegressorMixin, TableEstimator):
             self.target_names_ = _names(y, shape)
             self._y_is_column, self._target_shape = column, shape
         elif shape != self._target_shape:
-            raise ValueError(f"y has shape {values.shape}, the first call had (N, *{shape}).")
+            first = ", ".join(["N", *map(str, self._target_shape)])
+            raise ValueError(f"y has shape {values.shape}, in fit it was of shape ({first}).")
         if column:
             values, shape = values[:, 0], ()
         return values, TargetSpec(shape=shape)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ansatz.errors import UsageError
 from ansatz.estimators.saved import load, save
+from ansatz.storage import check_target
 
 if TYPE_CHECKING:
     from ansatz.estimators.fit import Fit
@@ -43,8 +44,7 @@ class Run:
             if resume:
                 raise UsageError("--resume needs --out, the folder of the run to go on with.")
             return
-        if self.out.exists() and not (overwrite or resume):
-            raise UsageError(f"{self.out} exists. Choose another --out, or --overwrite it.")
+        check_target(self.out, overwrite=overwrite or resume)
         if self.checkpoints.exists() and not (resume or overwrite):
             raise UsageError(
                 f"{self.checkpoints} holds an unfinished run: go on with --resume, or start anew "

@@ -53,6 +53,8 @@ class Job(NamedTuple):
     target: TargetSpec
     weight: Tensor
     offset: Tensor | None
+    group: NDArray[Any] | None = None  # rows alike in it stay on one side of every inner split
+    time: NDArray[Any] | None = None  # every inner split is forward in it
     valid: NDArray[np.intp] | None = None  # None: chosen by the hash of the rows
     trainer_options: Mapping[str, Any] = {}  # never changed
 
@@ -82,6 +84,7 @@ class TableEstimator(Predictions, BaseEstimator):
         learning_rate: float | None = None,
         weight_decay: float | None = None,
         holdout: float | None = None,
+        quantile: bool | Sequence[str] = False,
         warm_start: bool = False,
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
@@ -101,6 +104,7 @@ class TableEstimator(Predictions, BaseEstimator):
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay
         self.holdout = holdout
+        self.quantile = quantile
         self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -243,7 +247,7 @@ class TableEstimator(Predictions, BaseEstimator):
         if previous is None:
             seen = job.rows[train] if isinstance(job.rows, np.ndarray) else job.rows.iloc[train]
             weight = job.weight.numpy()[train]
-            preprocessor = Preprocessor.fit(seen, job.columns, weight=weight)
+            preprocessor = self._preprocessor(seen, job.columns, weight)
         else:
             preprocessor = previous.preprocessor
         options = self._options(recipe)
@@ -274,7 +278,7 @@ class TableEstimator(Predictions, BaseEstimator):
         if first:
             self.columns_ = job.columns
             weight = job.weight.numpy()
-            preprocessor = Preprocessor.fit(job.rows, job.columns, weight=weight)
+            preprocessor = self._preprocessor(job.rows, job.columns, weight)
         else:
             preprocessor = self.model_.preprocessor
         options = self._options(recipe) if first else dict(self.model_.network_options or {})
@@ -307,6 +311,12 @@ class TableEstimator(Predictions, BaseEstimator):
             str(self.network) if named else type(self.network).__name__,
             options if named else None,
         )
+
+    def _preprocessor(
+        self, rows: Any, columns: list[Column] | None, weight: NDArray[np.float64]
+    ) -> Preprocessor:
+        quantile = self.quantile if isinstance(self.quantile, bool) else list(self.quantile)
+        return Preprocessor.fit(rows, columns, weight=weight, quantile=quantile)
 
     def _seed(self) -> int:
         if isinstance(self.random_state, int | np.integer):
@@ -353,17 +363,37 @@ class TableEstimator(Predictions, BaseEstimator):
         if recipe.holdout == 0 or len(job.y) < 2:
             return np.empty(0, dtype=np.intp)
         keys = row_keys(job.rows, job.y.numpy(), seed=seed)
-        return split_rows(keys, seed=seed, test=0.0, valid=recipe.holdout).valid
+        weight = job.weight.numpy()
+        return split_rows(
+            keys,
+            seed=seed,
+            test=0.0,
+            valid=recipe.holdout,
+            group=job.group,
+            time=job.time,
+            weight=weight,
+        ).valid
 
     def _folds(self, job: Job, train: NDArray[np.intp], recipe: Recipe, seed: int) -> Tensor | None:
         """The fold of each training row, copies in one, where folds stop the training."""
         if not recipe.folds:
             return None
         keys = row_keys(job.rows, job.y.numpy(), seed=seed)[train]
-        distinct = len(np.unique(keys))
-        if distinct < 2 * recipe.folds:
+        group = None if job.group is None else job.group[train]
+        if len(np.unique(keys)) < 2 * recipe.folds:
             return None
-        return torch.from_numpy(fold_numbers(keys, recipe.folds, seed=seed))
+        if job.time is not None:  # forward only: the latest rows judge, the others never do
+            latest = split_rows(
+                keys, seed=seed, test=1 / recipe.folds, valid=0.0, time=job.time[train]
+            )
+            folds = np.full(len(train), -1)
+            folds[latest.test] = 0
+            return torch.from_numpy(folds)
+        count = recipe.folds if group is None else min(recipe.folds, len(np.unique(group)))
+        if count < 2:
+            return None
+        weight = job.weight.numpy()[train]
+        return torch.from_numpy(fold_numbers(keys, count, seed=seed, group=group, weight=weight))
 
     def _trainer_options(self) -> dict[str, Any]:
         return {
