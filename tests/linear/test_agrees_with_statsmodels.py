@@ -161,7 +161,7 @@ def test_leverages_are_the_hat_matrix(table, name):
     np.testing.assert_allclose(leverage(fit, x).sum(), 6, rtol=1e-8)
 
 
-def test_huber_with_the_same_threshold_is_rlm_at_fixed_scale(table):
+def test_huber_solves_its_estimating_equation(table):
     x, y = table
     outcome = y["normal"].clone()
     outcome[:10] += 500

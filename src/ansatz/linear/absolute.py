@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 
+import torch
 from torch import Tensor
 
 from ansatz.likelihoods.likelihood import Likelihood
 from ansatz.linear.criterion import Criterion
+from ansatz.linear.design import independent_columns
 from ansatz.linear.newton import Minimum, minimise
 
 KINKED = ("laplace", "mae")
@@ -32,9 +34,11 @@ def minimise_absolute(
 ) -> Minimum:
     """Newton's method on ever sharper losses, each started where the last one ended.
 
-    The minimum of the loss smoothed over a width w is within O(w) of a minimum of the kinked one;
-    the last width is 1e-9 of the outcome's unit. Where the minimum is not unique (the median of
-    an even number of rows) this gives an inner point of the set.
+    The minimum of the loss smoothed over a width is within O(width) of a minimum of the kinked
+    one; the last width is 1e-9 of the outcome's unit. With a constant scale the answer passes
+    exactly through as many rows as it has coefficients: as soon as these rows are known,
+    :func:`exact_vertex` proves it and the search is over. Where the minimum is not unique (the
+    median of an even number of rows) this gives one point of the set.
 
     Args:
         smoothed: width -> the criterion with the loss smoothed over that width.
@@ -57,16 +61,57 @@ def minimise_absolute(
     iterations, best = 0, None
     for power in range(10):
         criterion = smoothed(size * 10.0**-power)
-        tolerance = 1e-8 if power == 9 else 1e-4  # on the way, near is near enough
-        found = minimise(
-            criterion, theta, free, unit, iterations=60, rescue=False, tolerance=tolerance
-        )
-        iterations += found.iterations
+        found = minimise(criterion, theta, free, unit, iterations=60, rescue=False)
+        theta, iterations = found.theta, iterations + found.iterations
+        if int(free.sum()) == criterion.matrix.shape[1]:  # the location alone
+            vertex = exact_vertex(criterion, theta)
+            if vertex is not None:
+                return found._replace(
+                    theta=vertex, iterations=iterations, converged=True, gradient=0.0
+                )
         # On a flat set the curvature vanishes with the gradient: judge by what could add up to it.
-        parts = criterion.weight @ criterion.scores(found.theta).abs()  # (Z,)
-        gradient = found.derivatives.gradient[free].abs().max()
-        settled = found.converged or float(gradient / parts.max()) < 1e-8
+        parts = criterion.weight @ criterion.scores(theta).abs()  # (Z,)
+        gradient = float(found.derivatives.gradient[free].abs().max() / parts.max())
+        settled = found.converged or gradient < 1e-7
         best = found._replace(converged=settled, iterations=iterations)
-        theta = found.theta
     assert best is not None
     return best
+
+
+def exact_vertex(criterion: Criterion, theta: Tensor) -> Tensor | None:
+    r"""The fit through the Q rows with the least residuals, if it is a minimum of sum w |r|.
+
+    With B those rows and s the signs of all other residuals, 0 is in the subdifferential when
+
+    .. math:: X_B^\top a = -\sum_{i \notin B} w_i s_i x_i, \qquad |a_i| \le w_i
+
+    has a solution: the dual certificate of the linear programme (Koenker and Bassett, theorem 3.3).
+
+    Example:
+        >>> import torch
+        >>> from ansatz.linear.criterion import Criterion
+        >>> one, y = torch.ones(3, 1).double(), torch.tensor([1.0, 2.0, 9.0]).double()
+        >>> criterion = Criterion(lambda z, y: (z[:, 0] - y).abs(), one, y, one[:, 0], ["x"])
+        >>> exact_vertex(criterion, torch.tensor([2.1]).double())
+        tensor([2.], dtype=torch.float64)
+        >>> exact_vertex(criterion, torch.tensor([8.0]).double()) is None
+        True
+    """
+    x, weight = criterion.matrix, criterion.weight
+    y = criterion.y if criterion.offset is None else criterion.y - criterion.offset
+    size = x.shape[1]
+    near = (y - criterion.linear(theta)[:, 0]).abs().argsort()[: 4 * size]
+    kept, _ = independent_columns(x[near].T, torch.zeros(len(near), dtype=torch.bool))
+    rows = near[kept]
+    if len(rows) < size:
+        return None
+    coefficients = torch.linalg.solve(x[rows], y[rows])
+    r = y - x @ coefficients
+    sign = torch.where(r.abs() > 1e-11 * y.abs().max(), r.sign(), 0.0)
+    sign[rows] = 0
+    dual = torch.linalg.solve(x[rows].T, -(x.T @ (weight * sign)))
+    if not bool((dual.abs() <= weight[rows] * (1 + 1e-9)).all()):
+        return None
+    theta = theta.clone()
+    theta[criterion.parts[0]] = coefficients
+    return theta

@@ -11,6 +11,7 @@ from ansatz.linear.criterion import Criterion, Derivatives
 from ansatz.linear.separation import Recession, find_recession
 
 GRADIENT_TOLERANCE = 1e-8
+STEP_TOLERANCE = 1e-6
 
 
 class NewtonState(NamedTuple):
@@ -153,7 +154,6 @@ def minimise(
     *,
     iterations: int = 100,
     rescue: bool = True,
-    tolerance: float = GRADIENT_TOLERANCE,
     stop: Callable[[Tensor], bool] | None = None,
 ) -> Minimum:
     """Newton's method to a scaled gradient below 1e-8; L-BFGS takes over where it gets stuck.
@@ -167,7 +167,6 @@ def minimise(
         unit: ``(Z,)``, the natural unit of each number that a row's loss depends on.
         iterations: at most so many.
         rescue: False to give up instead of calling L-BFGS.
-        tolerance: for the scaled gradient; steps must be below 100 times as much.
         stop: asked after each step whether to give up (a constant has left its range).
 
     Example:
@@ -184,7 +183,7 @@ def minimise(
     count, failures, recession = 0, 0, None
     for count in range(1, iterations + 1):
         state, info, step = newton_step(criterion, state, free, unit)
-        if info.gradient < tolerance and info.move < 100 * tolerance:
+        if info.gradient < GRADIENT_TOLERANCE and info.move < STEP_TOLERANCE:
             return _stopped(criterion, state, free, count, True, None)
         if stop is not None and stop(state.theta):
             return _stopped(criterion, state, free, count, False, None)
