@@ -19,6 +19,7 @@ from ansatz.data import Column, fold_numbers, row_keys, split_rows
 from ansatz.errors import UsageError
 from ansatz.estimators.baselines import Metrics, judge_constant, judge_linear
 from ansatz.estimators.classifier import Classifier
+from ansatz.estimators.copies import content_keys, copied, describe_copies, warn_of_copies
 from ansatz.estimators.predictions import judge_raw
 from ansatz.estimators.problem import Problem, pose
 from ansatz.estimators.recipe import choose_recipe
@@ -160,7 +161,8 @@ def fit(
         "tensorboard": tensorboard,
         **run.trainer_options(),
     }
-    notes = list(problem.notes)
+    keys = content_keys(job.rows, job.y, seed=0)
+    notes = [*problem.notes, *describe_copies(keys)]
     model = estimator._fit_job(
         _take(job, parts.learn)._replace(valid=parts.valid, trainer_options=trainer)
     )
@@ -173,9 +175,19 @@ def fit(
         scores = _Scores(None, None, None, [])
         notes.append("no test rows were kept: nothing is known about new rows.")
     notes += [*model.model_.preprocessor.notes, *scores.messages]
-    model.uses_ = uses
+    model.uses_, model.row_keys_ = uses, np.unique(keys[parts.learn])
+    notes += _copies(model, job, keys, parts)
     result = _result(model, problem, parts, scores, notes, seed, clock.perf_counter() - began)
     return run.save(result)
+
+
+def _copies(model: TableEstimator, job: Job, keys: NDArray[np.uint64], parts: "_Parts") -> list[str]:
+    """Splits by group or time may part copies: then the metrics without them are told as well."""
+    mask = copied(model.row_keys_, keys[parts.test])
+    if not mask.any():
+        return []
+    rest = _take(job, parts.test[~mask])
+    return warn_of_copies(mask, _metrics(model, rest) if len(rest.y) else None)
 
 
 class _Parts(NamedTuple):
