@@ -106,6 +106,14 @@ class Task:
             model.fit(self.x, self.y)
 
     def skorch(self):
+        """As a user writes it."""
+        self._skorch()
+
+    def skorch_fused(self):
+        """At its best: with the fused optimizer as well."""
+        self._skorch(optimizer__fused=True)
+
+    def _skorch(self, **options):
         network = self.network()
         model = skorch.NeuralNetRegressor(
             network,
@@ -113,16 +121,16 @@ class Task:
             batch_size=self.batch,
             lr=3e-3,
             optimizer=torch.optim.AdamW,
-            optimizer__fused=True,
             train_split=None,
             callbacks="disable",
             iterator_train__shuffle=True,
             verbose=0,
+            **options,
         )
         model.fit(self.x, self.y[:, None])
 
 
-PEERS = ("hand_loop", "gradient_step", "sklearn", "skorch")
+PEERS = ("hand_loop", "gradient_step", "sklearn", "skorch", "skorch_fused")
 OWN = ("analytic", "analytic_trainer", "analytic_normal")
 
 

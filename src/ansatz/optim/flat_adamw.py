@@ -76,9 +76,11 @@ class FlatAdamW:
         for parameter, value in zip(self.parameters, self.values, strict=True):
             parameter.data = value
         self._address = self.parameters[0].data_ptr()
-        # NumPy's product costs a third of torch's on a short vector.
-        self._array = self.gradient.numpy() if like.device.type == "cpu" else None
         self._count = torch.zeros((), dtype=torch.float32, device=like.device)
+        # On the CPU small things go through NumPy, whose calls cost a third of torch's.
+        on_cpu = like.device.type == "cpu"
+        self._array = self.gradient.numpy() if on_cpu else None
+        self._count_array = self._count.numpy() if on_cpu else None
         # A zero decay lets one call serve all.
         ends = [0, self._split, len(self.flat)] if self.weight_decay else [0, len(self.flat)]
         self._groups = [
@@ -108,7 +110,10 @@ class FlatAdamW:
     def update(self, learning_rate: float) -> None:
         """One step at the given rate."""
         self.steps += 1
-        self._count.fill_(self.steps)
+        if self._count_array is None:
+            self._count.fill_(self.steps)
+        else:
+            self._count_array[()] = self.steps
         beta1, beta2 = self.betas
         for (value, gradient, first, second), decay in self._groups:
             # The kernel that torch.optim.AdamW(fused=True) calls.

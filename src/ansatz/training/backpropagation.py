@@ -71,7 +71,7 @@ class Backpropagation:
         h = room.h[0] = inputs
         for i in range(self._last):
             z, a = room.z[i], room.a[i]
-            np.dot(h, self._transposed[i], out=z)  # (B, width)
+            h.dot(self._transposed[i], z)  # (B, width)
             z += self.biases[i]
             self._rule.forward(z, a, room.s[i])
             h = a
@@ -79,7 +79,7 @@ class Backpropagation:
                 h = np.multiply(a, room.masks[i], out=room.dropped[i])
             room.h[i + 1] = h
         output = room.z[-1]
-        np.dot(h, self._transposed[-1], out=output)
+        h.dot(self._transposed[-1], output)
         output += self.biases[-1]
         return output
 
@@ -88,11 +88,11 @@ class Backpropagation:
         room = self._room
         for i in range(self._last, -1, -1):
             weight_gradient, bias_gradient = self._gradients[i]
-            np.dot(delta.T, room.h[i], out=weight_gradient)
+            delta.T.dot(room.h[i], weight_gradient)
             np.add.reduce(delta, 0, out=bias_gradient)
             if i:
                 below = room.delta[i - 1]
-                np.dot(delta, self.weights[i], out=below)
+                delta.dot(self.weights[i], below)
                 if room.masks:
                     below *= room.masks[i - 1]
                 self._rule.backward(below, room.z[i - 1], room.a[i - 1], room.s[i - 1])
