@@ -1,16 +1,21 @@
 """The two models that a network must beat: the same law, linear in x, and constant."""
 
 import math
-from typing import Literal
 
 import torch
 
-from ansatz.data import Batch, Preprocessor
+from ansatz.data import Batch
 from ansatz.estimators.fitting import build_objective
+from ansatz.estimators.job import Job
+from ansatz.estimators.linear_model import (
+    Dispersion,
+    current_dispersion,
+    fit_linear_model,
+    with_dispersion,
+)
 from ansatz.estimators.predictions import judge_raw
-from ansatz.estimators.table_estimator import Job
 from ansatz.likelihoods import Likelihood
-from ansatz.linear import fit_linear
+from ansatz.linear import LinearFit
 
 Metrics = dict[str, float | None]
 
@@ -19,7 +24,8 @@ def judge_constant(law: Likelihood, learn: Job, test: Job) -> Metrics:
     """Metrics of the maximum-likelihood constant model of ``learn`` on ``test``.
 
     Example:
-        >>>         >>> from ansatz import Regressor
+        >>> import numpy as np
+        >>> from ansatz import Regressor
         >>> from ansatz.estimators.baselines import judge_constant
         >>> from ansatz.likelihoods import Normal
         >>> job = Regressor()._read(np.zeros((4, 1)), np.array([1.0, 2.0, 3.0, 4.0]))
@@ -40,7 +46,8 @@ def judge_linear(law: Likelihood, learn: Job, test: Job) -> tuple[Metrics | None
     lower AIC on the rows it learned from wins.
 
     Example:
-        >>>         >>> from ansatz import Regressor
+        >>> import numpy as np
+        >>> from ansatz import Regressor
         >>> from ansatz.estimators.baselines import judge_linear
         >>> from ansatz.likelihoods import Poisson
         >>> job = Regressor()._read(np.arange(6.0).reshape(-1, 1), np.array([0, 1, 1, 2, 4, 5.0]))
@@ -48,29 +55,19 @@ def judge_linear(law: Likelihood, learn: Job, test: Job) -> tuple[Metrics | None
         >>> metrics["nll"] < 1.5
         True
     """
-    weight = learn.weight.numpy()
-    preprocessor = Preprocessor.fit(learn.rows, learn.columns, weight=weight, purpose="linear")
-    (design,) = preprocessor.transform(learn.rows)
-    (new,) = preprocessor.transform(test.rows)
-    fits = [
-        fit_linear(
-            law,
-            design.double(),
-            learn.y,
-            weight=learn.weight,
-            offset=learn.offset,
-            feature_names=preprocessor.feature_names,
-            dispersion=dispersion,
-        )
+    tried = [
+        fit_linear_model(with_dispersion(law, "predicted"), learn, dispersion=dispersion)
         for dispersion in _dispersions(law)
     ]
-    best = min(fits, key=lambda fit: math.inf if fit.aic is None else fit.aic)
-    raw = best.predict_raw(new.double(), test.offset)
-    return judge_raw(best.likelihood, raw, test.y, test.weight), [
-        f"linear model: {message}" for message in best.messages
-    ]
+    model, fits = min(tried, key=lambda pair: sum(_aic(fit) for fit in pair[1]))
+    raw = model.raw(test.rows, test.offset)
+    messages = dict.fromkeys(f"linear model: {said}" for fit in fits for said in fit.messages)
+    return judge_raw(model.objective.likelihood, raw, test.y, test.weight), list(messages)
 
 
-def _dispersions(law: Likelihood) -> tuple[Literal["constant", "predicted"], ...]:
-    has_dispersion = any(name.endswith("floor") for name, _ in law.named_buffers())
-    return ("constant", "predicted") if has_dispersion else ("constant",)
+def _dispersions(law: Likelihood) -> tuple[Dispersion, ...]:
+    return ("constant", "predicted") if isinstance(current_dispersion(law), str) else ("constant",)
+
+
+def _aic(fit: LinearFit) -> float:
+    return math.inf if fit.aic is None else fit.aic

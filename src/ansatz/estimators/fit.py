@@ -19,13 +19,14 @@ from ansatz.data import Column, fold_numbers, row_keys, split_rows
 from ansatz.errors import UsageError
 from ansatz.estimators.baselines import Metrics, judge_constant, judge_linear
 from ansatz.estimators.classifier import Classifier
-from ansatz.estimators.copies import content_keys, copied, describe_copies, warn_of_copies
+from ansatz.estimators.copies import Keys, content_keys, copied, describe_copies, warn_of_copies
+from ansatz.estimators.job import Job
 from ansatz.estimators.predictions import judge_raw
 from ansatz.estimators.problem import Problem, pose
 from ansatz.estimators.recipe import choose_recipe
 from ansatz.estimators.regressor import Regressor
 from ansatz.estimators.run import Run
-from ansatz.estimators.table_estimator import Job, TableEstimator
+from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.estimators.uses import Uses
 
 Rows = NDArray[np.intp]
@@ -181,7 +182,7 @@ def fit(
     return run.save(result)
 
 
-def _copies(model: TableEstimator, job: Job, keys: NDArray[np.uint64], parts: "_Parts") -> list[str]:
+def _copies(model: TableEstimator, job: Job, keys: Keys, parts: "_Parts") -> list[str]:
     """Splits by group or time may part copies: then the metrics without them are told as well."""
     mask = copied(model.row_keys_, keys[parts.test])
     if not mask.any():
@@ -287,10 +288,13 @@ def _split(job: Job, estimator: TableEstimator, test: float, seed: int) -> _Part
 
 
 def _judge(model: TableEstimator, law: Any, learn: Job, test: Job) -> _Scores:
-    raw = model._served_raw(model.model_.raw(test.rows, test.offset))
-    metrics = judge_raw(model.model_.objective.likelihood, raw, test.y, test.weight)
     linear, messages = judge_linear(law, learn, test)
-    return _Scores(metrics, linear, judge_constant(law, learn, test), messages)
+    return _Scores(_metrics(model, test), linear, judge_constant(law, learn, test), messages)
+
+
+def _metrics(model: TableEstimator, test: Job) -> Metrics:
+    raw = model._served_raw(model.model_.raw(test.rows, test.offset))
+    return judge_raw(model.model_.objective.likelihood, raw, test.y, test.weight)
 
 
 def _cross_validate(estimator: TableEstimator, job: Job, folds: int, seed: int) -> _Scores:

@@ -293,7 +293,7 @@ def _begin(
 ) -> tuple[nn.Module, Supervised]:
     dtype = rows.weight.dtype
     if start is not None:
-        previous = copy.deepcopy(start[1]).to(dtype)
+        previous = copy.deepcopy(start[1]).to(dtype).requires_grad_()
         previous.likelihood.check(rows.target)
         return copy.deepcopy(start[0]).to(dtype).train(), previous
     objective = build_objective(likelihood, rows)

@@ -14,7 +14,7 @@ from ansatz.errors import AnsatzError, ModelError, UsageError
 from ansatz.estimators.classifier import Classifier
 from ansatz.estimators.recipe import Recipe, one_line
 from ansatz.estimators.regressor import Regressor
-from ansatz.estimators.summaries import SavedSummary
+from ansatz.estimators.summaries import SavedSummary, summarize_linear
 from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.estimators.table_model import TableModel
 from ansatz.estimators.uses import Uses
@@ -287,7 +287,7 @@ def _set_state(estimator: TableEstimator, record: Specification) -> None:
 
 def _summary(estimator: TableEstimator) -> SavedSummary | None:
     if hasattr(estimator, "linear_"):
-        return SavedSummary.of(estimator.linear_.summary())
+        return SavedSummary.of(summarize_linear(estimator))
     return getattr(estimator, "saved_summary_", None)
 
 

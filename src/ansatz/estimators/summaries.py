@@ -72,7 +72,7 @@ def summarize(
         True
     """
     if hasattr(estimator, "linear_"):
-        return estimator.linear_.summary(call=_call(estimator))
+        return summarize_linear(estimator)
     if hasattr(estimator, "saved_summary_"):
         return estimator.saved_summary_
     law = estimator.model_.objective.likelihood
@@ -89,7 +89,7 @@ def summarize(
         if y is not None:
             explained, count = _deviance_explained(estimator, X, y), len(frame)
     return NetworkSummary(
-        call=_call(estimator),
+        call=_call(estimator, estimator.target_names_),
         likelihood=law.name,
         link=getattr(law, "link_name", "identity"),
         network=_words(estimator),
@@ -103,11 +103,35 @@ def summarize(
     )
 
 
-def _call(estimator: "TableEstimator") -> str:
+def summarize_linear(estimator: "TableEstimator") -> Any:
+    """The summary of a linear model; for several targets, one under the other.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.estimators.summaries import summarize_linear
+        >>> x, y = np.arange(8.0).reshape(-1, 1), np.array([1, 3, 5, 8, 9, 11, 12, 15.0])
+        >>> "(Intercept)" in str(summarize_linear(Regressor(network="linear").fit(x, y)))
+        True
+    """
+    fits = estimator.linear_
+    if not isinstance(fits, list):
+        return fits.summary(call=_call(estimator, estimator.target_names_))
+    parts = [
+        fit.summary(call=_call(estimator, [name]))
+        for fit, name in zip(fits, estimator.target_names_, strict=True)
+    ]
+    tables = {
+        name: part.to_dict() for name, part in zip(estimator.target_names_, parts, strict=True)
+    }
+    return SavedSummary(text="\n\n".join(map(str, parts)), table=tables)
+
+
+def _call(estimator: "TableEstimator", targets: list[str]) -> str:
     names = [str(name) for name in getattr(estimator, "feature_names_in_", [])]
     names = names or [f"x{j + 1}" for j in range(estimator.n_features_in_)]
     shown = " + ".join(names[:8]) + (f" + ... ({len(names)} columns)" if len(names) > 8 else "")
-    return f"{', '.join(estimator.target_names_)} ~ {shown}"
+    return f"{', '.join(targets)} ~ {shown}"
 
 
 def _words(estimator: "TableEstimator") -> str:

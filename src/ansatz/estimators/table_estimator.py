@@ -3,7 +3,7 @@
 import inspect
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -27,36 +27,15 @@ from ansatz.data import (
 )
 from ansatz.errors import DataError, UsageError
 from ansatz.estimators.fitting import Fitted, fit_network, update_network
+from ansatz.estimators.job import Job
+from ansatz.estimators.linear_model import fit_linear_model
 from ansatz.estimators.predictions import Predictions
 from ansatz.estimators.recipe import FEW, Recipe, choose_recipe, one_line
 from ansatz.estimators.rows import read_rows
 from ansatz.estimators.table_model import TableModel
 from ansatz.likelihoods import Likelihood
-from ansatz.linear import fit_linear
 from ansatz.seeds import derive
 from ansatz.spec import TargetSpec
-from ansatz.training import Supervised
-
-
-class Job(NamedTuple):
-    """One fit with everything read and typed: rows, outcomes, weights, and which rows stop it.
-
-    Example:
-        >>> from ansatz.estimators.table_estimator import Job
-        >>> Job._fields[:3]
-        ('rows', 'columns', 'y')
-    """
-
-    rows: Any  # an array of numbers, or a frame
-    columns: list[Column] | None  # None for an array
-    y: Tensor
-    target: TargetSpec
-    weight: Tensor
-    offset: Tensor | None
-    group: NDArray[Any] | None = None  # rows alike in it stay on one side of every inner split
-    time: NDArray[Any] | None = None  # every inner split is forward in it
-    valid: NDArray[np.intp] | None = None  # None: chosen by the hash of the rows
-    trainer_options: Mapping[str, Any] = {}  # never changed
 
 
 class TableEstimator(Predictions, BaseEstimator):
@@ -145,6 +124,7 @@ class TableEstimator(Predictions, BaseEstimator):
         sample_weight: ArrayLike | None = None,
         *,
         offset: ArrayLike | None = None,
+        precision: ArrayLike | None = None,
     ) -> Self:
         """Fits the network, or the linear model, to the rows.
 
@@ -153,8 +133,11 @@ class TableEstimator(Predictions, BaseEstimator):
             y: ``(N,)``, or ``(N, K)`` for K targets at once.
             sample_weight: ``(N,)`` frequency weights: a weight of 2 is the row twice.
             offset: ``(N,)``, a known part of the linear predictor (log exposure of a count).
+            precision: ``(N,)``, R's prior weights: a row's variance is divided by it (a mean of
+                4 measurements has precision 4). For linear models of exponential families.
         """
-        return self._fit_job(self._read(X, y, sample_weight, offset))
+        job = self._read(X, y, sample_weight, offset, precision)
+        return self._fit_job(job)
 
     def partial_fit(
         self,
@@ -179,6 +162,7 @@ class TableEstimator(Predictions, BaseEstimator):
         y: Any,
         sample_weight: ArrayLike | None = None,
         offset: ArrayLike | None = None,
+        precision: ArrayLike | None = None,
         *,
         reset: bool = True,
         columns: list[Column] | None = None,
@@ -198,21 +182,30 @@ class TableEstimator(Predictions, BaseEstimator):
                 f"X has {len(rows)} rows and y has {len(codes)}."
             )
         weight = _weights(sample_weight, rows)
-        extra = None if offset is None else _numbers("offset", offset, len(rows))
+        extra = _numbers("offset", offset, len(rows))
+        exact = _numbers("precision", precision, len(rows))
         seen = weight > 0  # a row of weight 0 is a row that is not there
         if not seen.all():
             rows, codes, weight = rows[seen], codes[seen], weight[seen]
             extra = None if extra is None else extra[seen]
-        weight = self._reweight(codes, weight)
-        y_tensor = torch.from_numpy(np.array(codes))  # a copy: the given one may be read-only
-        offset_tensor = None if extra is None else torch.from_numpy(extra)
-        return Job(rows, columns, y_tensor, target, torch.from_numpy(weight), offset_tensor)
+            exact = None if exact is None else exact[seen]
+        return Job(
+            rows,
+            columns,
+            torch.from_numpy(np.array(codes)),  # a copy: the given one may be read-only
+            target,
+            torch.from_numpy(self._reweight(codes, weight)),
+            None if extra is None else torch.from_numpy(extra),
+            None if exact is None else torch.from_numpy(exact),
+        )
 
     def _fit_job(self, job: Job) -> Self:
         if self.inference != "point":
             raise UsageError(f"unknown inference {self.inference!r}. Known: point.")
         law = self._law(job.target, float(job.weight.sum()))
         law.check(job.y)
+        if job.precision is not None and self.network != "linear":
+            raise UsageError("precision is for network='linear'; a network takes sample_weight.")
         previous = getattr(self, "model_", None) if self.warm_start else None
         for name in ("linear_", "recipe_", "history_", "_optimizer_state"):
             self.__dict__.pop(name, None)
@@ -224,20 +217,11 @@ class TableEstimator(Predictions, BaseEstimator):
         return self
 
     def _fit_linear(self, job: Job, law: Likelihood) -> None:
-        weight = job.weight.numpy()
-        preprocessor = Preprocessor.fit(job.rows, job.columns, weight=weight, purpose="linear")
-        (design,) = preprocessor.transform(job.rows)
-        self.linear_ = fit_linear(
-            law,
-            design.double(),
-            job.y,
-            weight=job.weight,
-            offset=job.offset,
-            feature_names=preprocessor.feature_names,
-        )
-        self.n_iter_ = self.linear_.iterations
-        objective = Supervised(self.linear_.likelihood)
-        self.model_ = TableModel(preprocessor, self.linear_.to_network(), objective, "linear", {})
+        classes = getattr(self, "classes_", None)
+        names = None if classes is None else [str(name) for name in classes]
+        self.model_, fits = fit_linear_model(law, job, class_names=names)
+        self.linear_ = fits if job.target.shape else fits[0]
+        self.n_iter_ = max(fit.iterations for fit in fits)
 
     def _fit_network(self, job: Job, law: Likelihood, previous: TableModel | None) -> None:
         seed = self._seed()
@@ -420,7 +404,9 @@ def _weights(sample_weight: ArrayLike | None, rows: Any) -> NDArray[np.float64]:
     return weight
 
 
-def _numbers(name: str, values: ArrayLike, count: int) -> NDArray[np.float64]:
+def _numbers(name: str, values: ArrayLike | None, count: int) -> NDArray[np.float64] | None:
+    if values is None:
+        return None
     column = np.array(values, dtype=np.float64)
     if column.shape != (count,):
         raise DataError(f"{name} must have shape ({count},), got {column.shape}.")

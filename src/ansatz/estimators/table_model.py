@@ -32,7 +32,7 @@ class TableModel:
         >>> from ansatz.estimators import Regressor
         >>> model = Regressor().fit(np.arange(20.0).reshape(-1, 1), np.arange(20.0)).model_
         >>> model.raw(np.ones((3, 1))).shape
-        torch.Size([3, 2])
+        torch.Size([3, 1])
     """
 
     def __init__(
@@ -46,6 +46,7 @@ class TableModel:
         self.preprocessor = preprocessor
         self.network = copy.deepcopy(network).to("cpu", torch.float64).eval()
         self.objective = copy.deepcopy(objective).to("cpu", torch.float64).eval()
+        self.objective.requires_grad_(False)  # a constant dispersion is no longer learned
         self.network_name = network_name
         self.network_options = network_options
 

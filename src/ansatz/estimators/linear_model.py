@@ -1,0 +1,95 @@
+"""The linear model of a table: a GLM for each target, put where a network would be."""
+
+import inspect
+from collections.abc import Sequence
+from typing import Literal
+
+from ansatz import likelihoods
+from ansatz.data import Preprocessor
+from ansatz.estimators.job import Job
+from ansatz.estimators.table_model import TableModel
+from ansatz.likelihoods import Likelihood
+from ansatz.linear import LinearFit, fit_linear, join_targets
+from ansatz.training import Supervised
+
+Dispersion = Literal["constant", "predicted"]
+
+
+def fit_linear_model(
+    law: Likelihood,
+    job: Job,
+    *,
+    dispersion: Dispersion = "constant",
+    class_names: Sequence[str] | None = None,
+) -> tuple[TableModel, list[LinearFit]]:
+    """The maximum-likelihood linear model of each target, as one model of the table.
+
+    Args:
+        law: of each target.
+        job: the rows.
+        dispersion: the same for all rows, or linear in x as well.
+        class_names: names of the classes.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.estimators.linear_model import fit_linear_model
+        >>> from ansatz.likelihoods import Poisson
+        >>> job = Regressor()._read(np.arange(6.0).reshape(-1, 1), np.array([0, 1, 1, 2, 4, 5.0]))
+        >>> model, (fit,) = fit_linear_model(Poisson(), job)
+        >>> fit.converged
+        True
+    """
+    weight = job.weight.numpy()
+    preprocessor = Preprocessor.fit(job.rows, job.columns, weight=weight, purpose="linear")
+    (design,) = preprocessor.transform(job.rows)
+    fits = [
+        fit_linear(
+            law,
+            design,
+            y,
+            weight=job.weight,
+            precision=job.precision,
+            offset=job.offset,
+            feature_names=preprocessor.feature_names,
+            dispersion=dispersion,
+            class_names=class_names,
+        )
+        for y in (job.y.unbind(1) if job.target.shape else [job.y])
+    ]
+    if job.target.shape:
+        network, objective = join_targets(fits)
+    else:
+        network, objective = fits[0].to_network(), Supervised(fits[0].likelihood)
+    return TableModel(preprocessor, network, objective, "linear", {}), fits
+
+
+def with_dispersion(law: Likelihood, dispersion: Dispersion) -> Likelihood:
+    """The same law with its dispersion constant or predicted; a known one stays known.
+
+    Example:
+        >>> from ansatz.estimators.linear_model import with_dispersion
+        >>> from ansatz.likelihoods import Normal
+        >>> with_dispersion(Normal(), "constant").options
+        {'dispersion': 'constant'}
+    """
+    if not isinstance(current_dispersion(law), str):
+        return law
+    changed: Likelihood = likelihoods.create(law.name, **{**law.options, "dispersion": dispersion})
+    return changed
+
+
+def current_dispersion(law: Likelihood) -> str | float | None:
+    """``"predicted"``, ``"constant"``, a known number, or None for a law that has none.
+
+    Example:
+        >>> from ansatz.estimators.linear_model import current_dispersion
+        >>> from ansatz.likelihoods import Poisson
+        >>> current_dispersion(Poisson()) is None
+        True
+    """
+    parameter = inspect.signature(type(law).__init__).parameters.get("dispersion")
+    if parameter is None:
+        return None
+    found: str | float = law.options.get("dispersion", parameter.default)
+    return found
