@@ -37,7 +37,9 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix
 
 bench: $(VENV)/.bench
-	$(BIN)/python benchmarks/side_by_side.py
+	$(BIN)/python benchmarks/analytic_step.py
+	$(BIN)/python benchmarks/trainer_overhead.py
+	$(BIN)/python benchmarks/tables.py
 
 # torch first and alone: a later range that it satisfies then leaves it as it is.
 $(VENV)/.torch: constraints.txt

@@ -8,18 +8,16 @@ measured is the processor time of this process, so that what else the machine do
 import argparse
 import json
 import os
-import platform
 import statistics
-import subprocess
 import time
 import warnings
-from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy and torch start their threads
 
 import numpy as np
 import skorch
 import torch
+from record import write_record
 from sklearn.neural_network import MLPRegressor
 from torch import nn
 
@@ -165,19 +163,13 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     found = [measure(name, options.repeats) for name in options.sizes]
-    git = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
-    record = {
-        "command": "python benchmarks/analytic_step.py",
-        "commit": git.stdout.strip(),
-        "seed": SEED,
-        "repeats": options.repeats,
-        "machine": f"{platform.machine()}, {platform.system()}, 1 thread",
-        "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
-        "torch": torch.__version__,
-        "results": found,
-    }
-    path = Path(__file__).parent / "results" / "analytic-step.json"
-    path.write_text(json.dumps(record, indent=2) + "\n")
+    write_record(
+        "analytic-step",
+        command="python benchmarks/analytic_step.py",
+        seed=SEED,
+        results=found,
+        repeats=options.repeats,
+    )
     print(json.dumps(found, indent=2))
 
 

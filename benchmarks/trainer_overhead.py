@@ -7,13 +7,11 @@ this process, so that what else the machine does matters little.
 
 import argparse
 import json
-import platform
 import statistics
-import subprocess
 import time
-from pathlib import Path
 
 import torch
+from record import write_record
 from torch import nn
 
 from ansatz.data import Batch, TensorSource
@@ -91,19 +89,14 @@ def main() -> None:
         measure(width, batch, options.steps, options.repeats)
         for width, batch in ((16, 32), (64, 256), (256, 256))
     ]
-    git = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
-    record = {
-        "command": "python benchmarks/trainer_overhead.py",
-        "commit": git.stdout.strip(),
-        "seed": SEED,
-        "steps": options.steps,
-        "repeats": options.repeats,
-        "machine": f"{platform.machine()}, {platform.system()}, 1 thread",
-        "torch": torch.__version__,
-        "results": found,
-    }
-    path = Path(__file__).parent / "results" / "trainer_overhead.json"
-    path.write_text(json.dumps(record, indent=2) + "\n")
+    write_record(
+        "trainer-overhead",
+        command="python benchmarks/trainer_overhead.py",
+        seed=SEED,
+        results=found,
+        steps=options.steps,
+        repeats=options.repeats,
+    )
     print(json.dumps(found, indent=2))
 
 
