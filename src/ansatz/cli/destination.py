@@ -18,7 +18,7 @@ def require_free(path: Path, *, overwrite: bool, advice: str) -> None:
         ansatz.errors.UsageError: '.' exists. To replace it: --overwrite.
     """
     try:
-        taken = os.path.lexists(path)
+        taken = _is_there(path)
         parent = path.absolute().parent
         while not parent.exists() and parent != parent.parent:
             parent = parent.parent  # folders that are not there yet will be made
@@ -33,3 +33,12 @@ def require_free(path: Path, *, overwrite: bool, advice: str) -> None:
         raise ResourceError(
             f"cannot write to '{path}': no permission in '{parent}'. Choose another place: --out."
         )
+
+
+def _is_there(path: Path) -> bool:
+    """Not os.path.lexists, which takes a name that no disk can hold for one that is free."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True

@@ -55,8 +55,8 @@ def _find(name: str, kind: str | None) -> str:
     if kind:
         registry_of(kind).get(name)  # raises, and suggests
     known = [known for each in kinds for known in registry_of(each).names()]
-    near = difflib.get_close_matches(name, known, n=3)
-    hint = f" Did you mean {' or '.join(repr(word) for word in near)}?" if near else ""
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f" Did you mean '{near[0]}'?" if near else ""
     raise UsageError(f"nothing is called '{name[:80]}'.{hint} To see the names: ansatz list KIND")
 
 
