@@ -140,7 +140,7 @@ def test_missing_labels_are_named(mixed):
     frame, _, label, _ = mixed
     label = label.astype(object)
     label[5] = None
-    with pytest.raises((ValueError, TypeError), match="None|NaN|missing|label|str"):
+    with pytest.raises((ValueError, TypeError), match=r"None|NaN|missing|label|str"):
         Classifier(**TINY).fit(frame, label)
 
 
@@ -153,7 +153,7 @@ def test_a_column_of_labels_is_flattened_with_a_warning(mixed):
 
 def test_a_law_of_numbers_is_no_law_of_classes(mixed):
     frame, _, label, _ = mixed
-    with pytest.raises((AnsatzError, ValueError), match="normal|class"):
+    with pytest.raises((AnsatzError, ValueError), match=r"normal|class"):
         Classifier("normal", **TINY).fit(frame, label)
 
 

@@ -348,5 +348,5 @@ def test_a_network_of_ones_own_is_copied_not_trained(numbers):
 
 def test_a_column_must_vary(numbers):
     _, y = numbers
-    with pytest.raises(ValueError, match="minimum of 1|0 feature"):
+    with pytest.raises(ValueError, match=r"minimum of 1|0 feature"):
         Regressor(**TINY).fit(np.empty((60, 0)), y)

@@ -19,6 +19,8 @@ from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.likelihoods import Likelihood
 from ansatz.spec import TargetSpec
 
+CLASS_LAWS = ("bernoulli", "categorical", "cross_entropy")
+
 
 class Classifier(ClassifierMixin, TableEstimator):
     """A network, or a linear model, that predicts the probability of each class.
@@ -187,12 +189,12 @@ class Classifier(ClassifierMixin, TableEstimator):
         check_classification_targets(values)
         given = getattr(self, "_classes_are_given", False)
         if reset and not given:
-            self.classes_ = np.unique(values)
+            self._set_classes(np.unique(values))
         codes = np.searchsorted(self.classes_, values).clip(max=len(self.classes_) - 1)
         unknown = np.flatnonzero(self.classes_[codes] != values)
         if len(unknown):
             raise ValueError(
-                f"y has the class {values[unknown[0]]!r} at row {unknown[0]}, which is not among "
+                f"y has the class {values.tolist()[unknown[0]]!r} at row {unknown[0]}, not among "
                 f"the known classes {self.classes_.tolist()}."
             )
         if reset:
@@ -204,13 +206,21 @@ class Classifier(ClassifierMixin, TableEstimator):
             return codes.astype(np.float64), target
         return codes, target
 
+    def _set_classes(self, classes: NDArray[Any]) -> None:
+        before = getattr(self, "classes_", None)
+        if self.warm_start and before is not None and not np.array_equal(before, classes):
+            raise ValueError(
+                f"warm_start goes on with the classes {before.tolist()}, got {classes.tolist()}."
+            )
+        self.classes_ = classes
+
     def _reweight(self, codes: NDArray[Any], weight: NDArray[Any]) -> NDArray[Any]:
         codes = codes.astype(np.intp)
         present = np.unique(codes)
         if len(present) < 2 and not hasattr(self, "_classes_are_given"):
             raise ValueError(
                 "Classifier can't train when only one class is present: "
-                f"every row has {self.classes_[present[0]]!r}."
+                f"every row has {self.classes_.tolist()[present[0]]!r}."
             )
         self._log_weights = None
         if self.class_weight is None:
@@ -232,7 +242,13 @@ class Classifier(ClassifierMixin, TableEstimator):
             name = "bernoulli" if target.classes == 2 else "categorical"
             created: Likelihood = likelihoods.create(name)
             return created
-        return super()._law(target, rows)
+        law = super()._law(target, rows)
+        if law.name not in CLASS_LAWS:
+            raise UsageError(
+                f"{law.name} is no law of classes. A Classifier takes {', '.join(CLASS_LAWS)}; "
+                "numbers are for a Regressor."
+            )
+        return law
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

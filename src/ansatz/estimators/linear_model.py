@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Sequence
 from typing import Literal
 
-from ansatz import likelihoods
+from ansatz import likelihoods, networks
 from ansatz.data import Preprocessor
 from ansatz.estimators.job import Job
 from ansatz.estimators.table_model import TableModel
@@ -58,9 +58,11 @@ def fit_linear_model(
         for y in (job.y.unbind(1) if job.target.shape else [job.y])
     ]
     if job.target.shape:
-        network, objective = join_targets(fits)
+        solved, objective = join_targets(fits)
     else:
-        network, objective = fits[0].to_network(), Supervised(fits[0].likelihood)
+        solved, objective = fits[0].to_network(), Supervised(fits[0].likelihood)
+    network = networks.create("linear", inputs=preprocessor.spec, outputs=solved.out_features)
+    network.output = solved
     return TableModel(preprocessor, network, objective, "linear", {}), fits
 
 

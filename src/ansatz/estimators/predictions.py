@@ -15,7 +15,7 @@ from ansatz import linear
 from ansatz.data import as_frame
 from ansatz.errors import DataError, UsageError
 from ansatz.estimators.description import describe_estimator
-from ansatz.estimators.rows import read_rows
+from ansatz.estimators.rows import read_column, read_rows
 from ansatz.estimators.summaries import summarize
 from ansatz.estimators.table_model import TableModel
 from ansatz.likelihoods import Distribution
@@ -42,8 +42,8 @@ class Predictions:
         check_is_fitted(self)
         as_table = getattr(self, "columns_", None) is not None
         rows = read_rows(self, X, reset=False, as_table=as_table)
-        extra = None if offset is None else torch.as_tensor(np.asarray(offset, dtype=np.float64))
-        return self.model_.raw(rows, extra)
+        extra = read_column("offset", offset, len(rows))
+        return self.model_.raw(rows, None if extra is None else torch.from_numpy(extra))
 
     def _from_table(self, table: Any, *, outcomes: bool) -> tuple[Any, Any, Any, Any]:
         """Features, outcomes, weights and offsets of a table, found by the names of the fit."""
@@ -71,7 +71,8 @@ class Predictions:
             offset: ``(N,)``, known parts of the linear predictor.
         """
         raw = self._served_raw(self._raw(X, offset))
-        return self.model_.objective.likelihood.distribution(raw)
+        with torch.no_grad():  # a learned spread is no variable here
+            return self.model_.objective.likelihood.distribution(raw)
 
     def interval(
         self, X: Any, level: float = 0.9, *, offset: ArrayLike | None = None
@@ -126,7 +127,7 @@ class Predictions:
             sample_weight: ``(N,)`` frequency weights.
             offset: ``(N,)``, known parts of the linear predictor.
         """
-        nll = self.evaluate(X, y, sample_weight, offset=offset)["nll"]
+        nll = self.evaluate(X, y, sample_weight, offset=offset).get("nll")
         if nll is None:
             raise UsageError(
                 f"{self.model_.objective.likelihood.name} is a loss: it has no density."
@@ -156,7 +157,9 @@ class Predictions:
         weight = (
             None if sample_weight is None else torch.as_tensor(np.asarray(sample_weight, float))
         )
-        return judge_raw(self.model_.objective.likelihood, raw, torch.as_tensor(codes), weight)
+        return judge_raw(
+            self.model_.objective.likelihood, raw, torch.from_numpy(np.array(codes)), weight
+        )
 
     def residuals(
         self,
@@ -183,7 +186,7 @@ class Predictions:
         generator = torch.Generator().manual_seed(random_state)
         likelihood = self.model_.objective.likelihood
         return linear.residuals(
-            likelihood, raw, torch.as_tensor(codes), kind=kind, generator=generator
+            likelihood, raw, torch.from_numpy(np.array(codes)), kind=kind, generator=generator
         ).numpy()
 
     def summary(self, X: Any = None, y: Any = None, *, refits: int = 20) -> Any:
@@ -258,5 +261,6 @@ def judge_raw(
         >>> round(metrics["nll"], 4)
         0.9189
     """
-    distribution = likelihood.distribution(raw) if likelihood.is_law else None
-    return judge(y, point=likelihood.point(raw), distribution=distribution, weight=weight)
+    with torch.no_grad():
+        distribution = likelihood.distribution(raw) if likelihood.is_law else None
+        return judge(y, point=likelihood.point(raw), distribution=distribution, weight=weight)

@@ -12,9 +12,8 @@ from ansatz import data as ansatz_data
 from ansatz import likelihoods
 from ansatz.data import Column, as_frame, find_leaks, infer_columns, read_table
 from ansatz.errors import DataError, UsageError
+from ansatz.estimators.classifier import CLASS_LAWS
 from ansatz.estimators.uses import Uses
-
-CLASS_LAWS = ("bernoulli", "categorical", "cross_entropy")
 
 
 class Problem(NamedTuple):

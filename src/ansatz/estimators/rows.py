@@ -3,10 +3,12 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import _check_feature_names, _check_n_features, validate_data
 
 from ansatz.data import as_frame, is_frame
+from ansatz.errors import DataError
 
 
 def read_rows(estimator: Any, X: Any, *, reset: bool, as_table: bool = False) -> Any:
@@ -38,6 +40,27 @@ def read_rows(estimator: Any, X: Any, *, reset: bool, as_table: bool = False) ->
         ensure_all_finite="allow-nan",
         ensure_min_samples=1 if reset else 0,
     )
+
+
+def read_column(name: str, values: ArrayLike | None, count: int) -> NDArray[np.float64] | None:
+    """One finite number per row, copied; None stays None.
+
+    Example:
+        >>> from ansatz.estimators.rows import read_column
+        >>> read_column("offset", [0, 1], 3)
+        Traceback (most recent call last):
+        ...
+        ansatz.errors.DataError: offset must have shape (3,), got (2,).
+    """
+    if values is None:
+        return None
+    column = np.array(values, dtype=np.float64)
+    if column.shape != (count,):
+        raise DataError(f"{name} must have shape ({count},), got {column.shape}.")
+    bad = np.flatnonzero(~np.isfinite(column))
+    if len(bad):
+        raise DataError(f"{name} must be finite, got {column[bad[0]]} at row {bad[0]}.")
+    return column
 
 
 def _is_number(dtype: Any) -> bool:

@@ -31,11 +31,23 @@ from ansatz.estimators.job import Job
 from ansatz.estimators.linear_model import fit_linear_model
 from ansatz.estimators.predictions import Predictions
 from ansatz.estimators.recipe import FEW, Recipe, choose_recipe, one_line
-from ansatz.estimators.rows import read_rows
+from ansatz.estimators.rows import read_column, read_rows
 from ansatz.estimators.table_model import TableModel
 from ansatz.likelihoods import Likelihood
 from ansatz.seeds import derive
 from ansatz.spec import TargetSpec
+
+# What a fit leaves behind and the next one must not find.
+_OF_ONE_FIT = (
+    "linear_",
+    "recipe_",
+    "history_",
+    "saved_summary_",
+    "evidence_",
+    "uses_",
+    "row_keys_",
+    "_optimizer_state",
+)
 
 
 class TableEstimator(Predictions, BaseEstimator):
@@ -182,8 +194,8 @@ class TableEstimator(Predictions, BaseEstimator):
                 f"X has {len(rows)} rows and y has {len(codes)}."
             )
         weight = _weights(sample_weight, rows)
-        extra = _numbers("offset", offset, len(rows))
-        exact = _numbers("precision", precision, len(rows))
+        extra = read_column("offset", offset, len(rows))
+        exact = read_column("precision", precision, len(rows))
         seen = weight > 0  # a row of weight 0 is a row that is not there
         if not seen.all():
             rows, codes, weight = rows[seen], codes[seen], weight[seen]
@@ -207,7 +219,7 @@ class TableEstimator(Predictions, BaseEstimator):
         if job.precision is not None and self.network != "linear":
             raise UsageError("precision is for network='linear'; a network takes sample_weight.")
         previous = getattr(self, "model_", None) if self.warm_start else None
-        for name in ("linear_", "recipe_", "history_", "_optimizer_state"):
+        for name in _OF_ONE_FIT:
             self.__dict__.pop(name, None)
         self.columns_ = job.columns
         if self.network == "linear":
@@ -322,6 +334,8 @@ class TableEstimator(Predictions, BaseEstimator):
         }
         changes = {name: value for name, value in given.items() if value is not None}
         if self.epochs is not None:
+            if not self.epochs >= 1:
+                raise UsageError(f"epochs must be at least 1, got {self.epochs}.")
             size = changes.get("batch_size", recipe.batch_size)
             share = 1 - changes.get("holdout", recipe.holdout)
             rows = len(job.y) * share
@@ -402,15 +416,3 @@ def _weights(sample_weight: ArrayLike | None, rows: Any) -> NDArray[np.float64]:
     if weight.sum() == 0:
         raise DataError("all sample weights are zero: there is no row to learn from.")
     return weight
-
-
-def _numbers(name: str, values: ArrayLike | None, count: int) -> NDArray[np.float64] | None:
-    if values is None:
-        return None
-    column = np.array(values, dtype=np.float64)
-    if column.shape != (count,):
-        raise DataError(f"{name} must have shape ({count},), got {column.shape}.")
-    bad = np.flatnonzero(~np.isfinite(column))
-    if len(bad):
-        raise DataError(f"{name} must be finite, got {column[bad[0]]} at row {bad[0]}.")
-    return column

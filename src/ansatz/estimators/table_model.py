@@ -69,7 +69,9 @@ class TableModel:
 
     def distribution(self, rows: Any, offset: Tensor | None = None) -> Distribution:
         """The predictive distribution at each row."""
-        return self.objective.likelihood.distribution(self.raw(rows, offset))
+        raw = self.raw(rows, offset)
+        with torch.no_grad():
+            return self.objective.likelihood.distribution(raw)
 
 
 def _chunks(count: int, offset: Tensor | None) -> Iterator[tuple[slice, Tensor | None]]:
