@@ -55,6 +55,8 @@ class FitConfig(BaseModel):
     names: list[Name] | None = None
     comment: str | None = None
     missing: list[str] = []
+    decimal: str = "."
+    encoding: str | None = None
     options: dict[str, Any] = {}
 
     @field_validator("target", "drop", "names", mode="before")

@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ansatz.cli.document import print_document
-from ansatz.cli.reading import Comment, Delimiter, Missing, Names, NoHeader, reader_options
+from ansatz.cli.reading import (
+    Comment,
+    Decimal,
+    Delimiter,
+    Encoding,
+    Missing,
+    Names,
+    NoHeader,
+    reader_options,
+)
 from ansatz.cli.terminal import remark
 from ansatz.errors import DataError, UsageError
 
@@ -23,6 +32,8 @@ def evaluate(
     names: Names = None,
     comment: Comment = None,
     missing: Missing = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
 ) -> None:
     """Judge a saved model on rows it has not seen.
 
@@ -31,10 +42,11 @@ def evaluate(
         ansatz evaluate houses-model later.csv --json
     """
     from ansatz.cli.evidence import print_metrics
-    from ansatz.cli.model import open_model, open_table
+    from ansatz.cli.model import open_model, open_table, text_columns
 
     estimator = open_model(model)
-    table = open_table(data, reader_options(delimiter, no_header, names, comment, missing))
+    reading = reader_options(delimiter, no_header, names, comment, missing, decimal, encoding)
+    table = open_table(data, {**reading, "text": text_columns(estimator)})
     metrics = _judge(estimator, table)
     if as_json:
         print_document(metrics)

@@ -29,6 +29,8 @@ def print_fit(fit: Any) -> None:
     say(f"trained {fit.epochs} epochs in {number(float(fit.seconds))} s, seed {fit.seed}")
     say()
     print_metrics({"model": fit.metrics, "linear": fit.linear, "constant": fit.constant})
+    if fit.network == "linear":
+        say(f"\n{fit.summary()}")
     if fit.folder is None:
         return
     folder = shlex.quote(str(fit.folder))

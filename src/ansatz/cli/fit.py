@@ -11,7 +11,9 @@ from ansatz.cli.destination import require_free
 from ansatz.cli.document import print_document
 from ansatz.cli.reading import (
     Comment,
+    Decimal,
     Delimiter,
+    Encoding,
     Missing,
     Names,
     NoHeader,
@@ -150,6 +152,8 @@ def fit(
     names: Names = None,
     comment: Comment = None,
     missing: Missing = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
 ) -> None:
     """Fit a network to a table, beside a linear and a constant model.
 
@@ -188,7 +192,7 @@ def fit(
         "time_limit": time_limit,
         "tensorboard": None if tensorboard is None else str(tensorboard),
         "progress": "off" if quiet else None,
-        **reader_options(delimiter, no_header, names, comment, missing),
+        **reader_options(delimiter, no_header, names, comment, missing, decimal, encoding),
     }
     content = {} if config is None else read_config(config)
     content |= {key: value for key, value in given.items() if value is not None}

@@ -27,7 +27,6 @@ KINDS = {
 _FACTORIES = {
     "datasets": "ansatz.data.load",
     "metrics": "ansatz.metrics",
-    "penalties": "ansatz.training.penalties.penalties.create",  # needs its module imported
     "schedules": "ansatz.optim.create_schedule",
 }
 

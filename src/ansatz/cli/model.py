@@ -69,6 +69,20 @@ def open_table(data: str, options: Mapping[str, Any]) -> Opened:
     return Opened(table.frame, table.origin)
 
 
+def text_columns(estimator: Any) -> list[str]:
+    """The columns that the model read as text: a file whose cells look like numbers keeps them so.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> from ansatz.cli.model import text_columns
+        >>> preprocessor = SimpleNamespace(text_columns=["zip"])
+        >>> text_columns(SimpleNamespace(model_=SimpleNamespace(preprocessor=preprocessor)))
+        ['zip']
+    """
+    found: list[str] = estimator.model_.preprocessor.text_columns
+    return found
+
+
 def prepare(estimator: Any, table: Opened) -> "pd.DataFrame":
     """The table as the model expects it: its columns are found by name, in any order.
 

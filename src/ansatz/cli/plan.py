@@ -10,7 +10,7 @@ from ansatz.cli.terminal import remark, say
 if TYPE_CHECKING:
     from ansatz.cli.config import FitConfig
 
-_READER = ("delimiter", "header", "names", "comment", "missing")
+_READER = ("delimiter", "header", "names", "comment", "missing", "decimal", "encoding")
 _USES = ("target", "weights", "offset", "exposure", "group", "time")
 
 

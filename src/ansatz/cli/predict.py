@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ansatz.cli.destination import require_free
-from ansatz.cli.reading import Comment, Delimiter, Missing, Names, NoHeader, reader_options
+from ansatz.cli.reading import (
+    Comment,
+    Decimal,
+    Delimiter,
+    Encoding,
+    Missing,
+    Names,
+    NoHeader,
+    reader_options,
+)
 from ansatz.cli.terminal import remark, say
 from ansatz.errors import UsageError
 
@@ -38,6 +47,8 @@ def predict(
     names: Names = None,
     comment: Comment = None,
     missing: Missing = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
 ) -> None:
     """Predict each row of a table with a saved model.
 
@@ -54,10 +65,11 @@ def predict(
         if out.suffix.lower() in _NOT_CSV:
             raise UsageError(f"--out {out}: predictions are CSV; name the file something.csv.")
         require_free(out, overwrite=overwrite, advice="To replace it: --overwrite.")
-    from ansatz.cli.model import open_model, open_table, prepare
+    from ansatz.cli.model import open_model, open_table, prepare, text_columns
 
     estimator = open_model(model)
-    table = open_table(data, reader_options(delimiter, no_header, names, comment, missing))
+    reading = reader_options(delimiter, no_header, names, comment, missing, decimal, encoding)
+    table = open_table(data, {**reading, "text": text_columns(estimator)})
     predictions = estimator.predict_frame(prepare(estimator, table), interval=interval)
     if interval is not None and not any(name.startswith("lower") for name in predictions.columns):
         remark("note: classes have no interval; p_CLASS says how sure the model is.")

@@ -51,6 +51,24 @@ Missing = Annotated[
         show_default=False,
     ),
 ]
+Decimal = Annotated[
+    str | None,
+    typer.Option(
+        help="The decimal sign, '.' by default.",
+        metavar="CHAR",
+        rich_help_panel=_PANEL,
+        show_default=False,
+    ),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        help="How the file spells its letters (utf-8, latin-1, utf-16). Found out when not given.",
+        metavar="NAME",
+        rich_help_panel=_PANEL,
+        show_default=False,
+    ),
+]
 
 
 def words(text: str | None) -> list[str] | None:
@@ -75,6 +93,8 @@ def reader_options(
     names: str | None,
     comment: str | None,
     missing: list[str] | None,
+    decimal: str | None = None,
+    encoding: str | None = None,
 ) -> dict[str, Any]:
     """The keyword arguments of ``ansatz.data.read_table``: only those that were given.
 
@@ -89,5 +109,7 @@ def reader_options(
         "names": words(names),
         "comment": comment,
         "missing": missing or None,
+        "decimal": decimal,
+        "encoding": encoding,
     }
     return {key: value for key, value in given.items() if value is not None}

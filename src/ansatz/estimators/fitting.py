@@ -297,6 +297,7 @@ def _begin(
         previous.likelihood.check(rows.target)
         return copy.deepcopy(start[0]).to(dtype).train(), previous
     objective = build_objective(likelihood, rows)
+    objective.likelihood.loosen()
     assert objective.shift is not None
     outputs = objective.shift.numel()
     module = build_network(network, options, inputs=inputs, outputs=outputs, dtype=dtype, seed=seed)

@@ -58,6 +58,12 @@ class Likelihood(nn.Module):
         """
         raise TypeError(f"{type(self).__name__} has no starting point.")
 
+    def loosen(self) -> None:
+        """Moves the constant model's shapes to where a gradient can move them; called by networks.
+
+        What varies with x makes outcomes look unlike the law that they follow given x.
+        """
+
     def loss(self, raw: Tensor, y: Any) -> Tensor:
         """One number per outcome; for a law, its negative log-likelihood in the stable form."""
         raise TypeError(f"{type(self).__name__} defines no loss.")

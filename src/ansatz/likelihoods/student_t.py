@@ -208,6 +208,12 @@ class StudentT(Likelihood):
         unit = self.spread.unit.to(y.dtype).expand_as(location)
         return self.spread.append(location, unit.clone(), sigma)
 
+    def loosen(self) -> None:
+        """Nu of at most 10: the spread of the means hides heavy tails, and at 1000 all is flat."""
+        if self.freedom.constant is not None:
+            nu = self.freedom.value(self.freedom.constant.dtype).detach()
+            self.freedom.start(nu.clamp(max=LEAST + _UNIT))
+
     def _solve_constant(self, y: Tensor, weight: Tensor, target: int) -> tuple[Tensor, ...]:
         """Location, scale and nu of one target, all in double precision."""
         y, weight = y[weight > 0].double(), weight[weight > 0].double()

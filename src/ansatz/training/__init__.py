@@ -10,6 +10,7 @@ from ansatz.training.history import History as History
 from ansatz.training.interrupt import Interrupted as Interrupted
 from ansatz.training.objectives import Loss as Loss
 from ansatz.training.objectives import Supervised as Supervised
+from ansatz.training.penalties import penalties as penalties
 from ansatz.training.second_order import NewtonStep as NewtonStep
 from ansatz.training.step import Step as Step
 from ansatz.training.trainer import Trainer as Trainer
