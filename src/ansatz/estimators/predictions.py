@@ -59,6 +59,12 @@ class Predictions:
         y = uses.outcomes(frame) if outcomes else None
         return frame[names], y, uses.weight(frame), uses.offsets(frame)
 
+    def _outcomes(self, y: Any, count: int) -> Tensor:
+        codes, _ = self._encode(y, reset=False)  # type: ignore[attr-defined]
+        if len(codes) != count:
+            raise DataError(f"y must have one outcome per row: {count} rows, {len(codes)} in y.")
+        return torch.from_numpy(np.array(codes))  # a copy: the given one may be read-only
+
     def _served_raw(self, raw: Tensor) -> Tensor:
         """The raw numbers that predictive distributions are made of."""
         return raw
@@ -153,12 +159,12 @@ class Predictions:
         if y is None:
             X, y, sample_weight, offset = self._from_table(X, outcomes=True)
         raw = self._served_raw(self._raw(X, offset))
-        codes, _ = self._encode(y, reset=False)  # type: ignore[attr-defined]
-        weight = (
-            None if sample_weight is None else torch.as_tensor(np.asarray(sample_weight, float))
-        )
+        weight = read_column("sample_weight", sample_weight, len(raw))
         return judge_raw(
-            self.model_.objective.likelihood, raw, torch.from_numpy(np.array(codes)), weight
+            self.model_.objective.likelihood,
+            raw,
+            self._outcomes(y, len(raw)),
+            None if weight is None else torch.from_numpy(weight),
         )
 
     def residuals(
@@ -182,12 +188,12 @@ class Predictions:
             random_state: seed of the randomisation for discrete laws.
         """
         raw = self._served_raw(self._raw(X, offset))
-        codes, _ = self._encode(y, reset=False)  # type: ignore[attr-defined]
+        outcomes = self._outcomes(y, len(raw))
         generator = torch.Generator().manual_seed(random_state)
         likelihood = self.model_.objective.likelihood
-        return linear.residuals(
-            likelihood, raw, torch.from_numpy(np.array(codes)), kind=kind, generator=generator
-        ).numpy()
+        with torch.no_grad():
+            found = linear.residuals(likelihood, raw, outcomes, kind=kind, generator=generator)
+        return found.numpy()
 
     def summary(self, X: Any = None, y: Any = None, *, refits: int = 20) -> Any:
         """What was fitted, printed as R prints it; see :func:`~ansatz.estimators.summaries`.
