@@ -1,5 +1,6 @@
 """Where a fit is written: checkpoints while it lasts, the model when it is done."""
 
+import math
 import shutil
 from dataclasses import fields
 from pathlib import Path
@@ -99,7 +100,14 @@ def _evidence(result: "Fit") -> dict[str, Any]:
     kept = {item.name: getattr(result, item.name) for item in fields(result)}
     for name in ("model", "folder", "columns"):
         del kept[name]
+    for name in ("metrics", "linear", "constant"):  # JSON has no infinity
+        if kept[name] is not None:
+            kept[name] = {k: v if _is_finite(v) else None for k, v in kept[name].items()}
     return kept
+
+
+def _is_finite(value: float | None) -> bool:
+    return value is not None and math.isfinite(value)
 
 
 def _from_evidence(model: Any, folder: Path, kept: dict[str, Any]) -> "Fit":

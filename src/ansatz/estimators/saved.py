@@ -1,12 +1,14 @@
 """An estimator on disk: a folder of JSON and tensors that no loader ever executes."""
 
+import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import torch
 from pydantic import BaseModel, ConfigDict, ValidationError
-from torch import nn
+from torch import Tensor, nn
 
 from ansatz import likelihoods, networks
 from ansatz.data import Column, Preprocessor
@@ -18,6 +20,8 @@ from ansatz.estimators.summaries import SavedSummary, summarize_linear
 from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.estimators.table_model import TableModel
 from ansatz.estimators.uses import Uses
+from ansatz.likelihoods import Likelihood
+from ansatz.spec import TargetSpec
 from ansatz.storage import (
     encode_json,
     load_into,
@@ -82,6 +86,25 @@ class TargetRecord(_Strict):
     log_weights: list[float] | None = None
 
 
+class HistoryRecord(_Strict):
+    """How the training went; the fields of :class:`ansatz.training.History`.
+
+    Example:
+        >>> from ansatz.estimators.saved import HistoryRecord
+        >>> HistoryRecord(steps=3).epochs
+        0
+    """
+
+    records: list[dict[str, float | int | bool | None]] = []
+    best_step: int | None = None
+    best_loss: float | None = None
+    stop_reason: str | None = None
+    steps: int = 0
+    epochs: int = 0
+    seconds: float = 0.0
+    notes: list[str] = []
+
+
 class Specification(_Strict):
     """``ansatz.json``: everything about a saved model that is not a tensor.
 
@@ -103,7 +126,7 @@ class Specification(_Strict):
     columns: list[dict[str, Any]] | None
     preprocessing: dict[str, Any]
     recipe: dict[str, Any] | None
-    history: dict[str, Any] | None
+    history: HistoryRecord | None
     summary: SavedSummary | None
     evidence: dict[str, Any]
     iterations: int
@@ -168,10 +191,13 @@ def load(folder: str | Path, *, network: nn.Module | None = None) -> TableEstima
             estimator._optimizer_state = unpack_state(packed, tensors)
     except ValidationError as error:
         raise ModelError(f"{path / 'ansatz.json'}: {one_line(error)}") from None
-    except ModelError:
-        raise
-    except AnsatzError as error:
+    except ModelError as error:
+        if str(path) in str(error):
+            raise
         raise ModelError(f"{path / 'ansatz.json'}: {error}") from None
+    except (AnsatzError, ValueError, TypeError, KeyError, RuntimeError) as error:
+        # A law, a network or a state that its own checks refuse.
+        raise ModelError(f"{path / 'ansatz.json'}: {str(error).splitlines()[0]}") from None
     return estimator
 
 
@@ -207,7 +233,7 @@ def _specify(estimator: TableEstimator) -> Specification:
         columns=_dump_columns(estimator.columns_),
         preprocessing=model.preprocessor.state(),
         recipe=None if recipe is None else recipe.model_dump(mode="json"),
-        history=None if history is None else history.state_dict(),
+        history=None if history is None else HistoryRecord(**history.state_dict()),
         summary=_summary(estimator),
         evidence=getattr(estimator, "evidence_", {}),
         iterations=int(estimator.n_iter_),
@@ -220,11 +246,14 @@ def _rebuild(record: Specification, path: Path, network: nn.Module | None) -> Ta
     unknown = [name for name in record.parameters if name not in known]
     if unknown:
         raise ModelError(f"{path / 'ansatz.json'}: unknown parameter '{unknown[0]}'.")
-    estimator = kind(**record.parameters)
+    estimator = kind(**_parameters(record, network))
     preprocessor = Preprocessor.from_state(record.preprocessing)
     law = likelihoods.create(record.likelihood.name, **record.likelihood.options).double()
     tensors = read_tensors(path / "weights.safetensors")
-    objective = Supervised(law, tensors.get("objective.shift"), tensors.get("objective.scale"))
+    shift, scale = tensors.get("objective.shift"), tensors.get("objective.scale")
+    _check_outputs(record, law, shift, scale)
+    objective = Supervised(law, shift, scale)
+    _take_targets(law, tensors, record.target)
     module = _network(record, preprocessor, network)
     for part, prefix in ((module, "network."), (objective, "objective.")):
         own = {
@@ -236,6 +265,43 @@ def _rebuild(record: Specification, path: Path, network: nn.Module | None) -> Ta
         preprocessor, module, objective, record.network.name, record.network.options
     )
     return estimator
+
+
+def _parameters(record: Specification, network: nn.Module | None) -> dict[str, Any]:
+    """The constructor's arguments; what JSON cannot say is made from the rest of the record."""
+    given = dict(record.parameters)
+    if "likelihood" not in given:
+        given["likelihood"] = likelihoods.create(
+            record.likelihood.name, **record.likelihood.options
+        )
+    if "network" not in given:
+        given["network"] = network
+    if isinstance(given.get("class_weight"), list):
+        given["class_weight"] = {label: weight for label, weight in given["class_weight"]}
+    return given
+
+
+def _check_outputs(
+    record: Specification, law: Likelihood, shift: Tensor | None, scale: Tensor | None
+) -> None:
+    """The law's raw numbers, the network's outputs and the shift must be equally many."""
+    shape = () if record.target.is_column else tuple(record.target.shape)
+    classes = 0 if record.target.classes is None else len(record.target.classes)
+    outputs = law.outputs(TargetSpec(shape=shape, classes=classes)) * math.prod(shape)
+    if (shift is None) != (scale is None):
+        raise ModelError("shift and scale come together")
+    sizes = [record.network.outputs, *(t.numel() for t in (shift, scale) if t is not None)]
+    for size in sizes:
+        if size != outputs:
+            raise ModelError(f"{law.name} needs {outputs} raw numbers per row, not {size}")
+
+
+def _take_targets(law: Likelihood, tensors: dict[str, Tensor], target: TargetRecord) -> None:
+    """Units and spreads are one number per target, which a fresh law cannot know."""
+    prefix, shape = "objective.likelihood.", (math.prod(target.shape),)
+    own = {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}
+    if target.shape and not target.is_column:
+        law.load_state_dict({n: t for n, t in own.items() if t.shape == shape}, strict=False)
 
 
 def _network(
@@ -280,7 +346,7 @@ def _set_state(estimator: TableEstimator, record: Specification) -> None:
     if record.recipe is not None:
         estimator.recipe_ = Recipe.model_validate(record.recipe)
     if record.history is not None:
-        estimator.history_ = History.from_state(record.history)
+        estimator.history_ = History.from_state(record.history.model_dump())
     if record.summary is not None:
         estimator.saved_summary_ = record.summary
 
@@ -304,10 +370,18 @@ def _plain_parameters(estimator: TableEstimator) -> dict[str, Any]:
             continue
         if isinstance(value, np.generic):
             value = value.item()
+        if isinstance(value, np.ndarray):
+            value = value.tolist()
         if isinstance(value, tuple):
             value = list(value)
+        if name == "class_weight" and isinstance(value, Mapping):  # JSON's keys are text
+            value = [[_plain(label), float(weight)] for label, weight in value.items()]
         plain[name] = value
     return plain
+
+
+def _plain(label: Any) -> Any:
+    return label.item() if isinstance(label, np.generic) else label
 
 
 def _dump_columns(columns: list[Column] | None) -> list[dict[str, Any]] | None:
