@@ -60,7 +60,7 @@ def judge_linear(law: Likelihood, learn: Job, test: Job) -> tuple[Metrics | None
         for dispersion in _dispersions(law)
     ]
     model, fits = min(tried, key=lambda pair: sum(_aic(fit) for fit in pair[1]))
-    raw = model.raw(test.rows, test.offset)
+    raw = model.raw(test.rows, test.offset, notes=[])  # the network's own say the same
     messages = dict.fromkeys(f"linear model: {said}" for fit in fits for said in fit.messages)
     return judge_raw(model.objective.likelihood, raw, test.y, test.weight), list(messages)
 

@@ -188,7 +188,7 @@ def _copies(model: TableEstimator, job: Job, keys: Keys, parts: "_Parts") -> lis
     if not mask.any():
         return []
     rest = _take(job, parts.test[~mask])
-    return warn_of_copies(mask, _metrics(model, rest) if len(rest.y) else None)
+    return warn_of_copies(mask, _metrics(model, rest, []) if len(rest.y) else None)
 
 
 class _Parts(NamedTuple):
@@ -289,11 +289,14 @@ def _split(job: Job, estimator: TableEstimator, test: float, seed: int) -> _Part
 
 def _judge(model: TableEstimator, law: Any, learn: Job, test: Job) -> _Scores:
     linear, messages = judge_linear(law, learn, test)
-    return _Scores(_metrics(model, test), linear, judge_constant(law, learn, test), messages)
+    notes: list[str] = []
+    metrics = _metrics(model, test, notes)
+    messages = [*(f"judged rows: {note}" for note in notes), *messages]
+    return _Scores(metrics, linear, judge_constant(law, learn, test), messages)
 
 
-def _metrics(model: TableEstimator, test: Job) -> Metrics:
-    raw = model._served_raw(model.model_.raw(test.rows, test.offset))
+def _metrics(model: TableEstimator, test: Job, notes: list[str]) -> Metrics:
+    raw = model._served_raw(model.model_.raw(test.rows, test.offset, notes=notes))
     return judge_raw(model.model_.objective.likelihood, raw, test.y, test.weight)
 
 

@@ -248,7 +248,8 @@ class TableEstimator(Predictions, BaseEstimator):
             preprocessor = previous.preprocessor
         options = self._options(recipe)
         fitted = fit_network(
-            _batch(preprocessor, job),
+            # A level that only rows held out have is no news for the user.
+            _batch(preprocessor, job, notes=[]),
             train=torch.from_numpy(train),
             valid=torch.from_numpy(valid),
             inputs=preprocessor.spec,
@@ -402,8 +403,8 @@ class TableEstimator(Predictions, BaseEstimator):
         }
 
 
-def _batch(preprocessor: Preprocessor, job: Job) -> Batch:
-    inputs = preprocessor.transform(job.rows)
+def _batch(preprocessor: Preprocessor, job: Job, notes: list[str] | None = None) -> Batch:
+    inputs = preprocessor.transform(job.rows, notes=notes)
     return Batch(inputs, job.y, job.weight, job.offset, torch.arange(len(job.y)))
 
 

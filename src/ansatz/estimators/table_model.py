@@ -56,9 +56,14 @@ class TableModel:
         modules = (self.network, self.objective)
         return sum(p.numel() for module in modules for p in module.parameters())
 
-    def raw(self, rows: Any, offset: Tensor | None = None) -> Tensor:
-        """The likelihood's parameters at each row, ``(N, P)`` or ``(N, K, P)``."""
-        inputs = self.preprocessor.transform(rows, clip=True)
+    def raw(
+        self, rows: Any, offset: Tensor | None = None, *, notes: list[str] | None = None
+    ) -> Tensor:
+        """The likelihood's parameters at each row, ``(N, P)`` or ``(N, K, P)``.
+
+        Levels never seen are told in ``notes``, or as warnings without it.
+        """
+        inputs = self.preprocessor.transform(rows, clip=True, notes=notes)
         inputs = tuple(t.double() if t.is_floating_point() else t for t in inputs)
         with torch.no_grad():
             parts = [
