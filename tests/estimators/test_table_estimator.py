@@ -76,6 +76,19 @@ def test_one_seed_gives_the_same_bits_and_another_other_ones(rows):
     assert not np.array_equal(a, c)
 
 
+@pytest.mark.parametrize("rows", [60, 150])
+def test_the_sessions_default_dtype_does_not_matter(rows):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(rows, 3))
+    y = X[:, 0] + rng.normal(size=rows)
+    found = []
+    for dtype in (torch.float32, torch.float64):
+        torch.set_default_dtype(dtype)
+        found.append(Regressor(**TINY).fit(X, y).interval(X))
+        assert torch.get_default_dtype() == dtype
+    assert_array_equal(*found)
+
+
 def test_a_random_state_is_drawn_from_and_none_means_numpys_own(numbers):
     X, y = numbers
     model = Regressor(**TINY, random_state=np.random.RandomState(0))

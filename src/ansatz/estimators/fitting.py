@@ -1,7 +1,8 @@
 """From typed rows to a trained network, by a recipe."""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import torch
@@ -80,10 +81,22 @@ def build_network(
     """
     if isinstance(network, nn.Module):
         return copy.deepcopy(network).to(dtype)
-    built: nn.Module = networks.create(
-        network, inputs=inputs, outputs=outputs, generator=generator(seed, "init"), **options
-    )
+    with _single_precision():
+        built: nn.Module = networks.create(
+            network, inputs=inputs, outputs=outputs, generator=generator(seed, "init"), **options
+        )
     return built.to(dtype)
+
+
+@contextmanager
+def _single_precision() -> Iterator[None]:
+    """One seed gives one network, whatever the session's default dtype is."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
 
 
 def build_step(
