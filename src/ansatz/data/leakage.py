@@ -145,8 +145,8 @@ def _sum_leak(X: np.ndarray, y: np.ndarray, names: list[str], target: str) -> li
         X, y = X - np.nanmean(X, axis=0), y - y.mean()
         usable = np.isfinite(X).all(0) & (np.abs(X).max(0) > 0)
         scale = np.sqrt(np.square(X).sum(0))
+        total = float(y @ y)
     usable &= np.isfinite(scale) & (scale > 0)
-    total = float(y @ y)
     if total == 0 or not np.isfinite(total):
         return []
     Z, rest = X / np.where(usable, scale, 1.0), y.copy()

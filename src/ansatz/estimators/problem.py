@@ -13,7 +13,7 @@ from ansatz import likelihoods
 from ansatz.data import Column, as_frame, find_leaks, infer_columns, read_table
 from ansatz.errors import DataError, UsageError
 from ansatz.estimators.classifier import CLASS_LAWS
-from ansatz.estimators.uses import Uses
+from ansatz.estimators.uses import Uses, near_columns
 
 
 class Problem(NamedTuple):
@@ -70,7 +70,7 @@ def pose(
     origin, frame, notes = _open(data, reader or {})
     for name in drop:
         if name not in frame.columns:
-            raise UsageError(f"{origin}: no column '{name}' to drop.")
+            raise UsageError(f"{origin}: no column '{name}' to drop. {near_columns(name, frame)}")
     frame = frame.drop(columns=list(drop))
     uses.check(frame, origin)
     frame, more = _known_outcomes(origin, frame, uses)
@@ -83,8 +83,11 @@ def pose(
 
 
 def _open(data: Any, reader: Mapping[str, Any]) -> tuple[str, pd.DataFrame, list[str]]:
+    named = isinstance(data, str) and data in ansatz_data.names() and not Path(data).exists()
+    if reader and (named or not isinstance(data, str | Path)):
+        raise UsageError(f"{', '.join(reader)}: only for files that are read; these data are not.")
     if isinstance(data, str | Path):
-        if str(data) in ansatz_data.names() and not Path(data).exists():
+        if named:
             return str(data), ansatz_data.load(str(data)).frame, []
         table = read_table(data, **reader)
         return table.origin, table.frame, list(table.notes)

@@ -411,9 +411,12 @@ def _batch(preprocessor: Preprocessor, job: Job, notes: list[str] | None = None)
 def _weights(sample_weight: ArrayLike | None, rows: Any) -> NDArray[np.float64]:
     # scikit-learn's own check wants an array; a frame's first column has the same length.
     like = rows if isinstance(rows, np.ndarray) else np.empty((len(rows), 1))
-    weight: NDArray[np.float64] = np.array(
-        _check_sample_weight(sample_weight, like, dtype=np.float64, ensure_non_negative=True)
-    )
-    if weight.sum() == 0:
-        raise DataError("all sample weights are zero: there is no row to learn from.")
+    try:
+        weight: NDArray[np.float64] = np.array(
+            _check_sample_weight(sample_weight, like, dtype=np.float64, ensure_non_negative=True)
+        )
+    except ValueError as error:
+        raise DataError(str(error)) from None
+    if weight.sum() == 0:  # scikit-learn < 1.8 lets them pass
+        raise DataError("Sample weights are all zero: there is no row to learn from.")
     return weight

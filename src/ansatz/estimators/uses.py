@@ -1,5 +1,6 @@
 """What each special column of a table is used for."""
 
+import difflib
 from typing import Any
 
 import numpy as np
@@ -46,8 +47,9 @@ class Uses(BaseModel):
         for use, names in self._names():
             for name in names:
                 if name not in frame.columns:
-                    known = ", ".join(map(str, list(frame.columns)[:20]))
-                    raise DataError(f"{origin}: no column '{name}' for {use}. Columns: {known}.")
+                    raise DataError(
+                        f"{origin}: no column '{name}' for {use}. {near_columns(name, frame)}"
+                    )
                 if name in used:
                     raise UsageError(f"column '{name}' is both {used[name]} and {use}.")
                 used[name] = use
@@ -96,6 +98,20 @@ class Uses(BaseModel):
         single = [(use, getattr(self, use)) for use in ("weights", "offset", "exposure")]
         single += [("group", self.group), ("time", self.time)]
         return [("target", self.target), *((use, [name]) for use, name in single if name)]
+
+
+def near_columns(name: str, frame: pd.DataFrame) -> str:
+    """What a wrong name may have meant: the nearest column, or the first twenty.
+
+    Example:
+        >>> import pandas as pd
+        >>> from ansatz.estimators.uses import near_columns
+        >>> near_columns("prise", pd.DataFrame({"price": [1], "area": [2]}))
+        "Did you mean 'price'?"
+    """
+    names = [str(column) for column in frame.columns]
+    near = difflib.get_close_matches(name, names, n=1)
+    return f"Did you mean '{near[0]}'?" if near else f"Columns: {', '.join(names[:20])}."
 
 
 def _numbers(frame: pd.DataFrame, name: str, *, least: float | None) -> NDArray[np.float64]:

@@ -9,6 +9,7 @@ from scipy import stats
 from torch import Tensor, nn
 
 from ansatz.errors import UsageError
+from ansatz.layers import affine
 from ansatz.likelihoods.likelihood import Likelihood
 
 
@@ -204,7 +205,8 @@ class LinearFit:
             True
         """
         table = torch.nan_to_num(self.coefficients, nan=0.0)
-        network = nn.Linear(table.shape[0] - 1, table.shape[1], dtype=torch.float64)
+        # affine, since nn.Linear would draw from the user's generator.
+        network = affine(table.shape[0] - 1, table.shape[1], init="zeros", bias=0.0).double()
         with torch.no_grad():
             network.weight.copy_(table[1:].T)
             network.bias.copy_(table[0])

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from ansatz.errors import UsageError
+from ansatz.layers import affine
 from ansatz.linear.result import LinearFit
 from ansatz.training.objectives import Supervised
 
@@ -41,7 +42,7 @@ def join_targets(fits: Sequence[LinearFit]) -> tuple[nn.Linear, Supervised]:
         raise UsageError("join_targets needs fits of one law on the same columns.")
     parts = [fit.to_network() for fit in fits]
     outputs = len(first.outputs)
-    network = nn.Linear(len(first.names) - 1, len(fits) * outputs, dtype=torch.float64)
+    network = affine(len(first.names) - 1, len(fits) * outputs, init="zeros", bias=0.0).double()
     with torch.no_grad():
         network.weight.copy_(torch.cat([part.weight for part in parts]))
         network.bias.copy_(torch.cat([part.bias for part in parts]))
