@@ -271,7 +271,7 @@ def _split(job: Job, estimator: TableEstimator, test: float, seed: int) -> _Part
     total = float(job.weight.sum()) * (1 - test)
     holdout = estimator.holdout
     if holdout is None:
-        holdout = choose_recipe(total, job.rows.shape[1]).holdout
+        holdout = choose_recipe(total).holdout
     if estimator.network == "linear":
         holdout = 0.0
     split = split_rows(

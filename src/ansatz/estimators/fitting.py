@@ -335,6 +335,7 @@ def _train(
         steps=recipe.steps,
         evaluate_every=max(1, recipe.steps // recipe.evaluations) if held_out else None,
         patience=recipe.patience if held_out else None,
+        average=recipe.average,
         seed=seed,
         **trainer_options,
     )

@@ -22,6 +22,7 @@ class Recipe(BaseModel):
         learning_rate: its peak, of AdamW.
         weight_decay: decoupled, on matrices only.
         clip: the largest norm of a gradient.
+        average: ``"ema"`` judges and keeps an exponential average of the weights.
         holdout: share of the rows kept out to decide when to stop; 0 for none.
         folds: with all rows at once, folds whose out-of-fold loss decides how many steps the fit
             to all rows takes; 0 for none.
@@ -31,7 +32,7 @@ class Recipe(BaseModel):
 
     Example:
         >>> from ansatz.estimators.recipe import choose_recipe
-        >>> choose_recipe(rows=1_000, features=8).batch_size
+        >>> choose_recipe(rows=1_000).batch_size
         32
     """
 
@@ -46,6 +47,7 @@ class Recipe(BaseModel):
     learning_rate: Annotated[float, Field(gt=0)] = 3e-3
     weight_decay: Annotated[float, Field(ge=0)] = 1e-2
     clip: Annotated[float, Field(gt=0)] = 5.0
+    average: Literal["ema"] | None = None
     holdout: Annotated[float, Field(ge=0, lt=1)] = 0.1
     folds: Annotated[int, Field(ge=0)] = 0
     evaluations: Annotated[int, Field(ge=1)] = 150
@@ -63,21 +65,20 @@ class Recipe(BaseModel):
         widths = " x ".join(map(str, self.widths)) or "no hidden layer"
         return (
             f"{widths} {self.activation}, dropout {self.dropout:g}, AdamW {self.learning_rate:g} "
-            f"(decay {self.weight_decay:g}), at most {self.steps} steps of {batch}, {stop}, "
-            f"{self.dtype}"
+            f"(decay {self.weight_decay:g}), at most {self.steps} steps of {batch}, "
+            f"{'averaged weights, ' if self.average else ''}{stop}, {self.dtype}"
         )
 
 
-def choose_recipe(rows: float, features: int) -> Recipe:
+def choose_recipe(rows: float) -> Recipe:
     """The default recipe for a table.
 
     Args:
         rows: sum of the rows' weights.
-        features: numbers per row after preprocessing.
 
     Example:
         >>> from ansatz.estimators.recipe import choose_recipe
-        >>> choose_recipe(rows=40, features=3).folds
+        >>> choose_recipe(rows=40).folds
         5
     """
     if rows < SMALL:
@@ -96,7 +97,14 @@ def choose_recipe(rows: float, features: int) -> Recipe:
         batch_size = _power_of_two(rows / 32, 16, 256)
         steps = max(6_000, round(30 * rows / batch_size))
         holdout = 0.2 if rows < 2_000 else 0.1
-        return Recipe(dropout=0.1, batch_size=batch_size, steps=steps, holdout=holdout)
+        return Recipe(
+            dropout=0.1,
+            batch_size=batch_size,
+            steps=steps,
+            weight_decay=0.1,
+            average="ema",
+            holdout=holdout,
+        )
     return Recipe(
         widths=(256, 256),
         batch_size=512,

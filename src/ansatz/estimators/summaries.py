@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.utils import resample
 
 from ansatz.data import as_frame, is_frame
+from ansatz.likelihoods import Likelihood
 from ansatz.linear import NetworkSummary, average_marginal_effects
 
 if TYPE_CHECKING:
@@ -174,9 +175,9 @@ def _refits(estimator: "TableEstimator", X: Any, y: Any, count: int) -> list[Any
 
 
 def _deviance_explained(estimator: "TableEstimator", X: Any, y: Any) -> float | None:
-    """1 - nll excess over the saturated law; by the unit deviance where the law has one."""
+    """1 - deviance / deviance of the constant model; None for a law without unit deviances."""
     law = estimator.model_.objective.likelihood
-    if not hasattr(law, "unit_deviance"):
+    if type(law).unit_deviance is Likelihood.unit_deviance:
         return None
     job = estimator._read(X, y, reset=False)
     raw = estimator.model_.raw(job.rows)

@@ -1,0 +1,65 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from ansatz.errors import DataError, UsageError
+from ansatz.estimators.problem import pose
+from ansatz.estimators.uses import Uses
+
+CYCLE = np.arange(60)
+PROPOSALS = {
+    "numbers": (CYCLE / 7, "normal"),
+    "zeros and ones": (CYCLE % 2, "bernoulli"),
+    "zeros and ones as floats": ((CYCLE % 2).astype(float), "bernoulli"),
+    "two words": (np.where(CYCLE % 2, "u", "v"), "bernoulli"),
+    "three words": (np.array(["u", "v", "w"])[CYCLE % 3], "categorical"),
+    "truth": (CYCLE % 2 == 0, "bernoulli"),
+}
+
+
+@pytest.mark.parametrize("values, law", PROPOSALS.values(), ids=PROPOSALS)
+def test_a_law_is_proposed_by_the_support(values, law):
+    problem = pose({"x": CYCLE % 11, "y": values}, Uses(target=["y"]))
+    assert problem.likelihood == law and any(law in note for note in problem.notes)
+    assert problem.is_classification == (law != "normal")
+
+
+def test_a_law_that_is_given_is_not_explained():
+    problem = pose({"x": CYCLE % 11, "y": CYCLE}, Uses(target=["y"]), likelihood="poisson")
+    assert problem.likelihood == "poisson" and not problem.notes
+
+
+def test_rows_are_named_as_in_the_file(tmp_path):
+    path = tmp_path / "claims.csv"
+    path.write_text("x,y\n1,1\n2,\n3,2\n4,-1\n5,3\n")
+    with pytest.raises(DataError, match=r"claims\.csv, column 'y'.*-1.*row 4"):
+        pose(path, Uses(target=["y"]), likelihood="poisson")
+
+
+def test_the_fingerprint_is_of_the_content():
+    uses, table = Uses(target=["y"]), {"x": CYCLE % 11, "y": CYCLE / 7}
+    one = pose(table, uses).fingerprint
+    assert pose(pd.DataFrame(table).set_axis(CYCLE + 5), uses).fingerprint == one
+    for other in (
+        {"x": CYCLE % 11, "y": CYCLE / 7 + 1e-12},
+        {"z": CYCLE % 11, "y": CYCLE / 7},
+        {"x": (CYCLE % 11)[::-1], "y": CYCLE / 7},
+    ):
+        assert pose(other, uses).fingerprint != one
+
+
+def test_columns_are_dropped_and_given_roles():
+    table = {"a": CYCLE % 5, "b": CYCLE % 7, "y": CYCLE / 7}
+    problem = pose(table, Uses(target=["y"]), roles={"a": "categorical"}, drop=["b"])
+    assert [(c.name, c.role) for c in problem.columns] == [("a", "categorical")]
+
+
+def test_reading_options_are_for_files():
+    with pytest.raises(UsageError, match="delimiter: only for files"):
+        pose({"x": [1], "y": [2]}, Uses(target=["y"]), reader={"delimiter": ";"})
+
+
+def test_names_that_are_no_strings_become_strings():
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3)))
+    problem = pose(frame, Uses(target=["2"]))
+    assert list(problem.features) == ["0", "1"]
