@@ -35,10 +35,10 @@ def test_a_constant_rate_is_per_exposure():
     assert judge_constant(Poisson(), learn, test)["nll"] == pytest.approx(expected, rel=1e-8)
 
 
-def test_the_linear_model_is_statsmodels_with_its_maximum_likelihood_spread():
+def test_the_linear_model_of_a_known_spread_is_least_squares():
     y = 3 + 2 * X[:, 0] + np.random.default_rng(1).normal(size=200)
     learn, test = jobs(y)
-    found, _ = judge_linear(Normal(dispersion="constant"), learn, test)
+    found, _ = judge_linear(Normal(dispersion=1.0), learn, test)
     ols = sm.OLS(y[:120], sm.add_constant(X[:120])).fit()
     error = y[120:] - ols.predict(sm.add_constant(X[120:]))
     assert found["rmse"] == pytest.approx(np.sqrt((error**2).mean()), rel=1e-8)

@@ -31,7 +31,7 @@ def test_precisions_are_weighted_least_squares(numbers):
     model = Regressor(network="linear").fit(X, y, precision=precision)
     wls = sm.WLS(y, sm.add_constant(X), weights=precision).fit()
     assert_allclose(model.predict(X), wls.fittedvalues, rtol=1e-8)
-    errors = [row["std_error"] for row in model.summary().to_dict()["coefficients"]]
+    errors = [row["standard_error"] for row in model.summary().to_dict()["coefficients"]]
     assert_allclose(errors, wls.bse, rtol=1e-6)
     with pytest.raises(UsageError, match="sample_weight"):
         Regressor(widths=(4,), epochs=1).fit(X, y, precision=precision)

@@ -41,7 +41,7 @@ def test_coefficients_and_errors_are_statsmodels(mixed, law, extra):
         "town[Weimar]": "town[T.Weimar]",
     }.items():
         assert found[ours]["estimate"] == pytest.approx(glm.params[theirs], rel=1e-6, abs=1e-8)
-        assert found[ours]["std_error"] == pytest.approx(glm.bse[theirs], rel=1e-6)
+        assert found[ours]["standard_error"] == pytest.approx(glm.bse[theirs], rel=1e-6)
     assert_allclose(model.predict(data[["a", "town"]], offset=offset), glm.fittedvalues, rtol=1e-6)
 
 

@@ -14,6 +14,7 @@ from torch import Tensor
 from ansatz import linear
 from ansatz.data import as_frame
 from ansatz.errors import DataError, UsageError
+from ansatz.estimators.copies import content_keys, copied
 from ansatz.estimators.description import describe_estimator
 from ansatz.estimators.rows import read_column, read_rows
 from ansatz.estimators.summaries import summarize
@@ -166,6 +167,18 @@ class Predictions:
             self._outcomes(y, len(raw)),
             None if weight is None else torch.from_numpy(weight),
         )
+
+    def copies(self, table: Any) -> NDArray[np.bool_]:
+        """Which rows of a table with the target are copies of rows that the model learned from.
+
+        Args:
+            table: as for ``evaluate``; a model of ``ansatz.fit`` remembers a hash of each row.
+        """
+        X, y, _, _ = self._from_table(table, outcomes=True)
+        rows = read_rows(self, X, reset=False, as_table=True)
+        codes, _ = self._encode(y, reset=False)  # type: ignore[attr-defined]
+        learned = getattr(self, "row_keys_", np.empty(0, dtype=np.uint64))
+        return copied(learned, content_keys(rows, codes))
 
     def residuals(
         self,

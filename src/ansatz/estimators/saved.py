@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 from torch import Tensor, nn
 
@@ -158,6 +159,9 @@ def save(estimator: TableEstimator, folder: str | Path, *, overwrite: bool = Fal
             **{f"objective.{name}": value for name, value in model.objective.state_dict().items()},
         },
     }
+    keys = getattr(estimator, "row_keys_", None)
+    if keys is not None:  # so that evaluate can tell copies of rows it learned from
+        files["rows.safetensors"] = {"keys": torch.from_numpy(keys.view(np.int64))}
     state = getattr(estimator, "_optimizer_state", None)
     if state is not None:  # so that partial_fit goes on where it was
         packed, tensors = pack_state(state)
@@ -185,6 +189,8 @@ def load(folder: str | Path, *, network: nn.Module | None = None) -> TableEstima
     try:
         record = Specification.model_validate(read_json(path / "ansatz.json"))
         estimator = _rebuild(record, path, network)
+        if "rows.safetensors" in manifest.files:
+            estimator.row_keys_ = _row_keys(path / "rows.safetensors")
         if "optimizer.json" in manifest.files:
             packed = read_json(path / "optimizer.json")
             tensors = read_tensors(path / "optimizer.safetensors")
@@ -349,6 +355,13 @@ def _set_state(estimator: TableEstimator, record: Specification) -> None:
         estimator.history_ = History.from_state(record.history.model_dump())
     if record.summary is not None:
         estimator.saved_summary_ = record.summary
+
+
+def _row_keys(path: Path) -> NDArray[np.uint64]:
+    keys = read_tensors(path).get("keys")
+    if keys is None or keys.dtype != torch.int64 or keys.ndim != 1:
+        raise ModelError(f"{path}: expected one tensor 'keys' of 64-bit integers.")
+    return keys.numpy().view(np.uint64)
 
 
 def _summary(estimator: TableEstimator) -> SavedSummary | None:
