@@ -56,6 +56,7 @@ def evaluate(
 
 def _judge(estimator: Any, table: "Opened") -> dict[str, float | None]:
     from ansatz.cli.model import Opened, prepare
+    from ansatz.estimators.copies import warn_of_copies
 
     uses = getattr(estimator, "uses_", None)
     if uses is None:
@@ -67,9 +68,12 @@ def _judge(estimator: Any, table: "Opened") -> dict[str, float | None]:
         raise DataError(f"{table.origin}: no row has a value of '{', '.join(uses.target)}'.")
     if not known.all():
         remark(f"note: {int((~known).sum())} rows without the target were left out.")
-    metrics: dict[str, float | None] = estimator.evaluate(
-        prepare(estimator, Opened(table.frame[known], table.origin))
-    )
+    frame = prepare(estimator, Opened(table.frame[known], table.origin))
+    metrics: dict[str, float | None] = estimator.evaluate(frame)
+    mask = estimator.copies(frame)
+    honest = estimator.evaluate(frame[~mask]) if mask.any() and not mask.all() else None
+    for warning in warn_of_copies(mask, honest):
+        remark(f"warning: {warning}")
     return metrics
 
 

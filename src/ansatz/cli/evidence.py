@@ -30,7 +30,8 @@ def print_fit(fit: Any) -> None:
     say()
     print_metrics({"model": fit.metrics, "linear": fit.linear, "constant": fit.constant})
     if fit.network == "linear":
-        say(f"\n{fit.summary()}")
+        for line in f"\n{fit.summary()}".splitlines():
+            say(line)
     if fit.folder is None:
         return
     folder = shlex.quote(str(fit.folder))

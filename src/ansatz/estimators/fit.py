@@ -142,13 +142,15 @@ def fit(
         ('normal', 12)
     """
     began = clock.perf_counter()
-    structures.registry.get(x)
+    structure = structures.create(x)
     targets = [target] if isinstance(target, str) else list(target)
     uses = Uses(
         target=targets, weights=weights, offset=offset, exposure=exposure, group=group, time=time
     )
     problem = pose(data, uses, likelihood=likelihood, roles=roles, drop=drop, reader=reader)
-    estimator = _estimator(problem, network or "mlp", inference, seed, device, time_limit, options)
+    estimator = _estimator(
+        problem, network or structure.network, inference, seed, device, time_limit, options
+    )
     run = Run(out, overwrite, resume, force, _fingerprint(problem, estimator, test, folds))
     finished = run.finished()
     if finished is not None:
