@@ -82,15 +82,15 @@ class Summary:
         return "\n".join(lines)
 
 
-def summary(network: nn.Module, inputs: InputSpec | int | tuple[Tensor, ...]) -> Summary:
+def summary(network: nn.Module, inputs: InputSpec | int | Tensor | tuple[Tensor, ...]) -> Summary:
     """Counts what ``network`` does to one example.
 
     It is run once on zeros, evaluating, without gradients; its modes are restored afterwards.
 
     Args:
         network: any module.
-        inputs: the columns of a table, their number, or the network's positional arguments for
-            a batch of one.
+        inputs: the columns of a table, their number, or the network's argument (a tuple of
+            several) for a batch of one.
 
     Returns:
         A ``Summary``; ``str()`` of it is a table.
@@ -101,6 +101,8 @@ def summary(network: nn.Module, inputs: InputSpec | int | tuple[Tensor, ...]) ->
         >>> found.depth, found.width, found.capacity, found.parameters
         (3, 16, 24, 218)
     """
+    if isinstance(inputs, Tensor):
+        inputs = (inputs,)
     arguments = inputs if isinstance(inputs, tuple) else _zeros(network, InputSpec.of(inputs))
     calls: list[tuple[str, nn.Module, tuple[int, ...]]] = []
     names = {module: name for name, module in network.named_modules()}
