@@ -8,6 +8,7 @@ from tests.estimators.conftest import TINY
 
 from ansatz import Classifier
 from ansatz.errors import AnsatzError, UsageError
+from ansatz.likelihoods import Categorical
 
 LABELS = {
     "text": ["no", "yes"],
@@ -120,6 +121,30 @@ def test_one_class_is_refused_and_a_class_with_one_row_is_not(mixed):
     label[0] = "maybe"
     model = Classifier(**TINY).fit(frame, label)
     assert model.classes_.tolist() == ["maybe", "no", "yes"]
+
+
+@pytest.mark.parametrize("law", ["categorical", "cross_entropy"])
+def test_a_class_that_a_part_of_the_rows_does_not_show_keeps_its_place(mixed, law):
+    """Folds, held-out rows and the first rows of a stream may lack a class."""
+    frame, _, label, _ = mixed
+    rare = label.astype(object)
+    rare[:1] = "zebra"
+    for copies in (1, 2):  # folds below 100 rows, held-out rows above
+        X, y = pd.concat([frame] * copies, ignore_index=True), np.tile(rare, copies)
+        for seed in range(6):
+            model = Classifier(law, **TINY, random_state=seed).fit(X, y)
+            assert model.predict_proba(X).shape == (80 * copies, 3)
+    stream = Classifier(law, widths=(8,))
+    stream.partial_fit(frame[1:], label[1:], classes=["no", "yes", "zebra"])
+    stream.partial_fit(frame, rare)
+    assert (stream.predict_proba(frame)[:, 2] > 0).all()
+
+
+def test_a_law_of_ones_own_is_not_changed(mixed):
+    frame, _, _, count = mixed
+    law = Categorical()
+    Classifier(law, **TINY).fit(frame, np.minimum(count, 2))
+    assert law.classes == 0
 
 
 @pytest.mark.parametrize(

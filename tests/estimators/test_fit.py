@@ -364,6 +364,14 @@ def test_a_class_with_one_row_does_not_stop_the_fit():
     assert fit.likelihood == "categorical" and fit.model.classes_.tolist() == ["a", "b", "rare"]
 
 
+def test_a_class_that_only_judged_rows_have_is_judged_all_the_same():
+    frame = table().sort_values("year", ignore_index=True)
+    frame["kind"] = np.array(["a", "b", "c"])[np.arange(150) % 3]
+    frame.loc[frame["year"] == frame["year"].max(), "kind"] = "new"
+    fit = ansatz.fit(frame, target="kind", time="year", options=TINY)
+    assert all(np.isfinite(part["nll"]) for part in (fit.metrics, fit.linear, fit.constant))
+
+
 def test_several_targets_of_numbers_and_no_mixture():
     frame = table().assign(rent=lambda f: f["price"] / 10)
     fit = ansatz.fit(frame, target=["price", "rent"], options=TINY)

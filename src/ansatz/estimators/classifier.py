@@ -1,5 +1,6 @@
 """Classes as outcomes."""
 
+import copy
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self
@@ -201,7 +202,7 @@ class Classifier(ClassifierMixin, TableEstimator):
             self.target_names_ = [str(getattr(y, "name", None) or "y")]
         target = TargetSpec(classes=len(self.classes_))
         if (
-            self._law(target).outputs(target) == 1
+            copy.deepcopy(self._law(target)).outputs(target) == 1
         ):  # one logit: bernoulli's outcomes are 0.0 and 1.0
             return codes.astype(np.float64), target
         return codes, target

@@ -169,7 +169,7 @@ def fit(
     model = estimator._fit_job(
         _take(job, parts.learn)._replace(valid=parts.valid, trainer_options=trainer)
     )
-    law = model._law(job.target)
+    law = model._law_of(job.target)
     if folds is not None:
         scores = _cross_validate(estimator, job, folds, seed)
     elif len(parts.test):
@@ -316,7 +316,7 @@ def _cross_validate(estimator: TableEstimator, job: Job, folds: int, seed: int) 
                 setattr(model, name, value)
         learn, test = _take(job, inside), _take(job, outside)
         model._fit_job(learn)
-        scores.append(_judge(model, model._law(job.target), learn, test))
+        scores.append(_judge(model, model._law_of(job.target), learn, test))
         weights.append(float(test.weight.sum()))
     messages = list(dict.fromkeys(message for score in scores for message in score.messages))
     return _Scores(

@@ -1,5 +1,6 @@
 """What every estimator of tables shares: rows in, a fitted law out, scikit-learn's conventions."""
 
+import copy
 import inspect
 import math
 from collections.abc import Mapping, Sequence
@@ -127,6 +128,12 @@ class TableEstimator(Predictions, BaseEstimator):
             law = likelihoods.create(self.likelihood, dispersion="constant")
         return law
 
+    def _law_of(self, target: TargetSpec, rows: float = math.inf) -> Likelihood:
+        """A copy of the law that knows the number of classes, which some rows may not show."""
+        law = copy.deepcopy(self._law(target, rows))
+        law.outputs(target)
+        return law
+
     # Fitting.
 
     def fit(
@@ -214,7 +221,7 @@ class TableEstimator(Predictions, BaseEstimator):
     def _fit_job(self, job: Job) -> Self:
         if self.inference != "point":
             raise UsageError(f"unknown inference {self.inference!r}. Known: point.")
-        law = self._law(job.target, float(job.weight.sum()))
+        law = self._law_of(job.target, float(job.weight.sum()))
         law.check(job.y)
         if job.precision is not None and self.network != "linear":
             raise UsageError("precision is for network='linear'; a network takes sample_weight.")
@@ -282,7 +289,7 @@ class TableEstimator(Predictions, BaseEstimator):
         fitted = update_network(
             _batch(preprocessor, job),
             inputs=preprocessor.spec,
-            likelihood=self._law(job.target),
+            likelihood=self._law_of(job.target),
             network=self.network,
             network_options=options,
             recipe=recipe,
