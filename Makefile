@@ -16,9 +16,9 @@ export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 .PHONY: demo test test-all lint format bench clean
 
 demo: $(VENV)/.core
-	$(BIN)/ansatz fit diabetes --target progression --out demo-model --overwrite
+	$(BIN)/ansatz fit breast-cancer --target diagnosis --out demo-model --overwrite
 	@echo
-	$(BIN)/ansatz predict demo-model diabetes --interval 0.9 | head -n 5
+	$(BIN)/ansatz predict demo-model breast-cancer | head -n 5
 
 test: $(VENV)/.dev lint
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -rs

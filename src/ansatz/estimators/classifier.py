@@ -178,8 +178,8 @@ class Classifier(ClassifierMixin, TableEstimator):
         """(N, K) probabilities from the raw numbers of a class law or loss."""
         likelihood = self.model_.objective.likelihood
         if raw.shape[-1] == 1:
-            p = raw[..., 0].sigmoid()
-            return torch.stack([1 - p, p], -1)
+            # Both from their own tail: 1 - p is 0 long before P(class 0) is.
+            return torch.cat([-raw, raw], -1).sigmoid()
         found: Tensor = likelihood.probs(raw)  # type: ignore[operator]  # class laws have it
         return found
 

@@ -273,7 +273,7 @@ def _split(job: Job, estimator: TableEstimator, test: float, seed: int) -> _Part
     total = float(job.weight.sum()) * (1 - test)
     holdout = estimator.holdout
     if holdout is None:
-        holdout = choose_recipe(total).holdout
+        holdout = choose_recipe(total, classes=job.target.classes > 0).holdout
     if estimator.network == "linear":
         holdout = 0.0
     split = split_rows(

@@ -330,7 +330,7 @@ class TableEstimator(Predictions, BaseEstimator):
     def _recipe(self, job: Job) -> Recipe:
         """The default recipe with what the user set in its place."""
         total = float(job.weight.sum())
-        recipe = choose_recipe(total)
+        recipe = choose_recipe(total, classes=job.target.classes > 0)
         given: dict[str, Any] = {
             "widths": None if self.widths is None else tuple(int(width) for width in self.widths),
             "activation": self.activation,
