@@ -50,7 +50,7 @@ def test_a_weight_is_a_repetition_for_other_laws_and_offsets(mixed, law):
     frame, _, _, count = (part[:40] for part in mixed)
     y, offset = count + (0.5 if law == "gamma" else 0.0), np.linspace(-1, 1, 40)
     weight = np.random.default_rng(6).integers(0, 4, size=40)
-    model = Regressor(law)
+    model = Regressor(law, epochs=60)
     many = (repeated(part, weight) for part in (frame, y))
     expected = model.fit(*many, offset=repeated(offset, weight)).predict(frame, offset=offset)
     found = model.fit(frame, y, weight, offset=offset).predict(frame, offset=offset)
