@@ -40,6 +40,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/analytic_step.py
 	$(BIN)/python benchmarks/trainer_overhead.py
 	$(BIN)/python benchmarks/tables.py
+	$(BIN)/python benchmarks/readme.py
 
 # torch first and alone: a later range that it satisfies then leaves it as it is.
 $(VENV)/.torch: constraints.txt

@@ -107,7 +107,7 @@ def test_a_network_has_effects_with_intervals_in_that_place(mixed):
     frame, number, _, _ = mixed
     frame = frame[["a", "town"]]
     model = Regressor(widths=(16,), epochs=150, learning_rate=1e-2).fit(frame, number)
-    summary = model.summary(frame, number, refits=3)
+    summary = model.summary(frame, number, training=(frame, number), refits=3)
     text = str(summary)
     assert "AIC" not in text and "3 bootstrap refits" in text
     effects = {effect.name: effect for effect in summary.effects if effect.name == "a"}

@@ -37,7 +37,8 @@ def print_fit(fit: Any) -> None:
     folder = shlex.quote(str(fit.folder))
     say()
     say(f"model: {folder}")
-    say(f"next:  ansatz predict {folder} NEW.csv --interval 0.9")
+    interval = "" if hasattr(fit.model, "classes_") else " --interval 0.9"
+    say(f"next:  ansatz predict {folder} NEW.csv{interval}")
     say(f"       ansatz inspect {folder}")
 
 

@@ -60,19 +60,25 @@ class Fit:
     notes: list[str] = field(default_factory=list)
     recipe: dict[str, Any] = field(default_factory=dict)
     columns: list[Column] = field(default_factory=list)
+    rows_of: dict[str, Any] = field(default_factory=dict, repr=False)  # (X, y) of learn and test
 
     def to_dict(self) -> dict[str, Any]:
         """The document of ``ansatz fit --json``."""
         document = {
             name: value
             for name, value in self.__dict__.items()
-            if name not in ("folder", "notes", "recipe", "columns")
+            if name not in ("folder", "notes", "recipe", "columns", "rows_of")
         }
         return {**document, "model": None if self.folder is None else str(self.folder)}
 
-    def summary(self) -> Any:
-        """The model's summary; see :meth:`Regressor.summary`."""
-        return self.model.summary()
+    def summary(self, *, refits: int = 20) -> Any:
+        """A linear model's summary; a network's effects on the test rows, with intervals.
+
+        Args:
+            refits: bootstrap refits of a network; 0 gives effects without intervals.
+        """
+        X, y = self.rows_of.get("test", (None, None))
+        return self.model.summary(X, y, training=self.rows_of.get("learn"), refits=refits)
 
 
 def fit(
@@ -181,6 +187,8 @@ def fit(
     model.uses_, model.row_keys_ = uses, np.unique(keys[parts.learn])
     notes += _copies(model, job, keys, parts)
     result = _result(model, problem, parts, scores, notes, seed, clock.perf_counter() - began)
+    if uses.offset is None and uses.exposure is None:  # effects are of models without offsets
+        result.rows_of = _rows_of(problem, job, parts)
     return run.save(result)
 
 
@@ -191,6 +199,15 @@ def _copies(model: TableEstimator, job: Job, keys: Keys, parts: "_Parts") -> lis
         return []
     rest = _take(job, parts.test[~mask])
     return warn_of_copies(mask, _metrics(model, rest, []) if len(rest.y) else None)
+
+
+def _rows_of(problem: Problem, job: Job, parts: "_Parts") -> dict[str, Any]:
+    outcomes = problem.uses.outcomes(_seen(problem))
+    return {
+        name: (job.rows.iloc[rows], outcomes.iloc[rows])
+        for name, rows in (("learn", parts.learn), ("test", parts.test))
+        if len(rows)
+    }
 
 
 class _Parts(NamedTuple):
@@ -237,13 +254,17 @@ def _estimator(
 def _job(problem: Problem, estimator: TableEstimator) -> Job:
     frame = problem.frame
     group, time = _order(problem)
-    return estimator._read(
+    job = estimator._read(
         problem.features,
         problem.uses.outcomes(frame),
         problem.uses.weight(frame),
         problem.uses.offsets(frame),
         columns=problem.columns,
-    )._replace(group=group, time=time)
+    )
+    rows = frame.index.to_numpy()[job.index.numpy()]  # errors name rows as the table counts them
+    if rows.dtype.kind == "i":
+        job = job._replace(index=torch.from_numpy(rows + 1))
+    return job._replace(group=group, time=time)
 
 
 def _take(job: Job, rows: Rows) -> Job:
@@ -253,16 +274,21 @@ def _take(job: Job, rows: Rows) -> Job:
         y=job.y[index],
         weight=job.weight[index],
         offset=None if job.offset is None else job.offset[index],
+        index=job.index[index],
         group=None if job.group is None else job.group[rows],
         time=None if job.time is None else job.time[rows],
     )
 
 
+def _seen(problem: Problem) -> pd.DataFrame:
+    """The rows whose weight is not 0, in the order of the job's."""
+    weight = problem.uses.weight(problem.frame)
+    return problem.frame if weight is None else problem.frame[weight > 0]
+
+
 def _order(problem: Problem) -> tuple[Any, Any]:
     """The columns that govern every split."""
-    frame, uses = problem.frame, problem.uses
-    seen = uses.weight(frame)
-    frame = frame if seen is None else frame[seen > 0]
+    frame, uses = _seen(problem), problem.uses
     group = None if uses.group is None else frame[uses.group].to_numpy()
     time = None if uses.time is None else frame[uses.time].to_numpy()
     return group, time

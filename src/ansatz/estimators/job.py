@@ -26,6 +26,7 @@ class Job(NamedTuple):
     target: TargetSpec
     weight: Tensor
     offset: Tensor | None
+    index: Tensor  # type: ignore[assignment]  # numbers of the rows, which name them in errors
     precision: Tensor | None = None  # R's prior weights, for linear models
     group: NDArray[Any] | None = None  # rows alike in it stay on one side of every inner split
     time: NDArray[Any] | None = None  # every inner split is forward in it

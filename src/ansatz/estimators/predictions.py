@@ -208,16 +208,25 @@ class Predictions:
             found = linear.residuals(likelihood, raw, outcomes, kind=kind, generator=generator)
         return found.numpy()
 
-    def summary(self, X: Any = None, y: Any = None, *, refits: int = 20) -> Any:
+    def summary(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        training: tuple[Any, Any] | None = None,
+        refits: int = 20,
+    ) -> Any:
         """What was fitted, printed as R prints it; see :func:`~ansatz.estimators.summaries`.
 
         Args:
             X: for a network, held-out rows to average effects over.
             y: their outcomes, for deviance explained and intervals.
-            refits: bootstrap refits behind a network's intervals.
+            training: (X, y) that the network was fitted to; intervals come from refits to
+                bootstrap samples of them.
+            refits: how many; 0 for none.
         """
         check_is_fitted(self)
-        return summarize(self, X, y, refits=refits)  # type: ignore[arg-type]
+        return summarize(self, X, y, training=training, refits=refits)  # type: ignore[arg-type]
 
     def describe(self) -> dict[str, Any]:
         """What is known about the fitted model, as plain data."""

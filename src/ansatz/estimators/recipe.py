@@ -70,6 +70,10 @@ class Recipe(BaseModel):
         )
 
 
+# What partial_fit does with each part of a stream, whatever the size of the part.
+STREAM = Recipe(schedule="constant", learning_rate=1e-3, holdout=0.0)
+
+
 def choose_recipe(rows: float, *, classes: bool = False) -> Recipe:
     """The default recipe for a table.
 

@@ -69,6 +69,8 @@ class Run:
                 f"{self.out} was fitted to other data or with other options. Choose another --out, "
                 "--overwrite it, or --force to keep it."
             )
+        if self.checkpoints.exists():  # killed after the model was written
+            shutil.rmtree(self.checkpoints)
         return _from_evidence(model, self.out, evidence["fit"])
 
     def trainer_options(self) -> dict[str, Any]:
@@ -98,7 +100,7 @@ class Run:
 
 def _evidence(result: "Fit") -> dict[str, Any]:
     kept = {item.name: getattr(result, item.name) for item in fields(result)}
-    for name in ("model", "folder", "columns"):
+    for name in ("model", "folder", "columns", "rows_of"):
         del kept[name]
     for name in ("metrics", "linear", "constant"):  # JSON has no infinity
         if kept[name] is not None:

@@ -216,6 +216,8 @@ def _specify(estimator: TableEstimator) -> Specification:
     recipe = getattr(estimator, "recipe_", None)
     uses = getattr(estimator, "uses_", None)
     names = getattr(estimator, "feature_names_in_", None)
+    if classes is not None and classes.dtype.kind not in _LABELS:
+        raise UsageError(f"classes of type {classes.dtype} cannot be saved; make them text.")
     target = TargetRecord(
         names=estimator.target_names_,
         shape=list(getattr(estimator, "_target_shape", ())),

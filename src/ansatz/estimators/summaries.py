@@ -49,18 +49,24 @@ class SavedSummary(BaseModel):
 
 
 def summarize(
-    estimator: "TableEstimator", X: Any = None, y: Any = None, *, refits: int = 20
+    estimator: "TableEstimator",
+    X: Any = None,
+    y: Any = None,
+    *,
+    training: tuple[Any, Any] | None = None,
+    refits: int = 20,
 ) -> Any:
     """A linear model's summary as R prints it; for a network what takes its place.
 
     A network has no coefficients, no AIC and no in-sample deviance test: it has the deviance that
     it explains on rows it did not learn from, and average marginal effects, their intervals from
-    refits to bootstrap samples.
+    refits to bootstrap samples of the rows that it did learn from.
 
     Args:
         estimator: fitted.
         X: held-out rows, needed for a network.
         y: their outcomes.
+        training: (X, y) of the fit; without them effects have no intervals.
         refits: bootstrap refits behind the intervals; 0 for none.
 
     Example:
@@ -84,7 +90,7 @@ def summarize(
         messages.append("Give held-out rows, summary(X, y), for effects and deviance explained.")
     else:
         frame = _frame(estimator, X)
-        again = [] if y is None else _refits(estimator, X, y, refits)
+        again = [] if training is None else _refits(estimator, *training, refits)
         refits = len(again)
         effects = average_marginal_effects(_mean(estimator), frame, refits=again)
         if y is not None:

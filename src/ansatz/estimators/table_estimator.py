@@ -31,7 +31,7 @@ from ansatz.estimators.fitting import Fitted, fit_network, update_network
 from ansatz.estimators.job import Job
 from ansatz.estimators.linear_model import fit_linear_model
 from ansatz.estimators.predictions import Predictions
-from ansatz.estimators.recipe import FEW, Recipe, choose_recipe, one_line
+from ansatz.estimators.recipe import FEW, STREAM, Recipe, choose_recipe, one_line
 from ansatz.estimators.rows import read_column, read_rows
 from ansatz.estimators.table_model import TableModel
 from ansatz.likelihoods import Likelihood
@@ -215,6 +215,7 @@ class TableEstimator(Predictions, BaseEstimator):
             target,
             torch.from_numpy(self._reweight(codes, weight)),
             None if extra is None else torch.from_numpy(extra),
+            torch.from_numpy(np.flatnonzero(seen)),
             None if exact is None else torch.from_numpy(exact),
         )
 
@@ -276,9 +277,7 @@ class TableEstimator(Predictions, BaseEstimator):
         if self.network == "linear":
             raise UsageError("network='linear' is solved exactly and has no partial_fit: use fit.")
         seed = self._seed()
-        rate = self.learning_rate or 1e-3
-        changes = {"dtype": "float32", "holdout": 0.0, "learning_rate": rate}
-        recipe = self._recipe(job).model_copy(update=changes)
+        recipe = self._recipe(job, STREAM)
         if first:
             self.columns_ = job.columns
             weight = job.weight.numpy()
@@ -327,10 +326,11 @@ class TableEstimator(Predictions, BaseEstimator):
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _recipe(self, job: Job) -> Recipe:
+    def _recipe(self, job: Job, recipe: Recipe | None = None) -> Recipe:
         """The default recipe with what the user set in its place."""
-        total = float(job.weight.sum())
-        recipe = choose_recipe(total, classes=job.target.classes > 0)
+        if recipe is None:
+            total = float(job.weight.sum())
+            recipe = choose_recipe(total, classes=job.target.classes > 0)
         given: dict[str, Any] = {
             "widths": None if self.widths is None else tuple(int(width) for width in self.widths),
             "activation": self.activation,
@@ -341,6 +341,8 @@ class TableEstimator(Predictions, BaseEstimator):
             "holdout": self.holdout,
         }
         changes = {name: value for name, value in given.items() if value is not None}
+        if changes.get("batch_size"):
+            changes["folds"] = 0  # folds count steps that see all rows
         if self.epochs is not None:
             if not self.epochs >= 1:
                 raise UsageError(f"epochs must be at least 1, got {self.epochs}.")
@@ -412,7 +414,7 @@ class TableEstimator(Predictions, BaseEstimator):
 
 def _batch(preprocessor: Preprocessor, job: Job, notes: list[str] | None = None) -> Batch:
     inputs = preprocessor.transform(job.rows, notes=notes)
-    return Batch(inputs, job.y, job.weight, job.offset, torch.arange(len(job.y)))
+    return Batch(inputs, job.y, job.weight, job.offset, job.index)
 
 
 def _weights(sample_weight: ArrayLike | None, rows: Any) -> NDArray[np.float64]:
