@@ -77,7 +77,7 @@ def test_one_seed_gives_the_same_bits_and_another_other_ones(rows):
 
 
 @pytest.mark.parametrize("rows", [60, 150])
-def test_the_sessions_default_dtype_does_not_matter(rows):
+def test_torchs_default_dtype_does_not_matter(rows):
     rng = np.random.default_rng(2)
     X = rng.normal(size=(rows, 3))
     y = X[:, 0] + rng.normal(size=rows)

@@ -90,7 +90,7 @@ def build_network(
 
 @contextmanager
 def _single_precision() -> Iterator[None]:
-    """One seed gives one network, whatever the session's default dtype is."""
+    """One seed gives one network, whatever torch's default dtype is."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float32)
     try:

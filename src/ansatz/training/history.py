@@ -23,7 +23,7 @@ class History:
             ``"numerical failure"``, ``"error"``, or what a callback said.
         steps: updates in all.
         epochs: full passes over the training source.
-        seconds: time spent, over all sessions of a resumed run.
+        seconds: time spent, over all parts of a resumed run.
         notes: surprises in words: memory, forced resumes, failed checkpoints, fallbacks.
 
     Example:

@@ -54,7 +54,7 @@ class Plan(NamedTuple):
 
 
 class Loop:
-    """One run from its first step to its last, in however many sessions.
+    """One run from its first step to its last, in however many parts.
 
     Everything that the next step depends on is in :meth:`state`, and everything due (an evaluation,
     the end) follows from that state, so that where a run is cut in two makes no difference.
@@ -189,7 +189,7 @@ class Loop:
 
     @property
     def seconds(self) -> float:
-        """Time spent on the run, earlier sessions included."""
+        """Time spent on the run, earlier parts included."""
         return self._seconds_before + time.monotonic() - self._clock
 
     def _over_time(self) -> bool:

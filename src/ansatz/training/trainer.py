@@ -53,7 +53,7 @@ class Trainer:
         resume: continue the run in ``checkpoint``; starts it when there is none.
         fingerprint: settings and data of the run, as plain JSON. A resume with another one is
             refused.
-        time_limit: seconds, over all sessions of the run.
+        time_limit: seconds, over all parts of the run.
         progress: 0 silent, 1 a bar, 2 lines; ``"auto"`` picks by where stderr goes.
         tensorboard: folder for TensorBoard logs.
         callbacks: see :class:`Callback`.
