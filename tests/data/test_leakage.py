@@ -69,3 +69,7 @@ def test_copies_between_two_files_are_counted():
     train = pd.DataFrame({"a": [1, 2, 3], "s": ["x", "y", "z"]})
     test = pd.DataFrame({"s": ["x", "q", "y", "y"], "a": [1.0, 1.0, 2.0, np.nan]})
     assert find_duplicates(row_keys(train), row_keys(test)).tolist() == [True, False, True, False]
+
+
+def test_copies_of_rows_do_not_make_a_measurement_stand_for_its_outcome():
+    assert leaks(pd.concat([BASE] * 3, ignore_index=True)) == []

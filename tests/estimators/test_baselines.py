@@ -77,3 +77,15 @@ def test_poisson_gamma_and_bernoulli_are_glms():
     p = glm.predict(sm.add_constant(X[120:]))
     nll = -np.log(np.where(y[120:] == 1, p, 1 - p)).mean()
     assert found["nll"] == pytest.approx(nll, rel=1e-6)
+
+
+def test_a_spread_with_as_many_coefficients_as_rows_allow_does_not_win():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(120, 35)), rng.normal(size=120)
+    model = Regressor()
+    learn, test = model._read(x[:90], y[:90]), model._read(x[90:], y[90:])
+    found, _ = judge_linear(Normal(), learn, test)
+    ols = sm.OLS(y[:90], sm.add_constant(x[:90])).fit()
+    error = y[90:] - ols.predict(sm.add_constant(x[90:]))
+    expected = -stats.norm(0, np.sqrt(ols.ssr / 90)).logpdf(error).mean()
+    assert found["nll"] == pytest.approx(expected, rel=1e-6)

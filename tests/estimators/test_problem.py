@@ -63,3 +63,42 @@ def test_names_that_are_no_strings_become_strings():
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3)))
     problem = pose(frame, Uses(target=["2"]))
     assert list(problem.features) == ["0", "1"]
+
+
+@pytest.mark.parametrize(
+    "options", [{"drop": ["code"]}, {"roles": {"code": "categorical"}}], ids=["dropped", "classes"]
+)
+def test_a_column_that_is_mostly_numbers_may_be_dropped_or_made_classes(tmp_path, options):
+    path = tmp_path / "codes.csv"
+    codes = ["none", "1", "2", *"1212" * 20]
+    path.write_text("x,code,y\n" + "".join(f"{k},{c},{k / 7}\n" for k, c in enumerate(codes)))
+    with pytest.raises(DataError, match="column 'code': expected a number, got 'none'"):
+        pose(path, Uses(target=["y"]))
+    columns = {column.name: column for column in pose(path, Uses(target=["y"]), **options).columns}
+    assert "code" not in columns or columns["code"].levels == ("1", "2", "none")
+
+
+def test_an_infinite_feature_is_named_by_its_row_in_the_file(tmp_path):
+    path = tmp_path / "claims.csv"
+    path.write_text("x,y\n1,1\n2,\n3,2\ninf,4\n5,3\n")
+    with pytest.raises(DataError, match=r"claims\.csv: infinite values in column 'x'.*row 4"):
+        pose(path, Uses(target=["y"]))
+
+
+def test_dates_are_no_classes():
+    days = [f"2024-01-{1 + k % 28:02d}" for k in range(60)]
+    with pytest.raises(DataError, match="'y' holds dates"):
+        pose({"x": CYCLE % 11, "y": days}, Uses(target=["y"]))
+
+
+def test_whole_numbers_with_an_exposure_are_counts():
+    table = {"x": CYCLE % 11, "years": 1 + CYCLE % 3, "y": CYCLE % 4}
+    assert pose(table, Uses(target=["y"], exposure="years")).likelihood == "poisson"
+    assert pose(table, Uses(target=["y"])).likelihood == "normal"
+
+
+def test_an_exposure_beside_an_identity_link_is_told():
+    table = {"x": CYCLE % 11, "years": 1 + CYCLE % 3, "y": CYCLE / 7}
+    notes = pose(table, Uses(target=["y"], exposure="years")).notes
+    assert any("exposure" in note and "identity" in note for note in notes)
+    assert not pose(table, Uses(target=["y"])).notes[1:]

@@ -52,7 +52,7 @@ def find_leaks(
     said: list[str] = []
     for name in [target] if isinstance(target, str) else target:
         used = [c for c in columns if c.used and c.name in frame.columns and c.name != name]
-        known = frame[frame[name].notna()]
+        known = frame[frame[name].notna()].drop_duplicates()  # copies prove nothing
         if len(known) >= _MIN_ROWS:
             said += _target_leaks(known, name, used)
     return said + split_warnings(columns, group=group, time=time)

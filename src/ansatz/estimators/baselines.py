@@ -43,7 +43,7 @@ def judge_linear(law: Likelihood, learn: Job, test: Job) -> tuple[Metrics | None
     """Metrics of the linear model of the same law on ``test``, and what its fit had to say.
 
     With a law that has a dispersion it is fitted twice, dispersion constant and linear in x; the
-    lower AIC on the rows it learned from wins.
+    lower AIC on the rows it learned from wins, corrected for few rows.
 
     Example:
         >>> import numpy as np
@@ -54,6 +54,9 @@ def judge_linear(law: Likelihood, learn: Job, test: Job) -> tuple[Metrics | None
         >>> metrics, messages = judge_linear(Poisson(), job, job)
         >>> metrics["nll"] < 1.5
         True
+
+    References:
+        Hurvich and Tsai (1989), Regression and time series model selection in small samples.
     """
     tried = [
         fit_linear_model(with_dispersion(law, "predicted"), learn, dispersion=dispersion)
@@ -70,4 +73,9 @@ def _dispersions(law: Likelihood) -> tuple[Dispersion, ...]:
 
 
 def _aic(fit: LinearFit) -> float:
-    return math.inf if fit.aic is None else fit.aic
+    """AIC + 2 k (k + 1) / (n - k - 1), infinite where no rows are left over.
+
+    AIC alone takes a spread with a coefficient per column whenever columns are many.
+    """
+    k, left = fit.parameters, fit.observations - fit.parameters - 1
+    return math.inf if fit.aic is None or left <= 0 else fit.aic + 2 * k * (k + 1) / left

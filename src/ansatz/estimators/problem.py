@@ -1,7 +1,7 @@
 """A table read as a question: which columns are features, what kind of quantity is the target."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,6 +11,8 @@ import pandas as pd
 from ansatz import data as ansatz_data
 from ansatz import likelihoods
 from ansatz.data import Column, as_frame, find_leaks, infer_columns, read_table
+from ansatz.data.dates import looks_like_dates
+from ansatz.data.numeric import refuse_infinite
 from ansatz.errors import DataError, UsageError
 from ansatz.estimators.classifier import CLASS_LAWS
 from ansatz.estimators.uses import Uses, near_columns
@@ -67,33 +69,47 @@ def pose(
         >>> pose({"a": [1.0, 2.0, 4.0], "y": [0.5, 1.5, 2.5]}, Uses(target=["y"])).likelihood
         'normal'
     """
-    origin, frame, notes = _open(data, reader or {})
+    words = {*drop, *(name for name, role in (roles or {}).items() if role != "numeric")}
+    origin, frame, notes = _open(data, reader or {}, words)
     for name in drop:
         if name not in frame.columns:
             raise UsageError(f"{origin}: no column '{name}' to drop. {near_columns(name, frame)}")
     frame = frame.drop(columns=list(drop))
     uses.check(frame, origin)
+    _refuse_infinite(origin, uses.features(frame))
     frame, more = _known_outcomes(origin, frame, uses)
     law, why = (likelihood, "") if likelihood else _propose(origin, frame, uses)
     _check_outcomes(origin, frame, uses, law)
     features = uses.features(frame)
     columns = infer_columns(features, roles=roles or {})
-    notes += [*more, *([why] if why else []), *_warnings(frame, uses, columns)]
+    notes += [*more, *([why] if why else []), *_warnings(frame, uses, columns, law)]
     return Problem(origin, frame, features, columns, uses, law, notes, _fingerprint(frame))
 
 
-def _open(data: Any, reader: Mapping[str, Any]) -> tuple[str, pd.DataFrame, list[str]]:
+def _open(
+    data: Any, reader: Mapping[str, Any], words: Collection[str]
+) -> tuple[str, pd.DataFrame, list[str]]:
+    """The table; columns among ``words`` need not hold numbers even if they begin like that."""
     named = isinstance(data, str) and data in ansatz_data.names() and not Path(data).exists()
     if reader and (named or not isinstance(data, str | Path)):
         raise UsageError(f"{', '.join(reader)}: only for files that are read; these data are not.")
     if isinstance(data, str | Path):
         if named:
             return str(data), ansatz_data.load(str(data)).frame, []
-        table = read_table(data, **reader)
+        table = read_table(data, **{"text": words, **reader})
         return table.origin, table.frame, list(table.notes)
     frame = as_frame(data)
     frame.columns = [str(name) for name in frame.columns]
     return "the table", frame, []
+
+
+def _refuse_infinite(origin: str, features: pd.DataFrame) -> None:
+    """Before rows are left out or split: the error counts them as the file does."""
+    names = [name for name in features.columns if _is_numeric(features[name])]
+    try:
+        refuse_infinite(features[names].to_numpy(dtype=np.float64), names)
+    except DataError as error:
+        raise DataError(f"{origin}: {error}") from None
 
 
 def _known_outcomes(origin: str, frame: pd.DataFrame, uses: Uses) -> tuple[pd.DataFrame, list[str]]:
@@ -114,9 +130,16 @@ def _propose(origin: str, frame: pd.DataFrame, uses: Uses) -> tuple[str, str]:
     if all(_is_numeric(y[column]) for column in y):
         if len(uses.target) == 1 and set(pd.unique(y.iloc[:, 0])) == {0, 1}:
             return "bernoulli", f"likelihood bernoulli: '{name}' is 0 or 1."
+        if uses.exposure is not None and ((y >= 0) & (y % 1 == 0)).all(axis=None):
+            return "poisson", f"likelihood poisson: '{name}' holds counts beside an exposure."
         return "normal", f"likelihood normal: '{name}' holds numbers; --likelihood chooses another."
     if len(uses.target) > 1:
         raise DataError(f"{origin}: several targets must all be numbers: '{name}'.")
+    if looks_like_dates([str(value) for value in y.iloc[:, 0].unique()]):
+        raise DataError(
+            f"{origin}: the target '{name}' holds dates. Predict a number, like the days since a "
+            "first date, or name classes with --likelihood categorical."
+        )
     levels = y.iloc[:, 0].nunique()
     law = "bernoulli" if levels == 2 else "categorical"
     return law, f"likelihood {law}: '{name}' has {levels} classes."
@@ -179,8 +202,15 @@ def _is_numeric(column: pd.Series) -> bool:
     return getattr(column.dtype, "kind", "O") in "iuf"
 
 
-def _warnings(frame: pd.DataFrame, uses: Uses, columns: list[Column]) -> list[str]:
-    return list(find_leaks(frame, uses.target, columns, group=uses.group, time=uses.time))
+def _warnings(frame: pd.DataFrame, uses: Uses, columns: list[Column], law: str) -> list[str]:
+    said = list(find_leaks(frame, uses.target, columns, group=uses.group, time=uses.time))
+    link = likelihoods.registry.get(law).link_name
+    if uses.exposure is not None and link == "identity":
+        said.append(
+            f"the exposure '{uses.exposure}' adds its logarithm to the mean, as the link of {law} "
+            "is the identity; for rates take a law with a log link, like poisson or gamma."
+        )
+    return said
 
 
 def _fingerprint(frame: pd.DataFrame) -> str:
