@@ -30,6 +30,7 @@ from ansatz.errors import DataError, UsageError
 from ansatz.estimators.fitting import Fitted, fit_network, update_network
 from ansatz.estimators.job import Job
 from ansatz.estimators.linear_model import fit_linear_model
+from ansatz.estimators.precision import needs_double
 from ansatz.estimators.predictions import Predictions
 from ansatz.estimators.recipe import FEW, STREAM, Recipe, choose_recipe, one_line
 from ansatz.estimators.rows import read_column, read_rows
@@ -284,6 +285,7 @@ class TableEstimator(Predictions, BaseEstimator):
             preprocessor = self._preprocessor(job.rows, job.columns, weight)
         else:
             preprocessor = self.model_.preprocessor
+            recipe = recipe.model_copy(update={"dtype": self.recipe_.dtype})
         options = self._options(recipe) if first else dict(self.model_.network_options or {})
         fitted = update_network(
             _batch(preprocessor, job),
@@ -341,6 +343,8 @@ class TableEstimator(Predictions, BaseEstimator):
             "holdout": self.holdout,
         }
         changes = {name: value for name, value in given.items() if value is not None}
+        if needs_double(job.y):
+            changes["dtype"] = "float64"
         if changes.get("batch_size"):
             changes["folds"] = 0  # folds count steps that see all rows
         if self.epochs is not None:
