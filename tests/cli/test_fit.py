@@ -141,6 +141,12 @@ def test_a_wrong_request_is_one_line_with_its_status(command, tmp_path, words, s
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
+def test_without_test_rows_there_is_no_table_of_metrics(command, tmp_path):
+    houses(tmp_path)
+    done = command("fit", "houses.csv", "--target", "price", "--network", "linear", "--test", "0")
+    assert done.status == 0 and "metric" not in done.out, done.out
+
+
 def test_names_from_a_file_cannot_steer_the_terminal(command, tmp_path):
     text = houses(tmp_path).read_text().replace("area", "\x1b[31marea\u202e")
     (tmp_path / "evil.csv").write_text(text, encoding="utf-8")

@@ -39,6 +39,16 @@ def test_a_column_that_the_model_does_not_use_may_be_missing(command, tmp_path, 
     assert done.status == 0 and len(table_of(done.out)) == 1, done.err
 
 
+def test_a_column_that_was_dropped_may_hold_anything(command, tmp_path, table_of):
+    lines = "".join(f"{k},{'none' if k == 7 else k},{k / 2 + k % 2}\n" for k in range(60))
+    (tmp_path / "a.csv").write_text("x,code,y\n" + lines)
+    options = ("--target", "y", "--network", "linear", "--drop", "code")
+    assert command("fit", "a.csv", *options).status == 0
+    done = command("predict", "a-model", "a.csv")
+    assert done.status == 0 and len(table_of(done.out)) == 60, done.err
+    assert command("evaluate", "a-model", "a.csv").status == 0
+
+
 def test_the_target_may_be_there(command, model, tmp_path):
     (tmp_path / "old.csv").write_text("area,town,price\n1.5,Jena,9\n2.5,Weimar,9\n")
     done = command("predict", model, "old.csv")

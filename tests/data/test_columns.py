@@ -74,6 +74,8 @@ def test_roles_can_be_corrected():
     assert g.levels == ("lo", "mid", "hi") and g.role == "ordered"
     assert n.levels == ("1", "2", "3") and n.role == "ordered"
     assert i.role == "categorical"
+    g, *_ = infer_columns(frame, roles={"g": "drop"})
+    assert g.role == "dropped" and not g.used
 
 
 def test_a_wrong_correction_is_named():

@@ -221,6 +221,12 @@ def test_folds_judge_every_row_once_by_a_model_that_never_saw_it(monkeypatch):
     assert fit.linear["rmse"] < fit.constant["rmse"]
 
 
+def test_more_folds_than_rows_are_refused_before_training(tmp_path):
+    with pytest.raises(UsageError, match="folds must be from 2 to the 150"):
+        ansatz.fit(table(), target="price", folds=200, options=TINY, out=tmp_path / "model")
+    assert not list(tmp_path.iterdir())
+
+
 def test_folds_and_time_contradict_each_other():
     with pytest.raises(UsageError, match="--test"):
         ansatz.fit(table(), target="price", folds=3, time="year")
@@ -289,7 +295,7 @@ def test_a_bad_weight_offset_or_exposure_names_its_row(column, use, value, says)
 
 
 def test_weights_that_are_all_zero_are_refused():
-    with pytest.raises(DataError, match="zero"):
+    with pytest.raises(DataError, match=r"'w'.*zero"):
         ansatz.fit(table().assign(w=0.0), target="price", weights="w")
 
 

@@ -102,3 +102,14 @@ def test_an_exposure_beside_an_identity_link_is_told():
     notes = pose(table, Uses(target=["y"], exposure="years")).notes
     assert any("exposure" in note and "identity" in note for note in notes)
     assert not pose(table, Uses(target=["y"])).notes[1:]
+
+
+def test_a_column_of_words_is_no_time(tmp_path):
+    table = {"x": CYCLE % 11, "town": np.where(CYCLE % 2, "Jena", "Weimar"), "y": CYCLE / 7}
+    with pytest.raises(DataError, match="column 'town': expected an ISO date"):
+        pose(table, Uses(target=["y"], time="town"))
+
+
+def test_a_constant_target_is_told():
+    notes = pose({"x": CYCLE % 11, "y": CYCLE * 0 + 5}, Uses(target=["y"])).notes
+    assert any("is 5 in every row" in note for note in notes)

@@ -42,11 +42,11 @@ def evaluate(
         ansatz evaluate houses-model later.csv --json
     """
     from ansatz.cli.evidence import print_metrics
-    from ansatz.cli.model import open_model, open_table, text_columns
+    from ansatz.cli.model import open_model, open_table
 
     estimator = open_model(model)
     reading = reader_options(delimiter, no_header, names, comment, missing, decimal, encoding)
-    table = open_table(data, {**reading, "text": text_columns(estimator)})
+    table = open_table(data, reading, estimator)
     metrics = _judge(estimator, table)
     if as_json:
         print_document(metrics)

@@ -21,14 +21,16 @@ def print_fit(fit: Any) -> None:
     print_columns(fit.columns)
     for note in fit.notes:
         remark(f"note: {note}")
-    rows = ", ".join(f"{count} {part}" for part, count in fit.rows.items() if count)
+    parts = ("train", "valid", "test")
+    rows = ", ".join(f"{fit.rows[part]} {part}" for part in parts if fit.rows.get(part))
     say()
     say(f"{fit.likelihood} likelihood, {fit.network} with {fit.parameters} parameters, {rows}")
     for key, value in fit.recipe.items():
         say(f"  {key}: {value}")
     say(f"trained {fit.epochs} epochs in {number(float(fit.seconds))} s, seed {fit.seed}")
-    say()
-    print_metrics({"model": fit.metrics, "linear": fit.linear, "constant": fit.constant})
+    if fit.metrics:
+        say()
+        print_metrics({"model": fit.metrics, "linear": fit.linear, "constant": fit.constant})
     if fit.network == "linear":
         for line in f"\n{fit.summary()}".splitlines():
             say(line)

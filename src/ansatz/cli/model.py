@@ -49,8 +49,10 @@ class Opened(NamedTuple):
     origin: str
 
 
-def open_table(data: str, options: Mapping[str, Any]) -> Opened:
+def open_table(data: str, options: Mapping[str, Any], estimator: Any = None) -> Opened:
     """The rows of a file, or of a data set by its name; a header without rows is a table too.
+
+    Columns that ``estimator`` read as text stay text, and those it does not use may hold anything.
 
     Example:
         >>> from ansatz.cli.model import open_table
@@ -63,7 +65,10 @@ def open_table(data: str, options: Mapping[str, Any]) -> Opened:
 
     if data in tables.names() and not Path(data).exists():
         return Opened(tables.load(data).frame, data)
-    table = tables.read_table(data, allow_empty=True, **options)
+    known: dict[str, Any] = {}
+    if estimator is not None:
+        known = {"text": text_columns(estimator), "strict": _used_columns(estimator)}
+    table = tables.read_table(data, allow_empty=True, **known, **options)
     for note in table.notes:
         remark(f"note: {note}")
     return Opened(table.frame, table.origin)
@@ -115,13 +120,20 @@ def prepare(estimator: Any, table: Opened) -> "pd.DataFrame":
     return frame
 
 
-def _say_what_is_ignored(estimator: Any, frame: "pd.DataFrame", origin: str) -> None:
+def _used_columns(estimator: Any) -> set[str] | None:
+    """Features, target, weights and so on by name; None for a model of columns without names."""
+    if not hasattr(estimator, "feature_names_in_"):
+        return None
     uses = getattr(estimator, "uses_", None)
     special = [] if uses is None else list(uses.model_dump().values())
     used = {
         name for names in special for name in ([names] if isinstance(names, str) else names or ())
     }
-    used.update(map(str, estimator.feature_names_in_))
+    return used | set(map(str, estimator.feature_names_in_))
+
+
+def _say_what_is_ignored(estimator: Any, frame: "pd.DataFrame", origin: str) -> None:
+    used = _used_columns(estimator) or ()
     extra = [str(name) for name in frame.columns if str(name) not in used]
     if extra:
         shown = ", ".join(extra[:5]) + (", ..." if len(extra) > 5 else "")

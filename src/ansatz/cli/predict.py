@@ -65,11 +65,11 @@ def predict(
         if out.suffix.lower() in _NOT_CSV:
             raise UsageError(f"--out {out}: predictions are CSV; name the file something.csv.")
         require_free(out, overwrite=overwrite, advice="To replace it: --overwrite.")
-    from ansatz.cli.model import open_model, open_table, prepare, text_columns
+    from ansatz.cli.model import open_model, open_table, prepare
 
     estimator = open_model(model)
     reading = reader_options(delimiter, no_header, names, comment, missing, decimal, encoding)
-    table = open_table(data, {**reading, "text": text_columns(estimator)})
+    table = open_table(data, reading, estimator)
     predictions = estimator.predict_frame(prepare(estimator, table), interval=interval)
     if interval is not None and not any(name.startswith("lower") for name in predictions.columns):
         remark("note: classes have no interval; p_CLASS says how sure the model is.")

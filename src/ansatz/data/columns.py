@@ -239,6 +239,8 @@ def _declared(column: "pd.Series", role: str | Sequence[str]) -> Column:
     import pandas as pd
 
     name, missing = str(column.name), int(column.isna().sum())
+    if role == "drop":
+        return Column(name=name, role="dropped", missing=missing, note="left out as asked")
     if not isinstance(role, str):
         return _ordered(column, [str(level) for level in role], missing)
     if "<" in role:
@@ -256,7 +258,7 @@ def _declared(column: "pd.Series", role: str | Sequence[str]) -> Column:
     if role == "date":
         return _date(column, missing)
     if role not in get_args(Role):
-        known = ", ".join(get_args(Role))
+        known = ", ".join([*USED, "drop"])
         raise UsageError(f"unknown role '{role}' for column '{name}'. Known: {known}.")
     return Column(name=name, role=role, missing=missing, note="as asked")  # type: ignore[arg-type]
 

@@ -29,6 +29,7 @@ class Dialect:
         comment: lines that begin with it are skipped.
         missing: cells that mean "missing" in every column, beside the empty one.
         text: columns whose cells stay text even if they look like numbers.
+        strict: columns in which a word among numbers is an error; None for all. Others stay text.
         encoding: of the file; None looks at its bytes.
         decimal: the decimal mark.
         allow_empty: whether a header without rows is a table of no rows or an error.
@@ -45,6 +46,7 @@ class Dialect:
     comment: str | None = None
     missing: Collection[str] = ()
     text: Collection[str] = ()
+    strict: Collection[str] | None = None
     encoding: str | None = None
     decimal: str = "."
     allow_empty: bool = False
@@ -153,6 +155,8 @@ class _Reader:
                 try:
                     column, note = settle(frame[name], self.dialect.decimal)
                 except BadCell as cell:
+                    if self.dialect.strict is not None and name not in self.dialect.strict:
+                        continue
                     raise DataError(self._explain(name, cell)) from None
                 if pd.api.types.is_numeric_dtype(column.dtype):
                     settled[name] = column

@@ -51,6 +51,7 @@ def read_table(
     comment: str | None = None,
     missing: Collection[str] = (),
     text: Collection[str] = (),
+    strict: Collection[str] | None = None,
     encoding: str | None = None,
     decimal: str = ".",
     allow_empty: bool = False,
@@ -70,6 +71,7 @@ def read_table(
         comment: lines that begin with it are skipped.
         missing: further cells that mean "missing", in every column.
         text: columns whose cells stay text even if they look like numbers.
+        strict: columns in which a word among numbers is an error; None for all. Others stay text.
         encoding: of text; None looks at its bytes.
         decimal: the decimal mark, ``"."`` or ``","``.
         allow_empty: return a table of no rows where there is only a header.
@@ -96,7 +98,7 @@ def read_table(
         frame, notes = read_npz(found, limit_bytes), []
     else:
         dialect = Dialect(
-            delimiter, header, names, comment, missing, text, encoding, decimal, allow_empty
+            delimiter, header, names, comment, missing, text, strict, encoding, decimal, allow_empty
         )
         raw = read_bytes(found, limit_bytes)
         packed = len(raw) != found.stat().st_size or ending == ".gz"

@@ -165,6 +165,7 @@ def fit(
     if folds is not None and time is not None:
         raise UsageError("--folds mixes past and future; with --time use --test.")
     parts = _split(job, estimator, test if folds is None else 0.0, seed)
+    number = None if folds is None else _fold_numbers(job, folds, seed)  # refused before training
     trainer = {
         "progress": 0 if progress == "off" else progress,
         "tensorboard": tensorboard,
@@ -176,8 +177,8 @@ def fit(
         _take(job, parts.learn)._replace(valid=parts.valid, trainer_options=trainer)
     )
     law = model._law_of(job.target)
-    if folds is not None:
-        scores = _cross_validate(estimator, job, folds, seed)
+    if number is not None:
+        scores = _cross_validate(estimator, job, number)
     elif len(parts.test):
         scores = _judge(model, law, _take(job, parts.learn), _take(job, parts.test))
     else:
@@ -328,13 +329,15 @@ def _metrics(model: TableEstimator, test: Job, notes: list[str]) -> Metrics:
     return judge_raw(model.model_.objective.likelihood, raw, test.y, test.weight)
 
 
-def _cross_validate(estimator: TableEstimator, job: Job, folds: int, seed: int) -> _Scores:
-    """Every row is judged once, by a model that never saw it; means over folds by weight."""
+def _fold_numbers(job: Job, folds: int, seed: int) -> Rows:
     keys = row_keys(job.rows, job.y.numpy(), seed=seed)
-    weight = job.weight.numpy()
-    number = fold_numbers(keys, folds, seed=seed, group=job.group, weight=weight)
+    return fold_numbers(keys, folds, seed=seed, group=job.group, weight=job.weight.numpy())
+
+
+def _cross_validate(estimator: TableEstimator, job: Job, number: Rows) -> _Scores:
+    """Every row is judged once, by a model that never saw it; means over folds by weight."""
     scores, weights = [], []
-    for k in range(folds):
+    for k in range(number.max() + 1):
         inside, outside = np.flatnonzero(number != k), np.flatnonzero(number == k)
         model = clone(estimator)
         for name, value in vars(estimator).items():  # what reading the rows found out

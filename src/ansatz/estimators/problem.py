@@ -11,7 +11,7 @@ import pandas as pd
 from ansatz import data as ansatz_data
 from ansatz import likelihoods
 from ansatz.data import Column, as_frame, find_leaks, infer_columns, read_table
-from ansatz.data.dates import looks_like_dates
+from ansatz.data.dates import as_dates, looks_like_dates
 from ansatz.data.numeric import refuse_infinite
 from ansatz.errors import DataError, UsageError
 from ansatz.estimators.classifier import CLASS_LAWS
@@ -77,6 +77,7 @@ def pose(
     frame = frame.drop(columns=list(drop))
     uses.check(frame, origin)
     _refuse_infinite(origin, uses.features(frame))
+    _check_time(origin, frame, uses)
     frame, more = _known_outcomes(origin, frame, uses)
     law, why = (likelihood, "") if likelihood else _propose(origin, frame, uses)
     _check_outcomes(origin, frame, uses, law)
@@ -110,6 +111,15 @@ def _refuse_infinite(origin: str, features: pd.DataFrame) -> None:
         refuse_infinite(features[names].to_numpy(dtype=np.float64), names)
     except DataError as error:
         raise DataError(f"{origin}: {error}") from None
+
+
+def _check_time(origin: str, frame: pd.DataFrame, uses: Uses) -> None:
+    if uses.time is None or _is_numeric(frame[uses.time]):
+        return
+    try:
+        as_dates(frame[uses.time])
+    except DataError as error:
+        raise DataError(f"{origin}: --time: {error}") from None
 
 
 def _known_outcomes(origin: str, frame: pd.DataFrame, uses: Uses) -> tuple[pd.DataFrame, list[str]]:
@@ -210,6 +220,10 @@ def _warnings(frame: pd.DataFrame, uses: Uses, columns: list[Column], law: str) 
             f"the exposure '{uses.exposure}' adds its logarithm to the mean, as the link of {law} "
             "is the identity; for rates take a law with a log link, like poisson or gamma."
         )
+    for name in uses.target:
+        if law not in CLASS_LAWS and len(frame) > 1 and frame[name].nunique() == 1:
+            value = frame[name].iloc[0]
+            said.append(f"the target '{name}' is {value:g} in every row: nothing to explain.")
     return said
 
 

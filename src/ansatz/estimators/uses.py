@@ -70,7 +70,10 @@ class Uses(BaseModel):
         """The weights, or None; negative or missing ones are refused."""
         if self.weights is None or self.weights not in frame.columns:
             return None
-        return _numbers(frame, self.weights, least=0.0)
+        found = _numbers(frame, self.weights, least=0.0)
+        if len(found) and not found.any():
+            raise DataError(f"column '{self.weights}': the weights of all rows are zero.")
+        return found
 
     def offsets(self, frame: pd.DataFrame) -> NDArray[np.float64] | None:
         """The known part of the linear predictor: offset + log exposure, or None."""
