@@ -86,6 +86,13 @@ def test_a_missing_number_is_the_mean_and_is_marked():
     assert "1 missing in training" in preprocessor.notes[0]
 
 
+def test_a_column_that_was_always_missing_says_nothing_when_it_comes_back():
+    # A feature for being missing that was 1 in every row is a second intercept, until it is 0.
+    preprocessor = Preprocessor.fit(np.array([[1.0, np.nan], [3.0, np.nan]]))
+    (features,) = preprocessor.transform(np.array([[1.0, 7.0], [1.0, np.nan]]))
+    assert_close(features[0], features[1])
+
+
 def test_a_number_missing_for_the_first_time_is_the_mean_and_is_told():
     preprocessor = Preprocessor.fit({"a": [1.0, 2.0, 3.0]}, purpose="linear")
     with pytest.warns(DataWarning, match="column 'a': 2 rows are missing and none was"):

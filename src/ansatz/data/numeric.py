@@ -87,6 +87,8 @@ class Numeric:
         mean, deviation, missing = weighted_moments(seen, weight)
         masked = [int(j) for j in np.flatnonzero(missing)]
         if standardize:
+            # Missing in every row is no feature, but a second intercept until a number comes.
+            masked = [j for j in masked if missing[j] < len(seen)]
             return cls(mean, deviation, mean, masked, curves)
         return cls(np.zeros_like(mean), np.ones_like(mean), mean, masked, curves)
 

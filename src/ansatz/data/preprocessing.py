@@ -273,7 +273,7 @@ class Preprocessor:
         expected = {self._slots[j].column for j in self._numeric.masked}
         if not np.isnan(values.sum()):  # cheaper than a mask; an infinity was refused before
             return
-        gone = np.isnan(values).sum(0)
+        gone = np.isnan(values).sum(0) * (self._numeric.scale > 0)  # a constant is never read
         for j in np.flatnonzero(gone):
             name = self._slots[j].column
             if name not in expected:
