@@ -334,7 +334,7 @@ class TableEstimator(Predictions, BaseEstimator):
             total = float(job.weight.sum())
             recipe = choose_recipe(total, classes=job.target.classes > 0)
         given: dict[str, Any] = {
-            "widths": None if self.widths is None else tuple(int(width) for width in self.widths),
+            "widths": None if self.widths is None else _whole_numbers("widths", self.widths),
             "activation": self.activation,
             "dropout": self.dropout,
             "batch_size": self.batch_size,
@@ -348,8 +348,8 @@ class TableEstimator(Predictions, BaseEstimator):
         if changes.get("batch_size"):
             changes["folds"] = 0  # folds count steps that see all rows
         if self.epochs is not None:
-            if not self.epochs >= 1:
-                raise UsageError(f"epochs must be at least 1, got {self.epochs}.")
+            if not isinstance(self.epochs, int | float | np.number) or not self.epochs >= 1:
+                raise UsageError(f"epochs must be a number from 1, got {self.epochs!r}.")
             size = changes.get("batch_size", recipe.batch_size)
             share = 1 - changes.get("holdout", recipe.holdout)
             rows = len(job.y) * share
@@ -419,6 +419,15 @@ class TableEstimator(Predictions, BaseEstimator):
 def _batch(preprocessor: Preprocessor, job: Job, notes: list[str] | None = None) -> Batch:
     inputs = preprocessor.transform(job.rows, notes=notes)
     return Batch(inputs, job.y, job.weight, job.offset, job.index)
+
+
+def _whole_numbers(option: str, given: Any) -> tuple[int, ...]:
+    try:
+        if not isinstance(given, str):
+            return tuple(int(number) for number in given)
+    except (TypeError, ValueError):
+        pass
+    raise UsageError(f"{option} must be a list of whole numbers like [64, 64], got {given!r}.")
 
 
 def _weights(sample_weight: ArrayLike | None, rows: Any) -> NDArray[np.float64]:

@@ -82,9 +82,9 @@ def _location(model: Model, design: Design, found: Minimum) -> list[str]:
         rows = _plural(found.recession.rows, "row")
         if model.law.name in SEPARABLE:
             said.append(
-                f"separation: {names} can tell {rows} apart without error, so no maximum-likelihood "
-                "estimate exists; the coefficients are the last iterate on their way to infinity "
-                "and their standard errors are meaningless. Merge rare levels, drop the variable, "
+                f"separation: {names} can tell {rows} apart without error, so no maximum-"
+                "likelihood estimate exists; the coefficients are the last iterate on their way to "
+                "infinity and their standard errors are meaningless. Merge rare levels, drop the variable, "
                 "or use a penalised network."
             )
         else:
