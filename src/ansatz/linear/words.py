@@ -84,8 +84,8 @@ def _location(model: Model, design: Design, found: Minimum) -> list[str]:
             said.append(
                 f"separation: {names} can tell {rows} apart without error, so no maximum-"
                 "likelihood estimate exists; the coefficients are the last iterate on their way to "
-                "infinity and their standard errors are meaningless. Merge rare levels, drop the variable, "
-                "or use a penalised network."
+                "infinity and their standard errors are meaningless. Merge rare levels, drop the "
+                "variable, or use a penalised network."
             )
         else:
             said.append(
