@@ -149,3 +149,11 @@ def test_names_are_escaped_in_a_notebook(numbers):
     for model in (Regressor(network="linear"), Regressor(**TINY)):
         summary = model.fit(frame, y).summary(frame, y, refits=0)
         assert "<script>" not in summary._repr_html_()
+
+
+def test_the_call_names_the_columns_that_were_used_and_the_offset():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=60), "same": 7, "years": rng.uniform(1, 2, size=60)})
+    frame["n"] = rng.poisson(frame["years"])
+    fit = ansatz.fit(frame, target="n", exposure="years", network="linear")
+    assert "Call: n ~ x + offset(log(years))\n" in str(fit.summary())

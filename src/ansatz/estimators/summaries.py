@@ -137,7 +137,16 @@ def summarize_linear(estimator: "TableEstimator") -> Any:
 def _call(estimator: "TableEstimator", targets: list[str]) -> str:
     names = [str(name) for name in getattr(estimator, "feature_names_in_", [])]
     names = names or [f"x{j + 1}" for j in range(estimator.n_features_in_)]
+    left_out = {
+        column.name for column in getattr(estimator, "columns_", None) or () if not column.used
+    }
+    names = [name for name in names if name not in left_out]
     shown = " + ".join(names[:8]) + (f" + ... ({len(names)} columns)" if len(names) > 8 else "")
+    uses = getattr(estimator, "uses_", None)
+    if uses is not None and uses.offset is not None:
+        shown += f" + offset({uses.offset})"
+    if uses is not None and uses.exposure is not None:
+        shown += f" + offset(log({uses.exposure}))"
     return f"{', '.join(targets)} ~ {shown}"
 
 
