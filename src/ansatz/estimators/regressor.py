@@ -1,17 +1,14 @@
 """Numbers as outcomes: regression with any law."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_array
-from torch import nn
 
 from ansatz.estimators.table_estimator import TableEstimator
-from ansatz.likelihoods import Likelihood
 from ansatz.spec import TargetSpec
 
 
@@ -56,51 +53,6 @@ class Regressor(RegressorMixin, TableEstimator):
         Lakshminarayanan et al. (2017), Simple and scalable predictive uncertainty estimation,
         section 2.2.1, for the network that predicts mean and spread.
     """
-
-    def __init__(
-        self,
-        likelihood: str | Likelihood = "normal",
-        *,
-        network: str | nn.Module = "mlp",
-        inference: Literal["point"] = "point",
-        widths: Sequence[int] | None = None,
-        activation: str | None = None,
-        dropout: float | None = None,
-        network_options: Mapping[str, Any] | None = None,
-        epochs: int | None = None,
-        batch_size: int | None = None,
-        learning_rate: float | None = None,
-        weight_decay: float | None = None,
-        holdout: float | None = None,
-        quantile: bool | Sequence[str] = False,
-        warm_start: bool = False,
-        random_state: int | np.random.RandomState | None = 0,
-        n_jobs: int | None = None,
-        device: str = "auto",
-        time_limit: float | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            likelihood,
-            network=network,
-            inference=inference,
-            widths=widths,
-            activation=activation,
-            dropout=dropout,
-            network_options=network_options,
-            epochs=epochs,
-            batch_size=batch_size,
-            learning_rate=learning_rate,
-            weight_decay=weight_decay,
-            holdout=holdout,
-            quantile=quantile,
-            warm_start=warm_start,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            device=device,
-            time_limit=time_limit,
-            verbose=verbose,
-        )
 
     def predict(self, X: Any, *, offset: ArrayLike | None = None) -> NDArray[np.float64]:
         """The likelihood's point prediction, its mean unless the law says otherwise.

@@ -64,7 +64,7 @@ class TableEstimator(Predictions, BaseEstimator):
 
     def __init__(
         self,
-        likelihood: str | Likelihood = "auto",
+        likelihood: str | Likelihood = "normal",
         *,
         network: str | nn.Module = "mlp",
         inference: Literal["point"] = "point",
