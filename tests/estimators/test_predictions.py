@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from tests.estimators.conftest import TINY
 
-from ansatz import Classifier, Regressor
+from ansatz import Classifier, Regressor, load
 from ansatz.errors import UsageError
 
 LAWS = ["normal", "laplace", "student_t", "gamma", "poisson"]
@@ -208,3 +208,23 @@ def test_metrics_follow_the_outcomes(mixed):
     classes = Classifier(**TINY).fit(frame, label)
     accuracy = classes.evaluate(frame, label)["accuracy"]
     assert accuracy == pytest.approx(classes.score(frame, label), rel=1e-12)
+
+
+def test_an_offset_that_was_learned_with_is_asked_for(numbers, tmp_path):
+    X, y = numbers
+    counts, exposure = np.exp(y).round(), np.full(len(y), 0.5)
+    model = Regressor("poisson", network="linear").fit(X, counts, offset=exposure)
+    again = load(model.save(tmp_path / "model"))
+    for fitted in (model, again):
+        assert_allclose(
+            fitted.predict(X, offset=exposure + 1), np.e * fitted.predict(X, offset=exposure)
+        )
+        for answer in (fitted.predict, fitted.interval, fitted.predict_dist):
+            with pytest.raises(UsageError, match="pass offset="):
+                answer(X)
+
+
+@pytest.mark.parametrize("options", [{"random_state": "abc"}, {"network_options": 3}])
+def test_an_option_of_the_wrong_kind_is_named(numbers, options):
+    with pytest.raises(UsageError, match=next(iter(options))):
+        Regressor(**{**TINY, **options}).fit(*numbers)

@@ -47,3 +47,7 @@ def test_the_sentence_says_what_will_be_done():
 def test_a_recipe_from_a_file_is_checked(bad):
     with pytest.raises((ValueError, AnsatzError)):
         Recipe.model_validate(bad)
+
+
+def test_only_an_mlp_has_widths():
+    assert Recipe().sentence("random_features").startswith("random_features, AdamW")

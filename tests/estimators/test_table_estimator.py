@@ -139,7 +139,7 @@ def test_inputs_are_never_modified(mixed):
     weight, offset = np.ones(80), np.zeros(80)
     kept = [part.copy() for part in (frame, number, label, weight, offset)]
     for model, y in ((Regressor(**TINY), number), (Classifier(**TINY), label)):
-        model.fit(frame, y, weight, offset=offset).predict(frame)
+        model.fit(frame, y, weight, offset=offset).predict(frame, offset=offset)
         model.partial_fit(frame, y, sample_weight=weight)
         model.evaluate(frame, y, weight, offset=offset)
     pd.testing.assert_frame_equal(frame, kept[0])

@@ -64,7 +64,10 @@ def judge_linear(law: Likelihood, learn: Job, test: Job) -> tuple[Metrics | None
     ]
     model, fits = min(tried, key=lambda pair: sum(_aic(fit) for fit in pair[1]))
     raw = model.raw(test.rows, test.offset, notes=[])  # the network's own say the same
-    messages = dict.fromkeys(f"linear model: {said}" for fit in fits for said in fit.messages)
+    said = [message for fit in fits for message in fit.messages]
+    if model is not tried[0][0]:
+        said.append("its dispersion is linear in x, too, which has the lower AICc.")
+    messages = dict.fromkeys(f"linear model: {sentence}" for sentence in said)
     return judge_raw(model.objective.likelihood, raw, test.y, test.weight), list(messages)
 
 

@@ -40,7 +40,7 @@ def describe_estimator(estimator: "TableEstimator") -> dict[str, Any]:
         "metrics": fit.get("metrics"),
         "linear": fit.get("linear"),
         "constant": fit.get("constant"),
-        "recipe": None if recipe is None else recipe.sentence(),
+        "recipe": None if recipe is None else recipe.sentence(model.network_name),
         "stopped": None if history is None else history.stop_reason,
         "seed": fit.get("seed"),
         "notes": fit.get("notes", []),

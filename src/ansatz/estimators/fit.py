@@ -395,7 +395,9 @@ def _result(
 ) -> Fit:
     history = getattr(model, "history_", None)
     recipe = getattr(model, "recipe_", None)
-    described: dict[str, Any] = {} if recipe is None else {"recipe": recipe.sentence()}
+    described: dict[str, Any] = {}
+    if recipe is not None:
+        described["recipe"] = recipe.sentence(model.model_.network_name)
     if history is not None:
         described["stopped"] = history.stop_reason
     return Fit(

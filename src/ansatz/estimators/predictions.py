@@ -44,6 +44,11 @@ class Predictions:
         as_table = getattr(self, "columns_", None) is not None
         rows = read_rows(self, X, reset=False, as_table=as_table)
         extra = read_column("offset", offset, len(rows))
+        if extra is None and getattr(self, "has_offset_", False):
+            raise UsageError(
+                "this model was fitted with an offset and predicts with one: pass offset=, zeros "
+                "for an exposure of 1."
+            )
         return self.model_.raw(rows, None if extra is None else torch.from_numpy(extra))
 
     def _from_table(self, table: Any, *, outcomes: bool) -> tuple[Any, Any, Any, Any]:

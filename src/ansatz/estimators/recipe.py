@@ -54,8 +54,8 @@ class Recipe(BaseModel):
     patience: Annotated[int, Field(ge=1)] = 38
     dtype: Literal["float32", "float64"] = "float32"
 
-    def sentence(self) -> str:
-        """The recipe in one line, for people."""
+    def sentence(self, network: str = "mlp") -> str:
+        """The recipe in one line, for people; widths and dropout are those of an mlp."""
         batch = f"batches of {self.batch_size}" if self.batch_size else "all rows at once"
         stop = "no early stopping"
         if self.holdout:
@@ -63,8 +63,9 @@ class Recipe(BaseModel):
         elif self.folds:
             stop = f"their number chosen by {self.folds} folds"
         widths = " x ".join(map(str, self.widths)) or "no hidden layer"
+        shape = f"{widths} {self.activation}, dropout {self.dropout:g}"
         return (
-            f"{widths} {self.activation}, dropout {self.dropout:g}, AdamW {self.learning_rate:g} "
+            f"{shape if network == 'mlp' else network}, AdamW {self.learning_rate:g} "
             f"(decay {self.weight_decay:g}), at most {self.steps} steps of {batch}, "
             f"{'averaged weights, ' if self.average else ''}{stop}, {self.dtype}"
         )

@@ -85,6 +85,7 @@ class TargetRecord(_Strict):
     classes: list[Any] | None = None
     class_kind: Literal["b", "i", "u", "f", "U", "O"] | None = None
     log_weights: list[float] | None = None
+    has_offset: bool = False
 
 
 class HistoryRecord(_Strict):
@@ -225,6 +226,7 @@ def _specify(estimator: TableEstimator) -> Specification:
         classes=None if classes is None else classes.tolist(),
         class_kind=None if classes is None else classes.dtype.kind,
         log_weights=getattr(estimator, "_log_weights", None),
+        has_offset=getattr(estimator, "has_offset_", False),
     )
     outputs = shift.numel() if shift is not None else _outputs(model.network)
     return Specification(
@@ -335,6 +337,7 @@ def _network(
 def _set_state(estimator: TableEstimator, record: Specification) -> None:
     target = record.target
     estimator.target_names_ = target.names
+    estimator.has_offset_ = target.has_offset
     estimator.n_features_in_ = record.feature_count
     estimator.n_iter_ = record.iterations
     estimator.columns_ = (

@@ -230,7 +230,7 @@ class TableEstimator(Predictions, BaseEstimator):
         previous = getattr(self, "model_", None) if self.warm_start else None
         for name in _OF_ONE_FIT:
             self.__dict__.pop(name, None)
-        self.columns_ = job.columns
+        self.columns_, self.has_offset_ = job.columns, job.offset is not None
         if self.network == "linear":
             self._fit_linear(job, law)
         else:
@@ -280,7 +280,7 @@ class TableEstimator(Predictions, BaseEstimator):
         seed = self._seed()
         recipe = self._recipe(job, STREAM)
         if first:
-            self.columns_ = job.columns
+            self.columns_, self.has_offset_ = job.columns, job.offset is not None
             weight = job.weight.numpy()
             preprocessor = self._preprocessor(job.rows, job.columns, weight)
         else:
@@ -326,7 +326,13 @@ class TableEstimator(Predictions, BaseEstimator):
     def _seed(self) -> int:
         if isinstance(self.random_state, int | np.integer):
             return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+        try:
+            return int(check_random_state(self.random_state).randint(2**31 - 1))
+        except ValueError:
+            raise UsageError(
+                f"random_state must be a whole number, a RandomState or None, "
+                f"got {self.random_state!r}."
+            ) from None
 
     def _recipe(self, job: Job, recipe: Recipe | None = None) -> Recipe:
         """The default recipe with what the user set in its place."""
@@ -368,7 +374,10 @@ class TableEstimator(Predictions, BaseEstimator):
                 "activation": recipe.activation,
                 "dropout": recipe.dropout,
             }
-        return {**options, **(self.network_options or {})}
+        given = self.network_options or {}
+        if not isinstance(given, Mapping):
+            raise UsageError(f"network_options must map names to values, got {given!r}.")
+        return {**options, **given}
 
     def _choose_valid(self, job: Job, recipe: Recipe, seed: int) -> NDArray[np.intp]:
         """Rows held out by the hash of their content, so that copies fall on one side."""
