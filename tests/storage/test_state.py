@@ -23,7 +23,8 @@ def same(a, b):
     if type(a) is not type(b):
         return False
     if isinstance(a, torch.Tensor):
-        return a.dtype == b.dtype and torch.equal(a, b)
+        bits = [tensor.numpy().tobytes() for tensor in (a, b)]
+        return a.dtype == b.dtype and a.shape == b.shape and bits[0] == bits[1]
     if isinstance(a, dict):
         return a.keys() == b.keys() and all(same(a[k], b[k]) for k in a)
     if isinstance(a, list | tuple):
