@@ -205,6 +205,7 @@ class _Reader:
                     na_values=["", *self.dialect.missing],
                     skipinitialspace=True,
                     decimal=self.dialect.decimal,
+                    float_precision="round_trip",  # the default of pandas 2 is off by 1e-12
                     engine="c",
                 )
         except pd.errors.EmptyDataError:
