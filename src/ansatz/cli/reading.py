@@ -4,69 +4,36 @@ from typing import Annotated, Any
 
 import typer
 
-_PANEL = "Reading the table"
+
+def _option(help: str, *names: str, metavar: str | None = None) -> Any:
+    return typer.Option(
+        *names,
+        help=help,
+        metavar=metavar,
+        rich_help_panel="Reading the table",
+        show_default=False,
+    )
+
 
 Delimiter = Annotated[
     str | None,
-    typer.Option(
-        help="What separates the cells of a CSV file. Found out when not given.",
-        metavar="CHAR",
-        rich_help_panel=_PANEL,
-        show_default=False,
-    ),
+    _option("What separates the cells of a CSV file. Found out when not given.", metavar="CHAR"),
 ]
-NoHeader = Annotated[
-    bool | None,
-    typer.Option(
-        "--no-header",
-        help="The first line holds data, not names.",
-        rich_help_panel=_PANEL,
-        show_default=False,
-    ),
-]
+NoHeader = Annotated[bool | None, _option("The first line holds data, not names.", "--no-header")]
 Names = Annotated[
-    str | None,
-    typer.Option(
-        help="Names of the columns, separated by commas.",
-        metavar="A,B,...",
-        rich_help_panel=_PANEL,
-        show_default=False,
-    ),
+    str | None, _option("Names of the columns, separated by commas.", metavar="A,B,...")
 ]
-Comment = Annotated[
-    str | None,
-    typer.Option(
-        help="Lines that start with this are skipped.",
-        metavar="CHAR",
-        rich_help_panel=_PANEL,
-        show_default=False,
-    ),
-]
+Comment = Annotated[str | None, _option("Lines that start with this are skipped.", metavar="CHAR")]
 Missing = Annotated[
     list[str] | None,
-    typer.Option(
-        help="A cell that means 'missing'. May be given several times.",
-        metavar="TEXT",
-        rich_help_panel=_PANEL,
-        show_default=False,
-    ),
+    _option("A cell that means 'missing'. May be given several times.", metavar="TEXT"),
 ]
-Decimal = Annotated[
-    str | None,
-    typer.Option(
-        help="The decimal sign, '.' by default.",
-        metavar="CHAR",
-        rich_help_panel=_PANEL,
-        show_default=False,
-    ),
-]
+Decimal = Annotated[str | None, _option("The decimal sign, '.' by default.", metavar="CHAR")]
 Encoding = Annotated[
     str | None,
-    typer.Option(
-        help="How the file spells its letters (utf-8, latin-1, utf-16). Found out when not given.",
+    _option(
+        "How the file spells its letters (utf-8, latin-1, utf-16). Found out when not given.",
         metavar="NAME",
-        rich_help_panel=_PANEL,
-        show_default=False,
     ),
 ]
 
