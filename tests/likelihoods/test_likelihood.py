@@ -3,7 +3,12 @@ import torch
 from torch.testing import assert_close
 
 from ansatz.likelihoods import Likelihood
-from ansatz.likelihoods.likelihood import weighted_mean, weighted_median, weighted_sd
+from ansatz.likelihoods.likelihood import (
+    unit_and_floor,
+    weighted_mean,
+    weighted_median,
+    weighted_sd,
+)
 
 
 def test_weighted_statistics_are_those_of_repeated_rows():
@@ -32,3 +37,17 @@ def test_a_contract_that_is_not_filled_in_says_so():
     ):
         with pytest.raises(TypeError):
             call()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_floor_knows_rounded_outcomes_from_few_ones(dtype):
+    def resolution(values):
+        y = torch.tensor(values, dtype=dtype)
+        return float(unit_and_floor(y, torch.ones_like(y))[1]) * 12**0.5
+
+    assert resolution([2.0, 4.1, 6.2, 7.9, 10.0, 12.1]) == pytest.approx(0.1, rel=1e-4)  # not 1.7
+    assert resolution([0.25, 1.0, 1.25, 7.5, 9.75]) == pytest.approx(0.25, rel=1e-4)
+    assert resolution([3.0, 4.0, 7.0, 8.0, 5.0]) == pytest.approx(1.0, rel=1e-4)
+    assert resolution([21.6, 50.0, 34.7, 5.1, 5.2]) == pytest.approx(0.1, rel=1e-4)
+    irrational = torch.linspace(0, 9, 12).sqrt().tolist()
+    assert resolution(irrational) < 0.02  # a thousandth of the spread and no more

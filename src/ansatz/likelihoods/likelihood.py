@@ -213,7 +213,25 @@ def unit_and_floor(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _resolution(y: Tensor) -> Tensor:
+    """The step that all values are multiples of: their least gap, or a power of ten below it.
+
+    A few values that were not rounded lie far apart without lying on a grid; then there is none.
+    """
     values = y.unique()
     gaps = values.diff()
     gaps = gaps[gaps > 1e-9 * (values[-1] - values[0])] if len(gaps) else gaps
-    return gaps.min() if len(gaps) else y.new_zeros(())
+    if not len(gaps):
+        return y.new_zeros(())
+    least = gaps.min()
+    if _on_grid(values - values[0], least):
+        return least
+    decade = 10.0 ** (least.log10() + 0.01).floor()  # a gap of 0.1 may come as 0.09999
+    steps = (decade * 10.0**-k for k in range(9))
+    return next((step for step in steps if _on_grid(values, step)), y.new_zeros(()))
+
+
+def _on_grid(values: Tensor, step: Tensor) -> bool:
+    places = values / step
+    slack = max(1e-6, 4 * torch.finfo(values.dtype).eps * float(places.abs().max()))
+    # With more digits than the number type holds, everything lies on the grid.
+    return slack < 0.05 and bool(((places - places.round()).abs() <= slack).all())
