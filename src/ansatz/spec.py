@@ -37,17 +37,21 @@ class InputSpec:
 
 @dataclass(frozen=True)
 class TargetSpec:
-    """The shape of one example's outcome.
+    """The shape of one example's outcomes: y is ``(B, *shape, *event)``.
 
     Args:
         shape: ``()`` for one outcome per row, ``(K,)`` for K targets at once.
-        classes: number of classes for outcomes that are class codes 0..classes-1; 0 for numbers.
+        classes: number of classes for outcomes that are class codes 0..classes-1, and of items
+            for rankings of them; 0 for numbers.
+        event: the shape of a single outcome: ``()`` for a number, ``(K,)`` for a composition of
+            K parts, a vector of K numbers, a ranking with K places or (time, event, entry).
 
     Example:
         >>> from ansatz.spec import TargetSpec
         >>> TargetSpec(classes=3)
-        TargetSpec(shape=(), classes=3)
+        TargetSpec(shape=(), classes=3, event=())
     """
 
     shape: tuple[int, ...] = ()
     classes: int = 0
+    event: tuple[int, ...] = ()

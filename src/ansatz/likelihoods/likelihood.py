@@ -30,8 +30,9 @@ class Likelihood(nn.Module):
     """
 
     name: ClassVar[str]  # as the registry spells it
-    additive: ClassVar[bool] = True  # False: the loss couples rows (Cox)
+    additive: ClassVar[bool] = True  # False: the loss couples rows (Cox); see joint_loss
     is_law: ClassVar[bool] = True  # False: a loss without a density
+    event_ndim: ClassVar[int] = 0  # trailing axes of y that make up one outcome: 1 for a vector
     link_name: ClassVar[str] = "identity"  # from the mean (or location) to the first raw number
     options: dict[str, Any]  # the keyword arguments it was made with: name + options remake it
 
@@ -68,6 +69,14 @@ class Likelihood(nn.Module):
         """One number per outcome; for a law, its negative log-likelihood in the stable form."""
         raise TypeError(f"{type(self).__name__} defines no loss.")
 
+    def joint_loss(self, raw: Tensor, y: Any, weight: Tensor) -> Tensor:
+        """Shares of the total loss that already contain the weights; for laws that couple rows.
+
+        In their total a weight acts on more than its own row: a row of weight 2 is twice in every
+        risk set. For additive laws it is ``weight * loss``.
+        """
+        return expand_weight(weight, terms := self.loss(raw, y)) * terms
+
     def training_loss(self, raw: Tensor, y: Any) -> Tensor:
         """What the optimiser minimises; ``loss`` unless a law trains better otherwise."""
         return self.loss(raw, y)
@@ -77,6 +86,13 @@ class Likelihood(nn.Module):
         raise TypeError(
             f"{type(self).__name__} is a loss, not a law: it predicts a point, no distribution."
         )
+
+    def given(self, raw: Tensor, y: Any) -> tuple[Distribution, Tensor]:
+        """The predictive distribution of each outcome, and the value that it is to be judged by.
+
+        What is known before the outcome is taken from y: the number of trials of a binomial.
+        """
+        return self.distribution(raw), y
 
     def point(self, raw: Tensor) -> Tensor:
         """What ``predict`` returns: the mean, unless the law says otherwise."""
@@ -97,8 +113,10 @@ class Likelihood(nn.Module):
         return (y - mu) / self.variance_function(mu).sqrt()
 
 
-def require_same_shape(law: str, raw: Tensor, y: Tensor) -> None:
+def require_same_shape(law: str, raw: Tensor, y: Tensor, event: tuple[int, ...] = ()) -> None:
     """Refuses to broadcast (N, 1) against (N,): raw without its last axis must have y's shape.
+
+    An outcome that is a vector has the shape ``event`` behind it.
 
     Example:
         >>> import torch
@@ -107,10 +125,11 @@ def require_same_shape(law: str, raw: Tensor, y: Tensor) -> None:
         ...
         ValueError: normal needs one outcome per raw row: raw (3, 2) goes with y (3,), got y (3, 1).
     """
-    if raw.shape[:-1] != y.shape:
+    expected = (*raw.shape[:-1], *event)
+    if expected != y.shape:
         raise ValueError(
             f"{law} needs one outcome per raw row: raw {tuple(raw.shape)} goes with "
-            f"y {tuple(raw.shape[:-1])}, got y {tuple(y.shape)}."
+            f"y {expected}, got y {tuple(y.shape)}."
         )
 
 

@@ -89,12 +89,21 @@ class Supervised(nn.Module):
         raw = self.raw(network, batch.inputs, batch.offset)
         complete = _all_observed(batch.weight)
         target = batch.target if complete else observed(batch.target, batch.weight)
+        if not self.likelihood.additive:
+            return self._joint(raw, target, batch.weight)
         terms = self.likelihood.training_loss(raw, target)
         return weighted(terms, batch.weight, complete=complete)
 
     def evaluate(self, network: nn.Module, batch: Batch) -> Loss:
         """What validation scores: the plain loss."""
+        if not self.likelihood.additive:
+            raw = self.raw(network, batch.inputs, batch.offset)
+            return self._joint(raw, batch.target, batch.weight)
         return weighted(self.terms(network, batch), batch.weight)
+
+    def _joint(self, raw: Tensor, target: Any, weight: Tensor) -> Loss:
+        """The loss of a likelihood that couples rows."""
+        return Loss(self.likelihood.joint_loss(raw, target, weight).sum(), weight.sum())
 
 
 def observed(target: Any, weight: Tensor) -> Any:
