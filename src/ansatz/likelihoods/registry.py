@@ -43,7 +43,9 @@ registry = Registry(
         "tweedie": "ansatz.likelihoods.tweedie:Tweedie",
         "von_mises": "ansatz.likelihoods.von_mises:VonMises",
         "weibull": "ansatz.likelihoods.weibull:Weibull",
-        "zero_inflated_negative_binomial": "ansatz.likelihoods.zero_inflated:ZeroInflatedNegativeBinomial",
+        "zero_inflated_negative_binomial": (
+            "ansatz.likelihoods.zero_inflated:ZeroInflatedNegativeBinomial"
+        ),
         "zero_inflated_poisson": "ansatz.likelihoods.zero_inflated:ZeroInflatedPoisson",
         "zero_one_inflated_beta": "ansatz.likelihoods.zero_one_inflated_beta:ZeroOneInflatedBeta",
     },
