@@ -161,8 +161,7 @@ def as_they_came(
     back = torch.eye(size, dtype=torch.float64)
     entries: list[tuple[int, int]] = []
     for column, part in enumerate(criterion.parts[: model.outputs]):
-        if model.kinds[column] == "x":
-            back[part, part] = design.back
-        count = part.stop - part.start
-        entries += [(int(row), column) for row in design.rows[:count]]
+        rows = criterion.columns[column]
+        back[part, part] = design.back[rows, rows]
+        entries += [(int(row), column) for row in design.rows[rows]]
     return back @ covariance[:size, :size] @ back.T, tuple(entries)

@@ -4,19 +4,16 @@ Legend: N rows, Q columns with the intercept, P raw numbers, C learned constants
 Z = P + C numbers that a row's loss depends on.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.func import functional_call
 
-from ansatz.errors import UsageError
-from ansatz.likelihoods.likelihood import Likelihood
+from ansatz.linear.curvature import differenced_curvature, exact_curvature, row_gradient
+from ansatz.linear.row_loss import RowLoss
 
-Kind = Literal["x", "one", "fixed"]
-RowLoss = Callable[[Tensor, Tensor], Tensor]
-LawLoss = Callable[[Likelihood, Tensor, Tensor], Tensor]
+Kind = Literal["x", "slopes", "one", "fixed"]
 
 
 class Derivatives(NamedTuple):
@@ -38,60 +35,6 @@ class Derivatives(NamedTuple):
     size: Tensor
 
 
-def row_loss(
-    likelihood: Likelihood, outputs: int, function: LawLoss | None = None
-) -> tuple[RowLoss, Tensor]:
-    r"""The likelihood's loss as a function of z = (raw, constants), one row of each per outcome.
-
-    A learned constant (a spread that does not depend on x, the tail of a Student t) is one number
-    in the likelihood; here it is a column, so that all derivatives are derivatives by row.
-
-    Args:
-        likelihood: gives the loss; it is not changed.
-        outputs: P.
-        function: ``(likelihood, raw, y) -> (B,)``; default ``likelihood.loss``.
-
-    Returns:
-        The function ``(z (B, Z), y) -> (B,)`` and the constants' present values ``(C,)``.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import Normal
-        >>> loss, constants = row_loss(Normal(dispersion="constant"), outputs=1)
-        >>> loss(torch.zeros(3, 2), torch.zeros(3)).shape, constants.shape
-        (torch.Size([3]), torch.Size([1]))
-    """
-    module = _Loss(likelihood, function)
-    names = [name for name, _ in module.named_parameters()]
-    values = [parameter.detach().double() for parameter in module.parameters()]
-    if any(value.numel() != 1 for value in values):
-        raise UsageError(
-            f"a linear model takes one outcome per row, but this {likelihood.name} holds one "
-            "constant per target. Fit each target by itself."
-        )
-
-    def loss(z: Tensor, y: Tensor) -> Tensor:
-        raw, constants = z[:, :outputs], z[:, outputs:]
-        state = {name: constants[:, c] for c, name in enumerate(names)}
-        return functional_call(module, state, (raw, y))
-
-    empty = torch.zeros(0, dtype=torch.float64)
-    return loss, torch.cat([empty, *(value.reshape(1) for value in values)])
-
-
-class _Loss(torch.nn.Module):
-    """A likelihood's loss as a forward, which ``functional_call`` needs."""
-
-    def __init__(self, likelihood: Likelihood, function: LawLoss | None) -> None:
-        super().__init__()
-        self.likelihood, self.function = likelihood, function
-
-    def forward(self, raw: Tensor, y: Tensor) -> Tensor:
-        if self.function is None:
-            return self.likelihood.loss(raw, y)
-        return self.function(self.likelihood, raw, y)
-
-
 class Criterion:
     r"""The weighted sum of row losses of a linear model.
 
@@ -99,17 +42,20 @@ class Criterion:
               \nabla^2 F = \sum_i w_i\, A_i^\top \ell''(z_i, y_i)\, A_i, \quad
               z_i = A_i \theta + o_i
 
-    with :math:`\ell''` the (Z, Z) Hessian of one row by automatic differentiation and
-    :math:`A_i` built from the row's columns: raw numbers of kind ``"x"`` have Q coefficients,
-    of kind ``"one"`` a single one, of kind ``"fixed"`` none (they stay 0).
+    with :math:`\ell''` the (Z, Z) Hessian of one row by automatic differentiation (by differences
+    of gradients where the law has no second derivative; ``differenced`` then says so) and
+    :math:`A_i` built from the row's columns: raw numbers of kind ``"x"`` have Q coefficients, of
+    kind ``"slopes"`` all but the intercept, of kind ``"one"`` only that, of kind ``"fixed"`` none
+    (they stay 0).
 
     Args:
         loss: ``(z (B, Z), y (B,)) -> (B,)``.
         matrix: ``(N, Q)``, its first column ones.
-        y: ``(N,)``, or ``(N, 2)`` with the precision beside it: whatever the loss takes.
+        y: ``(N, ...)``, perhaps with the precision beside it: whatever the loss takes.
         weight: ``(N,)``.
         kinds: Z of them.
         offset: ``(N,)``, added to the first raw number; None for none.
+        unit: ``(Z,)`` natural units, in which differences are taken; default 1.
 
     Example:
         >>> import torch
@@ -129,29 +75,33 @@ class Criterion:
         weight: Tensor,
         kinds: Sequence[Kind],
         offset: Tensor | None = None,
+        unit: Tensor | None = None,
     ) -> None:
         self.loss, self.matrix, self.y, self.weight = loss, matrix, y, weight
         self.kinds, self.offset = tuple(kinds), offset
-        sizes = {"x": matrix.shape[1], "one": 1, "fixed": 0}
+        self.unit = torch.ones(len(kinds)) if unit is None else unit
+        self.differenced = False
+        ends = {"x": (0, matrix.shape[1]), "slopes": (1, matrix.shape[1])}
+        ends |= {"one": (0, 1), "fixed": (0, 0)}
+        self.columns = [slice(*ends[kind]) for kind in self.kinds]
         self.parts: list[slice] = []
         start = 0
-        for kind in self.kinds:
-            self.parts.append(slice(start, start + sizes[kind]))
-            start += sizes[kind]
+        for columns in self.columns:
+            self.parts.append(slice(start, start + columns.stop - columns.start))
+            start = self.parts[-1].stop
         self.size = start
         self._rows = max(256, 2**22 // max(matrix.shape[1], len(kinds) ** 2))  # 32 MB per block
 
     def table(self, theta: Tensor) -> Tensor:
         """Coefficients as ``(Q, Z)``; what has no coefficient is 0."""
         table = theta.new_zeros(self.matrix.shape[1], len(self.kinds))
-        for j, part in enumerate(self.parts):
-            table[: part.stop - part.start, j] = theta[part]
+        for j, (part, rows) in enumerate(zip(self.parts, self.columns, strict=True)):
+            table[rows, j] = theta[part]
         return table
 
     def pack(self, table: Tensor) -> Tensor:
         """The inverse of :meth:`table`."""
-        columns = [table[: part.stop - part.start, j] for j, part in enumerate(self.parts)]
-        return torch.cat(columns)
+        return torch.cat([table[rows, j] for j, rows in enumerate(self.columns)])
 
     def linear(self, theta: Tensor, rows: slice = slice(None)) -> Tensor:
         """z without the offset, ``(B, Z)``."""
@@ -180,20 +130,12 @@ class Criterion:
 
     def row_derivatives(self, z: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Loss ``(B,)``, gradient ``(B, Z)`` and Hessian ``(B, Z, Z)`` of each row."""
-        z = z.detach().requires_grad_()
-        with torch.enable_grad():
-            terms = self.loss(z, y)
-            (gradient,) = torch.autograd.grad(terms.sum(), z, create_graph=True)
-            hessian = [self._row_of_hessian(gradient[:, j], z) for j in range(z.shape[1])]
-        return terms.detach(), gradient.detach(), torch.stack(hessian, 1)
-
-    def _row_of_hessian(self, gradient: Tensor, z: Tensor) -> Tensor:
-        if not gradient.requires_grad:  # linear in z: torch records nothing to differentiate
-            return torch.zeros_like(z)
-        (row,) = torch.autograd.grad(
-            gradient.sum(), z, retain_graph=True, allow_unused=True, materialize_grads=True
-        )
-        return row
+        if not self.differenced:
+            found = exact_curvature(self.loss, z, y)
+            if found is not None:
+                return found
+            self.differenced = True
+        return differenced_curvature(self.loss, z, y, self.unit)
 
     def derivatives(self, theta: Tensor) -> Derivatives:
         """F, its gradient and its Hessian."""
@@ -212,23 +154,21 @@ class Criterion:
         """F and its gradient only."""
         value, gradient = theta.new_zeros(()), torch.zeros_like(theta)
         for rows in self.blocks():
-            z = self.z(theta, rows).detach().requires_grad_()
-            with torch.enable_grad():
-                terms = self.weight[rows] @ self.loss(z, self.y[rows])
-                (g,) = torch.autograd.grad(terms, z)
-            value += terms.detach()
-            self._add_gradient(gradient, g, rows)
+            terms, g = row_gradient(self.loss, self.z(theta, rows), self.y[rows])
+            w = self.weight[rows]
+            value += w @ terms
+            self._add_gradient(gradient, w.unsqueeze(1) * g, rows)
         return value, gradient
 
     def scores(self, theta: Tensor) -> Tensor:
         """Each row's gradient by z, unweighted, ``(N, Z)``."""
-        found = [self.row_derivatives(self.z(theta, b), self.y[b])[1] for b in self.blocks()]
+        found = [row_gradient(self.loss, self.z(theta, b), self.y[b])[1] for b in self.blocks()]
         return torch.cat(found)
 
     def _add_gradient(self, gradient: Tensor, g: Tensor, rows: slice) -> None:
         by_column = self.matrix[rows].T @ g  # (Q, Z)
-        for j, part in enumerate(self.parts):
-            gradient[part] += by_column[: part.stop - part.start, j]
+        for j, (part, columns) in enumerate(zip(self.parts, self.columns, strict=True)):
+            gradient[part] += by_column[columns, j]
 
     def add_outer(self, total: Tensor, h: Tensor, rows: slice) -> None:
         """total += sum_i A_i^T h_i A_i for h ``(B, Z, Z)``, each block by one matrix product."""
@@ -237,8 +177,8 @@ class Criterion:
             for k, right in enumerate(self.parts[: j + 1]):
                 if left.stop == left.start or right.stop == right.start:
                     continue
-                a = x[:, : left.stop - left.start]
-                block = a.T @ (h[:, j, k].unsqueeze(1) * x[:, : right.stop - right.start])
+                a, b = x[:, self.columns[j]], x[:, self.columns[k]]
+                block = a.T @ (h[:, j, k].unsqueeze(1) * b)
                 total[left, right] += block
                 if j != k:
                     total[right, left] += block.T

@@ -41,13 +41,22 @@ class Design:
     aliased: dict[str, str]
 
     @classmethod
-    def of(cls, x: Tensor, weight: Tensor, names: Sequence[str]) -> "Design":
-        """The design of the columns of ``x``, ``(N, D)``, under frequency weights ``(N,)``."""
+    def of(
+        cls, x: Tensor, weight: Tensor, names: Sequence[str], dtype: torch.dtype = torch.float64
+    ) -> "Design":
+        """The design of the columns of ``x``, ``(N, D)``, under frequency weights ``(N,)``.
+
+        ``dtype`` is the precision in which the columns came: a column that varies by no more than
+        its rounding is a constant.
+        """
         centre = weight @ x / weight.sum()
         centred = x - centre
+        rest = weight @ centred / weight.sum()  # what rounding left of a mean far from 0
+        centre, centred = centre + rest, centred - rest
         scale = (weight @ centred.square() / weight.sum()).sqrt()
         length = x.abs().amax(0) if len(x) else centre.abs()
-        constant = scale <= TOLERANCE * length.clamp(min=torch.finfo(x.dtype).tiny)
+        rounding = 4 * torch.finfo(dtype).eps
+        constant = scale <= rounding * length.clamp(min=torch.finfo(x.dtype).tiny)
         centred /= torch.where(constant, torch.ones_like(scale), scale)
         factor = triangular_factor(centred * weight.sqrt().unsqueeze(1))
         kept, combinations = independent_columns(factor, constant)

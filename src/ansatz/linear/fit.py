@@ -1,5 +1,6 @@
 """Maximum likelihood for a linear model under any law whose loss is a sum over rows."""
 
+import copy
 from collections.abc import Sequence
 from typing import Literal
 
@@ -12,8 +13,10 @@ from ansatz.likelihoods.likelihood import Likelihood
 from ansatz.linear.covariance import as_they_came, model_covariance, sandwich_covariance
 from ansatz.linear.design import INTERCEPT, Design
 from ansatz.linear.family import dispersion_at, pearson_statistic
-from ansatz.linear.model import CLASSES, Model
+from ansatz.linear.heads import CLASSES
+from ansatz.linear.model import Model
 from ansatz.linear.result import LinearFit
+from ansatz.linear.row_loss import Constants
 from ansatz.linear.rows import Rows
 from ansatz.linear.words import explain
 
@@ -45,7 +48,7 @@ def fit_linear(
     Args:
         likelihood: any law or loss that is a sum over rows; it is copied, not changed.
         design: ``(N, D)`` numbers, without an intercept.
-        y: ``(N,)`` outcomes; class codes for classes.
+        y: ``(N,)`` outcomes; class codes for classes; ``(N, L)`` where an outcome is a vector.
         weight: ``(N,)`` frequency weights: weight 2 is the same as repeating the row.
         precision: ``(N,)`` R's prior weights: the variance is phi V(mu) / precision.
         offset: ``(N,)`` added to the linear predictor (log exposure for counts).
@@ -72,9 +75,10 @@ def fit_linear(
     _one_of("covariance", covariance, ("model", "sandwich"))
     if feature_names is None:
         feature_names = [f"x{j + 1}" for j in range(design.shape[-1])]
-    rows = Rows.of(design, y, weight, precision, offset, feature_names)
+    rows = Rows.of(design, y, weight, precision, offset, feature_names, likelihood.event_ndim)
     model = Model.of(likelihood, rows.y, rows.weight, dispersion, len(class_names or ()))
-    columns = Design.of(rows.x, rows.weight, feature_names)
+    dtype = design.dtype if design.is_floating_point() else torch.float64
+    columns = Design.of(rows.x, rows.weight, feature_names, dtype)
     return _Fitting(model, rows, columns, covariance, class_names).result()
 
 
@@ -101,7 +105,7 @@ class _Fitting:
         self.law = model.fitted(self.criterion, self.found.theta)
         self.raw = self.criterion.z(self.found.theta)[:, : model.outputs]
         self.observations = float(rows.weight.sum())
-        self.rank = model.intercepts * design.matrix.shape[1]
+        self.rank = int(model.location_mask(self.criterion).sum())
 
     def result(self) -> LinearFit:
         null_likelihood, null_deviance = self._null()
@@ -110,12 +114,12 @@ class _Fitting:
         model, found = self.model, self.found
         stages = [found.location] + ([found.dispersion] if found.dispersion is not None else [])
         errors = covariance.diagonal()
-        table = self.criterion.table(found.theta)[:, : model.outputs]
+        likelihood, coefficients = self._as_they_came()
         return LinearFit(
-            likelihood=self.law,
+            likelihood=likelihood,
             names=(INTERCEPT, *self.design.names),
             outputs=self._outputs(),
-            coefficients=self.design.restore(table),
+            coefficients=coefficients,
             covariance=covariance,
             entries=entries,
             covariance_kind=self.covariance,
@@ -139,6 +143,23 @@ class _Fitting:
             uses_t=uses_t,
             messages=explain(model, self.design, found, self.observations, errors),
         )
+
+    def _as_they_came(self) -> tuple[Likelihood, Tensor]:
+        """The law and the coefficients of the columns as they came.
+
+        Where an intercept is redundant (thresholds of ordered classes say the same) it is 0.
+        """
+        model, outputs = self.model, self.model.outputs
+        table = self.criterion.table(self.found.theta)
+        coefficients, constants = self.design.restore(table[:, :outputs]), table[0, outputs:]
+        redundancy = zip(model.redundancy.columns, model.redundancy.directions, strict=True)
+        for column, direction in redundancy:
+            excess = coefficients[0, column].clone()
+            coefficients[0] -= excess * direction[:outputs]
+            constants = constants - excess * direction[outputs:]
+        law = copy.deepcopy(self.law)
+        Constants.of(law).store(law, constants)
+        return law, coefficients
 
     def _null(self) -> tuple[float, float | None]:
         """Log-likelihood and deviance of the model with an intercept and the offset only."""

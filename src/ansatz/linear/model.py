@@ -10,13 +10,14 @@ from ansatz.errors import UsageError
 from ansatz.likelihoods.dispersion import PositiveHead
 from ansatz.likelihoods.likelihood import Likelihood
 from ansatz.linear.absolute import KINKED, minimise_absolute, smooth_loss
-from ansatz.linear.criterion import Criterion, Derivatives, Kind, LawLoss, row_loss
+from ansatz.linear.criterion import Criterion, Derivatives, Kind
 from ansatz.linear.family import Family, family_of, precise_loss
+from ansatz.linear.heads import Redundancy, dispersion_columns, find_redundancy, target_of
 from ansatz.linear.newton import Minimum, minimise
+from ansatz.linear.row_loss import Constants, LawLoss, row_loss
 from ansatz.linear.rows import Rows
 from ansatz.spec import TargetSpec
 
-CLASSES = ("categorical", "cross_entropy")
 NORMAL_TAILS = 1000.0  # degrees of freedom beyond which no data tell Student's t from the normal
 
 
@@ -50,10 +51,12 @@ class Model(NamedTuple):
         law: a copy of the likelihood in float64, started at its constant model.
         family: its exponential family if the dispersion does not depend on x, else None.
         kinds: of the P raw numbers and then of the C learned constants.
-        locations: how many of the raw numbers carry the location (all logits of a class law).
+        dispersions: which of the raw numbers are dispersions; all others carry the location.
         outputs: P.
         start: ``(Z,)`` the constant model.
         unit: ``(Z,)`` natural units.
+        redundancy: what need not be estimated, since others say the same.
+        target: the shape of the outcomes.
 
     Example:
         >>> import torch
@@ -67,10 +70,12 @@ class Model(NamedTuple):
     law: Likelihood
     family: Family | None
     kinds: tuple[Kind, ...]
-    locations: int
+    dispersions: tuple[int, ...]
     outputs: int
     start: Tensor
     unit: Tensor
+    redundancy: Redundancy
+    target: TargetSpec
 
     @classmethod
     def of(
@@ -85,55 +90,64 @@ class Model(NamedTuple):
         if not likelihood.additive:
             raise UsageError(f"{likelihood.name} couples rows: it has no linear fit row by row.")
         law = copy.deepcopy(likelihood).double()
-        if law.name in CLASSES:
-            law.outputs(TargetSpec(classes=max(classes, getattr(law, "classes", 0), _classes(y))))
+        target = target_of(law, y, classes)
+        law.outputs(target)
         law.check(y)
         law.observe(y, weight)
         shift, scale = law.double().start(y, weight)
         outputs = shift.shape[-1]
+        some = slice(0, min(len(y), 16))
+        dispersions = dispersion_columns(law, shift.double().expand(len(y[some]), -1), y[some])
         heads = [head for head in law.modules() if isinstance(head, PositiveHead)]
-        locations = outputs - sum(head.outputs for head in heads)
-        if dispersion == "predicted" and heads and locations == outputs:
+        if dispersion == "predicted" and heads and not dispersions:
             raise UsageError(
                 f"dispersion='predicted' needs a {law.name} law made with it, but this one "
                 f"has a constant dispersion: create('{law.name}', dispersion='predicted')."
             )
         later: Kind = "x" if dispersion == "predicted" else "one"
-        kinds: list[Kind] = []
-        for column in range(outputs):
-            kinds.append("x" if column < locations else later)
-        if law.name in CLASSES and not getattr(law, "reference", False):
-            kinds[0] = "fixed"  # K logits: only their differences from the first are identified
-            shift = shift - shift[:1]
-        constants = row_loss(law, outputs)[1]
-        for _ in constants:
-            kinds.append("one")
-        family = family_of(law) if "x" not in kinds[locations:] else None
+        kinds: list[Kind] = [later if column in dispersions else "x" for column in range(outputs)]
+        loss, constants = row_loss(law, outputs)
+        kinds += ["one"] * len(constants)
+        family = family_of(law) if all(kinds[d] == "one" for d in dispersions) else None
         start = torch.cat([shift.double(), constants])
         unit = torch.cat([scale.double(), torch.ones_like(constants)])
-        return cls(law, family, tuple(kinds), locations, outputs, start, unit)
+        redundancy = find_redundancy(loss, y, start, unit)
+        for column, direction in zip(redundancy.columns, redundancy.directions, strict=True):
+            # With constants in it the intercept is redundant, not what depends on x.
+            shared = bool(direction[outputs:].abs().max() > 0) if len(constants) else False
+            kinds[column] = "slopes" if shared and kinds[column] == "x" else "fixed"
+            start = start - start[column] * direction
+        return cls(law, family, tuple(kinds), dispersions, outputs, start, unit, redundancy, target)
+
+    @property
+    def locations(self) -> int:
+        """How many of the raw numbers carry the location."""
+        return self.outputs - len(self.dispersions)
 
     @property
     def intercepts(self) -> int:
-        """How many of the location's raw numbers have coefficients: 1, or K - 1."""
-        return self.kinds[: self.locations].count("x")
+        """How many of the location's raw numbers have an intercept: 1, or K - 1."""
+        kinds = [k for j, k in enumerate(self.kinds[: self.outputs]) if j not in self.dispersions]
+        return kinds.count("x")
 
     def criterion(self, rows: Rows, matrix: Tensor, width: float | None = None) -> Criterion:
         """The total loss over ``rows``; a kinked one smoothed over ``width`` if given."""
         function: LawLoss | None = None
         y = rows.y
         if rows.precision is not None:
-            y = torch.stack([rows.y.double(), rows.precision], 1)
-            function = _precise
+            columns = rows.y.double().reshape(len(rows.y), -1)
+            y = torch.cat([columns, rows.precision.unsqueeze(1)], 1)
+            function = _precise if rows.y.ndim == 1 else _precise_vector
         if width is not None:
             function = _Smooth(width)
         loss, _ = row_loss(self.law, self.outputs, function)
-        return Criterion(loss, matrix, y, rows.weight, self.kinds, rows.offset)
+        return Criterion(loss, matrix, y, rows.weight, self.kinds, rows.offset, self.unit)
 
     def location_mask(self, criterion: Criterion) -> Tensor:
         """``(T,)`` True for the coefficients of the location."""
         mask = torch.zeros(criterion.size, dtype=torch.bool)
-        mask[: criterion.parts[self.locations - 1].stop] = True
+        for column in range(self.outputs):
+            mask[criterion.parts[column]] = column not in self.dispersions
         return mask
 
     def maximise(self, rows: Rows, matrix: Tensor) -> Maximum:
@@ -153,7 +167,7 @@ class Model(NamedTuple):
         location = self._minimise(rows, criterion, theta, mask)
         if bool(mask.all()):
             return Maximum(location.theta, location.derivatives, location, None, every)
-        constant = "x" not in self.kinds[self.locations :]
+        constant = all(self.kinds[column] == "one" for column in self.dispersions)
         if self.family is not None or (constant and self.law.name in KINKED):
             # The location's estimate does not depend on the dispersion: that comes by itself.
             spread = minimise(criterion, location.theta, ~mask, self.unit)
@@ -219,19 +233,16 @@ class Model(NamedTuple):
     def fitted(self, criterion: Criterion, theta: Tensor) -> Likelihood:
         """A copy of the law with its constants as estimated."""
         law = copy.deepcopy(self.law)
-        constants = criterion.table(theta)[0, self.outputs :]
-        with torch.no_grad():
-            for parameter, value in zip(law.parameters(), constants, strict=True):
-                parameter.copy_(value.reshape(parameter.shape))
+        Constants.of(law).store(law, criterion.table(theta)[0, self.outputs :])
         return law
-
-
-def _classes(y: Tensor) -> int:
-    return int(y.max()) + 1
 
 
 def _precise(likelihood: Likelihood, raw: Tensor, y: Tensor) -> Tensor:
     return precise_loss(likelihood, raw, y[:, 0], y[:, 1])
+
+
+def _precise_vector(likelihood: Likelihood, raw: Tensor, y: Tensor) -> Tensor:
+    return precise_loss(likelihood, raw, y[:, :-1], y[:, -1])
 
 
 class _Smooth:

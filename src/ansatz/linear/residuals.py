@@ -9,7 +9,7 @@ from torch import Tensor
 from ansatz.errors import UsageError
 from ansatz.likelihoods.likelihood import Likelihood
 from ansatz.linear.family import family_of, fisher_weight
-from ansatz.linear.model import CLASSES
+from ansatz.linear.heads import CLASSES
 from ansatz.linear.result import LinearFit
 
 KINDS = ("response", "pearson", "deviance", "quantile")

@@ -14,7 +14,7 @@ class Rows(NamedTuple):
 
     Args:
         x: ``(N, D)``.
-        y: ``(N,)``; class codes stay whole numbers.
+        y: ``(N,)``, or ``(N, L)`` where an outcome is a vector; codes stay whole numbers.
         weight: ``(N,)`` frequency weights, positive.
         precision: ``(N,)`` R's prior weights, positive; None when not given.
         offset: ``(N,)``; None when not given.
@@ -42,14 +42,20 @@ class Rows(NamedTuple):
         precision: Tensor | None,
         offset: Tensor | None,
         names: Sequence[str],
+        event_ndim: int = 0,
     ) -> "Rows":
-        """Checks shapes and values; rows with weight or precision 0 are left out."""
+        """Checks shapes and values; rows with weight or precision 0 are left out.
+
+        ``event_ndim`` is the law's: 1 where an outcome is a vector.
+        """
         if x.ndim != 2:
             raise UsageError(f"a linear model needs x of shape (N, D), got {tuple(x.shape)}.")
-        if y.shape != x.shape[:1]:
+        if y.shape[:1] != x.shape[:1] or y.ndim != 1 + event_ndim:
+            expected = f"({len(x)},)" if not event_ndim else f"({len(x)}, L)"
+            advice = " Fit several targets one by one." if not event_ndim else ""
             raise UsageError(
-                f"a linear model needs one outcome per row: {len(x)} rows go with y ({len(x)},), "
-                f"got y {tuple(y.shape)}. Fit several targets one by one."
+                f"a linear model needs one outcome per row: {len(x)} rows go with y {expected}, "
+                f"got y {tuple(y.shape)}.{advice}"
             )
         if len(names) != x.shape[1]:
             raise UsageError(f"{x.shape[1]} columns need as many names, got {len(names)}.")

@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from ansatz.linear.design import INTERCEPT, Design
-from ansatz.linear.model import CLASSES, Maximum, Model
+from ansatz.linear.heads import CLASSES
+from ansatz.linear.model import Maximum, Model
 from ansatz.linear.newton import Minimum
 
 SEPARABLE = ("bernoulli", *CLASSES)
