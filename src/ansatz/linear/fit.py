@@ -11,6 +11,7 @@ from ansatz.errors import UsageError
 from ansatz.likelihoods.dispersion import PositiveHead
 from ansatz.likelihoods.likelihood import Likelihood
 from ansatz.linear.covariance import as_they_came, model_covariance, sandwich_covariance
+from ansatz.linear.cox import fit_cox
 from ansatz.linear.design import INTERCEPT, Design
 from ansatz.linear.family import dispersion_at, pearson_statistic
 from ansatz.linear.heads import CLASSES
@@ -76,9 +77,11 @@ def fit_linear(
     if feature_names is None:
         feature_names = [f"x{j + 1}" for j in range(design.shape[-1])]
     rows = Rows.of(design, y, weight, precision, offset, feature_names, likelihood.event_ndim)
-    model = Model.of(likelihood, rows.y, rows.weight, dispersion, len(class_names or ()))
     dtype = design.dtype if design.is_floating_point() else torch.float64
     columns = Design.of(rows.x, rows.weight, feature_names, dtype)
+    if likelihood.name == "cox":
+        return fit_cox(likelihood, rows, columns, covariance)
+    model = Model.of(likelihood, rows.y, rows.weight, dispersion, len(class_names or ()))
     return _Fitting(model, rows, columns, covariance, class_names).result()
 
 

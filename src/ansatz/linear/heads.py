@@ -142,7 +142,8 @@ def find_redundancy(
 
 def _reduced(null: Tensor, order: Tensor, unit: Tensor) -> Redundancy:
     """Gauss-Jordan: each direction gets a column of its own, taken in this order."""
-    null, columns = null * unit, []
+    columns: list[int] = []
+    null = null * unit
     for column in order.tolist():
         done = len(columns)
         if done == len(null):

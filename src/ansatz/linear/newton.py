@@ -1,7 +1,7 @@
 """Newton's method with damping and step halving, for the losses of linear models."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import torch
 from scipy.optimize import minimize
@@ -12,6 +12,33 @@ from ansatz.linear.separation import Recession, find_recession
 
 GRADIENT_TOLERANCE = 1e-8
 STEP_TOLERANCE = 1e-6
+
+
+class Objective(Protocol):
+    """What Newton's method needs of a loss: value, derivatives, and how far a step moves rows.
+
+    Example:
+        >>> hasattr(Criterion, "derivatives") and hasattr(Criterion, "linear")
+        True
+    """
+
+    y: Tensor
+    weight: Tensor
+
+    def value(self, theta: Tensor) -> Tensor:
+        """The total loss."""
+
+    def derivatives(self, theta: Tensor) -> Derivatives:
+        """With gradient and Hessian."""
+
+    def gradient(self, theta: Tensor) -> tuple[Tensor, Tensor]:
+        """Value and gradient only."""
+
+    def linear(self, theta: Tensor) -> Tensor:
+        """``(N, Z)``: the numbers that each row's loss depends on."""
+
+
+Recede = Callable[[Tensor, Tensor, Tensor], Recession | None]
 
 
 class NewtonState(NamedTuple):
@@ -66,7 +93,7 @@ class Minimum(NamedTuple):
 
 
 def newton_step(
-    criterion: Criterion, state: NewtonState, free: Tensor, unit: Tensor
+    criterion: Objective, state: NewtonState, free: Tensor, unit: Tensor
 ) -> tuple[NewtonState, NewtonInfo, Tensor]:
     r"""One damped Newton step on the free coefficients.
 
@@ -147,7 +174,7 @@ def _direction(g: Tensor, h: Tensor, damping: float) -> tuple[Tensor, float]:
 
 
 def minimise(
-    criterion: Criterion,
+    criterion: Objective,
     theta: Tensor,
     free: Tensor,
     unit: Tensor,
@@ -155,6 +182,7 @@ def minimise(
     iterations: int = 100,
     rescue: bool = True,
     stop: Callable[[Tensor], bool] | None = None,
+    recede: Recede | None = None,
 ) -> Minimum:
     """Newton's method to a scaled gradient below 1e-8; L-BFGS takes over where it gets stuck.
 
@@ -168,6 +196,7 @@ def minimise(
         iterations: at most so many.
         rescue: False to give up instead of calling L-BFGS.
         stop: asked after each step whether to give up (a constant has left its range).
+        recede: (theta, step, unit) -> a direction of ever falling loss; default: row by row.
 
     Example:
         >>> import torch
@@ -191,20 +220,36 @@ def minimise(
         if failures > 12:
             break
         if count >= 5 and info.move > 0.1:
-            recession = find_recession(criterion, state.theta, step, unit)
+            recession = _recession(criterion, recede, state.theta, step, unit)
             if recession is not None:
                 return _stopped(criterion, state, free, count, False, recession)
     if rescue:
         theta = _lbfgs(criterion, state.theta, free)
         again = minimise(
-            criterion, theta, free, unit, iterations=iterations, rescue=False, stop=stop
+            criterion,
+            theta,
+            free,
+            unit,
+            iterations=iterations,
+            rescue=False,
+            stop=stop,
+            recede=recede,
         )
         return again._replace(iterations=again.iterations + count, rescued=True)
     return _stopped(criterion, state, free, count, False, None)
 
 
+def _recession(
+    criterion: Objective, recede: Recede | None, theta: Tensor, step: Tensor, unit: Tensor
+) -> Recession | None:
+    if recede is not None:
+        return recede(theta, step, unit)
+    assert isinstance(criterion, Criterion)
+    return find_recession(criterion, theta, step, unit)
+
+
 def _stopped(
-    criterion: Criterion,
+    criterion: Objective,
     state: NewtonState,
     free: Tensor,
     count: int,
@@ -216,7 +261,7 @@ def _stopped(
     return Minimum(theta, derivatives, count, converged, gradient, recession, damping, False)
 
 
-def _lbfgs(criterion: Criterion, theta: Tensor, free: Tensor) -> Tensor:
+def _lbfgs(criterion: Objective, theta: Tensor, free: Tensor) -> Tensor:
     def function(x: "object") -> "tuple[float, object]":
         full = theta.clone()
         full[free] = torch.as_tensor(x, dtype=theta.dtype)

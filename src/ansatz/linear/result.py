@@ -47,6 +47,7 @@ class LinearFit:
         link: what ties the first raw number to the mean.
         uses_t: whether statistics are t (the dispersion is estimated) or z.
         messages: in words, whatever makes the fit less than it seems.
+        measures: further numbers by name (events and concordance of a Cox model).
 
     Example:
         >>> import torch
@@ -84,6 +85,7 @@ class LinearFit:
     link: str
     uses_t: bool
     messages: tuple[str, ...] = field(default=())
+    measures: dict[str, float] = field(default_factory=dict)
 
     @property
     def df_residual(self) -> float:

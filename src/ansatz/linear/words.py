@@ -10,7 +10,7 @@ from ansatz.linear.heads import CLASSES
 from ansatz.linear.model import Maximum, Model
 from ansatz.linear.newton import Minimum
 
-SEPARABLE = ("bernoulli", *CLASSES)
+SEPARABLE = ("bernoulli", "binomial", "ordinal", *CLASSES)
 
 
 def explain(
@@ -33,8 +33,8 @@ def explain(
         >>> fit_linear(Poisson(), x, y, feature_names=["closed"]).messages[0][:39]
         'no maximum-likelihood estimate exists: '
     """
-    said = [*_aliased(design), *_too_few(model, design, observations)]
-    said += _location(model, design, found.location)
+    said = [*explain_columns(design), *_too_few(model, design, observations)]
+    said += explain_minimum(model.law.name, design, found.location)
     if found.dispersion is not None:
         said += _dispersion(model, found.dispersion)
     if not bool(found.free.all()):
@@ -53,7 +53,15 @@ def explain(
     return tuple(said)
 
 
-def _aliased(design: Design) -> list[str]:
+def explain_columns(design: Design) -> list[str]:
+    """Which columns were dropped, and what determines them.
+
+    Example:
+        >>> import torch
+        >>> one = torch.ones(3, dtype=torch.float64)
+        >>> explain_columns(Design.of(torch.stack([one], 1), one, ["a"]))[0][:30]
+        '1 column determined by others '
+    """
     if not design.aliased:
         return []
     shown = [f"'{name}' (= {words})" for name, words in list(design.aliased.items())[:5]]
@@ -76,12 +84,32 @@ def _too_few(model: Model, design: Design, observations: float) -> list[str]:
     ]
 
 
-def _location(model: Model, design: Design, found: Minimum) -> list[str]:
+def explain_minimum(law: str, design: Design, found: Minimum) -> list[str]:
+    """Why Newton's method stopped where no estimate is, or that it needed help.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.linear.criterion import Derivatives
+        >>> one = torch.ones(1, dtype=torch.float64)
+        >>> at = Derivatives(one[0], one, one.unsqueeze(1), one[0])
+        >>> found = Minimum(one, at, 100, False, 0.5, None, 0.0, True)
+        >>> design = Design.of(torch.zeros(1, 0).double(), one, [])
+        >>> explain_minimum("normal", design, found)[0][:42]
+        "Newton's method and L-BFGS did not converge"
+    """
     said = []
     if found.recession is not None:
         names = _culprits(design, found.recession.table)
         rows = _plural(found.recession.rows, "row")
-        if model.law.name in SEPARABLE:
+        if law == "cox":
+            said.append(
+                f"monotone likelihood: along {names} the partial likelihood rises for ever (of "
+                "those at risk it is always the row with the largest value that has the event: a "
+                "level without events, say); the coefficients are the last iterate on their way to "
+                "infinity and their standard errors are meaningless. Merge rare levels, drop the "
+                "variable, or use a penalised network."
+            )
+        elif law in SEPARABLE:
             said.append(
                 f"separation: {names} can tell {rows} apart without error, so no maximum-"
                 "likelihood estimate exists; the coefficients are the last iterate on their way to "

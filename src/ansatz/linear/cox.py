@@ -1,0 +1,183 @@
+"""Cox's proportional hazards: a linear model whose rows are judged by whom they outlive."""
+
+from typing import cast
+
+import torch
+from torch import Tensor
+
+from ansatz.errors import DataError
+from ansatz.likelihoods.likelihood import Likelihood
+from ansatz.likelihoods.partial_likelihood import Ties, partial_likelihood
+from ansatz.linear.covariance import invert
+from ansatz.linear.cox_scores import score_residuals
+from ansatz.linear.criterion import Derivatives
+from ansatz.linear.design import INTERCEPT, Design
+from ansatz.linear.newton import Minimum, minimise
+from ansatz.linear.result import LinearFit
+from ansatz.linear.rows import Rows
+from ansatz.linear.separation import Recession
+from ansatz.linear.words import explain_columns, explain_minimum
+
+
+class PartialLikelihood:
+    """Minus the log partial likelihood of the columns of a design, as Newton's method wants it.
+
+    Args:
+        x: ``(N, Q)``, without a column of ones: a constant cancels.
+        y: ``(N, 3)``: time, event (1 or 0), entry.
+        weight: ``(N,)`` frequency weights.
+        offset: ``(N,)`` added to the log-risk; None for none.
+        ties: Efron's or Breslow's term.
+
+    Example:
+        >>> import torch
+        >>> x, one = torch.tensor([[0.0], [1.0], [0.0]]).double(), torch.ones(3).double()
+        >>> y = torch.stack([torch.tensor([3.0, 1.0, 2.0]).double(), one, 0 * one], 1)
+        >>> round(PartialLikelihood(x, y, one).value(torch.zeros(1)).item(), 4)  # log 3!
+        1.7918
+    """
+
+    def __init__(
+        self,
+        x: Tensor,
+        y: Tensor,
+        weight: Tensor,
+        offset: Tensor | None = None,
+        ties: Ties = "efron",
+    ) -> None:
+        self.x, self.y, self.weight, self.offset, self.ties = x, y, weight, offset, ties
+
+    def derivatives(self, theta: Tensor) -> Derivatives:
+        """Value, gradient and Hessian."""
+        time, event, entry = self.y.unbind(1)
+        value, gradient, information = partial_likelihood(
+            self.x, theta, time, event, entry, self.weight, self.ties, self.offset
+        )
+        return Derivatives(-value, -gradient, information, value.abs() + self.weight.sum())
+
+    def value(self, theta: Tensor) -> Tensor:
+        """Minus the log partial likelihood."""
+        return self.derivatives(theta).value
+
+    def gradient(self, theta: Tensor) -> tuple[Tensor, Tensor]:
+        """Value and gradient."""
+        found = self.derivatives(theta)
+        return found.value, found.gradient
+
+    def linear(self, theta: Tensor) -> Tensor:
+        """The log-risks without the offset, ``(N, 1)``."""
+        return self.x @ theta.unsqueeze(1)
+
+    def recession(self, theta: Tensor, step: Tensor, unit: Tensor) -> Recession | None:
+        """A direction along which the partial likelihood rises for ever, if Newton follows one.
+
+        Along it every row that dies has the largest log-risk of all at risk then. The likelihood
+        is concave, so this holds if it does not fall far out on the ray.
+        """
+        for candidate in (step, theta):
+            small = candidate.abs() < 0.05 * candidate.abs().max()
+            for direction in (candidate, torch.where(small, 0.0, candidate)):
+                change = (self.x @ direction).abs()
+                if not 0 < float(change.max()) < float("inf"):
+                    continue
+                direction = direction / change.max()
+                slope = self.derivatives(theta + 1e4 * direction).gradient @ direction
+                events = self.weight @ self.y[:, 1]
+                if float(slope) <= 1e-9 * float(events):
+                    moved = int((change > 1e-3 * change.max()).sum())
+                    table = torch.cat([torch.zeros(1, dtype=theta.dtype), direction])
+                    return Recession(table.unsqueeze(1), moved)
+        return None
+
+
+def fit_cox(likelihood: Likelihood, rows: Rows, design: Design, covariance: str) -> LinearFit:
+    r"""The linear Cox model: :math:`h(t \mid x) = h_0(t)\, e^{x^\top \beta}`.
+
+    Newton's method on the partial likelihood, with ties as the likelihood says. There is no
+    intercept: the baseline hazard :math:`h_0` has its place. The table's first row makes the
+    log-risk of an average row 0, as R's ``predict`` does; it is no estimate.
+
+    Args:
+        likelihood: the Cox law; copied, not changed.
+        rows: columns, y ``(N, 3)`` = (time, event, entry), weights and offset.
+        design: the columns, centred and scaled.
+        covariance: ``"model"``: the inverse information; ``"sandwich"``: Lin and Wei's, from the
+            score residuals.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import create
+        >>> from ansatz.linear import fit_linear
+        >>> time, x = torch.tensor([5.0, 3.0, 4.0, 1.0]), torch.tensor([[0.0], [1.0], [2.0], [1.0]])
+        >>> y = torch.stack([time, torch.ones(4), torch.zeros(4)], 1)
+        >>> fit = fit_linear(create("cox"), x, y)
+        >>> fit.converged, round(fit.log_likelihood, 4)
+        (True, -2.9539)
+
+    References:
+        Cox (1972), Regression models and life-tables.
+        Lin and Wei (1989), The robust inference for the Cox proportional hazards model.
+    """
+    if not bool((rows.y[:, 1] > 0).any()):
+        raise DataError("a Cox model needs a row with an event, got none: all are censored.")
+    ties = cast(Ties, likelihood.options.get("ties", "efron"))
+    x = design.matrix[:, 1:]
+    partial = PartialLikelihood(x, rows.y.double(), rows.weight, rows.offset, ties)
+    zero = torch.zeros(x.shape[1], dtype=torch.float64)
+    free, unit = torch.ones(x.shape[1], dtype=torch.bool), torch.ones(1)
+    null = partial.value(zero)
+    found = minimise(partial, zero, free, unit, recede=partial.recession)
+    matrix = invert(found.derivatives.hessian)
+    if covariance == "sandwich":
+        residuals = score_residuals(partial, found.theta)
+        meat = residuals.T @ residuals
+        matrix = matrix @ meat @ matrix
+    scale = design.scale.unsqueeze(1) * design.scale
+    table = design.restore(torch.cat([zero[:0].new_zeros(1), found.theta]).unsqueeze(1))
+    return _result(likelihood, rows, design, found, -float(null), matrix / scale, table, covariance)
+
+
+def _result(
+    likelihood: Likelihood,
+    rows: Rows,
+    design: Design,
+    found: Minimum,
+    null: float,
+    covariance: Tensor,
+    coefficients: Tensor,
+    kind: str,
+) -> LinearFit:
+    rank = len(found.theta)
+    events = float(rows.weight @ (rows.y[:, 1] > 0).double())
+    said = [*explain_columns(design), *explain_minimum("cox", design, found)]
+    if not said and bool(torch.isnan(covariance).any()):
+        said.append("the information matrix is singular: standard errors are not available (nan).")
+    return LinearFit(
+        likelihood=likelihood,
+        names=(INTERCEPT, *design.names),
+        outputs=("log-risk",),
+        coefficients=coefficients,
+        covariance=covariance,
+        entries=tuple((int(row), 0) for row in design.rows[1:]),
+        covariance_kind=kind,
+        observations=float(rows.weight.sum()),
+        rank=rank,
+        locations=0,
+        parameters=rank,
+        log_likelihood=-float(found.derivatives.value),
+        conventional={},
+        null_log_likelihood=null,
+        residual_deviance=None,
+        null_deviance=None,
+        dispersion=None,
+        dispersion_ml=None,
+        scales={},
+        iterations=found.iterations,
+        converged=found.converged,
+        gradient=found.gradient,
+        dropped=tuple(design.aliased),
+        link=likelihood.link_name,
+        uses_t=False,
+        messages=tuple(said),
+        measures={"events": events},
+    )
