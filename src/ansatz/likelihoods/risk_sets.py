@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.functional import softplus
 
 EMPTY = -1e30  # the logarithm of an empty sum: finite, so that gradients meet no inf - inf
 
@@ -23,7 +24,7 @@ class RiskSets(NamedTuple):
     Shapes:
         - times, weight: ``(K,)``, the distinct event times and the weight of the rows that die.
         - first, last: ``(N,)``, the run of each row, its own event left out.
-        - events, index: ``(M,)``, the rows with an event, and which event time it is.
+        - events, place: ``(M,)``, the rows with an event, and which event time it is.
 
     Example:
         >>> import torch
@@ -39,7 +40,7 @@ class RiskSets(NamedTuple):
     first: Tensor
     last: Tensor
     events: Tensor
-    index: Tensor
+    place: Tensor
 
     @classmethod
     def of(cls, time: Tensor, event: Tensor, entry: Tensor, weight: Tensor) -> "RiskSets":
@@ -47,12 +48,12 @@ class RiskSets(NamedTuple):
         present = weight > 0
         time, entry = (torch.where(present, v, 0.0) for v in (time, entry))
         events = ((event > 0) & present).nonzero().squeeze(1)
-        times, index = time[events].unique(return_inverse=True)
+        times, place = time[events].unique(return_inverse=True)
         first = torch.searchsorted(times, entry.contiguous(), right=True)
         last = torch.searchsorted(times, time.contiguous(), right=True)
-        last = last.index_copy(0, events, index)  # a row that dies counts among the dead there
-        dead = weight.new_zeros(len(times)).index_add(0, index, weight[events])
-        return cls(times, dead, first, last, events, index)
+        last = last.index_copy(0, events, place)  # a row that dies counts among the dead there
+        dead = weight.new_zeros(len(times)).index_add(0, place, weight[events])
+        return cls(times, dead, first, last, events, place)
 
     def log_sums(self, value: Tensor) -> tuple[Tensor, Tensor]:
         """log sum exp(value) over the rows at risk that do not die, and over those that do.
@@ -61,7 +62,7 @@ class RiskSets(NamedTuple):
             - value: ``(N,)``.
             - returns: ``(K,)`` each; about ``EMPTY`` where there is no such row.
         """
-        dead = _log_sum(value[self.events], self.index, len(self.times))
+        dead = _log_sum(value[self.events], self.place, len(self.times))
         if not len(self.times) or bool((self.first > 0).any()):
             return self._blocks(value)[0], dead
         # Without entries a running sum from the last event time backwards holds everything.
@@ -72,7 +73,7 @@ class RiskSets(NamedTuple):
         """The means of x ``(N, Q)`` with weights exp(value), ``(K, Q)``, over the same two sets."""
         value = value.detach()
         mine, count = value[self.events], len(self.times)
-        dead = _mean(mine, x[self.events], self.index, _log_sum(mine, self.index, count))
+        dead = _mean(mine, x[self.events], self.place, _log_sum(mine, self.place, count))
         return self._blocks(value, x)[1], dead
 
     def _blocks(self, value: Tensor, x: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -93,7 +94,7 @@ class RiskSets(NamedTuple):
         for own_total, own_mean in reversed(blocks):  # from the whole axis down to single times
             size = len(own_total) // len(total)
             total, mean = total.repeat_interleave(size), mean.repeat_interleave(size, 0)
-            both = torch.logaddexp(total, own_total)
+            both = _log_add(total, own_total)
             if wide:
                 share = (total - both).exp().unsqueeze(1)
                 mean = share * mean + (own_total - both).exp().unsqueeze(1) * own_mean
@@ -108,6 +109,12 @@ def _log_sum(value: Tensor, index: Tensor, count: int) -> Tensor:
     total = value.new_zeros(count).index_add(0, index, (value - peak[index]).exp())
     empty = total == 0
     return torch.where(empty, EMPTY, torch.where(empty, 1.0, total).log() + peak)
+
+
+def _log_add(a: Tensor, b: Tensor) -> Tensor:
+    """log(e^a + e^b); torch's own has no second derivative where one of them is EMPTY."""
+    high, low = torch.where(a >= b, a, b), torch.where(a >= b, b, a)
+    return high + softplus(low - high)
 
 
 def _mean(value: Tensor, x: Tensor, index: Tensor, total: Tensor) -> Tensor:
