@@ -29,6 +29,10 @@ from ansatz.likelihoods.log_normal import LogNormal as LogNormal
 from ansatz.likelihoods.log_normal import LogNormalDistribution as LogNormalDistribution
 from ansatz.likelihoods.mae import MAE as MAE
 from ansatz.likelihoods.mse import MSE as MSE
+from ansatz.likelihoods.negative_binomial import NegativeBinomial as NegativeBinomial
+from ansatz.likelihoods.negative_binomial import (
+    NegativeBinomialDistribution as NegativeBinomialDistribution,
+)
 from ansatz.likelihoods.normal import Normal as Normal
 from ansatz.likelihoods.normal import NormalDistribution as NormalDistribution
 from ansatz.likelihoods.partial_likelihood import partial_likelihood as partial_likelihood

@@ -1,0 +1,65 @@
+"""Poisson counts known to be positive, down to a rate of nothing."""
+
+import torch
+from torch import Tensor
+
+# log(sinh(x) / x) = x^2/6 - x^4/180 + ...: coefficients 2^(2n-1) B_2n / (n (2n)!) for n = 1..6
+_LOG_SINHC = (1 / 6, -1 / 180, 1 / 2835, -1 / 37800, 1 / 467775, -691 / 3831077250)
+
+
+def log_positive(log_rate: Tensor) -> Tensor:
+    r"""log P(Y > 0) = log(1 - e^-r) of a Poisson law with rate r, from log r.
+
+    .. math:: \log(1 - e^{-r}) = \log r - \frac r2 + \log\frac{\sinh(r/2)}{r/2}
+
+    By that form, whose last term is a short series, for r < 1/2: exact where r itself underflows,
+    and as often differentiable as one likes.
+
+    Example:
+        >>> import torch
+        >>> log_positive(torch.tensor([-1000.0, 0.0]))
+        tensor([-1.0000e+03, -4.5868e-01])
+    """
+    rate = log_rate.exp()
+    small = rate < 0.5
+    square = torch.where(small, rate, 0.0) ** 2 / 4
+    series = torch.zeros_like(square)
+    for coefficient in reversed(_LOG_SINHC):
+        series = (series + coefficient) * square
+    low = log_rate - torch.where(small, rate, 0.0) / 2 + series
+    high = torch.log1p(-(-torch.where(small, 1.0, rate)).exp())
+    return torch.where(small, low, high)
+
+
+def positive_rate(mean: Tensor) -> Tensor:
+    r"""The rate r whose positive counts have the given mean, the root of r / (1 - e^-r) = mean.
+
+    The left side is convex and rises in r, so that Newton's method started to the right of the root
+    (r is below 2 (mean - 1) and below the mean) comes down to it without overshooting. A mean of 1
+    or less has the root 0.
+
+    Example:
+        >>> import torch
+        >>> positive_rate(torch.tensor([1.0, 2.0, 50.0]))
+        tensor([ 0.0000,  1.5936, 50.0000])
+    """
+    above = (mean - 1).clamp(min=0)
+    rate = torch.minimum(2 * above, mean)
+    for _ in range(12):
+        safe = torch.where(rate > 0, rate, 1.0)
+        excess, slope = _excess(safe)
+        rate = torch.where(rate > 0, (safe - (excess - above) / slope).clamp(min=0), 0.0)
+    return rate
+
+
+def _excess(rate: Tensor) -> tuple[Tensor, Tensor]:
+    """r / (1 - e^-r) - 1 and its derivative, by series where they cancel."""
+    r = rate.clamp(max=0.1)  # r/2 + r^2/12 - r^4/720 + r^6/30240 - ...
+    s = r * r
+    low = r / 2 + s * (1 / 12 - s * (1 / 720 - s * (1 / 30240 - s / 1209600)))
+    low_slope = 0.5 + r * (1 / 6 - s * (1 / 180 - s * (1 / 5040 - s / 151200)))
+    positive = -torch.expm1(-rate)
+    high = rate / positive - 1
+    high_slope = (positive - rate * (-rate).exp()) / positive**2
+    small = rate < 0.1
+    return torch.where(small, low, high), torch.where(small, low_slope, high_slope)
