@@ -1,0 +1,120 @@
+"""Both tails of the inverse Gaussian law on the log scale, twice differentiable."""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.special import erfcx
+
+from ansatz.likelihoods.elementwise import wide
+from ansatz.likelihoods.quadrature import gauss
+from ansatz.likelihoods.stirling import HALF_LOG_2PI
+
+_LOG_2 = math.log(2)
+
+
+def log_inverse_gaussian_cdf(d: Tensor, c: Tensor) -> Tensor:
+    r"""log P(Y <= y) with d = log(y / mu) and c = log(phi mu), phi mu^3 the variance.
+
+    .. math:: F = \Phi(a) + e^{2 e^{-c}} \Phi(-b)
+              = \Phi(a) + \tfrac12 e^{-a^2/2} \operatorname{erfcx}(b / \sqrt2), \qquad
+              a, b = e^{-c/2} (e^{d/2} \mp e^{-d/2})
+
+    The second form, by :math:`b^2 - a^2 = 4 e^{-c}`, has no exponential that overflows. Computed in
+    double precision, accurate to some thirteen digits in both tails.
+
+    Example:
+        >>> import torch
+        >>> log_inverse_gaussian_cdf(torch.zeros(1), torch.tensor([-40.0])).exp()  # nearly normal
+        tensor([0.5000])
+
+    References:
+        Shuster (1968), On the inverse Gaussian distribution function.
+        Giner and Smyth (2016), statmod: probability calculations for the inverse Gaussian
+        distribution. https://arxiv.org/abs/1603.06687
+    """
+    return _LogTail.apply(*torch.broadcast_tensors(d, c), False)
+
+
+def log_inverse_gaussian_survival(d: Tensor, c: Tensor) -> Tensor:
+    """log P(Y > y); see :func:`log_inverse_gaussian_cdf`.
+
+    The difference of two nearly equal terms far out is an integral of their derivative there.
+
+    Example:
+        >>> import torch
+        >>> log_inverse_gaussian_survival(torch.tensor([7.0]), torch.tensor([0.0]))
+        tensor([-558.0455])
+    """
+    return _LogTail.apply(*torch.broadcast_tensors(d, c), True)
+
+
+class _LogTail(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, d: Tensor, c: Tensor, upper: bool) -> Tensor:
+        ctx.upper = upper
+        ctx.save_for_backward(d, c)
+        if d.is_meta:
+            return torch.empty_like(d)
+        return log_tails(*wide(d, c))[int(upper)].to(d)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
+        d, c = wide(*ctx.saved_tensors)
+        sign = -1 if ctx.upper else 1
+        value = _LogTail.apply(d, c, ctx.upper)  # so that there is a second derivative
+        a, b = _ends(d, c)
+        # y f(y), and the second term of the cdf, both over the tail
+        density = (-a * a - 0.5 * (c + d) - HALF_LOG_2PI - value).exp()
+        second = (-a * a + erfcx(b).log() - _LOG_2 - value).exp()
+        slope_d, slope_c = sign * density, sign * (density - 2 * (-c).exp() * second)
+        return grad * slope_d.to(grad), grad * slope_c.to(grad), None
+
+
+def _ends(d: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+    """a / sqrt 2 and b / sqrt 2."""
+    root = math.sqrt(2) * (-c / 2).exp()
+    return root * torch.sinh(d / 2), root * torch.cosh(d / 2)
+
+
+def log_tails(d: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+    """Log cdf and log survival of double-precision tensors, without a gradient.
+
+    Example:
+        >>> import torch
+        >>> zero = torch.zeros(1, dtype=torch.float64)
+        >>> sum(tail.exp() for tail in log_tails(zero, zero))
+        tensor([1.], dtype=torch.float64)
+    """
+    a, b = _ends(d, c)
+    left = a < -1
+    # On the left the cdf is e^-a^2 (erfcx(-a) + erfcx(b)) / 2, both terms positive; elsewhere the
+    # survival is e^-a^2 (erfcx(a) - erfcx(b)) / 2. The other tail is at least 0.07 then.
+    first, second = erfcx(torch.where(left, -a, a)), erfcx(b)
+    total = torch.where(left, first + second, first - second)
+    gap = math.sqrt(2) * (-(c + d) / 2).exp()  # b - a
+    close = ~left & (gap < 0.1 * a.clamp(min=1))
+    if close.any():
+        total = total.masked_scatter(close, _difference(a[close], gap[close]))
+    near = total.log() - a * a - _LOG_2
+    other = torch.log1p(-near.exp())
+    return torch.where(left, near, other), torch.where(left, other, near)
+
+
+def _difference(a: Tensor, gap: Tensor) -> Tensor:
+    """erfcx(a) - erfcx(a + gap), as the integral of minus its derivative."""
+    nodes, weights = gauss("legendre", 8, a)
+    x = a.unsqueeze(-1) + gap.unsqueeze(-1) * nodes
+    return gap * (weights * _descent(x)).sum(-1)
+
+
+def _descent(x: Tensor) -> Tensor:
+    """-d erfcx / dx = 2 / sqrt(pi) - 2 x erfcx(x), by its asymptotic series where it cancels."""
+    u = 1 / (2 * x.clamp(min=10.0) ** 2)
+    series = torch.zeros_like(u)
+    for k in range(14, 0, -1):  # sum over k >= 1 of (-1)^(k-1) (2k - 1)!! u^k; 1e-16 at x = 10
+        series = (2 * k - 1) * u * (1 - series)
+    return 2 * torch.where(
+        x > 10, series / math.sqrt(math.pi), 1 / math.sqrt(math.pi) - x * erfcx(x)
+    )

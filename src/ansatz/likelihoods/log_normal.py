@@ -1,0 +1,211 @@
+"""The log-normal law: products of many small factors."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
+from ansatz.likelihoods.distribution import Distribution
+from ansatz.likelihoods.elementwise import wide
+from ansatz.likelihoods.likelihood import (
+    Likelihood,
+    require_same_shape,
+    unit_and_floor,
+    weighted_mean,
+    weighted_sd,
+)
+from ansatz.likelihoods.log_link import soft_clamp
+from ansatz.likelihoods.stirling import HALF_LOG_2PI
+from ansatz.likelihoods.support import refuse_outside
+from ansatz.spec import TargetSpec
+
+
+class LogNormalDistribution(Distribution):
+    """exp(N(log_median, sigma^2)).
+
+    Args:
+        log_median: the mean of log y, any shape.
+        sigma: the standard deviation of log y, positive, the same shape.
+
+    Example:
+        >>> import torch
+        >>> d = LogNormalDistribution(torch.zeros(1), torch.ones(1))
+        >>> d.median, d.mean
+        (tensor([1.]), tensor([1.6487]))
+    """
+
+    lower = 0.0
+
+    def __init__(self, log_median: Tensor, sigma: Tensor) -> None:
+        self.log_median, self.sigma = torch.broadcast_tensors(log_median, sigma)
+
+    @property
+    def mean(self) -> Tensor:
+        """exp(mu + sigma^2 / 2), infinite where that exceeds the largest number."""
+        return (self.log_median + 0.5 * self.sigma**2).exp()
+
+    @property
+    def variance(self) -> Tensor:
+        """(exp(sigma^2) - 1) mean^2, infinite where that exceeds the largest number."""
+        square = self.sigma**2
+        return torch.expm1(square) * (2 * self.log_median + square).exp()
+
+    @property
+    def mode(self) -> Tensor:
+        """exp(mu - sigma^2)."""
+        return (self.log_median - self.sigma**2).exp()
+
+    @property
+    def median(self) -> Tensor:
+        """exp(mu)."""
+        return self.log_median.exp()
+
+    @property
+    def entropy(self) -> Tensor:
+        """mu + log sigma + log(2 pi e)/2."""
+        return self.log_median + self.sigma.log() + HALF_LOG_2PI + 0.5
+
+    def _z(self, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Where y is inside (0, infinity), log y, and (log y - mu) / sigma there."""
+        inside = (y > 0) & (y < math.inf)
+        log_y = torch.where(inside, y, 1.0).log()
+        return inside, log_y, (log_y - self.log_median) / self.sigma
+
+    def log_prob(self, y: Tensor) -> Tensor:
+        """-z^2/2 - log sigma - log y - log(2 pi)/2, z = (log y - mu)/sigma; -inf for y <= 0."""
+        inside, log_y, z = self._z(y)
+        value = -0.5 * z * z - self.sigma.log() - log_y - HALF_LOG_2PI
+        return torch.where(inside, value, -math.inf)
+
+    def cdf(self, y: Tensor) -> Tensor:
+        """Phi(z)."""
+        inside, _, z = self._z(y)
+        return torch.where(inside, torch.special.ndtr(z), torch.where(y > 0, 1.0, 0.0))
+
+    def log_cdf(self, y: Tensor) -> Tensor:
+        """Log Phi(z), accurate in both tails."""
+        inside, _, z = self._z(y)
+        return torch.where(inside, torch.special.log_ndtr(z), torch.where(y > 0, 0.0, -math.inf))
+
+    def log_survival(self, y: Tensor) -> Tensor:
+        """Log Phi(-z)."""
+        inside, _, z = self._z(y)
+        return torch.where(inside, torch.special.log_ndtr(-z), torch.where(y > 0, -math.inf, 0.0))
+
+    def icdf(self, q: Tensor) -> Tensor:
+        """exp(mu + sigma Phi^{-1}(q))."""
+        return (self.log_median + self.sigma * torch.special.ndtri(q)).exp()
+
+    def crps(self, y: Tensor) -> Tensor:
+        """y (2 Phi(z) - 1) - 2 mean (Phi(z - sigma) + Phi(sigma / sqrt 2) - 1).
+
+        (Baran and Lerch 2015.) In double precision, as its terms cancel.
+        """
+        value, *parameters = wide(y, self.log_median, self.sigma)
+        law = LogNormalDistribution(*parameters)
+        inside, _, z = law._z(value)
+        ndtr = torch.special.ndtr
+        below = torch.where(inside, ndtr(z - law.sigma), 0.0)
+        # Phi(a) + Phi(b) - 1 = Phi(a) - Phi(-b), which keeps the digits of a large sigma
+        spread = below - ndtr(-law.sigma / math.sqrt(2))
+        return (value * (2 * law.cdf(value) - 1) - 2 * law.mean * spread).to(y)
+
+    def sample(
+        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
+    ) -> Tensor:
+        """Independent draws."""
+        with torch.no_grad():
+            noise = torch.randn(
+                (*shape, *self.batch_shape),
+                generator=generator,
+                dtype=self.sigma.dtype,
+                device=self.sigma.device,
+            )
+            return (self.log_median + self.sigma * noise).exp()
+
+
+class LogNormal(Likelihood):
+    r"""Positive outcomes whose logarithm is normal: an accelerated failure time.
+
+    .. math:: -\log p(y) = \frac{(\log y - \mu)^2}{2\sigma^2} + \log\sigma + \log y
+              + \frac12\log 2\pi
+
+    with :math:`\mu` = raw[0], the mean of log y and the logarithm of the *median* of y, and
+    :math:`\sigma` = unit * softplus(raw[1]) + floor, so that a coefficient says by what factor
+    times stretch. The unit is sd(log y); the floor is the normal law's sd floor over the mean of y,
+    at most half the unit. raw[0] beyond +-50 grows logarithmically.
+
+    ``predict`` gives the mean, :math:`e^{\mu + \sigma^2/2}`, as for the other laws. It exists for
+    every :math:`\sigma`, but exceeds float32's largest number once :math:`\mu + \sigma^2/2 > 88`,
+    and is infinite then; the median never is.
+
+    Args:
+        dispersion: sigma ``"predicted"`` from x, ``"constant"`` as in a linear model, or known.
+
+    Shapes:
+        - raw: ``(..., 2)``, or ``(..., 1)`` unless the dispersion is predicted.
+        - y: ``(...)``, positive.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import LogNormal
+        >>> LogNormal(dispersion=1.0).loss(torch.zeros(1, 1), torch.ones(1))
+        tensor([0.9189])
+
+    References:
+        Kalbfleisch and Prentice (2002), The Statistical Analysis of Failure Time Data, chapter 2.
+    """
+
+    name = "log_normal"
+    link_name = "log"
+
+    def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
+        super().__init__()
+        self.spread = PositiveHead(dispersion)
+
+    def outputs(self, target: TargetSpec) -> int:
+        """2 with a predicted sigma, else 1."""
+        return 1 + self.spread.outputs
+
+    def check(self, y: Tensor) -> None:
+        """Positive finite numbers."""
+        refuse_outside(~(y.isfinite() & (y > 0)), y, "LogNormal outcomes must be numbers > 0")
+
+    def observe(self, y: Tensor, weight: Tensor) -> None:
+        """Unit and floor of sigma."""
+        self.spread.observe(*relative_unit_and_floor(y, weight))
+
+    def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and sd of log y."""
+        mean, sd = weighted_mean(y.log(), weight), weighted_sd(y.log(), weight)
+        return self.spread.append(mean, torch.where(sd > 0, sd, 1.0), sd)
+
+    def loss(self, raw: Tensor, y: Tensor) -> Tensor:
+        """The negative log-likelihood."""
+        require_same_shape(self.name, raw, y)
+        return -self.distribution(raw).log_prob(y)
+
+    def distribution(self, raw: Tensor) -> LogNormalDistribution:
+        """Log-normal with median exp(raw[0])."""
+        return LogNormalDistribution(soft_clamp(raw[..., 0]), self.spread(raw))
+
+
+def relative_unit_and_floor(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """sd(log y), and the least spread of log y that the resolution of y > 0 supports.
+
+    The floor is the sd floor of y over the mean of y, at most half the unit; where all y are equal
+    the unit is 1e-3.
+
+    Example:
+        >>> import torch
+        >>> unit, floor = relative_unit_and_floor(torch.tensor([1.0, 2.0, 3.0]), torch.ones(3))
+        >>> round(floor.item(), 4)  # 1 / sqrt(12) / 2
+        0.1443
+    """
+    dtype, y, weight = y.dtype, y.double(), weight.double()
+    _, floor = unit_and_floor(y, weight)
+    floor, unit = floor / weighted_mean(y, weight), weighted_sd(y.log(), weight)
+    # Rounding leaves a trace of a spread where all y are equal.
+    unit = torch.where(unit > 1e-9, unit, torch.maximum(2 * floor, torch.full_like(unit, 1e-3)))
+    return unit.to(dtype), torch.minimum(floor, unit / 2).to(dtype)
