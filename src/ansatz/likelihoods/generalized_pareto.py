@@ -1,0 +1,292 @@
+"""The generalised Pareto law: exceedances over a high threshold."""
+
+import math
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from ansatz.likelihoods.dispersion import PositiveHead
+from ansatz.likelihoods.distribution import Distribution
+from ansatz.likelihoods.elementwise import wide
+from ansatz.likelihoods.generalized_pareto_fit import fit_scale, fit_scale_and_shape
+from ansatz.likelihoods.likelihood import Likelihood, expand_weight, require_same_shape
+from ansatz.likelihoods.log_complement import log_complement
+from ansatz.likelihoods.log_link import soft_cap, soft_clamp
+from ansatz.likelihoods.support import refuse_outside
+from ansatz.spec import TargetSpec
+
+LEAST = -0.5  # of a learned shape: below it maximum likelihood is not regular
+_UNIT = -LEAST / math.log(2)  # so that a raw number of 0 is a shape of 0
+_EDGE = 1e-6  # the part of the support's length at its end where the loss is a tangent
+_FAR = 1e4  # how many of those parts beyond the end the tangent goes on
+
+
+class GeneralizedParetoDistribution(Distribution):
+    """P(Y > y) = (1 + xi y / scale)^(-1 / xi), and e^(-y / scale) for xi = 0.
+
+    Args:
+        log_scale: the logarithm of the scale, any shape.
+        shape: xi > -1, the same shape: heavy tails of index 1 / xi above 0, exponential at 0, an
+            end at -scale / xi below.
+
+    Example:
+        >>> import torch
+        >>> d = GeneralizedParetoDistribution(torch.zeros(3), torch.tensor([-0.5, 0.0, 1.0]))
+        >>> d.cdf(torch.tensor([1.0]))
+        tensor([0.7500, 0.6321, 0.5000])
+    """
+
+    lower = 0.0
+
+    def __init__(self, log_scale: Tensor, shape: Tensor) -> None:
+        self.log_scale, self.shape = torch.broadcast_tensors(log_scale, shape)
+
+    @property
+    def batch_shape(self) -> torch.Size:
+        """The shape of one sample."""
+        return self.log_scale.shape
+
+    @property
+    def mean(self) -> Tensor:
+        """scale / (1 - xi), infinite where xi >= 1."""
+        rest = 1 - self.shape
+        value = self.log_scale.exp() / torch.where(rest > 0, rest, 1.0)
+        return torch.where(rest > 0, value, math.inf)
+
+    @property
+    def variance(self) -> Tensor:
+        """scale^2 / ((1 - xi)^2 (1 - 2 xi)), infinite where xi >= 1/2."""
+        rest = 1 - 2 * self.shape
+        value = (self.log_scale.exp() / (1 - self.shape)) ** 2 / torch.where(rest > 0, rest, 1.0)
+        return torch.where(rest > 0, value, math.inf)
+
+    @property
+    def mode(self) -> Tensor:
+        """0."""
+        return torch.zeros_like(self.log_scale)
+
+    @property
+    def entropy(self) -> Tensor:
+        """log scale + xi + 1."""
+        return self.log_scale + self.shape + 1
+
+    @property
+    def end(self) -> Tensor:
+        """The end of the support: -scale / xi below xi = 0, infinite above."""
+        bounded = self.shape < 0
+        value = -self.log_scale.exp() / torch.where(bounded, self.shape, 1.0)
+        return torch.where(bounded, value, math.inf)
+
+    def _hazard(self, y: Tensor) -> tuple[Tensor, Tensor]:
+        """The cumulative hazard log(1 + xi z) / xi of z = y / scale > 0, and its logarithm.
+
+        By a series around xi z = 0, so that values and derivatives pass smoothly through xi = 0.
+        Beyond the end of the support the logarithm goes on along its tangent.
+        """
+        inside = (y > 0) & (y < math.inf)
+        d = torch.where(inside, y, 1.0).log() - self.log_scale
+        xi = self.shape
+        # Only a xi of 1e-18 or less could have such a z here: its square must not overflow.
+        z = soft_cap(d, 40.0).exp()
+        near = (xi.abs() * z < 0.05) | (xi == 0)
+        ratio = _log1p_over(torch.where(near, xi * z, 0.0))
+        heavy = ~near & (xi > 0)
+        positive = torch.where(heavy, xi, 1.0)
+        rising = torch.where(heavy, positive.log() + d, 0.0)
+        rising = torch.logaddexp(rising, torch.zeros_like(rising)) / positive
+        light = ~near & (xi < 0)
+        negative = torch.where(light, xi, -1.0)
+        left = torch.where(light, 1 + negative * soft_cap(d, 60.0).exp(), 1.0)
+        falling = _log_beyond(left) / negative
+        value = torch.where(near, z * ratio, torch.where(heavy, rising, falling))
+        safe = torch.where(near, 1.0, value)
+        log_value = torch.where(near, d + ratio.log(), safe.log())
+        value = torch.where(inside, value, torch.where(y > 0, math.inf, 0.0))
+        return value, torch.where(inside, log_value, torch.where(y > 0, math.inf, -math.inf))
+
+    def loss(self, y: Tensor) -> Tensor:
+        """Minus the log density, finite beyond the end of the support; see GeneralizedPareto."""
+        return self.log_scale + (1 + self.shape) * self._hazard(y)[0]
+
+    def log_prob(self, y: Tensor) -> Tensor:
+        """-log scale - (1 + 1/xi) log(1 + xi y / scale); -inf outside the support."""
+        return torch.where((y >= 0) & (y <= self.end), -self.loss(y), -math.inf)
+
+    def cdf(self, y: Tensor) -> Tensor:
+        """1 - (1 + xi y / scale)^(-1/xi)."""
+        return -torch.expm1(-self._hazard(y)[0])
+
+    def log_cdf(self, y: Tensor) -> Tensor:
+        """The logarithm of the cdf, exact for the smallest y; twice differentiable."""
+        log_hazard = self._hazard(y)[1]
+        inside = log_hazard.isfinite()
+        value = log_complement(torch.where(inside, log_hazard, 0.0))
+        return torch.where(inside, value, torch.where(y > 0, 0.0, -math.inf))
+
+    def log_survival(self, y: Tensor) -> Tensor:
+        """-log(1 + xi y / scale) / xi, twice differentiable.
+
+        Beyond the end of the support, where the survival is 0, its logarithm goes on as a finite
+        number, so that a censored outcome there still has a gradient.
+        """
+        return -self._hazard(y)[0]
+
+    def icdf(self, q: Tensor) -> Tensor:
+        """scale ((1 - q)^-xi - 1) / xi."""
+        hazard = -torch.log1p(-q)
+        x = self.shape * hazard
+        near = x.abs() < 1e-5
+        safe = torch.where(near, 1.0, x)
+        ratio = torch.where(near, 1 + x / 2 + x * x / 6, torch.expm1(safe) / safe)
+        value = self.log_scale.exp() * hazard * ratio
+        return torch.where(q == 1, self.end, value)
+
+    def crps(self, y: Tensor) -> Tensor:
+        """|y| - 2 mean (1 - S(y)^(1 - xi)) + scale / (2 - xi); infinite where xi >= 1.
+
+        (Friederichs and Thorarinsdottir 2012.) In double precision, as its terms cancel.
+        """
+        value, log_scale, shape = wide(y, self.log_scale, self.shape)
+        exists = shape < 1
+        law = GeneralizedParetoDistribution(log_scale, torch.where(exists, shape, 0.0))
+        # S^(1 - xi) is 0 beyond the end, however the hazard goes on there.
+        share = -torch.expm1(-(1 - law.shape) * law._hazard(value)[0])
+        score = value.abs() - 2 * law.mean * share + log_scale.exp() / (2 - law.shape)
+        return torch.where(exists, score, math.inf).to(y)
+
+    def sample(
+        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
+    ) -> Tensor:
+        """Independent draws, at least the smallest positive number."""
+        with torch.no_grad():
+            u = torch.rand(
+                (*shape, *self.batch_shape),
+                generator=generator,
+                dtype=self.log_scale.dtype,
+                device=self.log_scale.device,
+            )
+            draw = torch.minimum(self.icdf(u), self.end)
+            return draw.clamp(min=torch.finfo(u.dtype).tiny)
+
+
+def _log1p_over(t: Tensor) -> Tensor:
+    """log(1 + t) / t for |t| < 0.05 by its series, whose derivatives do not cancel."""
+    series = torch.zeros_like(t)
+    for k in range(13, -1, -1):  # 0.05^14 / 15 is below 1e-18
+        series = 1 / (k + 1) - t * series
+    return series
+
+
+def _log_beyond(x: Tensor) -> Tensor:
+    """log x down to the edge, its tangent there for a while, and a slower descent from there."""
+    inside = x > _EDGE
+    beyond = (_EDGE - torch.where(inside, _EDGE, x)) / _EDGE
+    rest = torch.relu(beyond - _FAR)
+    tangent = math.log(_EDGE) - (beyond.clamp(max=_FAR) + torch.log1p(rest))
+    return torch.where(inside, torch.where(inside, x, 1.0).log(), tangent)
+
+
+class GeneralizedPareto(Likelihood):
+    r"""What lies above a high threshold: the limit law of exceedances (Pickands).
+
+    .. math:: -\log p(y) = \log\sigma + \left(1 + \frac1\xi\right) \log\left(1 + \xi\frac{y}{\sigma}
+              \right), \qquad 0 \le y \;(\le -\sigma/\xi \text{ where } \xi < 0)
+
+    with :math:`\log\sigma` = raw[0] (log link), continuous through :math:`\xi = 0`, the exponential
+    law. y is the excess itself: subtract the threshold first. A learned shape is
+    :math:`\xi = -\tfrac12 + u\,\mathrm{softplus}(r)` with :math:`u = 1/(2 \log 2)`, so that r = 0
+    is :math:`\xi = 0`: maximum likelihood is regular above -1/2 only, and has no maximum below -1.
+    raw[0] beyond +-50 grows logarithmically.
+
+    Where :math:`\xi < 0` an outcome beyond the end :math:`-\sigma/\xi` has density 0. In the loss
+    :math:`\log(1 + \xi y/\sigma)` then goes on along its tangent at 1e-6: some 1e4 nats per 1 % of
+    the support beyond its end, and slower from there, finite and pulling the end outwards.
+    ``log_prob`` is -inf there.
+
+    ``predict`` gives the mean :math:`\sigma/(1 - \xi)`, which is infinite for
+    :math:`\xi \ge 1`; the maximum-likelihood mean is not the mean of the sample.
+
+    Args:
+        shape: xi ``"constant"``, ``"predicted"`` from x, or a known number > -1.
+
+    Shapes:
+        - raw: ``(..., 1)``, or ``(..., 2)`` with a predicted shape.
+        - y: ``(...)``, numbers >= 0.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import GeneralizedPareto
+        >>> GeneralizedPareto(shape=1.0).loss(torch.zeros(1, 1), torch.ones(1))  # 2 log 2
+        tensor([1.3863])
+
+    References:
+        Smith (1985), Maximum likelihood estimation in a class of nonregular cases.
+        Coles (2001), An Introduction to Statistical Modeling of Extreme Values, chapter 4.
+    """
+
+    name = "generalized_pareto"
+    link_name = "log"
+
+    def __init__(self, *, shape: Literal["constant", "predicted"] | float = "constant") -> None:
+        super().__init__()
+        known = isinstance(shape, (int, float)) and not isinstance(shape, bool)
+        if not known and shape not in ("constant", "predicted"):
+            raise ValueError(
+                "shape of GeneralizedPareto must be 'constant', 'predicted' or a number > -1, "
+                f"got {shape!r}."
+            )
+        if known and not -1 < float(shape) < math.inf:
+            raise ValueError(f"a known shape of GeneralizedPareto must be > -1, got {shape}.")
+        self.least = -1.0 if known else LEAST
+        # The head holds xi - least, which is positive.
+        self.excess = PositiveHead(float(shape) - self.least if known else shape)  # type: ignore[arg-type]
+        self._observe(torch.tensor(0.0))
+
+    def _observe(self, like: Tensor) -> None:
+        self.excess.observe(torch.full_like(like, _UNIT), torch.zeros_like(like))
+        self.excess.start(torch.full_like(like, -LEAST))
+
+    def outputs(self, target: TargetSpec) -> int:
+        """2 with a predicted shape, else 1."""
+        return 1 + self.excess.outputs
+
+    def check(self, y: Tensor) -> None:
+        """Finite numbers >= 0."""
+        bad = ~(y.isfinite() & (y >= 0))
+        refuse_outside(bad, y, "GeneralizedPareto exceedances must be numbers >= 0")
+
+    def observe(self, y: Tensor, weight: Tensor) -> None:
+        """One shape per target."""
+        self._observe(weight.new_zeros(y.shape[1:]))
+
+    def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+        """The maximum-likelihood log scale and shape; the scale of the first raw number is 1.
+
+        Zeros alone have no finite maximum-likelihood log scale: they start from a scale of 1e-3.
+        """
+        columns = y.reshape(len(y), -1)
+        weights = expand_weight(weight, y).reshape(columns.shape)
+        solved = [self._constant(*pair) for pair in zip(columns.T, weights.T, strict=True)]
+        eta, xi = (
+            torch.tensor(part).to(y).reshape(y.shape[1:]) for part in zip(*solved, strict=True)
+        )
+        return self.excess.append(eta, torch.ones_like(eta), xi - self.least)
+
+    def _constant(self, y: Tensor, weight: Tensor) -> tuple[float, float]:
+        y, weight = y[weight > 0].double(), weight[weight > 0].double()
+        known = float(self.excess.known) + self.least if self.excess.kind == "known" else None
+        if not bool((y > 0).any()):
+            return math.log(1e-3), 0.0 if known is None else known
+        if known is not None:
+            return fit_scale(y, weight, known), known
+        return fit_scale_and_shape(y, weight, LEAST + 1e-4 * _UNIT)
+
+    def loss(self, raw: Tensor, y: Tensor) -> Tensor:
+        """The negative log-likelihood; beyond the end of the support a tangent."""
+        require_same_shape(self.name, raw, y)
+        return self.distribution(raw).loss(y)
+
+    def distribution(self, raw: Tensor) -> GeneralizedParetoDistribution:
+        """Generalised Pareto with scale exp(raw[0])."""
+        return GeneralizedParetoDistribution(soft_clamp(raw[..., 0]), self.excess(raw) + self.least)
