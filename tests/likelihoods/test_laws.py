@@ -562,18 +562,20 @@ TARGETS = {  # outcomes to fit a constant to
     "zero_inflated_poisson": lambda n: torch.poisson(torch.full((n,), 4.0)) * (torch.rand(n) < 0.7),
     "hurdle_poisson": lambda n: torch.poisson(torch.full((n,), 2.0)) * (torch.rand(n) < 0.7),
     "categorical": lambda n: torch.randint(4, (n,)),
+    "ordinal": lambda n: torch.randint(4, (n,)),
     "mse": lambda n: torch.randn(n) * 3 + 5,
     "mae": lambda n: torch.randn(n) * 3 + 5,
     "huber": lambda n: torch.randn(n) ** 3 * 3 + 5,
     "cross_entropy": lambda n: torch.randint(4, (n,)),
 }
-CLASSES = ("categorical", "cross_entropy")
+CLASSES = ("categorical", "cross_entropy", "ordinal")
 FITTED = {**{name: row.likelihood for name, row in WIDE.items()}}
 FITTED |= {
     "student_t, known scale": StudentT(dispersion=2.0),
     "student_t, cauchy": StudentT(nu=1.0, dispersion="constant"),
     "gamma, constant": Gamma(dispersion="constant"),
     "categorical, reference": Categorical(reference=True),
+    "ordinal": create("ordinal"),
     "mse": create("mse"),
     "mae": create("mae"),
     "huber": create("huber"),
@@ -712,6 +714,7 @@ REFUSED = {
     "bernoulli": (-1.0, r"0 or 1, got -1.0 at y\[1\].*Laws that fit all of y: normal"),
     "zero_inflated_poisson": (1.5, r"whole numbers >= 0, got 1.5 at y\[1\].*gamma, normal"),
     "hurdle_poisson": (-1.0, r"whole numbers >= 0, got -1.0 at y\[1\].*normal"),
+    "ordinal": (0.5, r"whole numbers >= 0, got 0.5 at y\[1\].*gamma"),
     "categorical": (0.5, r"whole numbers >= 0, got 0.5 at y\[1\].*gamma"),
     "cross_entropy": (-1.0, r"whole numbers >= 0, got -1.0 at y\[1\].*normal"),
 }

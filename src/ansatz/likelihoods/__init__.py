@@ -35,9 +35,13 @@ from ansatz.likelihoods.negative_binomial import (
 )
 from ansatz.likelihoods.normal import Normal as Normal
 from ansatz.likelihoods.normal import NormalDistribution as NormalDistribution
+from ansatz.likelihoods.ordinal import Ordinal as Ordinal
+from ansatz.likelihoods.ordinal import OrdinalDistribution as OrdinalDistribution
 from ansatz.likelihoods.partial_likelihood import partial_likelihood as partial_likelihood
+from ansatz.likelihoods.plackett_luce import PlackettLuce as PlackettLuce
 from ansatz.likelihoods.poisson import Poisson as Poisson
 from ansatz.likelihoods.poisson import PoissonDistribution as PoissonDistribution
+from ansatz.likelihoods.ranking import RankingDistribution as RankingDistribution
 from ansatz.likelihoods.student_t import StudentT as StudentT
 from ansatz.likelihoods.student_t import StudentTDistribution as StudentTDistribution
 from ansatz.likelihoods.survival_outcome import survival_outcome as survival_outcome

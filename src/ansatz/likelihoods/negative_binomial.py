@@ -1,0 +1,318 @@
+"""The negative binomial law: counts that vary more than Poisson's."""
+
+import math
+
+import torch
+from scipy import special
+from torch import Tensor
+
+from ansatz.likelihoods.count_search import count_search
+from ansatz.likelihoods.digamma import digamma_gap
+from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
+from ansatz.likelihoods.distribution import Distribution
+from ansatz.likelihoods.elementwise import elementwise, wide
+from ansatz.likelihoods.incomplete_beta import log_betainc, log_betaincc
+from ansatz.likelihoods.likelihood import (
+    Likelihood,
+    expand_weight,
+    require_same_shape,
+    weighted_mean,
+    weighted_sd,
+)
+from ansatz.likelihoods.log_link import soft_cap
+from ansatz.likelihoods.poisson import PoissonDistribution
+from ansatz.likelihoods.stirling import HALF_LOG_2PI, stirling
+from ansatz.likelihoods.support import refuse_outside
+from ansatz.spec import TargetSpec
+
+
+class NegativeBinomialDistribution(Distribution):
+    """Counts with mean mu and variance mu + alpha mu^2 (NB2): Poisson with a gamma rate.
+
+    In SciPy's terms n = 1 / alpha and p = 1 / (1 + alpha mu).
+
+    Args:
+        log_mean: the logarithm of the mean, any shape.
+        dispersion: alpha, positive, the same shape.
+
+    Example:
+        >>> import torch
+        >>> d = NegativeBinomialDistribution(torch.zeros(1), torch.ones(1))  # geometric, p = 1/2
+        >>> d.cdf(torch.tensor([0.0])), d.variance
+        (tensor([0.5000]), tensor([2.]))
+    """
+
+    discrete = True
+    lower = 0.0
+
+    def __init__(self, log_mean: Tensor, dispersion: Tensor) -> None:
+        self.log_mean, self.dispersion = torch.broadcast_tensors(log_mean, dispersion)
+
+    @property
+    def mean(self) -> Tensor:
+        """mu."""
+        return self.log_mean.exp()
+
+    @property
+    def variance(self) -> Tensor:
+        """mu + alpha mu^2."""
+        return self.mean * (1 + self.dispersion * self.mean)
+
+    @property
+    def mode(self) -> Tensor:
+        """The largest whole number up to mu (1 - alpha), or 0 where alpha > 1."""
+        return (self.mean * (1 - self.dispersion)).floor().clamp(min=0)
+
+    def log_prob(self, y: Tensor) -> Tensor:
+        """Log probability, arranged so that large counts and small alphas cancel before rounding.
+
+        -D/2 - log(2 pi y (1 + alpha y))/2 + S(y + 1/alpha) - S(1/alpha) - S(y) with D the unit
+        deviance and S Stirling's correction; -log(1 + alpha mu)/alpha at 0. A y that is no count
+        has probability 0.
+        """
+        count = (y >= 0) & (y == y.floor()) & (y < math.inf)
+        positive = torch.where(count & (y > 0), y, 1.0)
+        r = 1 / self.dispersion
+        norm = HALF_LOG_2PI + 0.5 * (positive.log() + torch.log1p(self.dispersion * positive))
+        corrections = stirling(positive + r) - stirling(r) - stirling(positive)
+        value = corrections - norm - _half_deviance(self.log_mean, self.dispersion, positive)
+        zero = -_log1p_over(self.dispersion, self.mean)
+        return torch.where(count, torch.where(y == 0, zero, value), -math.inf)
+
+    def cdf(self, y: Tensor) -> Tensor:
+        """1 - I_q(floor(y) + 1, 1 / alpha), with q = alpha mu / (1 + alpha mu)."""
+        return self.log_cdf(y).exp()
+
+    def log_cdf(self, y: Tensor) -> Tensor:
+        """Log P(Y <= y), accurate in both tails and differentiable in mu and alpha."""
+        return torch.where(y.floor() < 0, -math.inf, log_betaincc(*self._beta(y), logit=True))
+
+    def log_survival(self, y: Tensor) -> Tensor:
+        """Log P(Y > y), accurate in both tails and differentiable in mu and alpha."""
+        return torch.where(y.floor() < 0, 0.0, log_betainc(*self._beta(y), logit=True))
+
+    def _beta(self, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        k = y.floor().clamp(min=0)
+        # The log odds of q: q itself would round to 1 where alpha mu is large.
+        return k + 1, 1 / self.dispersion, self.log_mean + self.dispersion.log()
+
+    def _solve(self, q: Tensor) -> Tensor:
+        level, log_mean, alpha = torch.broadcast_tensors(*wide(q, self.log_mean, self.dispersion))
+        if level.is_meta:
+            return torch.empty_like(level, dtype=q.dtype)
+        # The gamma law with the same mean and variance is near enough to begin with.
+        mu = log_mean.exp()
+        spread = 1 / mu + alpha
+        inside = level.clamp(1e-300, 1 - 1e-16)
+        guess = elementwise(special.gammaincinv, 1 / spread, inside) * spread * mu
+        parameters = (log_mean, alpha)
+        return count_search(NegativeBinomialDistribution, parameters, level, guess).to(q)
+
+    def crps(self, y: Tensor) -> Tensor:
+        r"""The closed form up to one smooth integral, in double precision as its terms cancel.
+
+        .. math:: (y - \mu)(2 F(y) - 1) + 2 \mu (1 + \alpha \lfloor y \rfloor) p(\lfloor y \rfloor)
+                  - \tfrac12 E|Y - Y'|
+
+        The first two terms are E|Y - y|; the last is Wei and Held's (2014) hypergeometric function.
+        """
+        log_mean, alpha, value = wide(self.log_mean, self.dispersion, y)
+        law = NegativeBinomialDistribution(log_mean, alpha)
+        k = value.floor()
+        edge = 2 * law.mean * (1 + alpha * k.clamp(min=0)) * law.log_prob(k).exp()
+        score = (value - law.mean) * (2 * law.cdf(value) - 1) + edge - 0.5 * _mean_difference(law)
+        return score.to(y)
+
+    def sample(
+        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
+    ) -> Tensor:
+        """Independent draws: a gamma rate with mean mu and shape 1 / alpha, then Poisson's."""
+        with torch.no_grad():
+            r = (1 / self.dispersion).expand((*shape, *self.batch_shape)).contiguous()
+            draw = torch._standard_gamma(r, generator=generator)
+            return PoissonDistribution((draw / r).log() + self.log_mean).sample((), generator)
+
+
+def _log1p_over(alpha: Tensor, x: Tensor) -> Tensor:
+    """log(1 + alpha x) / alpha with all its digits, and those of its slopes, down to alpha = 0."""
+    t = alpha * x
+    small = t.abs() < 0.02
+    near = torch.where(small, t, 0)
+    series = torch.zeros_like(near)
+    for n in range(9, 0, -1):  # sum of (-t)^(n-1) / n; the tenth term is below 1e-16
+        series = 1 / n - near * series
+    direct = torch.log1p(torch.where(small, 1.0, t)) / torch.where(small, 1.0, alpha)
+    return torch.where(small, x * series, direct)
+
+
+def _half_deviance(log_mean: Tensor, alpha: Tensor, y: Tensor) -> Tensor:
+    """(y + 1/alpha) log((1 + alpha mu) / (1 + alpha y)) + y log(y / mu), for y > 0.
+
+    At alpha = 0 it is Poisson's, mu - y + y log(y / mu).
+    """
+    d = log_mean - y.log()
+    one = 1 + alpha * y
+    m = y * torch.expm1(d) / one  # (mu - y) / (1 + alpha y)
+    near = alpha * m > -0.5
+    # 1 + alpha m would round to 0 where alpha y is large and mu small
+    apart = torch.log1p(alpha * log_mean.exp()) - one.log()  # log((1 + alpha mu) / (1 + alpha y))
+    ratio = torch.where(near, _log1p_over(alpha, torch.where(near, m, 0.0)), apart / alpha)
+    # apart - d, which is small beside d where alpha y is large
+    close = torch.log1p(torch.expm1(-d.clamp(min=-1.0)) / one)
+    return ratio + y * torch.where(d > -1, close, apart - d)
+
+
+def _mean_difference(law: NegativeBinomialDistribution) -> Tensor:
+    r"""E|Y - Y'| of two independent counts.
+
+    From the characteristic function of Y - Y' and |n| = mean of (1 - cos nt) / (1 - cos t),
+
+    .. math:: \frac1\pi \int_0^\infty 1 - \left(1 + \alpha \frac{4 v}{1 + w^2}\right)^{-1/\alpha} dw
+
+    with v the variance. In w = sinh(s) the trapezoidal rule of step h errs by e^(-pi^2 / h), the
+    integrand being analytic for \|Im s\| < pi/2; its tail is that of e^-s.
+    """
+    h = 0.25
+    four_v = 4 * law.variance
+    # From w = 1e6 sqrt(4 v) on the integrand is 4 v / w^2 to 12 digits.
+    last = torch.asinh(1e6 * four_v.detach().sqrt().clamp(min=1.0))
+    longest = 30.0 if last.is_meta or not last.numel() else float(last.max().clamp(max=200.0))
+    total = torch.zeros_like(four_v)
+    term = total
+    for s in torch.arange(0.0, longest + h, h, dtype=torch.float64).tolist():
+        power = _log1p_over(law.dispersion, four_v / math.cosh(s) ** 2)
+        term = -torch.expm1(-power) * math.cosh(s)
+        total = total + (0.5 * term if s == 0 else term)
+    return h / math.pi * (total + term / math.expm1(h))
+
+
+class NegativeBinomial(Likelihood):
+    r"""Counts 0, 1, 2, ... whose variance exceeds their mean (NB2).
+
+    .. math:: -\log p(y) = \log\frac{\Gamma(1/\alpha)\, y!}{\Gamma(y + 1/\alpha)}
+              + \left(y + \frac1\alpha\right) \log(1 + \alpha\mu) - y \log(\alpha\mu)
+
+    with :math:`\log\mu` = raw[0] (log link) and the dispersion :math:`\alpha` = unit *
+    softplus(raw[1]) + floor, so that the variance is :math:`\mu + \alpha\mu^2` and the linear model
+    with constant dispersion is negative binomial regression. As :math:`\alpha \to 0` it is the
+    Poisson law. The unit is the maximum-likelihood :math:`\alpha` of the constant model; the floor
+    is 1e-4 over the largest count, at most half the unit: there the variance exceeds Poisson's by
+    less than 1e-4 of it. raw[0] beyond 50 grows logarithmically.
+
+    Args:
+        dispersion: alpha ``"predicted"`` from x, ``"constant"``, or known (1: geometric).
+
+    Shapes:
+        - raw: ``(..., 2)``, or ``(..., 1)`` unless the dispersion is predicted.
+        - y: ``(...)``, whole numbers >= 0.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import NegativeBinomial
+        >>> NegativeBinomial(dispersion=1.0).loss(torch.zeros(1, 1), torch.zeros(1))  # log 2
+        tensor([0.6931])
+
+    References:
+        Cameron and Trivedi (2013), Regression Analysis of Count Data, section 3.3.
+    """
+
+    name = "negative_binomial"
+    link_name = "log"
+
+    def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
+        super().__init__()
+        self.spread = PositiveHead(dispersion)
+
+    def outputs(self, target: TargetSpec) -> int:
+        """2 with a predicted dispersion, else 1."""
+        return 1 + self.spread.outputs
+
+    def check(self, y: Tensor) -> None:
+        """Whole numbers >= 0."""
+        bad = ~(y.isfinite() & (y >= 0) & (y == y.round()))
+        refuse_outside(bad, y, "Negative binomial counts must be whole numbers >= 0")
+
+    def observe(self, y: Tensor, weight: Tensor) -> None:
+        """Unit and floor of the dispersion."""
+        y = y.to(weight.dtype)
+        mean, alpha = _mean(y, weight), _dispersion(y, weight)
+        total = expand_weight(weight, y)
+        floor = 1e-4 / torch.where(total > 0, y, 0).amax(0).clamp(min=1)
+        # Where the counts vary no more than Poisson's: what chance alone makes alpha look like.
+        unit = torch.where(alpha > 0, alpha, (2 / total.sum(0)).sqrt() / mean)
+        unit = torch.where(alpha > 0, unit, torch.maximum(unit, 2 * floor))
+        self.spread.observe(unit, torch.minimum(floor, unit / 2))
+
+    def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+        """Log mean and maximum-likelihood alpha; the scale is the coefficient of variation.
+
+        Zeros alone have no finite maximum-likelihood log mean: half a count is added to them.
+        """
+        y = y.to(weight.dtype)
+        mean, sd = _mean(y, weight), weighted_sd(y, weight)
+        scale = torch.where(sd > 0, (sd / mean).clamp(max=1), 1.0)
+        return self.spread.append(mean.log(), scale, _dispersion(y, weight))
+
+    def loss(self, raw: Tensor, y: Tensor) -> Tensor:
+        """The negative log-likelihood."""
+        require_same_shape(self.name, raw, y)
+        return -self.distribution(raw).log_prob(y)
+
+    def distribution(self, raw: Tensor) -> NegativeBinomialDistribution:
+        """Negative binomial with mean exp(raw[0])."""
+        return NegativeBinomialDistribution(soft_cap(raw[..., 0]), self.spread(raw))
+
+    def _alpha(self, like: Tensor) -> Tensor:
+        """The alpha of deviances, the constant model's where it is predicted: one for all rows."""
+        if self.spread.kind == "predicted":
+            return self.spread.unit.to(like.dtype)
+        return self.spread.value(like.dtype)
+
+    def unit_deviance(self, raw: Tensor, y: Tensor) -> Tensor:
+        """2 (y log(y / mu) - (y + 1/alpha) log((1 + alpha y) / (1 + alpha mu))).
+
+        With the constant or known alpha; where alpha is predicted, with that of the constant model,
+        so that the deviances of two models can be compared.
+        """
+        require_same_shape(self.name, raw, y)
+        eta = soft_cap(raw[..., 0])
+        alpha = self._alpha(raw).expand_as(eta)
+        positive = torch.where(y > 0, y, 1.0)
+        zero = _log1p_over(alpha, eta.exp())
+        return 2 * torch.where(y > 0, _half_deviance(eta, alpha, positive), zero)
+
+    def variance_function(self, mu: Tensor) -> Tensor:
+        """V(mu) = mu + alpha mu^2, with the alpha of the deviance."""
+        return mu * (1 + self._alpha(mu) * mu)
+
+
+def _mean(y: Tensor, weight: Tensor) -> Tensor:
+    mean = weighted_mean(y, weight)
+    return torch.where(mean > 0, mean, 0.5 / (expand_weight(weight, y).sum(0) + 1))
+
+
+def _dispersion(y: Tensor, weight: Tensor) -> Tensor:
+    """The maximum-likelihood alpha of the constant model, 0 where y varies no more than Poisson's.
+
+    r = 1 / alpha solves mean(digamma(r + y) - digamma(r)) = log(1 + mean / r); Newton's method in
+    log r from the moment estimate, in a bracket.
+    """
+    dtype, y, weight = y.dtype, y.double(), weight.double()
+    mean, excess = _mean(y, weight), weighted_sd(y, weight) ** 2 - weighted_mean(y, weight)
+    over = excess > 1e-10 * mean
+    log_r = torch.where(over, mean**2 / torch.where(over, excess, 1.0), 1.0).log().clamp(-20, 30)
+    low, high = torch.full_like(log_r, -35.0), torch.full_like(log_r, 35.0)
+    seen = torch.where(expand_weight(weight, y) > 0, y, 0)
+    for _ in range(60):
+        r = log_r.exp()
+        # r^2 d loglik / dr, positive below the root
+        gap = weighted_mean(digamma_gap(r.expand_as(y), seen), weight) - torch.log1p(mean / r)
+        low, high = torch.where(gap > 0, log_r, low), torch.where(gap > 0, high, log_r)
+        bend = torch.special.polygamma(1, r + seen) - torch.special.polygamma(1, r)
+        slope = r * (weighted_mean(bend, weight) + mean / (r * (r + mean)))  # d gap / d log r
+        new = log_r - gap / torch.where(slope < 0, slope, -torch.inf)
+        new = torch.where((new > low) & (new < high) & (slope < 0), new, (low + high) / 2)
+        if bool(((new - log_r).abs() < 1e-14 * new.abs().clamp(min=1))[over].all()):
+            break
+        log_r = new
+    return torch.where(over, (-log_r).exp(), 0).to(dtype)
