@@ -90,8 +90,13 @@ def _frame(table: Any) -> "pd.DataFrame":
 
     if isinstance(table, pd.Series):
         return table.to_frame()
+    if isinstance(table, pd.DataFrame):
+        return as_frame(table).set_axis(table.index, axis=0)  # which names the rows in errors
     if is_frame(table):
         return as_frame(table)
+    if isinstance(table, list | tuple) and not all(isinstance(row, str) for row in table):
+        longest = max((len(row) for row in table), default=0)
+        table = [[*row, *[None] * (longest - len(row))] for row in table]
     frame = pd.DataFrame(table if isinstance(table, list | tuple) else np.asarray(table))
     frame = frame.mask(frame == -1)  # the pad of codes
     frame.columns = [str(k + 1) for k in range(frame.shape[1])]

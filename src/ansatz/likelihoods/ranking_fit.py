@@ -66,8 +66,8 @@ def fit_scores(
     Example:
         >>> import torch
         >>> fit = fit_scores(torch.tensor([[0, 1, 2], [1, 0, 2]]), torch.ones(2), 3, names="abc")
-        >>> fit.notes
-        ['c lost every comparison with the other items: its score is minus infinity, ...']
+        >>> fit.notes[0]
+        "c lost every comparison with the other items: its score is minus infinity, and stands ..."
 
     References:
         Hunter (2004), MM algorithms for generalized Bradley-Terry models. Annals of Statistics 32,

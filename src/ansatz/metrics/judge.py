@@ -10,6 +10,7 @@ from ansatz.metrics.classification import accuracy, auc, brier, ece
 from ansatz.metrics.crps import crps
 from ansatz.metrics.errors import mae, r2, rmse
 from ansatz.metrics.log_score import log_score
+from ansatz.metrics.ranking import kendall_tau, top_one_accuracy
 
 
 def judge(
@@ -21,8 +22,9 @@ def judge(
 ) -> dict[str, float | None]:
     """Every metric that applies, by name; None where it is undefined.
 
-    A distribution over classes (one with ``probs``) gives nll, accuracy, brier, ece and auc; any
-    other gives nll and crps. A point gives rmse, mae and r2; or accuracy, where both it and y are
+    A distribution over classes (one with ``probs``) gives nll, accuracy, brier, ece and auc; one
+    over rankings (with ``ranks``) gives nll, kendall_tau and top_one_accuracy; any other gives nll
+    and crps. A point gives rmse, mae and r2; or accuracy, where both it and y are
     of integer dtype, which means class codes.
 
     Args:
@@ -38,7 +40,9 @@ def judge(
         0.5
     """
     with torch.no_grad():
-        if distribution is not None and hasattr(distribution, "probs"):
+        if distribution is not None and hasattr(distribution, "ranks"):
+            values = _rankings(y, distribution, weight)
+        elif distribution is not None and hasattr(distribution, "probs"):
             values = _classes(y, distribution, weight)
         elif point is not None and not (y.is_floating_point() or point.is_floating_point()):
             values = {"accuracy": accuracy(y, point, weight)}
@@ -82,6 +86,16 @@ def _classes(y: Tensor, distribution: Any, weight: Tensor | None) -> dict[str, T
         )
         values[name] = torch.stack([metric(t, f, weight) for t, f in columns]).mean()
     return values
+
+
+def _rankings(y: Tensor, distribution: Any, weight: Tensor | None) -> dict[str, Tensor]:
+    order = distribution.mode.expand(len(y), -1)
+    unranked = distribution.unranked
+    return {
+        "nll": -log_score(distribution, y, weight),
+        "kendall_tau": kendall_tau(y, order, weight, unranked=unranked),
+        "top_one_accuracy": top_one_accuracy(y, order, weight, unranked=unranked),
+    }
 
 
 def _number(value: Tensor) -> float | None:
