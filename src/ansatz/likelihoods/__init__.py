@@ -13,6 +13,9 @@ from ansatz.likelihoods.bernoulli import Bernoulli as Bernoulli
 from ansatz.likelihoods.bernoulli import BernoulliDistribution as BernoulliDistribution
 from ansatz.likelihoods.categorical import Categorical as Categorical
 from ansatz.likelihoods.categorical import CategoricalDistribution as CategoricalDistribution
+from ansatz.likelihoods.censored import Censored as Censored
+from ansatz.likelihoods.censored_outcome import interval_censored as interval_censored
+from ansatz.likelihoods.censored_outcome import right_censored as right_censored
 from ansatz.likelihoods.cox import Cox as Cox
 from ansatz.likelihoods.cross_entropy import CrossEntropy as CrossEntropy
 from ansatz.likelihoods.curve_distribution import CurveDistribution as CurveDistribution
@@ -45,6 +48,8 @@ from ansatz.likelihoods.ranking import RankingDistribution as RankingDistributio
 from ansatz.likelihoods.student_t import StudentT as StudentT
 from ansatz.likelihoods.student_t import StudentTDistribution as StudentTDistribution
 from ansatz.likelihoods.survival_outcome import survival_outcome as survival_outcome
+from ansatz.likelihoods.truncated import Truncated as Truncated
+from ansatz.likelihoods.truncated_distribution import TruncatedDistribution as TruncatedDistribution
 from ansatz.likelihoods.weibull import Weibull as Weibull
 from ansatz.likelihoods.weibull import WeibullDistribution as WeibullDistribution
 from ansatz.likelihoods.zero_inflated import ZeroInflatedDistribution as ZeroInflatedDistribution

@@ -1,0 +1,192 @@
+"""A distribution of which only a part can be seen."""
+
+import math
+from itertools import pairwise
+
+import torch
+from torch import Tensor
+
+from ansatz.likelihoods.distribution import Distribution
+from ansatz.likelihoods.quadrature import gauss
+
+_LEVELS = (1e-13, 1e-9, 1e-6, 1e-4, 0.01, 0.1, 0.3)  # where panels of the integrals meet
+
+
+class TruncatedDistribution(Distribution):
+    r"""The law of Y given lower < Y <= upper.
+
+    .. math:: p(y \mid l < Y \le u) = \frac{p(y)}{F(u) - F(l)}, \qquad l < y \le u
+
+    All of it in logarithms, so that it holds its digits where what is left is one part in 1e300.
+    Mean and variance come from quadrature of the cdf, good to some nine digits.
+
+    Args:
+        law: any univariate distribution.
+        lower: number or tensor; -inf for none. Each row may have its own.
+        upper: number or tensor; inf for none.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import NormalDistribution
+        >>> normal = NormalDistribution(torch.zeros(1), torch.ones(1))
+        >>> TruncatedDistribution(normal, lower=0.0).mean  # sqrt(2 / pi)
+        tensor([0.7979])
+    """
+
+    def __init__(
+        self,
+        law: Distribution,
+        lower: float | Tensor = -math.inf,
+        upper: float | Tensor = math.inf,
+    ) -> None:
+        self.law = law
+        shape = law.batch_shape
+        like = law.mean
+        self._low, self._high = (
+            torch.as_tensor(v, dtype=like.dtype, device=like.device) for v in (lower, upper)
+        )
+        self._shape = torch.broadcast_shapes(shape, self._low.shape, self._high.shape)
+        self._low, self._high = self._low.expand(self._shape), self._high.expand(self._shape)
+        self.discrete = law.discrete
+        self.log_mass = law.log_interval(self._low, self._high)
+        ends = (self._low.min(), self._high.max()) if self._low.numel() else (-math.inf, math.inf)
+        self.lower, self.upper = max(law.lower, float(ends[0])), min(law.upper, float(ends[1]))
+
+    @property
+    def batch_shape(self) -> torch.Size:
+        """That of the law and the bounds together."""
+        return self._shape
+
+    @property
+    def mean(self) -> Tensor:
+        """E[Y | l < Y <= u]."""
+        return self._moments()[0]
+
+    @property
+    def variance(self) -> Tensor:
+        """Var[Y | l < Y <= u]."""
+        return self._moments()[1]
+
+    @property
+    def mode(self) -> Tensor:
+        """The law's mode, or the end that is nearest to it (for laws with a single mode)."""
+        low = self._low.floor() + 1 if self.discrete else self._low
+        high = self._high.floor() if self.discrete else self._high
+        return torch.minimum(torch.maximum(self.law.mode, low), high)
+
+    def log_prob(self, y: Tensor) -> Tensor:
+        """Log p(y) - log(F(u) - F(l)) inside the bounds."""
+        inside = (y > self._low) & (y <= self._high)
+        return torch.where(inside, self.law.log_prob(y) - self.log_mass, -math.inf)
+
+    def cdf(self, y: Tensor) -> Tensor:
+        """P(Y <= y | l < Y <= u)."""
+        return self.log_cdf(y).exp()
+
+    def log_cdf(self, y: Tensor) -> Tensor:
+        """Log P(l < Y <= y) - log P(l < Y <= u)."""
+        inside, below = (y > self._low) & (y < self._high), y <= self._low
+        part = self.law.log_interval(self._low, torch.where(inside, y, self._high))
+        value = torch.where(inside, part - self.log_mass, 0.0)
+        return torch.where(below, -math.inf, value.clamp(max=0))
+
+    def log_survival(self, y: Tensor) -> Tensor:
+        """Log P(y < Y <= u) - log P(l < Y <= u)."""
+        inside, above = (y > self._low) & (y < self._high), y >= self._high
+        part = self.law.log_interval(torch.where(inside, y, self._low), self._high)
+        value = torch.where(inside, part - self.log_mass, 0.0)
+        return torch.where(above, -math.inf, value.clamp(max=0))
+
+    def _solve(self, q: Tensor) -> Tensor:
+        q = q.expand(torch.broadcast_shapes(q.shape, self._shape))
+        # In the lower half of the law its own quantiles have the digits; elsewhere bisect.
+        start = self.law.cdf(self._low)
+        start = torch.where(self._low == -math.inf, 0.0, start)
+        level = (start + q * self.log_mass.exp()).clamp(0, 1)
+        guess = self.law.icdf(level)
+        guess = torch.minimum(torch.maximum(guess, self._low), self._high)
+        right = (self.cdf(guess) - q).abs() <= 1e-13 * q
+        if self.discrete:
+            right = (self.cdf(guess) >= q) & (self.cdf(guess - 1) < q)
+        y = torch.where(right, guess, self._bisect(q, guess)) if not bool(right.all()) else guess
+        y = torch.where(q <= 0, torch.full_like(y, self.lower), y)
+        y = torch.where(q >= 1, torch.full_like(y, self.upper), y)
+        return torch.where((q >= 0) & (q <= 1), y, math.nan)
+
+    def _bisect(self, q: Tensor, guess: Tensor) -> Tensor:
+        """Brackets grow from the guess, or from a finite end, by doubling."""
+        spread = torch.nan_to_num(self.law.stddev, nan=1.0, posinf=1.0).clamp(min=1e-30)
+        ends = torch.where(self._low.isfinite(), self._low, self._high)
+        centre = torch.where(guess.isfinite(), guess, torch.nan_to_num(ends, 0.0, 0.0, 0.0))
+        low = high = centre
+        step = 1e-3 * spread.expand_as(centre)
+        for _ in range(1100):
+            too_high, too_low = self.cdf(low) >= q, self.cdf(high) < q
+            too_high, too_low = too_high & (low > self._low), too_low & (high < self._high)
+            if not bool((too_high | too_low).any()):
+                break
+            low = torch.where(too_high, torch.maximum(low - step, self._low), low)
+            high = torch.where(too_low, torch.minimum(high + step, self._high), high)
+            step = 2 * step
+        for _ in range(200):
+            middle = low + (high - low) / 2
+            above = self.cdf(middle) >= q
+            new_low, new_high = torch.where(above, low, middle), torch.where(above, middle, high)
+            if torch.equal(new_low, low) and torch.equal(new_high, high):
+                break
+            low, high = new_low, new_high
+        if not self.discrete:
+            return high
+        y = high.ceil()
+        return torch.where(self.cdf(y - 1) >= q, y - 1, y)
+
+    def _moments(self) -> tuple[Tensor, Tensor]:
+        """E and Var about a centre c: the integrals of F below it and of 1 - F above."""
+        with torch.no_grad():
+            c = self.icdf(self.log_mass.new_full(self._shape, 0.5))
+        first, second = self._sums(c) if self.discrete else self._integrals(c)
+        mean, variance = c + first, second - first**2
+        open_end = (self._low == -math.inf) | (self._high == math.inf)
+        for moment in ("mean", "variance"):  # a tail too heavy for the law is too heavy for us
+            own = getattr(self.law, moment)
+            lost = open_end & ~own.isfinite()
+            if moment == "mean":
+                mean = torch.where(lost, own, mean)
+            else:
+                variance = torch.where(lost, own, variance)
+        return mean, variance
+
+    def _integrals(self, c: Tensor) -> tuple[Tensor, Tensor]:
+        levels = [q for q in _LEVELS if q > torch.finfo(c.dtype).eps]
+        nodes, weights = gauss("legendre", 24, c)
+        nodes, weights = (v.reshape(-1, *(1,) * c.ndim) for v in (nodes, weights))
+        first, second = torch.zeros_like(c), torch.zeros_like(c)
+        for sign in (-1.0, 1.0):
+            with torch.no_grad():
+                tail = [q if sign < 0 else 1 - q for q in reversed(levels)]
+                edges = [c, *(self.icdf(torch.full_like(c, q)) for q in tail)]
+                last = self._low if sign < 0 else self._high
+                edges.append(torch.where(last.isfinite(), last, edges[-1]))
+            for a, b in pairwise(edges):
+                x = a + (b - a) * nodes  # (24, ...)
+                tail_mass = (self.log_cdf(x) if sign < 0 else self.log_survival(x)).exp()
+                piece = (b - a).abs() * weights * tail_mass
+                first = first + sign * piece.sum(0)
+                second = second + 2 * (piece * (x - c).abs()).sum(0)
+        return first, second
+
+    def _sums(self, c: Tensor) -> tuple[Tensor, Tensor]:
+        with torch.no_grad():
+            tiny = max(1e-14, torch.finfo(c.dtype).eps)
+            low = float(self.icdf(torch.full_like(c, tiny)).min())
+            high = float(self.icdf(torch.full_like(c, 1 - tiny)).max())
+        first, second = torch.zeros_like(c), torch.zeros_like(c)
+        for start in range(int(low), int(high) + 2, 1024):
+            k = torch.arange(start, min(start + 1024, int(high) + 2), dtype=c.dtype)
+            k = k.to(c.device).reshape(-1, *(1,) * c.ndim).expand(-1, *c.shape)
+            above = k >= c
+            mass = torch.where(above, self.log_survival(k).exp(), self.cdf(k))
+            far = torch.where(above, 2 * (k - c) + 1, 2 * (c - k) - 1)
+            first = first + torch.where(above, mass, -mass).sum(0)
+            second = second + (far * mass).sum(0)
+        return first, second
