@@ -73,6 +73,12 @@ def test_the_argument_forces_a_layout():
         read_rankings(frame, layout="orders")
 
 
+def test_a_preference_counts_only_where_both_are_possible():
+    both, words = [[2, 1, 3], [3, 1, 2]], [["a", "b", "c"]]
+    assert read_rankings(np.array(both), prefer="items").codes.tolist() == [[1, 0, 2], [1, 2, 0]]
+    assert read_rankings(words, prefer="items").layout == "places"
+
+
 def test_known_items_keep_their_codes():
     assert read_rankings(["c>b"], items=["a", "b", "c"]).codes.tolist() == [[2, 1]]
     assert read_rankings(["3>1"], items=np.array([1, 2, 3])).codes.tolist() == [[2, 0]]

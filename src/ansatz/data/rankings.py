@@ -43,7 +43,11 @@ class Rankings(NamedTuple):
 
 
 def read_rankings(
-    table: Any, *, layout: Layout = "auto", items: Sequence[Any] | None = None
+    table: Any,
+    *,
+    layout: Layout = "auto",
+    items: Sequence[Any] | None = None,
+    prefer: str | None = None,
 ) -> Rankings:
     """Rankings from the columns of a table, in one of three layouts.
 
@@ -59,6 +63,8 @@ def read_rankings(
         layout: how the rankings are written.
         items: the items there are, in the order of their codes; default: those that occur,
             sorted, or the columns of the table.
+        prefer: ``"places"`` or ``"items"``, where ``"auto"`` finds that the cells allow both;
+            default: by the columns' names.
 
     Example:
         >>> found = read_rankings({"tea": [1, 2], "milk": [3, 1], "rum": [2, None]})
@@ -71,7 +77,7 @@ def read_rankings(
     if frame.shape[1] == 0 or len(frame) == 0:
         raise DataError(f"rankings need rows and columns, got a table of shape {frame.shape}.")
     cells = _cells(frame)  # (N, C) of None, int or str
-    chosen, note = (layout, "") if layout != "auto" else _choose(cells, frame, items)
+    chosen, note = (layout, "") if layout != "auto" else _choose(cells, frame, items, prefer)
     if chosen == "items":
         orders, names = _from_ranks(cells, frame), _plain(list(frame.columns))
     else:
@@ -122,7 +128,10 @@ def _cell(value: Any) -> Any:
 
 
 def _choose(
-    cells: list[list[Any]], frame: "pd.DataFrame", items: Sequence[Any] | None
+    cells: list[list[Any]],
+    frame: "pd.DataFrame",
+    items: Sequence[Any] | None,
+    prefer: str | None,
 ) -> tuple[str, str]:
     """The layout that the cells allow; with a note where the names had to decide."""
     if frame.shape[1] == 1:
@@ -138,6 +147,8 @@ def _choose(
     if not ranks:  # neither: the error is told in the likelier layout
         words = any(isinstance(cell, str) for row in cells for cell in row)
         return ("places" if numbered or words else "items"), ""
+    if prefer in ("places", "items"):
+        return prefer, ""
     first, last = frame.columns[0], frame.columns[-1]
     if numbered:
         return "places", (

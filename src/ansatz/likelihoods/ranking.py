@@ -120,6 +120,10 @@ class RankingDistribution(Distribution):
         """Undefined: an order is no number."""
         raise TypeError("RankingDistribution has no crps: an order is no number. Use kendall_tau.")
 
+    def interval(self, level: float) -> tuple[Tensor, Tensor]:
+        """Undefined: an order is no number."""
+        raise TypeError("RankingDistribution has no interval: an order is no number. Use places.")
+
     def sample(
         self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
     ) -> Tensor:
