@@ -23,6 +23,7 @@ from ansatz.likelihoods.likelihood import (
     weighted_sd,
 )
 from ansatz.likelihoods.log_link import soft_cap, soft_clamp
+from ansatz.likelihoods.positive_quantile import positive_quantile
 from ansatz.likelihoods.stirling import HALF_LOG_2PI
 from ansatz.likelihoods.support import refuse_outside
 from ansatz.spec import TargetSpec
@@ -115,23 +116,19 @@ class InverseGaussianDistribution(Distribution):
             return torch.empty_like(q)
         inside = (level > 0) & (level < 1)
         level = torch.where(inside, level, 0.5)
-        low = level < 0.5
-        target = torch.where(low, level.log(), torch.log1p(-level))
         # Phi(a) = q with a = 2 sinh(d/2) / sqrt(phi mu): the first term of the cdf alone.
-        root = (c / 2).exp()
-        d = 2 * torch.asinh(torch.special.ndtri(level) * root / 2)
-        for _ in range(12):
-            tail = torch.where(low, *log_tails(d, c))
-            log_density = -0.5 * (_scaled_gap(d, c) + c + d) - HALF_LOG_2PI
-            step = (target - tail) * (tail - log_density).exp()
-            d = d + torch.where(low, step, -step).clamp(-3, 3)
-            if bool((step.abs() < 1e-8).all()):  # the next step would be its square
-                break
-        lost = ~((torch.where(low, *log_tails(d, c)) - target).abs() < 1e-10 * (1 - target))
+        guess = 2 * torch.asinh(torch.special.ndtri(level) * (c / 2).exp() / 2)
+        d, lost = positive_quantile(
+            lambda d: log_tails(d, c),
+            lambda d: -0.5 * (_scaled_gap(d, c) + c + d) - HALF_LOG_2PI,
+            level,
+            1 - level,
+            guess,
+        )
         y = (d + log_mean).exp()
         if lost.any():
-            scale = torch.stack([log_mean[lost], (c - log_mean)[lost].exp()])
-            rest = bisect(InverseGaussianDistribution(*scale), level[lost])
+            law = InverseGaussianDistribution(log_mean[lost], (c - log_mean)[lost].exp())
+            rest = bisect(law, level[lost])
             y = y.masked_scatter(lost, rest)
         ends = torch.where(q == 0, 0.0, torch.where(q == 1, math.inf, math.nan))
         return torch.where(inside.to(q.device), y.to(q), ends)

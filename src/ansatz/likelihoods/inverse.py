@@ -1,0 +1,55 @@
+"""The inverse of a monotone function, many at once."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+Function = Callable[..., tuple[Tensor, Tensor]]
+
+
+def find_root(
+    function: Function, low: Tensor, high: Tensor, start: Tensor, *parameters: Tensor
+) -> Tensor:
+    """The zero of an increasing function between ``low`` and ``high``, by bracketed Newton steps.
+
+    A step that leaves the bracket, or does not halve it often enough, becomes a bisection; a point
+    that has converged is left alone, so that the cost is that of the points still moving.
+
+    Args:
+        function: ``(x, *parameters) -> (value, slope)`` elementwise, for any selection of points.
+        low: where the value is <= 0.
+        high: where it is >= 0.
+        start: a guess.
+        parameters: tensors whose first axis is that of x.
+
+    Shapes:
+        - low, high, start: ``(N,)``.
+
+    Example:
+        >>> import torch
+        >>> low, high = torch.zeros(1), torch.full((1,), 10.0)
+        >>> find_root(lambda x, c: (x**2 - c, 2 * x), low, high, high, torch.full((1,), 4.0))
+        tensor([2.])
+    """
+    low, high = low.clone(), high.clone()
+    x = start.clamp(low, high)
+    found = x.clone()
+    where = torch.arange(len(x), device=x.device)
+    eps = torch.finfo(x.dtype).eps
+    for step in range(200):
+        value, slope = function(x, *parameters)
+        low, high = torch.where(value <= 0, x, low), torch.where(value >= 0, x, high)
+        newton = x - value / slope
+        inside = (newton > low) & (newton < high) & (step % 8 != 7)
+        fresh = torch.where(inside, newton, low + (high - low) / 2)
+        # nan is a point that cannot be solved for: it stays nan and stops
+        done = ~((fresh - x).abs() > 2 * eps * x.abs()) | (value == 0)
+        found[where[done]] = torch.where(value == 0, x, fresh)[done]
+        moving = ~done
+        if not bool(moving.any()):
+            return found
+        where, x, low, high = (t[moving] for t in (where, fresh, low, high))
+        parameters = tuple(p[moving] for p in parameters)
+    found[where] = x
+    return found

@@ -1,0 +1,48 @@
+"""Quantiles of positive laws by Newton's method on the logarithm of the smaller tail."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+Tails = Callable[[Tensor], tuple[Tensor, Tensor]]
+
+
+def positive_quantile(
+    tails: Tails, log_density: Callable[[Tensor], Tensor], below: Tensor, above: Tensor, x: Tensor
+) -> tuple[Tensor, Tensor]:
+    r"""Solves P(Y <= e^x) = below, or P(Y > e^x) = above where that is the smaller one.
+
+    Logarithms of tails are nearly concave in x = log y, so that Newton's method converges from
+    afar; a step is at most 3.
+
+    Args:
+        tails: x -> log P(Y <= e^x), log P(Y > e^x).
+        log_density: x -> log(y p(y)) at y = e^x.
+        below: the probability below, ``(...)``.
+        above: the probability above, known by itself so that it keeps its digits.
+        x: where to start.
+
+    Returns:
+        x, and True where it is no solution.
+
+    Example:
+        >>> import torch
+        >>> half = torch.full((1,), 0.5, dtype=torch.float64)
+        >>> x, lost = positive_quantile(  # of the exponential law
+        ...     lambda x: ((-torch.expm1(-x.exp())).log(), -x.exp()),
+        ...     lambda x: x - x.exp(), half, half, torch.zeros_like(half))
+        >>> round(x.exp().item(), 4), lost.item()  # log 2
+        (0.6931, False)
+    """
+    low = below < above
+    target = torch.where(low, below, above).log()
+    for _ in range(30):
+        tail = torch.where(low, *tails(x))
+        step = (target - tail) * (tail - log_density(x)).exp()
+        step = torch.where(low, step, -step).clamp(-3, 3)
+        x = x + torch.where(step.isnan(), 0.0, step)
+        if bool((step.abs() < 1e-8).all()):  # the next step would be its square
+            break
+    gap = (torch.where(low, *tails(x)) - target).abs()
+    return x, ~(gap < 1e-10 * (1 - target))

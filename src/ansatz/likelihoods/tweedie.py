@@ -1,0 +1,183 @@
+"""The Tweedie law: amounts that are often exactly zero."""
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
+from ansatz.likelihoods.likelihood import (
+    Likelihood,
+    expand_weight,
+    require_same_shape,
+    unit_and_floor,
+    weighted_mean,
+    weighted_sd,
+)
+from ansatz.likelihoods.log_link import soft_clamp
+from ansatz.likelihoods.support import refuse_outside
+from ansatz.likelihoods.tweedie_distribution import TweedieDistribution
+from ansatz.likelihoods.tweedie_fit import LEAST, MOST, fit_tweedie, power_of, unit_deviance
+from ansatz.spec import TargetSpec
+
+
+class Tweedie(Likelihood):
+    r"""Amounts >= 0 that are often exactly 0: a Poisson number of gamma amounts, added up.
+
+    .. math:: -\log p(y) = \frac{d(y, \mu)}{2\phi} + \log y - C(y, \phi, p), \qquad
+              d = 2\left(\frac{y^{2-p}}{(1-p)(2-p)} - \frac{y\mu^{1-p}}{1-p}
+              + \frac{\mu^{2-p}}{2-p}\right)
+
+    and :math:`-\log P(y = 0) = \mu^{2-p}/(\phi(2 - p))`, with :math:`\log\mu` = raw[0] (log link),
+    the dispersion :math:`\phi` = unit * softplus(raw[1]) + floor and a power :math:`1 < p < 2`, so
+    that the variance is :math:`\phi\mu^p`: insurance claims, rainfall, catches. C is an infinite
+    series, see :func:`ansatz.likelihoods.tweedie_series.log_series`; the loss is exact, computed in
+    double precision and twice differentiable in :math:`\mu, \phi` and p. A learned p lies in
+    (1.01, 1.99).
+
+    The unit is the moments' :math:`\phi`, var(y) / mean^p; the floor is (sd floor)^2 / mean^p with
+    the normal law's sd floor, at most half the unit. raw[0] beyond +-50 grows logarithmically.
+
+    Args:
+        dispersion: phi ``"predicted"`` from x, ``"constant"`` as in glm, or known.
+        power: p, a number in [1.01, 1.99], or ``"learned"``: one number that does not depend on x.
+
+    Shapes:
+        - raw: ``(..., 2)``, or ``(..., 1)`` unless the dispersion is predicted.
+        - y: ``(...)``, numbers >= 0.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import Tweedie
+        >>> Tweedie(dispersion=1.0).loss(torch.zeros(2, 1), torch.tensor([0.0, 1.0]))
+        tensor([2.0000, 0.8560])
+
+    References:
+        Jorgensen (1987), Exponential dispersion models.
+        Dunn and Smyth (2005), Series evaluation of Tweedie exponential dispersion model densities.
+        https://doi.org/10.1007/s11222-005-4070-y
+    """
+
+    name = "tweedie"
+    link_name = "log"
+
+    def __init__(
+        self,
+        *,
+        dispersion: Dispersion = "predicted",
+        power: Literal["learned"] | float = 1.5,
+    ) -> None:
+        super().__init__()
+        self.spread, self.power = PositiveHead(dispersion), _Power(power)
+
+    def outputs(self, target: TargetSpec) -> int:
+        """2 with a predicted dispersion, else 1."""
+        return 1 + self.spread.outputs
+
+    def check(self, y: Tensor) -> None:
+        """Finite numbers >= 0."""
+        refuse_outside(~(y.isfinite() & (y >= 0)), y, "Tweedie outcomes must be numbers >= 0")
+
+    def observe(self, y: Tensor, weight: Tensor) -> None:
+        """Unit and floor of the dispersion; one power per target."""
+        dtype, y, weight = y.dtype, y.double(), weight.double()
+        self.power.observe(weight.new_zeros(y.shape[1:]).to(dtype))
+        p = self.power.value(torch.float64).detach()
+        _, floor = unit_and_floor(y, weight)
+        mean, sd = weighted_mean(y, weight), weighted_sd(y, weight)
+        mean = torch.where(mean > 0, mean, 1.0)
+        unit, floor = sd**2 / mean**p, floor**2 / mean**p
+        least = torch.maximum(2 * floor, 1e-6 * mean ** (2 - p))
+        unit = torch.where(sd > 1e-9 * mean, unit, least)
+        self.spread.observe(unit.to(dtype), torch.minimum(floor, unit / 2).to(dtype))
+
+    def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+        """Log mean, and the maximum-likelihood phi and p; the scale is sd / mean, at most 1.
+
+        Zeros alone have no finite maximum-likelihood log mean: they start from a mean of 1e-3.
+        """
+        mean, sd = weighted_mean(y, weight), weighted_sd(y, weight)
+        columns = y.reshape(len(y), -1)
+        weights = expand_weight(weight, y).reshape(columns.shape)
+        solved = [self._constant(columns[:, k], weights[:, k], k) for k in range(columns.shape[1])]
+        phi, p = (
+            torch.tensor(part).to(y).reshape(y.shape[1:]) for part in zip(*solved, strict=True)
+        )
+        self.power.start(p)
+        mean = torch.where(mean > 0, mean, 1e-3)
+        scale = torch.where(sd > 0, (sd / mean).clamp(max=1), 1.0)
+        return self.spread.append(mean.log(), scale, phi)
+
+    def _constant(self, y: Tensor, weight: Tensor, target: int) -> tuple[float, float]:
+        """phi and p of one target."""
+        y, weight = y[weight > 0].double(), weight[weight > 0].double()
+        unit, floor, known = (
+            float(v.double().reshape(-1).expand(max(v.numel(), target + 1))[target])
+            for v in (self.spread.unit, self.spread.floor, self.spread.known)
+        )
+        power = None if self.power.raw is not None else float(self.power.known)
+        if not bool((y > 0).any()):
+            return unit, 1.5 if power is None else power
+        dispersion = known if self.spread.kind == "known" else None
+        return fit_tweedie(y, weight, dispersion, power, floor + 1e-4 * unit)
+
+    def loss(self, raw: Tensor, y: Tensor) -> Tensor:
+        """The negative log-likelihood."""
+        require_same_shape(self.name, raw, y)
+        return -self.distribution(raw).log_prob(y)
+
+    def distribution(self, raw: Tensor) -> TweedieDistribution:
+        """Tweedie with mean exp(raw[0])."""
+        power = self.power.value(raw.dtype).expand(raw.shape[:-1])
+        return TweedieDistribution(soft_clamp(raw[..., 0]), self.spread(raw), power)
+
+    def unit_deviance(self, raw: Tensor, y: Tensor) -> Tensor:
+        """d(y, mu) as above; 2 mu^(2-p) / (2 - p) at y = 0."""
+        require_same_shape(self.name, raw, y)
+        eta, p = soft_clamp(raw[..., 0]), self.power.value(raw.dtype)
+        log_y = torch.where(y > 0, y, 1.0).log()
+        return torch.where(y > 0, unit_deviance(log_y, eta, p), 2 * ((2 - p) * eta).exp() / (2 - p))
+
+    def variance_function(self, mu: Tensor) -> Tensor:
+        """V(mu) = mu^p."""
+        return mu ** self.power.value(mu.dtype)
+
+
+class _Power(nn.Module):
+    """p, known or learned through an unbounded number."""
+
+    known: Tensor
+
+    def __init__(self, power: Literal["learned"] | float) -> None:
+        super().__init__()
+        learned = power == "learned"
+        known = isinstance(power, (int, float)) and not isinstance(power, bool)
+        if not learned and not (known and LEAST <= float(power) <= MOST):
+            raise ValueError(
+                f"power of Tweedie must be 'learned' or a number in [{LEAST}, {MOST}], "
+                f"got {power!r}. For 1 use poisson, for 2 gamma, for 3 inverse_gaussian."
+            )
+        self.register_buffer("known", torch.tensor(float(power) if not learned else 1.5))
+        self.raw = nn.Parameter(torch.tensor(0.0)) if learned else None
+
+    def observe(self, like: Tensor) -> None:
+        """One learned power per target."""
+        if self.raw is not None:
+            self.raw = nn.Parameter(torch.zeros_like(like))
+
+    def start(self, power: Tensor) -> None:
+        """Sets a learned power."""
+        if self.raw is not None:
+            share = ((power.double() - LEAST) / (MOST - LEAST)).clamp(1e-9, 1 - 1e-9)
+            self.raw = nn.Parameter(torch.logit(share).to(power.dtype).detach().clone())
+
+    def value(self, dtype: torch.dtype) -> Tensor:
+        """p, ``()`` or ``(K,)``."""
+        return self.known.to(dtype) if self.raw is None else power_of(self.raw.to(dtype))
+
+    def _load_from_state_dict(self, state, prefix, *rest) -> None:  # type: ignore[no-untyped-def]
+        saved = state.get(prefix + "raw")  # one entry per target, which only the saved file knows
+        if self.raw is not None and saved is not None and saved.shape != self.raw.shape:
+            like = self.raw
+            self.raw = nn.Parameter(torch.empty_like(saved, dtype=like.dtype, device=like.device))
+        super()._load_from_state_dict(state, prefix, *rest)
