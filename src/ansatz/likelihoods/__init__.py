@@ -9,8 +9,12 @@ from ansatz.likelihoods.distribution import Distribution as Distribution
 from ansatz.likelihoods.likelihood import Likelihood as Likelihood
 from ansatz.likelihoods.support import laws_that_fit as laws_that_fit
 
+from ansatz.likelihoods.barron import Barron as Barron
+from ansatz.likelihoods.barron_distribution import BarronDistribution as BarronDistribution
 from ansatz.likelihoods.bernoulli import Bernoulli as Bernoulli
 from ansatz.likelihoods.bernoulli import BernoulliDistribution as BernoulliDistribution
+from ansatz.likelihoods.beta import Beta as Beta
+from ansatz.likelihoods.beta import BetaDistribution as BetaDistribution
 from ansatz.likelihoods.categorical import Categorical as Categorical
 from ansatz.likelihoods.categorical import CategoricalDistribution as CategoricalDistribution
 from ansatz.likelihoods.censored import Censored as Censored
@@ -23,9 +27,17 @@ from ansatz.likelihoods.exponential import Exponential as Exponential
 from ansatz.likelihoods.exponential import ExponentialDistribution as ExponentialDistribution
 from ansatz.likelihoods.gamma import Gamma as Gamma
 from ansatz.likelihoods.gamma import GammaDistribution as GammaDistribution
+from ansatz.likelihoods.generalized_pareto import GeneralizedPareto as GeneralizedPareto
+from ansatz.likelihoods.generalized_pareto import (
+    GeneralizedParetoDistribution as GeneralizedParetoDistribution,
+)
 from ansatz.likelihoods.huber import Huber as Huber
 from ansatz.likelihoods.hurdle_poisson import HurdlePoisson as HurdlePoisson
 from ansatz.likelihoods.hurdle_poisson import HurdlePoissonDistribution as HurdlePoissonDistribution
+from ansatz.likelihoods.inverse_gaussian import InverseGaussian as InverseGaussian
+from ansatz.likelihoods.inverse_gaussian import (
+    InverseGaussianDistribution as InverseGaussianDistribution,
+)
 from ansatz.likelihoods.laplace import Laplace as Laplace
 from ansatz.likelihoods.laplace import LaplaceDistribution as LaplaceDistribution
 from ansatz.likelihoods.log_normal import LogNormal as LogNormal
@@ -45,11 +57,15 @@ from ansatz.likelihoods.plackett_luce import PlackettLuce as PlackettLuce
 from ansatz.likelihoods.poisson import Poisson as Poisson
 from ansatz.likelihoods.poisson import PoissonDistribution as PoissonDistribution
 from ansatz.likelihoods.ranking import RankingDistribution as RankingDistribution
+from ansatz.likelihoods.squeezed import SqueezedDistribution as SqueezedDistribution
 from ansatz.likelihoods.student_t import StudentT as StudentT
 from ansatz.likelihoods.student_t import StudentTDistribution as StudentTDistribution
 from ansatz.likelihoods.survival_outcome import survival_outcome as survival_outcome
 from ansatz.likelihoods.truncated import Truncated as Truncated
 from ansatz.likelihoods.truncated_distribution import TruncatedDistribution as TruncatedDistribution
+from ansatz.likelihoods.tukey import Tukey as Tukey
+from ansatz.likelihoods.tweedie import Tweedie as Tweedie
+from ansatz.likelihoods.tweedie_distribution import TweedieDistribution as TweedieDistribution
 from ansatz.likelihoods.weibull import Weibull as Weibull
 from ansatz.likelihoods.weibull import WeibullDistribution as WeibullDistribution
 from ansatz.likelihoods.zero_inflated import ZeroInflatedDistribution as ZeroInflatedDistribution

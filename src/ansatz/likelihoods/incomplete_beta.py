@@ -6,10 +6,10 @@ import torch
 from scipy import special
 from torch import Tensor
 
+from ansatz.likelihoods.beta_weight import log_beta_weight
 from ansatz.likelihoods.digamma import digamma_gap
 from ansatz.likelihoods.elementwise import elementwise, refuse_second_derivative, wide
 from ansatz.likelihoods.quadrature import gauss
-from ansatz.likelihoods.stirling import HALF_LOG_2PI, stirling
 
 _CUT = 40.0  # e^-40 = 4e-18: an integrand below it adds nothing in double precision
 _BLOCK = 2**15  # rows of a quadrature at once: 26 MB
@@ -129,22 +129,8 @@ def _fold(a: Tensor, b: Tensor, x: Tensor, upper: bool, logit: bool) -> tuple[_P
 
 
 def _log_weight(p: _Point) -> Tensor:
-    """log(x^a y^b / B(a, b)), its large terms cancelled by hand; d tail / d logit(x)."""
-    total = p.a + p.b
-    gap = p.x * p.b - p.y * p.a  # (x - mean) (a + b)
-    main = _log_ratio(p.a, gap, p.log_x, total) + _log_ratio(p.b, -gap, p.log_y, total)
-    roots = 0.5 * (p.a.log() + torch.log(p.b / total)) - HALF_LOG_2PI
-    return main + roots - stirling(p.a) - stirling(p.b) + stirling(total)
-
-
-def _log_ratio(a: Tensor, gap: Tensor, log_x: Tensor, total: Tensor) -> Tensor:
-    """a log(x / (a / total)) - gap: a (log(1 + m) - m) with m = gap / a; the gaps cancel."""
-    m = gap / a
-    near = m.abs() < 0.5
-    close = torch.where(near, m, 0)
-    return torch.where(
-        near, a * (torch.log1p(close) - close), a * (log_x - (a / total).log()) - gap
-    )
+    """log(x^a y^b / B(a, b)): d tail / d logit(x)."""
+    return log_beta_weight(p.a, p.b, p.log_x, p.log_y)
 
 
 def _log_tail(p: _Point) -> Tensor:
