@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from ansatz.estimators.fit import fit as fit
     from ansatz.estimators.regressor import Regressor as Regressor
     from ansatz.estimators.saved import load as load
+    from ansatz.estimators.survival import SurvivalRegressor as SurvivalRegressor
 
 # Imported when first asked for, so that `import ansatz` and `ansatz --help` are instant.
-_NAMES = ("Classifier", "Fit", "Regressor", "fit", "load")
+_NAMES = ("Classifier", "Fit", "Regressor", "SurvivalRegressor", "fit", "load")
 _MODULES = (
     "data",
     "errors",

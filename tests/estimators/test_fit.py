@@ -124,7 +124,7 @@ def test_the_document_has_the_keys_of_the_command():
     document = ansatz.fit(table(), target="price", options=TINY).to_dict()
     assert set(document) == {
         "model", "structure", "network", "parameters", "likelihood", "inference", "rows",
-        "metrics", "linear", "constant", "epochs", "seconds", "seed",
+        "metrics", "linear", "constant", "epochs", "seconds", "seed", "candidates",
     }  # fmt: skip
     assert document["model"] is None and document["structure"] == "vector"
 
@@ -328,7 +328,7 @@ def test_a_target_is_checked_before_training(values, law, says, monkeypatch):
     if says is None:
         assert ansatz.fit(frame, target="price", likelihood=law, options=TINY).metrics
         return
-    monkeypatch.setattr(sys.modules["ansatz.estimators.fit"], "_split", None)  # never reached
+    monkeypatch.setattr(sys.modules["ansatz.estimators.fit"], "split", None)  # never reached
     with pytest.raises(DataError, match=says):
         ansatz.fit(frame, target="price", likelihood=law, options=TINY)
 

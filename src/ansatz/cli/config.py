@@ -20,14 +20,19 @@ class FitConfig(BaseModel):
 
     Example:
         >>> from ansatz.cli.config import FitConfig
-        >>> FitConfig(data="houses.csv", target=["price"]).test
-        0.2
+        >>> FitConfig(data="houses.csv", target=["price"]).seed
+        0
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
     data: Name
-    target: Annotated[list[Name], Field(min_length=1)]
+    target: list[Name] = []
+    event: Name | None = None
+    entry: Name | None = None
+    lower: Name | None = None
+    upper: Name | None = None
+    trials: Name | None = None
     x: str = "vector"
     likelihood: str | None = None
     network: str | None = None
@@ -38,7 +43,7 @@ class FitConfig(BaseModel):
     force: bool = False
     device: str = "auto"
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
-    test: Annotated[float, Field(ge=0, lt=1)] = 0.2
+    test: Annotated[float, Field(ge=0, lt=1)] | None = None
     folds: Annotated[int, Field(ge=2, le=1000)] | None = None
     group: str | None = None
     time: str | None = None
@@ -111,9 +116,13 @@ def make_config(given: Mapping[str, Any], source: str) -> FitConfig:
         ansatz.errors.UsageError: fit.toml: unknown key 'likelyhood'. Did you mean 'likelihood'?
     """
     try:
-        return FitConfig.model_validate(dict(given))
+        config = FitConfig.model_validate(dict(given))
     except ValidationError as error:
         first = error.errors()[0]
+    else:
+        if not config.target and config.lower is None:
+            raise UsageError(f"{source}: --target COLUMN is missing.")
+        return config
     key = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         near = difflib.get_close_matches(key, FitConfig.model_fields, n=1)
@@ -122,7 +131,7 @@ def make_config(given: Mapping[str, Any], source: str) -> FitConfig:
         )
         raise UsageError(f"{source}: unknown key '{key[:80]}'. {hint}")
     if first["type"] == "missing":
-        what = {"target": "--target COLUMN", "data": "DATA"}.get(key, key)
+        what = {"data": "DATA"}.get(key, key)
         raise UsageError(f"{source}: {what} is missing.")
     message = first["msg"][:1].lower() + first["msg"][1:]
     raise UsageError(f"{source}: {key}: {message}, got {str(first['input'])[:80]!r}.")

@@ -21,6 +21,9 @@ def print_fit(fit: Any) -> None:
     print_columns(fit.columns)
     for note in fit.notes:
         remark(f"note: {note}")
+    if fit.candidates:
+        say()
+        print_candidates(fit.candidates)
     parts = ("train", "valid", "test")
     rows = ", ".join(f"{fit.rows[part]} {part}" for part in parts if fit.rows.get(part))
     say()
@@ -42,6 +45,28 @@ def print_fit(fit: Any) -> None:
     interval = "" if hasattr(fit.model, "classes_") else " --interval 0.9"
     say(f"next:  ansatz predict {folder} NEW.csv{interval}")
     say(f"       ansatz inspect {folder}")
+
+
+def print_candidates(candidates: Sequence[Mapping[str, Any]]) -> None:
+    """Prints how the laws compare, best first.
+
+    Example:
+        >>> from ansatz.cli.evidence import print_candidates
+        >>> print_candidates([{"law": "normal", "score": -1.5, "worse": 0.0, "error": 0.0}])
+        likelihood  out-of-fold log score  worse by  +-
+        normal                       -1.5
+    """
+    rows = [
+        [
+            row["law"],
+            number(float(row["score"])),
+            number(float(row["worse"])) if row["worse"] > 0 else "",
+            number(float(row["error"])) if row["worse"] > 0 else "",
+        ]
+        for row in sorted(candidates, key=lambda row: row["worse"])
+    ]
+    header = ["likelihood", "out-of-fold log score", "worse by", "+-"]
+    print_table(header, rows, numbers=range(1, 4))
 
 
 def print_columns(columns: Sequence[Any]) -> None:

@@ -44,6 +44,31 @@ def fit(
     target: Annotated[
         str | None, _option("The column to predict; several as A,B.", _MODEL, metavar="COL")
     ] = None,
+    event: Annotated[
+        str | None,
+        _option(
+            "Survival: 1 where the target is the time of an event, 0 where the row was censored; "
+            "or COL=VALUE.",
+            _MODEL,
+            metavar="COL",
+        ),
+    ] = None,
+    entry: Annotated[
+        str | None,
+        _option("Survival: the time from which the row was watched.", _MODEL, metavar="COL"),
+    ] = None,
+    lower: Annotated[
+        str | None,
+        _option("In place of --target: y lies above this.", _MODEL, metavar="COL"),
+    ] = None,
+    upper: Annotated[
+        str | None,
+        _option("With --lower: and not above this; empty is open.", _MODEL, metavar="COL"),
+    ] = None,
+    trials: Annotated[
+        str | None,
+        _option("The target counts the successes of so many trials.", _MODEL, metavar="COL"),
+    ] = None,
     x: Annotated[
         str | None,
         _option(
@@ -78,7 +103,8 @@ def fit(
     set_: Annotated[
         list[str] | None,
         _option(
-            "An option of the network or the training, the value as JSON: --set widths=[64,64].",
+            "An option of the network, the likelihood or the training, the value as JSON: "
+            "--set widths=[64,64].",
             _MODEL,
             "--set",
             metavar="KEY=VALUE",
@@ -163,6 +189,7 @@ def fit(
     Example:
         ansatz fit houses.csv --target price
         ansatz fit claims.csv --target count --likelihood poisson --exposure years
+        ansatz fit patients.csv --target weeks --event died --likelihood cox
         ansatz fit visits.csv --target cost --group patient --set widths=[64,64]
         ansatz fit houses.csv --target price --network linear --json
     """
@@ -171,6 +198,11 @@ def fit(
     given = {
         "data": data,
         "target": words(target),
+        "event": event,
+        "entry": entry,
+        "lower": lower,
+        "upper": upper,
+        "trials": trials,
         "x": x,
         "likelihood": likelihood,
         "network": network,

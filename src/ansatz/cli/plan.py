@@ -11,7 +11,10 @@ if TYPE_CHECKING:
     from ansatz.cli.config import FitConfig
 
 _READER = ("delimiter", "header", "names", "comment", "missing", "decimal", "encoding")
-_USES = ("target", "weights", "offset", "exposure", "group", "time")
+_USES = (
+    *("target", "event", "entry", "lower", "upper", "trials"),
+    *("weights", "offset", "exposure", "group", "time"),
+)
 
 
 def print_plan(chosen: "FitConfig", folder: Path, as_json: bool) -> None:
@@ -31,6 +34,7 @@ def print_plan(chosen: "FitConfig", folder: Path, as_json: bool) -> None:
         <BLANKLINE>
         3 rows, likelihood normal, network mlp; would write a-model
     """
+    from ansatz.estimators.kinds import split_options
     from ansatz.estimators.problem import pose
     from ansatz.estimators.uses import Uses
 
@@ -39,14 +43,16 @@ def print_plan(chosen: "FitConfig", folder: Path, as_json: bool) -> None:
         chosen.data,
         Uses(**{use: options[use] for use in _USES if use in options}),
         likelihood=chosen.likelihood,
+        options=split_options(chosen.likelihood, chosen.options)[1],
         roles=chosen.roles,
         drop=chosen.drop,
         reader={name: options[name] for name in _READER if name in options},
     )
     plan: dict[str, Any] = {
         "rows": len(problem.frame),
-        "likelihood": problem.likelihood,
-        "network": chosen.network or "mlp",
+        "likelihood": problem.likelihood if len(problem.laws) == 1 else None,
+        "candidates": problem.laws,
+        "network": chosen.network or ("mlp" if problem.columns else "linear"),
         "columns": [{"name": c.name, "role": c.role} for c in problem.columns],
         "out": folder,
     }
@@ -57,5 +63,7 @@ def print_plan(chosen: "FitConfig", folder: Path, as_json: bool) -> None:
         return
     print_columns(problem.columns)
     say()
-    law, network = problem.likelihood, plan["network"]
-    say(f"{plan['rows']} rows, likelihood {law}, network {network}; would write {folder}")
+    law = f"likelihood {problem.likelihood}"
+    if len(problem.laws) > 1:
+        law = f"likelihood chosen among {', '.join(problem.laws)}"
+    say(f"{plan['rows']} rows, {law}, network {plan['network']}; would write {folder}")

@@ -341,7 +341,7 @@ def _bend(slots: list[Any], quantile: bool | list[str]) -> tuple[int, ...]:
 def _check_any(columns: list[Column], rows: int) -> None:
     if rows == 0:
         raise DataError("no rows to learn from.")
-    if not any(column.used for column in columns):
+    if columns and not any(column.used for column in columns):  # none at all: a constant model
         why = "; ".join(f"'{c.name}' {c.note or 'is ' + c.role}" for c in columns[:5])
         raise DataError(f"no column is left to predict from. {why}")
 

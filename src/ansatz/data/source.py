@@ -40,6 +40,8 @@ class TensorSource:
         batch_size: rows per batch; the last batch of an epoch may be shorter.
         seed: the order of epoch e is a function of (seed, e).
         shuffle: False keeps the rows' own order.
+        strata: ``(N,)`` labels; every batch of a shuffled epoch then has each label's share of
+            the rows, to within one row.
 
     Example:
         >>> import torch
@@ -50,12 +52,18 @@ class TensorSource:
     """
 
     def __init__(
-        self, rows: Batch, batch_size: int, *, seed: int = 0, shuffle: bool = True
+        self,
+        rows: Batch,
+        batch_size: int,
+        *,
+        seed: int = 0,
+        shuffle: bool = True,
+        strata: torch.Tensor | None = None,
     ) -> None:
         if batch_size < 1:
             raise ValueError(f"batch_size must be at least 1, got {batch_size}.")
         self.rows, self.batch_size, self.seed, self.shuffle = rows, batch_size, seed, shuffle
-        self.count = len(rows.index)
+        self.count, self.strata = len(rows.index), strata
         row_bytes = sum(t.nbytes for t in _tensors(rows)) // max(self.count, 1) + 1
         self._block = max(1, 2**24 // (row_bytes * batch_size)) * batch_size  # rows per gather
 
@@ -66,7 +74,7 @@ class TensorSource:
         """The batches of ``epoch`` from position ``start`` on."""
         order = None
         if self.shuffle:
-            order = torch.randperm(self.count, generator=generator(self.seed, "order", epoch))
+            order = self._order(epoch)
         skip = start * self.batch_size
         # Gathered from the block's start even when entered in its middle: the same rows at the
         # same places in memory, so that a resumed run rounds as the uninterrupted one did.
@@ -76,6 +84,18 @@ class TensorSource:
             for lower in range(max(0, skip - first), last - first, self.batch_size):
                 upper = min(lower + self.batch_size, last - first)
                 yield map_tensors(lambda t, lo=lower, hi=upper: t[lo:hi], block)
+
+    def _order(self, epoch: int) -> torch.Tensor:
+        order = torch.randperm(self.count, generator=generator(self.seed, "order", epoch))
+        if self.strata is None:
+            return order
+        labels = self.strata.cpu()[order]
+        place = torch.empty(self.count, dtype=torch.float64)
+        for label in labels.unique():  # the k-th of n rows of a label stands at (k + 1/2) / n
+            mine = labels == label
+            count = int(mine.sum())
+            place[mine] = (torch.arange(count, dtype=torch.float64) + 0.5) / count
+        return order[place.argsort(stable=True)]
 
     def _gather(self, order: torch.Tensor | None, first: int, last: int) -> Batch:
         if order is None:

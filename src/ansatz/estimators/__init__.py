@@ -6,3 +6,4 @@ from ansatz.estimators.fit import fit as fit
 from ansatz.estimators.regressor import Regressor as Regressor
 from ansatz.estimators.saved import load as load
 from ansatz.estimators.saved import save as save
+from ansatz.estimators.survival import SurvivalRegressor as SurvivalRegressor

@@ -1,8 +1,10 @@
 """The two models that a network must beat: the same law, linear in x, and constant."""
 
 import math
+from collections.abc import Callable
 
 import torch
+from torch import Tensor
 
 from ansatz.data import Batch
 from ansatz.estimators.fitting import build_objective
@@ -14,13 +16,14 @@ from ansatz.estimators.linear_model import (
     with_dispersion,
 )
 from ansatz.estimators.predictions import judge_raw
-from ansatz.likelihoods import Likelihood
+from ansatz.likelihoods import Cox, Likelihood
 from ansatz.linear import LinearFit
 
 Metrics = dict[str, float | None]
+Judge = Callable[[Likelihood, Tensor, Tensor, Tensor | None], Metrics]
 
 
-def judge_constant(law: Likelihood, learn: Job, test: Job) -> Metrics:
+def judge_constant(law: Likelihood, learn: Job, test: Job, judge: Judge = judge_raw) -> Metrics:
     """Metrics of the maximum-likelihood constant model of ``learn`` on ``test``.
 
     Example:
@@ -36,10 +39,14 @@ def judge_constant(law: Likelihood, learn: Job, test: Job) -> Metrics:
     objective = build_objective(law, rows)
     assert objective.shift is not None
     raw = objective.attach(torch.zeros(len(test.y), objective.shift.numel()).double(), test.offset)
-    return judge_raw(objective.likelihood, raw.detach(), test.y, test.weight)
+    if isinstance(objective.likelihood, Cox):
+        objective.likelihood.set_baseline(torch.zeros(len(learn.y)), learn.y, learn.weight)
+    return judge(objective.likelihood, raw.detach(), test.y, test.weight)
 
 
-def judge_linear(law: Likelihood, learn: Job, test: Job) -> tuple[Metrics | None, list[str]]:
+def judge_linear(
+    law: Likelihood, learn: Job, test: Job, judge: Judge = judge_raw
+) -> tuple[Metrics | None, list[str]]:
     """Metrics of the linear model of the same law on ``test``, and what its fit had to say.
 
     With a law that has a dispersion it is fitted twice, dispersion constant and linear in x; the
@@ -68,7 +75,7 @@ def judge_linear(law: Likelihood, learn: Job, test: Job) -> tuple[Metrics | None
     if model is not tried[0][0]:
         said.append("its dispersion is linear in x, too, which has the lower AICc.")
     messages = dict.fromkeys(f"linear model: {sentence}" for sentence in said)
-    return judge_raw(model.objective.likelihood, raw, test.y, test.weight), list(messages)
+    return judge(model.objective.likelihood, raw, test.y, test.weight), list(messages)
 
 
 def _dispersions(law: Likelihood) -> tuple[Dispersion, ...]:

@@ -20,7 +20,7 @@ from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.likelihoods import Likelihood
 from ansatz.spec import TargetSpec
 
-CLASS_LAWS = ("bernoulli", "categorical", "cross_entropy")
+CLASS_LAWS = ("bernoulli", "categorical", "ordinal", "cross_entropy", "focal")
 
 
 class Classifier(ClassifierMixin, TableEstimator):
@@ -29,6 +29,7 @@ class Classifier(ClassifierMixin, TableEstimator):
     Args:
         likelihood: ``"auto"`` (bernoulli for two classes, categorical for more), a name or an
             instance.
+        likelihood_options: options of a likelihood given by name.
         class_weight: ``"balanced"``, a mapping class -> weight, or None. Weights move the decision
             of ``predict``; ``predict_proba`` takes them out again and keeps estimating P(y | x).
         network: a network by name (``"mlp"``, ``"linear"``, ``"random_features"``), or a module.
@@ -67,6 +68,7 @@ class Classifier(ClassifierMixin, TableEstimator):
         self,
         likelihood: str | Likelihood = "auto",
         *,
+        likelihood_options: Mapping[str, Any] | None = None,
         class_weight: Literal["balanced"] | Mapping[Any, float] | None = None,
         network: str | nn.Module = "mlp",
         inference: Literal["point"] = "point",
@@ -89,6 +91,7 @@ class Classifier(ClassifierMixin, TableEstimator):
     ) -> None:
         super().__init__(
             likelihood,
+            likelihood_options=likelihood_options,
             network=network,
             inference=inference,
             widths=widths,

@@ -20,7 +20,8 @@ def describe_estimator(estimator: "TableEstimator") -> dict[str, Any]:
     recipe, history = (getattr(estimator, name, None) for name in ("recipe_", "history_"))
     evidence = getattr(estimator, "evidence_", {})
     fit = evidence.get("fit", {})
-    classes = getattr(estimator, "classes_", None)
+    labels = getattr(estimator, estimator._labels, None)
+    law = model.objective.likelihood
     columns = getattr(estimator, "columns_", None) or model.preprocessor.columns
     return {
         "estimator": type(estimator).__name__,
@@ -28,11 +29,11 @@ def describe_estimator(estimator: "TableEstimator") -> dict[str, Any]:
         "network": model.network_name,
         "network_options": model.network_options,
         "parameters": model.parameters,
-        "likelihood": model.objective.likelihood.name,
-        "likelihood_options": model.objective.likelihood.options,
+        "likelihood": getattr(law, "law", law).name,  # a censored Weibull law is weibull
+        "likelihood_options": getattr(law, "law", law).options,
         "inference": estimator.inference,
         "target": estimator.target_names_,
-        "classes": None if classes is None else classes.tolist(),
+        estimator._labels.rstrip("_"): None if labels is None else labels.tolist(),
         "columns": [
             {"name": column.name, "role": column.role, "note": column.note} for column in columns
         ],

@@ -329,8 +329,18 @@ def _train(
     trainer_options: dict[str, Any],
 ) -> History:
     size = recipe.batch_size or len(learn.index)
-    source = TensorSource(learn, size, seed=derive(seed, "rows"), shuffle=recipe.batch_size > 0)
-    held_out = None if stop is None else TensorSource(stop, 8_192, shuffle=False)
+    objective = step.objective
+    additive = not isinstance(objective, Supervised) or objective.likelihood.additive
+    source = TensorSource(
+        learn,
+        size,
+        seed=derive(seed, "rows"),
+        shuffle=recipe.batch_size > 0,
+        strata=None if additive else learn.target[:, 1],  # whether it is an event
+    )
+    held_out = None
+    if stop is not None:  # rows that are coupled are judged together
+        held_out = TensorSource(stop, 8_192 if additive else len(stop.index), shuffle=False)
     trainer = Trainer(
         steps=recipe.steps,
         evaluate_every=max(1, recipe.steps // recipe.evaluations) if held_out else None,

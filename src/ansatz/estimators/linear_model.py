@@ -1,6 +1,7 @@
 """The linear model of a table: a GLM for each target, put where a network would be."""
 
 import inspect
+import re
 from collections.abc import Sequence
 from typing import Literal
 
@@ -8,7 +9,7 @@ from ansatz import likelihoods, networks
 from ansatz.data import Preprocessor
 from ansatz.estimators.job import Job
 from ansatz.estimators.table_model import TableModel
-from ansatz.likelihoods import Likelihood
+from ansatz.likelihoods import Censored, Likelihood
 from ansatz.linear import LinearFit, fit_linear, join_targets
 from ansatz.training import Supervised
 
@@ -21,6 +22,7 @@ def fit_linear_model(
     *,
     dispersion: Dispersion = "constant",
     class_names: Sequence[str] | None = None,
+    column_names: Sequence[str] | None = None,
 ) -> tuple[TableModel, list[LinearFit]]:
     """The maximum-likelihood linear model of each target, as one model of the table.
 
@@ -29,6 +31,7 @@ def fit_linear_model(
         job: the rows.
         dispersion: the same for all rows, or linear in x as well.
         class_names: names of the classes.
+        column_names: of an array's columns, which have none of their own.
 
     Example:
         >>> import numpy as np
@@ -43,6 +46,9 @@ def fit_linear_model(
     weight = job.weight.numpy()
     preprocessor = Preprocessor.fit(job.rows, job.columns, weight=weight, purpose="linear")
     (design,) = preprocessor.transform(job.rows)
+    names = preprocessor.feature_names
+    if job.columns is None and column_names is not None:
+        names = [_named(name, column_names) for name in names]
     fits = [
         fit_linear(
             law,
@@ -51,7 +57,7 @@ def fit_linear_model(
             weight=job.weight,
             precision=job.precision,
             offset=job.offset,
-            feature_names=preprocessor.feature_names,
+            feature_names=names,
             dispersion=dispersion,
             class_names=class_names,
         )
@@ -66,6 +72,11 @@ def fit_linear_model(
     return TableModel(preprocessor, network, objective, "linear", {}), fits
 
 
+def _named(feature: str, names: Sequence[str]) -> str:
+    """x2[missing] -> age[missing], the second column being age."""
+    return re.sub(r"^x(\d+)", lambda found: str(names[int(found[1]) - 1]), feature)
+
+
 def with_dispersion(law: Likelihood, dispersion: Dispersion) -> Likelihood:
     """The same law with its dispersion constant or predicted; a known one stays known.
 
@@ -77,6 +88,8 @@ def with_dispersion(law: Likelihood, dispersion: Dispersion) -> Likelihood:
     """
     if not isinstance(current_dispersion(law), str):
         return law
+    if isinstance(law, Censored):
+        return Censored(law=with_dispersion(law.law, dispersion))
     changed: Likelihood = likelihoods.create(law.name, **{**law.options, "dispersion": dispersion})
     return changed
 
@@ -90,6 +103,7 @@ def current_dispersion(law: Likelihood) -> str | float | None:
         >>> current_dispersion(Poisson()) is None
         True
     """
+    law = getattr(law, "law", law)  # what is censored or truncated
     parameter = inspect.signature(type(law).__init__).parameters.get("dispersion")
     if parameter is None:
         return None

@@ -13,7 +13,8 @@ def needs_double(y: Tensor) -> bool:
     A y around 1e9 with an sd of 1 has no digits left in float32, and the square of 1e30 no value.
 
     Args:
-        y: ``(N,)`` or ``(N, K)`` in float64; class codes never need it.
+        y: ``(N,)`` or ``(N, K)`` in float64; class codes never need it. Infinite entries, the
+            open ends of censored outcomes, count as absent.
 
     Example:
         >>> import torch
@@ -24,7 +25,11 @@ def needs_double(y: Tensor) -> bool:
     """
     if not y.is_floating_point():
         return False
-    largest, sd = y.abs().amax(0), y.std(0, correction=0)
+    seen = y.isfinite()
+    count = seen.sum(0).clamp(min=1)
+    y = torch.where(seen, y, 0.0)
+    largest, mean = y.abs().amax(0), y.sum(0) / count
+    sd = (torch.where(seen, (y - mean) ** 2, 0.0).sum(0) / count).sqrt()
     varies = sd > 0
     blurred = largest * torch.finfo(torch.float32).eps > BLUR * sd
     out_of_range = (largest > RANGE) | (sd < 1 / RANGE)

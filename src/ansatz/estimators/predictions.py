@@ -1,7 +1,8 @@
 """What one asks of a fitted model of a table."""
 
+import inspect
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,10 +20,31 @@ from ansatz.estimators.description import describe_estimator
 from ansatz.estimators.rows import read_column, read_rows
 from ansatz.estimators.summaries import summarize
 from ansatz.estimators.table_model import TableModel
-from ansatz.likelihoods import Distribution
+from ansatz.likelihoods import Distribution, Likelihood
+
+try:
+    from ansatz.likelihoods import Quantiles
+except ImportError:  # TEMPORARY
+    Quantiles = tuple
 from ansatz.metrics import judge
 
 ResidualKind = Literal["response", "pearson", "deviance", "quantile"]
+
+
+class TableRows(NamedTuple):
+    """Rows of a table, taken apart by the names of the fit.
+
+    Example:
+        >>> from ansatz.estimators.predictions import TableRows
+        >>> TableRows._fields
+        ('X', 'y', 'weight', 'offset', 'trials')
+    """
+
+    X: pd.DataFrame
+    y: Any
+    weight: NDArray[np.float64] | None
+    offset: NDArray[np.float64] | None
+    trials: NDArray[np.float64] | None
 
 
 class Predictions:
@@ -51,7 +73,7 @@ class Predictions:
             )
         return self.model_.raw(rows, None if extra is None else torch.from_numpy(extra))
 
-    def _from_table(self, table: Any, *, outcomes: bool) -> tuple[Any, Any, Any, Any]:
+    def _from_table(self, table: Any, *, outcomes: bool) -> TableRows:
         """Features, outcomes, weights and offsets of a table, found by the names of the fit."""
         uses = getattr(self, "uses_", None)
         if uses is None:
@@ -63,7 +85,9 @@ class Predictions:
             listed = ", ".join(f"'{name}'" for name in absent[:5])
             raise DataError(f"the table lacks {len(absent)} columns of the fit: {listed}.")
         y = uses.outcomes(frame) if outcomes else None
-        return frame[names], y, uses.weight(frame), uses.offsets(frame)
+        return TableRows(
+            frame[names], y, uses.weight(frame), uses.offsets(frame), uses.trial_counts(frame)
+        )
 
     def _outcomes(self, y: Any, count: int) -> Tensor:
         codes, _ = self._encode(y, reset=False)  # type: ignore[attr-defined]
@@ -75,19 +99,38 @@ class Predictions:
         """The raw numbers that predictive distributions are made of."""
         return raw
 
-    def predict_dist(self, X: Any, *, offset: ArrayLike | None = None) -> Distribution:
+    def _judge(
+        self, likelihood: Likelihood, raw: Tensor, y: Tensor, weight: Tensor | None = None
+    ) -> dict[str, float | None]:
+        """Metrics of raw predictions of this estimator's kind of outcome."""
+        return judge_raw(likelihood, raw, y, weight)
+
+    def predict_dist(
+        self, X: Any, *, offset: ArrayLike | None = None, trials: ArrayLike | None = None
+    ) -> Distribution:
         """The predictive distribution of each row: density, cdf, quantiles, moments, samples.
 
         Args:
             X: rows as in ``fit``.
             offset: ``(N,)``, known parts of the linear predictor.
+            trials: ``(N,)``, for laws that count successes of trials; one each by default.
         """
         raw = self._served_raw(self._raw(X, offset))
+        law = self.model_.objective.likelihood
+        counts = read_column("trials", trials, len(raw))
+        given: dict[str, Any] = {} if counts is None else {"trials": torch.from_numpy(counts)}
+        if given and "trials" not in inspect.signature(law.distribution).parameters:
+            raise UsageError(f"{law.name} counts no successes: it takes no trials.")
         with torch.no_grad():  # a learned spread is no variable here
-            return self.model_.objective.likelihood.distribution(raw)
+            return law.distribution(raw, **given)
 
     def interval(
-        self, X: Any, level: float = 0.9, *, offset: ArrayLike | None = None
+        self,
+        X: Any,
+        level: float = 0.9,
+        *,
+        offset: ArrayLike | None = None,
+        trials: ArrayLike | None = None,
     ) -> NDArray[np.float64]:
         """The equal-tailed predictive interval, ``(N, 2)``, or ``(N, K, 2)`` for K targets.
 
@@ -95,10 +138,15 @@ class Predictions:
             X: rows as in ``fit``.
             level: the probability inside.
             offset: ``(N,)``, known parts of the linear predictor.
+            trials: ``(N,)``, for laws that count successes of trials.
         """
         if not 0 < level < 1:
             raise UsageError(f"level must be in (0, 1), got {level}.")
-        lower, upper = self.predict_dist(X, offset=offset).interval(level)
+        law = self.model_.objective.likelihood
+        if isinstance(law, Quantiles):
+            lower, upper = law.interval(self._raw(X, offset), level)
+        else:
+            lower, upper = self.predict_dist(X, offset=offset, trials=trials).interval(level)
         return torch.stack([lower, upper], -1).numpy()
 
     def sample(
@@ -107,21 +155,24 @@ class Predictions:
         count: int = 1,
         *,
         offset: ArrayLike | None = None,
+        trials: ArrayLike | None = None,
         random_state: int | np.random.RandomState | None = 0,
     ) -> NDArray[Any]:
-        """Draws from the predictive distribution, ``(count, N)``.
+        """Draws from the predictive distribution, ``(count, N)``, ``(count, N, K)`` of vectors.
 
         Args:
             X: rows as in ``fit``.
             count: draws per row.
             offset: ``(N,)``, known parts of the linear predictor.
+            trials: ``(N,)``, for laws that count successes of trials.
             random_state: seed of the draws.
         """
         seed = int(check_random_state(random_state).randint(2**31 - 1))
         generator = torch.Generator().manual_seed(seed)
-        draws = self.predict_dist(X, offset=offset).sample((count,), generator=generator).numpy()
-        classes = getattr(self, "classes_", None)
-        return draws if classes is None else classes[draws.astype(np.intp)]
+        law = self.predict_dist(X, offset=offset, trials=trials)
+        draws = law.sample((count,), generator=generator).numpy()
+        labels = getattr(self, self._labels, None)  # type: ignore[attr-defined]
+        return draws if labels is None else labels[draws.astype(np.intp)]
 
     def log_score(
         self,
@@ -163,10 +214,10 @@ class Predictions:
             offset: ``(N,)``, known parts of the linear predictor.
         """
         if y is None:
-            X, y, sample_weight, offset = self._from_table(X, outcomes=True)
+            X, y, sample_weight, offset, _ = self._from_table(X, outcomes=True)
         raw = self._served_raw(self._raw(X, offset))
         weight = read_column("sample_weight", sample_weight, len(raw))
-        return judge_raw(
+        return self._judge(
             self.model_.objective.likelihood,
             raw,
             self._outcomes(y, len(raw)),
@@ -179,7 +230,7 @@ class Predictions:
         Args:
             table: as for ``evaluate``; a model of ``ansatz.fit`` remembers a hash of each row.
         """
-        X, y, _, _ = self._from_table(table, outcomes=True)
+        X, y, *_ = self._from_table(table, outcomes=True)
         rows = read_rows(self, X, reset=False, as_table=True)
         codes, _ = self._encode(y, reset=False)  # type: ignore[attr-defined]
         learned = getattr(self, "row_keys_", np.empty(0, dtype=np.uint64))
@@ -256,12 +307,14 @@ class Predictions:
         Args:
             X: rows as in ``fit``; the frame's index is kept.
             interval: the level of ``lower`` and ``upper``; None leaves them out.
-            options: ``offset``.
+            options: ``offset``, ``trials``.
         """
         index = X.index if isinstance(X, pd.DataFrame) else None
+        trials = options.pop("trials", None)
         if getattr(self, "uses_", None) is not None:
-            X, _, _, offset = self._from_table(X, outcomes=False)
-            options = {**options, "offset": offset}
+            rows = self._from_table(X, outcomes=False)
+            X, options = rows.X, {**options, "offset": rows.offset}
+            trials = rows.trials
         prediction = self.predict(X, **options)  # type: ignore[attr-defined]
         classes = getattr(self, "classes_", None)
         if classes is not None:
@@ -271,7 +324,7 @@ class Predictions:
         several = prediction.ndim == 2
         suffixes = [f"_{name}" for name in self.target_names_] if several else [""]  # type: ignore[attr-defined]
         columns: dict[str, Any] = {}
-        bounds = None if interval is None else self.interval(X, interval, **options)
+        bounds = None if interval is None else self.interval(X, interval, trials=trials, **options)
         for k, suffix in enumerate(suffixes):
             pick = (slice(None), k) if several else slice(None)
             columns[f"prediction{suffix}"] = prediction[pick]
@@ -295,5 +348,9 @@ def judge_raw(
         0.9189
     """
     with torch.no_grad():
-        distribution = likelihood.distribution(raw) if likelihood.is_law else None
-        return judge(y, point=likelihood.point(raw), distribution=distribution, weight=weight)
+        if not likelihood.is_law:
+            return judge(y, point=likelihood.point(raw), weight=weight)
+        distribution, outcome = likelihood.given(raw, y)
+        # The point that belongs to the outcome: a count of successes, not their share.
+        point = likelihood.point(raw) if outcome is y else distribution.mean
+        return judge(outcome, point=point, distribution=distribution, weight=weight)

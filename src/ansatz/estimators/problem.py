@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,11 +11,33 @@ import pandas as pd
 from ansatz import data as ansatz_data
 from ansatz import likelihoods
 from ansatz.data import Column, as_frame, find_leaks, infer_columns, read_table
-from ansatz.data.dates import as_dates, looks_like_dates
+from ansatz.data.dates import as_dates
 from ansatz.data.numeric import refuse_infinite
 from ansatz.errors import DataError, UsageError
 from ansatz.estimators.classifier import CLASS_LAWS
+from ansatz.estimators.outcomes import check_outcomes
+from ansatz.estimators.proposal import Proposal, is_numeric, propose
+from ansatz.estimators.survival_law import SURVIVAL_LAWS
 from ansatz.estimators.uses import Uses, near_columns
+
+
+Kind = Literal["number", "class", "survival", "ranking"]
+
+
+def kind_of(law: str, uses: Uses) -> Kind:
+    """What outcomes of a law are, given the columns that tell them.
+
+    Example:
+        >>> from ansatz.estimators.problem import kind_of
+        >>> from ansatz.estimators.uses import Uses
+        >>> kind_of("weibull", Uses(target=["week"], event="arrest"))
+        'survival'
+    """
+    if uses.is_survival or law in SURVIVAL_LAWS:
+        return "survival"
+    if law == "plackett_luce":
+        return "ranking"
+    return "class" if law in CLASS_LAWS else "number"
 
 
 class Problem(NamedTuple):
@@ -34,14 +56,20 @@ class Problem(NamedTuple):
     features: pd.DataFrame
     columns: list[Column]
     uses: Uses
-    likelihood: str
+    laws: list[str]  # one, or the candidates among which the rows will choose
+    law_options: dict[str, Any]
     notes: list[str]
     fingerprint: str  # of the rows
 
     @property
-    def is_classification(self) -> bool:
-        """Whether the outcomes are classes."""
-        return self.likelihood in CLASS_LAWS
+    def likelihood(self) -> str:
+        """The law, or the first of the candidates."""
+        return self.laws[0]
+
+    @property
+    def kind(self) -> Kind:
+        """What the outcomes are: it decides the estimator."""
+        return kind_of(self.likelihood, self.uses)
 
 
 def pose(
@@ -49,6 +77,7 @@ def pose(
     uses: Uses,
     *,
     likelihood: str | None = None,
+    options: Mapping[str, Any] | None = None,
     roles: Mapping[str, str] | None = None,
     drop: Sequence[str] = (),
     reader: Mapping[str, Any] | None = None,
@@ -59,6 +88,7 @@ def pose(
         data: a path, the name of a data set, a frame, an Arrow table or a mapping of columns.
         uses: target, weights, offset and so on by name.
         likelihood: the law; None lets the values of the target choose.
+        options: of the law.
         roles: what columns are, where the guess would be wrong.
         drop: columns to leave out.
         reader: options of :func:`ansatz.data.read_table`.
@@ -75,16 +105,20 @@ def pose(
         if name not in frame.columns:
             raise UsageError(f"{origin}: no column '{name}' to drop. {near_columns(name, frame)}")
     frame = frame.drop(columns=list(drop))
+    uses = uses.expand(frame)
     uses.check(frame, origin)
     _refuse_infinite(origin, uses.features(frame))
     _check_time(origin, frame, uses)
-    frame, more = _known_outcomes(origin, frame, uses)
-    law, why = (likelihood, "") if likelihood else _propose(origin, frame, uses)
-    _check_outcomes(origin, frame, uses, law)
+    frame, more = _known_outcomes(origin, frame, uses, likelihood)
+    given = dict(options or {})
+    proposal = Proposal([likelihood]) if likelihood else propose(origin, frame, uses)
+    laws, given = proposal.laws, {**proposal.options, **given}
+    check_outcomes(origin, frame, uses, laws[0], given)
     features = uses.features(frame)
     columns = infer_columns(features, roles=roles or {})
-    notes += [*more, *([why] if why else []), *_warnings(frame, uses, columns, law)]
-    return Problem(origin, frame, features, columns, uses, law, notes, _fingerprint(frame))
+    why = [proposal.why] if proposal.why else []
+    notes += [*more, *why, *_warnings(frame, uses, columns, laws[0])]
+    return Problem(origin, frame, features, columns, uses, laws, given, notes, _fingerprint(frame))
 
 
 def _open(
@@ -106,7 +140,7 @@ def _open(
 
 def _refuse_infinite(origin: str, features: pd.DataFrame) -> None:
     """Before rows are left out or split: the error counts them as the file does."""
-    names = [name for name in features.columns if _is_numeric(features[name])]
+    names = [name for name in features.columns if is_numeric(features[name])]
     try:
         refuse_infinite(features[names].to_numpy(dtype=np.float64), names)
     except DataError as error:
@@ -114,7 +148,7 @@ def _refuse_infinite(origin: str, features: pd.DataFrame) -> None:
 
 
 def _check_time(origin: str, frame: pd.DataFrame, uses: Uses) -> None:
-    if uses.time is None or _is_numeric(frame[uses.time]):
+    if uses.time is None or is_numeric(frame[uses.time]):
         return
     try:
         as_dates(frame[uses.time])
@@ -122,9 +156,13 @@ def _check_time(origin: str, frame: pd.DataFrame, uses: Uses) -> None:
         raise DataError(f"{origin}: --time: {error}") from None
 
 
-def _known_outcomes(origin: str, frame: pd.DataFrame, uses: Uses) -> tuple[pd.DataFrame, list[str]]:
-    known = frame[uses.target].notna().all(axis=1).to_numpy()
-    name = ", ".join(uses.target)
+def _known_outcomes(
+    origin: str, frame: pd.DataFrame, uses: Uses, law: str | None
+) -> tuple[pd.DataFrame, list[str]]:
+    known = uses.known(frame)
+    if law == "plackett_luce":  # the first places are a ranking too
+        known = frame[uses.target].notna().any(axis=1).to_numpy()
+    name = uses.outcome_name
     if not known.any():
         raise DataError(f"{origin}: the target '{name}' is missing in every row.")
     if known.all():
@@ -133,87 +171,10 @@ def _known_outcomes(origin: str, frame: pd.DataFrame, uses: Uses) -> tuple[pd.Da
     return frame[known], [f"{gone} rows without a value of '{name}' were left out."]
 
 
-def _propose(origin: str, frame: pd.DataFrame, uses: Uses) -> tuple[str, str]:
-    """A law by the support of the values, never by the file's type."""
-    y = frame[uses.target]
-    name = ", ".join(uses.target)
-    if all(_is_numeric(y[column]) for column in y):
-        if len(uses.target) == 1 and set(pd.unique(y.iloc[:, 0])) == {0, 1}:
-            return "bernoulli", f"likelihood bernoulli: '{name}' is 0 or 1."
-        if uses.exposure is not None and ((y >= 0) & (y % 1 == 0)).all(axis=None):
-            return "poisson", f"likelihood poisson: '{name}' holds counts beside an exposure."
-        return "normal", f"likelihood normal: '{name}' holds numbers; --likelihood chooses another."
-    if len(uses.target) > 1:
-        raise DataError(f"{origin}: several targets must all be numbers: '{name}'.")
-    if looks_like_dates([str(value) for value in y.iloc[:, 0].unique()]):
-        raise DataError(
-            f"{origin}: the target '{name}' holds dates. Predict a number, like the days since a "
-            "first date, or name classes with --likelihood categorical."
-        )
-    levels = y.iloc[:, 0].nunique()
-    law = "bernoulli" if levels == 2 else "categorical"
-    return law, f"likelihood {law}: '{name}' has {levels} classes."
-
-
-def _check_outcomes(origin: str, frame: pd.DataFrame, uses: Uses, law: str) -> None:
-    """The support of the law, before anything is trained; rows are named as in the file."""
-    likelihoods.registry.get(law)  # an unknown name is an error with a suggestion
-    if law in CLASS_LAWS:
-        _check_classes(origin, frame, uses)
-        return
-    import torch
-
-    for name in uses.target:
-        column = frame[name]
-        if not _is_numeric(column):
-            bad = pd.to_numeric(column.astype(str), errors="coerce").isna().to_numpy()
-            row = int(np.flatnonzero(bad)[0]) if bad.any() else 0
-            raise DataError(
-                f"{origin}, row {_row(frame, row)}, column '{name}': {law} needs numbers, got "
-                f"{str(column.iloc[row])[:60]!r}. For classes use bernoulli or categorical."
-            )
-        values = torch.from_numpy(column.to_numpy(dtype=np.float64, copy=True))
-        try:
-            likelihoods.create(law).check(values)
-        except DataError as error:
-            raise DataError(f"{origin}, column '{name}': {_name_row(str(error), frame)}") from None
-
-
-def _check_classes(origin: str, frame: pd.DataFrame, uses: Uses) -> None:
-    if len(uses.target) > 1:
-        raise UsageError("one target at a time for classes; fit each column by itself.")
-    column = frame[uses.target[0]]
-    levels = column.nunique()
-    if levels < 2:
-        raise DataError(
-            f"{origin}, column '{column.name}': only one class, {str(column.iloc[0])[:60]!r}. "
-            "There is nothing to tell apart."
-        )
-    if levels > 1_000 or (levels > 20 and levels > len(column) / 2):
-        raise DataError(
-            f"{origin}, column '{column.name}': {levels} classes in {len(column)} rows. If it "
-            "holds numbers or names rather than classes, choose another target or --likelihood."
-        )
-
-
-def _name_row(message: str, frame: pd.DataFrame) -> str:
-    """Puts the table's row number in place of y[17]."""
-    import re
-
-    return re.sub(r"y\[(\d+)\]", lambda found: f"row {_row(frame, int(found[1]))}", message)
-
-
-def _row(frame: pd.DataFrame, position: int) -> int:
-    label = frame.index[position]
-    return int(label) + 1 if isinstance(label, int | np.integer) else position + 1
-
-
-def _is_numeric(column: pd.Series) -> bool:
-    return getattr(column.dtype, "kind", "O") in "iuf"
-
-
 def _warnings(frame: pd.DataFrame, uses: Uses, columns: list[Column], law: str) -> list[str]:
-    said = list(find_leaks(frame, uses.target, columns, group=uses.group, time=uses.time))
+    said: list[str] = []
+    if law != "plackett_luce":
+        said += find_leaks(frame, uses.target, columns, group=uses.group, time=uses.time)
     link = likelihoods.registry.get(law).link_name
     if uses.exposure is not None and link == "identity":
         said.append(
@@ -221,7 +182,8 @@ def _warnings(frame: pd.DataFrame, uses: Uses, columns: list[Column], law: str) 
             "is the identity; for rates take a law with a log link, like poisson or gamma."
         )
     for name in uses.target:
-        if law not in CLASS_LAWS and len(frame) > 1 and frame[name].nunique() == 1:
+        single = law not in (*CLASS_LAWS, "plackett_luce") and is_numeric(frame[name])
+        if single and len(frame) > 1 and frame[name].nunique() == 1:
             value = frame[name].iloc[0]
             said.append(f"the target '{name}' is {value:g} in every row: nothing to explain.")
     return said

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 SMALL = 100  # below this sum of weights: full batch, float64, penalised, stopped by folds
 FEW = 500  # below it a spread that varies with x costs more than it tells
 LARGE = 50_000
+COUPLED = 100_000  # rows up to which a law that couples rows sees all of them at every step
 
 
 class Recipe(BaseModel):
@@ -75,13 +76,15 @@ class Recipe(BaseModel):
 STREAM = Recipe(schedule="constant", learning_rate=1e-3, holdout=0.0)
 
 
-def choose_recipe(rows: float, *, classes: bool = False) -> Recipe:
+def choose_recipe(rows: float, *, classes: bool = False, coupled: bool = False) -> Recipe:
     """The default recipe for a table.
 
     Args:
         rows: sum of the rows' weights.
         classes: whether the outcomes are classes, whose probabilities a network is quick to
             exaggerate: it learns slower and drops more.
+        coupled: whether the loss couples rows (Cox): then a step takes all rows, and beyond
+            100,000 batches of 1,024, in each of which the events have their share.
 
     Example:
         >>> from ansatz.estimators.recipe import choose_recipe
@@ -99,6 +102,19 @@ def choose_recipe(rows: float, *, classes: bool = False) -> Recipe:
             folds=5,
             evaluations=30,
             dtype="float64",
+        )
+    if coupled:
+        return Recipe(
+            widths=(64, 64),
+            dropout=0.2,
+            batch_size=0 if rows <= COUPLED else 1_024,
+            steps=500 if rows <= COUPLED else round(10 * rows / 1_024),
+            learning_rate=3e-3,
+            weight_decay=0.3,
+            average="ema",
+            holdout=0.2 if rows < 10_000 else 0.1,
+            evaluations=100,
+            patience=25,
         )
     if rows <= LARGE:
         batch_size = _power_of_two(rows / 32, 16, 256)

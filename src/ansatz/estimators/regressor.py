@@ -21,6 +21,8 @@ class Regressor(RegressorMixin, TableEstimator):
 
     Args:
         likelihood: the law of y by name (``ansatz list likelihoods``), or an instance.
+        likelihood_options: options of a likelihood given by name, like
+            ``{"components": 2}`` of ``"normal_mixture"``.
         network: a network by name (``"mlp"``, ``"linear"``, ``"random_features"``), or a module.
         inference: ``"point"``: one weight vector, the penalised maximum-likelihood estimate.
         widths: hidden units per layer.
@@ -72,13 +74,21 @@ class Regressor(RegressorMixin, TableEstimator):
         if values.ndim > 2:
             raise ValueError(f"y must have shape (N,) or (N, K), got {values.shape}.")
         shape = values.shape[1:]
-        column = shape == (1,)
+        axes = self._event_axes()
+        if axes and len(shape) != axes:
+            raise ValueError(
+                f"{self._law_name()} needs y of shape (N, K), one vector per row, got "
+                f"{values.shape}."
+            )
+        column = shape == (1,) and not axes
         if reset:
             self.target_names_ = _names(y, shape)
             self._y_is_column, self._target_shape = column, shape
         elif shape != self._target_shape:
             first = ", ".join(["N", *map(str, self._target_shape)])
             raise ValueError(f"y has shape {values.shape}, in fit it was of shape ({first}).")
+        if axes:
+            return values, TargetSpec(event=shape)
         if column:
             values, shape = values[:, 0], ()
         return values, TargetSpec(shape=shape)

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import _check_feature_names, _check_n_features, validate_data
@@ -17,7 +18,8 @@ def read_rows(estimator: Any, X: Any, *, reset: bool, as_table: bool = False) ->
     ``as_table`` keeps a frame a frame, even if all of it is numeric.
 
     Names, number and order of columns are remembered when ``reset``, and compared otherwise.
-    Missing values are allowed; infinities are refused.
+    Missing values are allowed; infinities are refused. None, and a frame without columns, stand
+    for rows of which nothing is known.
 
     Example:
         >>> from ansatz.estimators import Regressor
@@ -25,9 +27,12 @@ def read_rows(estimator: Any, X: Any, *, reset: bool, as_table: bool = False) ->
         >>> read_rows(Regressor(), [[1, 2], [3, 4]], reset=True).dtype
         dtype('float64')
     """
+    if X is None:
+        X = pd.DataFrame(index=[0])
     if is_frame(X) and not issparse(X):  # scipy's dictionary of keys is a mapping, too
         frame = as_frame(X)
-        if as_table or not all(_is_number(dtype) for dtype in frame.dtypes):
+        empty = frame.shape[1] == 0
+        if as_table or empty or not all(_is_number(dtype) for dtype in frame.dtypes):
             _check_feature_names(estimator, frame, reset=reset)
             _check_n_features(estimator, frame, reset=reset)
             return frame

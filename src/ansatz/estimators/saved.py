@@ -15,9 +15,11 @@ from ansatz import likelihoods, networks
 from ansatz.data import Column, Preprocessor
 from ansatz.errors import AnsatzError, ModelError, UsageError
 from ansatz.estimators.classifier import Classifier
+from ansatz.estimators.kinds import ESTIMATORS
 from ansatz.estimators.recipe import Recipe, one_line
-from ansatz.estimators.regressor import Regressor
 from ansatz.estimators.summaries import SavedSummary, summarize_linear
+from ansatz.estimators.survival import SurvivalRegressor
+from ansatz.estimators.survival_evidence import Followed
 from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.estimators.table_model import TableModel
 from ansatz.estimators.uses import Uses
@@ -35,7 +37,7 @@ from ansatz.storage import (
 )
 from ansatz.training import History, Supervised
 
-_ESTIMATORS: dict[str, type[TableEstimator]] = {"Regressor": Regressor, "Classifier": Classifier}
+_ESTIMATORS = {kind.__name__: kind for kind in ESTIMATORS.values()}
 _LABELS = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64, "U": np.str_, "O": object}
 
 
@@ -116,7 +118,7 @@ class Specification(_Strict):
         True
     """
 
-    estimator: Literal["Regressor", "Classifier"]
+    estimator: Literal["Regressor", "Classifier", "SurvivalRegressor", "Ranker"]
     structure: Literal["vector"] = "vector"
     parameters: dict[str, Any]
     likelihood: LawRecord
@@ -160,6 +162,9 @@ def save(estimator: TableEstimator, folder: str | Path, *, overwrite: bool = Fal
             **{f"objective.{name}": value for name, value in model.objective.state_dict().items()},
         },
     }
+    followed = getattr(estimator, "followed_", None)
+    if followed is not None:  # scores of censored rows need the training rows' censoring
+        files["followed.safetensors"] = followed.tensors()
     keys = getattr(estimator, "row_keys_", None)
     if keys is not None:  # so that evaluate can tell copies of rows it learned from
         files["rows.safetensors"] = {"keys": torch.from_numpy(keys.view(np.int64))}
@@ -190,6 +195,9 @@ def load(folder: str | Path, *, network: nn.Module | None = None) -> TableEstima
     try:
         record = Specification.model_validate(read_json(path / "ansatz.json"))
         estimator = _rebuild(record, path, network)
+        if isinstance(estimator, SurvivalRegressor):
+            estimator.followed_ = Followed.of_tensors(read_tensors(path / "followed.safetensors"))
+            estimator._causes = getattr(estimator.model_.objective.likelihood, "causes", 1)
         if "rows.safetensors" in manifest.files:
             estimator.row_keys_ = _row_keys(path / "rows.safetensors")
         if "optimizer.json" in manifest.files:
@@ -211,7 +219,7 @@ def load(folder: str | Path, *, network: nn.Module | None = None) -> TableEstima
 def _specify(estimator: TableEstimator) -> Specification:
     model = estimator.model_
     law = model.objective.likelihood
-    classes = getattr(estimator, "classes_", None)
+    classes = getattr(estimator, estimator._labels, None)
     shift = model.objective.shift
     history = getattr(estimator, "history_", None)
     recipe = getattr(estimator, "recipe_", None)
@@ -297,7 +305,10 @@ def _check_outputs(
     """The law's raw numbers, the network's outputs and the shift must be equally many."""
     shape = () if record.target.is_column else tuple(record.target.shape)
     classes = 0 if record.target.classes is None else len(record.target.classes)
-    outputs = law.outputs(TargetSpec(shape=shape, classes=classes)) * math.prod(shape)
+    if law.event_ndim:
+        outputs = law.outputs(TargetSpec(classes=classes, event=shape))
+    else:
+        outputs = law.outputs(TargetSpec(shape=shape, classes=classes)) * math.prod(shape)
     if (shift is None) != (scale is None):
         raise ModelError("shift and scale come together")
     sizes = [record.network.outputs, *(t.numel() for t in (shift, scale) if t is not None)]
@@ -310,7 +321,7 @@ def _take_targets(law: Likelihood, tensors: dict[str, Tensor], target: TargetRec
     """Units and spreads are one number per target, which a fresh law cannot know."""
     prefix, shape = "objective.likelihood.", (math.prod(target.shape),)
     own = {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}
-    if target.shape and not target.is_column:
+    if target.shape and not target.is_column and not law.event_ndim:
         law.load_state_dict({n: t for n, t in own.items() if t.shape == shape}, strict=False)
 
 
@@ -347,7 +358,9 @@ def _set_state(estimator: TableEstimator, record: Specification) -> None:
     if record.features is not None:
         estimator.feature_names_in_ = np.array(record.features, dtype=object)
     if target.classes is not None and target.class_kind is not None:
-        estimator.classes_ = np.array(target.classes, dtype=_LABELS[target.class_kind])
+        labels: NDArray[Any] = np.array(target.classes, dtype=_LABELS[target.class_kind])
+        setattr(estimator, estimator._labels, labels)
+    if isinstance(estimator, Classifier):
         estimator._log_weights = target.log_weights
     else:
         estimator._target_shape = tuple(target.shape)

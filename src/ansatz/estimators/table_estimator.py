@@ -4,7 +4,7 @@ import copy
 import inspect
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -62,10 +62,13 @@ class TableEstimator(Predictions, BaseEstimator):
         True
     """
 
+    _labels: ClassVar[str] = "classes_"  # the attribute that names what outcomes are codes of
+
     def __init__(
         self,
         likelihood: str | Likelihood = "normal",
         *,
+        likelihood_options: Mapping[str, Any] | None = None,
         network: str | nn.Module = "mlp",
         inference: Literal["point"] = "point",
         widths: Sequence[int] | None = None,
@@ -86,6 +89,7 @@ class TableEstimator(Predictions, BaseEstimator):
         verbose: int = 0,
     ) -> None:
         self.likelihood = likelihood
+        self.likelihood_options = likelihood_options
         self.network = network
         self.inference = inference
         self.widths = widths
@@ -122,12 +126,29 @@ class TableEstimator(Predictions, BaseEstimator):
         given by name has a constant dispersion, and so has a linear model, as in glm.
         """
         if isinstance(self.likelihood, Likelihood):
+            if self.likelihood_options:
+                raise UsageError("likelihood_options go with a likelihood by name, not a made one.")
             return self.likelihood
-        law: Likelihood = likelihoods.create(self.likelihood)
+        given = self.likelihood_options or {}
+        if not isinstance(given, Mapping):
+            raise UsageError(f"likelihood_options must map names to values, got {given!r}.")
+        options = dict(given)
+        kind = likelihoods.registry.get(self.likelihood)
         few = rows < FEW or self.network == "linear"
-        if few and "dispersion" in inspect.signature(type(law).__init__).parameters:
-            law = likelihoods.create(self.likelihood, dispersion="constant")
+        if few and "dispersion" in inspect.signature(kind).parameters:
+            options = {"dispersion": "constant", **options}
+        law: Likelihood = likelihoods.create(self.likelihood, **options)
         return law
+
+    def _law_name(self) -> str:
+        return self.likelihood if isinstance(self.likelihood, str) else self.likelihood.name
+
+    def _event_axes(self) -> int:
+        """How many axes of y make up one outcome."""
+        given = self.likelihood
+        kind = likelihoods.registry.get(given) if isinstance(given, str) else given
+        found: int = kind.event_ndim
+        return found
 
     def _law_of(self, target: TargetSpec, rows: float = math.inf) -> Likelihood:
         """A copy of the law that knows the number of classes, which some rows may not show."""
@@ -149,7 +170,8 @@ class TableEstimator(Predictions, BaseEstimator):
         """Fits the network, or the linear model, to the rows.
 
         Args:
-            X: ``(N, D)`` array, or a data frame with columns of any type; nan is missing.
+            X: ``(N, D)`` array, or a data frame with columns of any type; nan is missing. None,
+                or a frame without columns, fits the constant model.
             y: ``(N,)``, or ``(N, K)`` for K targets at once.
             sample_weight: ``(N,)`` frequency weights: a weight of 2 is the row twice.
             offset: ``(N,)``, a known part of the linear predictor (log exposure of a count).
@@ -191,6 +213,8 @@ class TableEstimator(Predictions, BaseEstimator):
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
+        if X is None:
+            X = pd.DataFrame(index=range(len(y)))
         as_table = columns is not None or (not reset and self.columns_ is not None)
         rows = read_rows(self, X, reset=reset, as_table=as_table)
         if isinstance(rows, pd.DataFrame) and columns is None:
@@ -231,16 +255,24 @@ class TableEstimator(Predictions, BaseEstimator):
         for name in _OF_ONE_FIT:
             self.__dict__.pop(name, None)
         self.columns_, self.has_offset_ = job.columns, job.offset is not None
-        if self.network == "linear":
+        if self.network == "linear" or not self._has_features(job):
             self._fit_linear(job, law)
         else:
             self._fit_network(job, law, previous)
         return self
 
+    def _has_features(self, job: Job) -> bool:
+        """Whether there is anything to predict from; without it the constant model is exact."""
+        there = job.columns is None or len(job.columns) > 0
+        if not there and isinstance(self.network, nn.Module):
+            raise DataError("X has no columns that a network could use.")
+        return there
+
     def _fit_linear(self, job: Job, law: Likelihood) -> None:
         classes = getattr(self, "classes_", None)
         names = None if classes is None else [str(name) for name in classes]
-        self.model_, fits = fit_linear_model(law, job, class_names=names)
+        columns = getattr(self, "feature_names_in_", None)
+        self.model_, fits = fit_linear_model(law, job, class_names=names, column_names=columns)
         self.linear_ = fits if job.target.shape else fits[0]
         self.n_iter_ = max(fit.iterations for fit in fits)
 
@@ -338,7 +370,7 @@ class TableEstimator(Predictions, BaseEstimator):
         """The default recipe with what the user set in its place."""
         if recipe is None:
             total = float(job.weight.sum())
-            recipe = choose_recipe(total, classes=job.target.classes > 0)
+            recipe = self._default_recipe(total, job.target)
         given: dict[str, Any] = {
             "widths": None if self.widths is None else _whole_numbers("widths", self.widths),
             "activation": self.activation,
@@ -364,6 +396,10 @@ class TableEstimator(Predictions, BaseEstimator):
             return Recipe.model_validate({**recipe.model_dump(), **changes})
         except ValidationError as error:
             raise UsageError(f"{type(self).__name__}: {one_line(error)}") from None
+
+    def _default_recipe(self, rows: float, target: TargetSpec) -> Recipe:
+        coupled = not self._law(target, rows).additive
+        return choose_recipe(rows, classes=target.classes > 0, coupled=coupled)
 
     def _options(self, recipe: Recipe) -> dict[str, Any]:
         """The options of the network's factory; explicit ones win over the recipe."""

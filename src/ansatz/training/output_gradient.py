@@ -53,6 +53,8 @@ class OutputGradient:
         self, output: Array, batch: Batch, own_gradients: Sequence[Tensor] = ()
     ) -> tuple[float, float, Array]:
         """Loss, total weight and gradient; the likelihood's own go into ``own_gradients``."""
+        if not self.likelihood.additive:
+            return self._joint(output, batch, own_gradients)
         if self._score is None:
             terms, gradient = self._autograd(output, batch, own_gradients)
         else:
@@ -91,6 +93,22 @@ class OutputGradient:
             raw, extra = raw.copy(), offset.numpy()
             raw[..., 0] += extra.reshape(extra.shape + (1,) * (raw.ndim - 1 - extra.ndim))
         return raw
+
+    def _joint(
+        self, output: Array, batch: Batch, own_gradients: Sequence[Tensor]
+    ) -> tuple[float, float, Array]:
+        """The same for a likelihood that couples the rows of a batch."""
+        count = float(batch.weight.sum())
+        outcome = torch.from_numpy(output).requires_grad_()
+        with torch.enable_grad():
+            raw = self.objective.attach(outcome, batch.offset)
+            loss = self.likelihood.joint_loss(raw, batch.target, batch.weight).sum() / count
+        gradient, *own = torch.autograd.grad(
+            loss, [outcome, *self.own], allow_unused=True, materialize_grads=True
+        )
+        for slot, value in zip(own_gradients, own, strict=True):
+            slot.copy_(value)
+        return float(loss.detach()), count, gradient.numpy()
 
     def _autograd(
         self, output: Array, batch: Batch, own_gradients: Sequence[Tensor]

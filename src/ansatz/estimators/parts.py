@@ -1,0 +1,97 @@
+"""The rows of one fit in parts: to learn from, to stop by, to judge by."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+
+from ansatz.data import fold_numbers, row_keys, split_rows
+from ansatz.estimators.job import Job
+from ansatz.estimators.table_estimator import TableEstimator
+
+Rows = NDArray[np.intp]
+
+
+class Parts(NamedTuple):
+    """Row numbers of a split.
+
+    Example:
+        >>> from ansatz.estimators.parts import Parts
+        >>> Parts._fields
+        ('learn', 'valid', 'test')
+    """
+
+    learn: Rows  # rows that the model may see
+    valid: Rows  # positions within learn that stop the training
+    test: Rows
+
+
+def take(job: Job, rows: Rows) -> Job:
+    """The job of some of the rows.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.estimators.parts import take
+        >>> job = Regressor()._read(np.zeros((3, 1)), np.arange(3.0))
+        >>> take(job, np.array([0, 2])).y.tolist()
+        [0.0, 2.0]
+    """
+    index = torch.from_numpy(rows)
+    return job._replace(
+        rows=job.rows.iloc[rows] if isinstance(job.rows, pd.DataFrame) else job.rows[rows],
+        y=job.y[index],
+        weight=job.weight[index],
+        offset=None if job.offset is None else job.offset[index],
+        index=job.index[index],
+        group=None if job.group is None else job.group[rows],
+        time=None if job.time is None else job.time[rows],
+    )
+
+
+def split(job: Job, estimator: TableEstimator, test: float, seed: int) -> Parts:
+    """Parts by the hash of the rows' content, their group or their time.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.estimators.parts import split
+        >>> job = Regressor()._read(np.arange(50.0).reshape(-1, 1), np.arange(50.0))
+        >>> len(split(job, Regressor(), 0.2, seed=0).test)
+        10
+    """
+    keys = row_keys(job.rows, job.y.numpy(), seed=seed)
+    total = float(job.weight.sum()) * (1 - test)
+    holdout = estimator.holdout
+    if holdout is None:
+        holdout = estimator._default_recipe(total, job.target).holdout
+    if estimator.network == "linear" or not estimator._has_features(job):
+        holdout = 0.0
+    found = split_rows(
+        keys,
+        seed=seed,
+        test=test,
+        valid=holdout * (1 - test),
+        group=job.group,
+        time=job.time,
+        weight=job.weight.numpy(),
+    )
+    learn = np.sort(np.concatenate([found.train, found.valid]))
+    return Parts(learn, np.searchsorted(learn, np.sort(found.valid)), found.test)
+
+
+def folds_of(job: Job, folds: int, seed: int) -> Rows:
+    """The fold of each row, copies and groups in one.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.estimators.parts import folds_of
+        >>> job = Regressor()._read(np.arange(50.0).reshape(-1, 1), np.arange(50.0))
+        >>> sorted(set(folds_of(job, 5, seed=0).tolist()))
+        [0, 1, 2, 3, 4]
+    """
+    keys = row_keys(job.rows, job.y.numpy(), seed=seed)
+    return fold_numbers(keys, folds, seed=seed, group=job.group, weight=job.weight.numpy())

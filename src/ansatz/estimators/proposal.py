@@ -1,0 +1,118 @@
+"""Which laws a target's values allow: candidates come from their support, never from their type."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from ansatz.data.dates import looks_like_dates
+from ansatz.errors import DataError
+from ansatz.estimators.candidates import candidates
+from ansatz.estimators.uses import Uses
+
+
+class Proposal(NamedTuple):
+    """Candidate laws, simplest first, with options they need and a sentence if there is only one.
+
+    Example:
+        >>> from ansatz.estimators.proposal import Proposal
+        >>> Proposal(["normal"]).options
+        {}
+    """
+
+    laws: list[str]
+    options: dict[str, Any] = {}  # never changed
+    why: str = ""
+
+
+def propose(origin: str, frame: pd.DataFrame, uses: Uses) -> Proposal:
+    """The laws whose support holds the outcomes of a table.
+
+    Args:
+        origin: what errors call the table.
+        frame: rows whose outcome is known.
+        uses: which columns tell the outcome.
+
+    Example:
+        >>> import pandas as pd
+        >>> from ansatz.estimators.proposal import propose
+        >>> from ansatz.estimators.uses import Uses
+        >>> propose("t.csv", pd.DataFrame({"y": ["n", "y"]}), Uses(target=["y"])).laws
+        ['bernoulli']
+    """
+    name = uses.outcome_name
+    if uses.is_survival:
+        return _propose_survival(frame, uses)
+    if uses.trials is not None:
+        return Proposal(["binomial", "beta_binomial"])
+    y = frame[uses.target]
+    if all(is_numeric(y[column]) for column in y):
+        return _propose_numbers(y, uses)
+    if _are_orders(y):
+        return Proposal(["plackett_luce"], {}, f"likelihood plackett_luce: '{name}' holds orders.")
+    if len(uses.target) > 1:
+        raise DataError(f"{origin}: several targets must all be numbers: '{name}'.")
+    if looks_like_dates([str(value) for value in y.iloc[:, 0].unique()]):
+        raise DataError(
+            f"{origin}: the target '{name}' holds dates. Predict a number, like the days since a "
+            "first date, or name classes with --likelihood categorical."
+        )
+    levels = y.iloc[:, 0].nunique()
+    law = "bernoulli" if levels == 2 else "categorical"
+    return Proposal([law], {}, f"likelihood {law}: '{name}' has {levels} classes.")
+
+
+def _propose_numbers(y: pd.DataFrame, uses: Uses) -> Proposal:
+    name = uses.outcome_name
+    if y.shape[1] > 1:
+        return _propose_vector(y, name)
+    values = y.iloc[:, 0].to_numpy(dtype=np.float64)
+    if set(np.unique(values)) == {0, 1}:
+        return Proposal(["bernoulli"], {}, f"likelihood bernoulli: '{name}' is 0 or 1.")
+    return Proposal(candidates(values, exposure=uses.exposure is not None))
+
+
+def _propose_vector(y: pd.DataFrame, name: str) -> Proposal:
+    values = y.to_numpy(dtype=np.float64)
+    away = np.abs(values.sum(axis=1) - 1).max()
+    if (values > 0).all() and away <= 0.02:
+        why = f"likelihood dirichlet: '{name}' are parts of a whole"
+        if away <= 1e-6:
+            return Proposal(["dirichlet"], {}, f"{why}.")
+        why += f", their sums within {away:.1g} of 1 and divided by it (normalize=true)."
+        return Proposal(["dirichlet"], {"normalize": True}, why)
+    why = f"likelihood normal for each of '{name}'; multivariate_normal lets them go together."
+    return Proposal(["normal"], {}, why)
+
+
+def _propose_survival(frame: pd.DataFrame, uses: Uses) -> Proposal:
+    outcomes = uses.outcomes(frame)
+    name = uses.outcome_name
+    if "event" in outcomes and is_numeric(outcomes["event"]) and outcomes["event"].max() > 1:
+        why = f"likelihood discrete_hazard: {name} has several causes."
+        return Proposal(["discrete_hazard"], {}, why)
+    times = outcomes["time"] if "time" in outcomes else outcomes[["lower", "upper"]].max(axis=1)
+    positive = bool((pd.to_numeric(times, errors="coerce") > 0).all())
+    if positive:
+        return Proposal(candidates(np.asarray(times, dtype=np.float64), censored=True))
+    why = f"likelihood normal: {name} has values that are not positive."
+    return Proposal(["normal"], {}, why)
+
+
+def _are_orders(y: pd.DataFrame) -> bool:
+    """Whether each cell is an order like b>a>c."""
+    if y.shape[1] != 1:
+        return False
+    text = y.iloc[:, 0].astype(str)
+    return bool(text.str.contains(">", regex=False).all())
+
+
+def is_numeric(column: pd.Series) -> bool:
+    """Whether a column holds integers or floating-point numbers.
+
+    Example:
+        >>> import pandas as pd
+        >>> is_numeric(pd.Series([1, 2])), is_numeric(pd.Series(["1"]))
+        (True, False)
+    """
+    return getattr(column.dtype, "kind", "O") in "iuf"

@@ -1,0 +1,105 @@
+"""How a model does on rows it never saw, beside simpler models of the same law."""
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from ansatz.estimators.baselines import Metrics, judge_constant, judge_linear
+from ansatz.estimators.job import Job
+from ansatz.estimators.parts import Rows, take
+from ansatz.estimators.table_estimator import TableEstimator
+
+
+class Scores(NamedTuple):
+    """Metrics of the model, the linear and the constant model, and what their fits had to say.
+
+    Example:
+        >>> from ansatz.estimators.scores import Scores
+        >>> Scores().metrics is None
+        True
+    """
+
+    metrics: Metrics | None = None
+    linear: Metrics | None = None
+    constant: Metrics | None = None
+    messages: tuple[str, ...] = ()
+
+
+def judge_model(model: TableEstimator, test: Job, notes: list[str]) -> Metrics:
+    """Every metric that applies to the model's law on the rows of ``test``.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.estimators.scores import judge_model
+        >>> x = np.arange(20.0).reshape(-1, 1)
+        >>> model = Regressor(network="linear").fit(x, x[:, 0])
+        >>> judge_model(model, model._read(x, x[:, 0]), [])["rmse"] < 1e-6
+        True
+    """
+    raw = model._served_raw(model.model_.raw(test.rows, test.offset, notes=notes))
+    return model._judge(model.model_.objective.likelihood, raw, test.y, test.weight)
+
+
+def judge_all(model: TableEstimator, learn: Job, test: Job) -> Scores:
+    """The model, and the linear and the constant model of its law fitted to ``learn``.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.estimators.scores import judge_all
+        >>> x = np.arange(20.0).reshape(-1, 1)
+        >>> model = Regressor(network="linear").fit(x, x[:, 0])
+        >>> job = model._read(x, x[:, 0])
+        >>> round(judge_all(model, job, job).constant["rmse"], 2)
+        5.77
+    """
+    law = model._law_of(learn.target)
+    linear, messages = judge_linear(law, learn, test, judge=model._judge)
+    notes: list[str] = []
+    metrics = judge_model(model, test, notes)
+    constant = judge_constant(law, learn, test, judge=model._judge)
+    said = (*(f"judged rows: {note}" for note in notes), *messages)
+    return Scores(metrics, linear, constant, said)
+
+
+def cross_validate(estimator: TableEstimator, job: Job, number: Rows) -> Scores:
+    """Every row is judged once, by a model that never saw it; means over folds by weight.
+
+    Example:
+        >>> import inspect
+        >>> from ansatz.estimators.scores import cross_validate
+        >>> list(inspect.signature(cross_validate).parameters)
+        ['estimator', 'job', 'number']
+    """
+    scores, weights = [], []
+    for k in range(number.max() + 1):
+        inside, outside = np.flatnonzero(number != k), np.flatnonzero(number == k)
+        model = clone(estimator)
+        for name, value in vars(estimator).items():  # what reading the rows found out
+            if name.endswith("_") or name.startswith("_"):
+                setattr(model, name, value)
+        learn, test = take(job, inside), take(job, outside)
+        model._fit_job(learn)
+        scores.append(judge_all(model, learn, test))
+        weights.append(float(test.weight.sum()))
+    messages = dict.fromkeys(message for score in scores for message in score.messages)
+    return Scores(
+        _mean([score.metrics for score in scores], weights),
+        _mean([score.linear for score in scores], weights),
+        _mean([score.constant for score in scores], weights),
+        tuple(messages),
+    )
+
+
+def _mean(parts: list[Metrics | None], weights: list[float]) -> Metrics:
+    names = dict.fromkeys(name for part in parts if part for name in part)
+    means: Metrics = {}
+    for name in names:
+        values = [part.get(name) if part else None for part in parts]
+        known = [value for value in values if value is not None]
+        means[name] = (
+            float(np.average(known, weights=weights)) if len(known) == len(values) else None
+        )
+    return means

@@ -1,0 +1,195 @@
+"""How well survival times are predicted when some are known only in part."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ansatz import metrics
+from ansatz.errors import ModelError
+from ansatz.estimators.survival_law import times_and_causes
+from ansatz.likelihoods import Distribution, Likelihood
+from ansatz.likelihoods import Cox, CurveDistribution
+
+try:
+    from ansatz.likelihoods import DiscreteHazard
+except ImportError:  # TEMPORARY
+
+    class DiscreteHazard:
+        pass
+
+
+from ansatz.likelihoods.quadrature import gauss
+
+Metrics = dict[str, float | None]
+
+
+class Followed(NamedTuple):
+    """How long the rows of the fit were followed.
+
+    Scores of censored rows weight by the chance of being followed so far, which comes from the
+    training rows; beyond the last event nothing was observed.
+
+    Args:
+        horizon: the last event.
+        times: ``(T,)``, at which rows were censored.
+        survival: ``(T,)``, the chance of being followed beyond each.
+
+    Example:
+        >>> from ansatz.estimators.survival_evidence import Followed
+        >>> Followed._fields
+        ('horizon', 'times', 'survival')
+    """
+
+    horizon: float
+    times: Tensor
+    survival: Tensor
+
+    @classmethod
+    def of(cls, law: Likelihood, y: Tensor, weight: Tensor) -> "Followed":
+        """From the outcomes of the training rows; none is censored where all are intervals."""
+        known = times_and_causes(law, y.numpy())
+        if known is None:
+            ends = y[:, :2]
+            last = float(torch.where(ends.isfinite(), ends, -torch.inf).max())
+            return cls(last, torch.zeros(1), torch.ones(1))
+        time, cause = (torch.from_numpy(part) for part in known)
+        events = time[cause > 0]
+        curve = metrics.kaplan_meier(time, (cause == 0).double(), y[:, 2], weight)
+        horizon = float(events.max()) if len(events) else float(time.max())
+        return cls(horizon, curve.times, curve.survival)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """As named tensors, for a file."""
+        horizon = torch.tensor(self.horizon, dtype=torch.float64)
+        return {"horizon": horizon, "times": self.times, "survival": self.survival}
+
+    @classmethod
+    def of_tensors(cls, tensors: dict[str, Tensor]) -> "Followed":
+        """The inverse of :meth:`tensors`; anything else is a ModelError."""
+        shapes = {name: tensor.ndim for name, tensor in tensors.items()}
+        if shapes != {"horizon": 0, "times": 1, "survival": 1}:
+            raise ModelError("expected the tensors horizon, times and survival.")
+        return cls(float(tensors["horizon"]), tensors["times"], tensors["survival"])
+
+
+def judge_survival(
+    law: Likelihood, raw: Tensor, y: Tensor, weight: Tensor | None, followed: Followed
+) -> Metrics:
+    """Log score, concordance and integrated Brier score; None where undefined.
+
+    ``nll`` is the mean negative log-likelihood; a partial likelihood (Cox) is not comparable with
+    it and is left out. Intervals have no order, so they have neither concordance nor Brier score.
+
+    Args:
+        law: gives distributions.
+        raw: ``(N, P)``.
+        y: ``(N, 3)`` in the law's form.
+        weight: ``(N,)`` frequency weights.
+        followed: how long the training rows were followed.
+
+    Example:
+        >>> import inspect
+        >>> from ansatz.estimators.survival_evidence import judge_survival
+        >>> list(inspect.signature(judge_survival).parameters)[:2]
+        ['law', 'raw']
+    """
+    weight = torch.ones(len(raw), dtype=torch.float64) if weight is None else weight
+    found: Metrics = {}
+    with torch.no_grad():
+        if not isinstance(law, Cox):
+            found["nll"] = float((weight * law.loss(raw, y)).sum() / weight.sum())
+        known = times_and_causes(law, y.numpy())
+        if known is None:
+            return found
+        time, cause = (torch.from_numpy(part) for part in known)
+        causes = getattr(law, "causes", 1)
+        if causes > 1:
+            return {**found, **_concordance_of_causes(law, raw, time, cause, weight, followed)}
+        event = (cause > 0).double()
+        risk = risk_of(law, raw, followed.horizon)
+        found["c_index"] = _number(metrics.harrell_c(time, event, risk, weight))
+        found["uno_c"] = _number(
+            metrics.uno_c(time, event, risk, followed.times, followed.survival, weight=weight)
+        )
+        found["integrated_brier"] = _integrated_brier(law, raw, time, event, weight, followed)
+    return found
+
+
+def risk_of(law: Likelihood, raw: Tensor, horizon: float) -> Tensor:
+    """A number per row, higher for earlier events.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.estimators.survival_evidence import risk_of
+        >>> from ansatz.likelihoods import Cox
+        >>> risk_of(Cox(), torch.tensor([[0.3]]), 1.0)
+        tensor([0.3000])
+    """
+    if isinstance(law, Cox):
+        return raw[:, 0]
+    with torch.no_grad():
+        return -restricted_mean(law.distribution(raw), horizon)
+
+
+def restricted_mean(law: Distribution, horizon: float) -> Tensor:
+    """The integral of the survival function from 0 to the horizon, by Gauss-Legendre panels.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.estimators.survival_evidence import restricted_mean
+        >>> from ansatz.likelihoods import GammaDistribution
+        >>> law = GammaDistribution(torch.zeros(1), torch.ones(1))
+        >>> round(restricted_mean(law, 2.0).item(), 6)  # 1 - e^-2
+        0.864665
+    """
+    if isinstance(law, CurveDistribution):
+        return law.restricted_mean(horizon)
+    nodes, weights = gauss("legendre", 16, law.mean)
+    # Panels that shrink towards 0, where survival may fall steeply.
+    edges = [0.0, *(horizon * 2.0**-k for k in range(12, -1, -1))]
+    total = torch.zeros_like(law.mean)
+    for a, b in zip(edges[:-1], edges[1:], strict=True):
+        for node, weight in zip(nodes.tolist(), weights.tolist(), strict=True):
+            at = torch.full_like(total, a + (b - a) * node)
+            total = total + (b - a) * weight * law.log_survival(at).exp()
+    return total
+
+
+def _concordance_of_causes(
+    law: Likelihood, raw: Tensor, time: Tensor, cause: Tensor, weight: Tensor, followed: Followed
+) -> Metrics:
+    """For each cause, how the chance of it by the horizon orders rows; other causes censor."""
+    assert isinstance(law, DiscreteHazard)
+    end = torch.tensor([followed.horizon], dtype=raw.dtype)
+    found: Metrics = {}
+    for k in range(1, law.causes + 1):
+        risk = law.incidence(raw, end, k)[:, 0]
+        event = (cause == k).double()
+        found[f"c_index_{k}"] = _number(metrics.harrell_c(time, event, risk, weight))
+    return found
+
+
+def _integrated_brier(
+    law: Likelihood, raw: Tensor, time: Tensor, event: Tensor, weight: Tensor, followed: Followed
+) -> float | None:
+    seen = time[event > 0]
+    if len(seen) < 2:
+        return None
+    first, last = float(seen.min()), min(float(seen.max()), followed.horizon)
+    if not first < last:
+        return None
+    grid = torch.linspace(first, last, 101, dtype=torch.float64)[:-1]
+    curve = law.distribution(raw)
+    survival = torch.stack(
+        [curve.log_survival(torch.full_like(raw[:, 0], t)).exp() for t in grid.tolist()], -1
+    )
+    score = metrics.integrated_brier(
+        time, event, survival, grid, followed.times, followed.survival, weight=weight
+    )
+    return _number(score)
+
+
+def _number(value: Tensor | float) -> float | None:
+    number = float(value)
+    return number if number == number else None

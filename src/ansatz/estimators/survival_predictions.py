@@ -1,0 +1,267 @@
+"""What one asks of a model of survival times."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from ansatz.errors import UsageError
+from ansatz.estimators.survival_evidence import Followed, restricted_mean, risk_of
+from ansatz.likelihoods import Distribution
+from ansatz.likelihoods import CurveDistribution
+
+try:
+    from ansatz.likelihoods import DiscreteHazard
+except ImportError:  # TEMPORARY
+
+    class DiscreteHazard:
+        pass
+
+
+if TYPE_CHECKING:
+    from ansatz.estimators.survival import SurvivalRegressor
+
+
+class SurvivalPredictions:
+    """Survival curves, hazards, medians and restricted means; a part of ``SurvivalRegressor``.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import SurvivalRegressor
+        >>> model = SurvivalRegressor("exponential").fit(None, [1.0, 3.0], event=[1, 0])
+        >>> model.predict_median(None).round(4).tolist()  # 4 log 2
+        [2.7726]
+    """
+
+    followed_: Followed
+
+    def predict(
+        self: "SurvivalRegressor", X: Any, *, offset: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
+        """The median time until the event; infinite where the curve stays above one half.
+
+        Args:
+            X: rows as in ``fit``.
+            offset: ``(N,)``, known parts of the linear predictor.
+        """
+        return self.predict_median(X, offset=offset)
+
+    def predict_median(
+        self: "SurvivalRegressor", X: Any, *, offset: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
+        """The time at which the survival curve falls to one half.
+
+        Args:
+            X: rows as in ``fit``.
+            offset: ``(N,)``, known parts of the linear predictor.
+        """
+        self._refuse_causes("predict_median", "predict_incidence")
+        return self.predict_dist(X, offset=offset).median.numpy()
+
+    def predict_survival(
+        self: "SurvivalRegressor",
+        X: Any,
+        times: ArrayLike | None = None,
+        *,
+        offset: ArrayLike | None = None,
+    ) -> NDArray[np.float64]:
+        """P(T > t | x), ``(N, len(times))``; with several causes, free of any event.
+
+        Args:
+            X: rows as in ``fit``.
+            times: at which; 100 up to the last event by default (``time_grid()``).
+            offset: ``(N,)``, known parts of the linear predictor.
+        """
+        return np.exp(-self.predict_cumulative_hazard(X, times, offset=offset))
+
+    def predict_cumulative_hazard(
+        self: "SurvivalRegressor",
+        X: Any,
+        times: ArrayLike | None = None,
+        *,
+        offset: ArrayLike | None = None,
+    ) -> NDArray[np.float64]:
+        """-log P(T > t | x), ``(N, len(times))``.
+
+        Args:
+            X: rows as in ``fit``.
+            times: at which; 100 up to the last event by default.
+            offset: ``(N,)``, known parts of the linear predictor.
+        """
+        law = self.predict_dist(X, offset=offset)
+        columns = [-law.log_survival(torch.full_like(law.mean, t)) for t in self._times(times)]
+        return torch.stack(columns, -1).numpy()
+
+    def predict_hazard(
+        self: "SurvivalRegressor",
+        X: Any,
+        times: ArrayLike | None = None,
+        *,
+        offset: ArrayLike | None = None,
+    ) -> NDArray[np.float64]:
+        """The rate of events at t among those still free of one, ``(N, len(times))``.
+
+        For a baseline that is a step function (Cox) it is the slope of the cumulative hazard
+        between neighbouring event times.
+
+        Args:
+            X: rows as in ``fit``.
+            times: at which; 100 up to the last event by default.
+            offset: ``(N,)``, known parts of the linear predictor.
+        """
+        law = self.predict_dist(X, offset=offset)
+        columns = [hazard(law, t) for t in self._times(times)]
+        return torch.stack(columns, -1).numpy()
+
+    def predict_restricted_mean(
+        self: "SurvivalRegressor",
+        X: Any,
+        horizon: float | None = None,
+        *,
+        offset: ArrayLike | None = None,
+    ) -> NDArray[np.float64]:
+        """E[min(T, horizon) | x], ``(N,)``: the area under the survival curve up to the horizon.
+
+        Args:
+            X: rows as in ``fit``.
+            horizon: the last event of the fit by default; later times are not known from data.
+            offset: ``(N,)``, known parts of the linear predictor.
+        """
+        law = self.predict_dist(X, offset=offset)
+        end = self.followed_.horizon if horizon is None else float(horizon)
+        if not end > 0:
+            raise UsageError(f"horizon must be positive, got {horizon}.")
+        return restricted_mean(law, end).numpy()
+
+    def predict_risk(
+        self: "SurvivalRegressor", X: Any, *, offset: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
+        """A number that orders rows, higher for earlier events: the log-risk of a Cox model.
+
+        For other laws it is minus the mean time restricted to the last event of the fit.
+
+        Args:
+            X: rows as in ``fit``.
+            offset: ``(N,)``, known parts of the linear predictor.
+        """
+        raw = self._raw(X, offset)
+        return risk_of(self.model_.objective.likelihood, raw, self.followed_.horizon).numpy()
+
+    def predict_incidence(
+        self: "SurvivalRegressor",
+        X: Any,
+        times: ArrayLike | None = None,
+        cause: int = 1,
+        *,
+        offset: ArrayLike | None = None,
+    ) -> NDArray[np.float64]:
+        """P(T <= t and the event is of this cause | x), ``(N, len(times))``.
+
+        Args:
+            X: rows as in ``fit``.
+            times: at which; 100 up to the last event by default.
+            cause: the event's code.
+            offset: ``(N,)``, known parts of the linear predictor.
+        """
+        law = self.model_.objective.likelihood
+        causes = getattr(law, "causes", 1)
+        if not 1 <= cause <= causes:
+            raise UsageError(f"cause must be one of 1 to {causes}, got {cause}.")
+        if not isinstance(law, DiscreteHazard):
+            return 1 - self.predict_survival(X, times, offset=offset)
+        raw = self._raw(X, offset)
+        at = torch.tensor(self._times(times), dtype=raw.dtype)
+        with torch.no_grad():
+            return law.incidence(raw, at, cause).numpy()
+
+    def score(self: "SurvivalRegressor", X: Any, y: Any, **options: Any) -> float:
+        """Harrell's concordance: the share of comparable pairs that ``predict_risk`` orders right.
+
+        Args:
+            X: rows as in ``fit``.
+            y: outcomes as in ``fit``: ``(N, 2)``, ``(N, 3)`` or structured.
+            options: ``sample_weight``, ``offset``.
+        """
+        found = self.evaluate(X, y, **options).get("c_index")
+        return float("nan") if found is None else found
+
+    def time_grid(self, count: int = 100) -> NDArray[np.float64]:
+        """``count`` times up to the last event of the fit.
+
+        Args:
+            count: how many.
+        """
+        return np.linspace(0, self.followed_.horizon, count + 1)[1:]
+
+    def predict_frame(
+        self: "SurvivalRegressor", X: Any, interval: float | None = None, **options: Any
+    ) -> pd.DataFrame:
+        """Predictions as a table: ``prediction`` (the median), ``lower``, ``upper``, ``risk``.
+
+        With several causes: ``incidence_<cause>`` by the last event of the fit.
+
+        Args:
+            X: rows as in ``fit``; the frame's index is kept.
+            interval: the level of ``lower`` and ``upper``; None leaves them out.
+            options: ``offset``; ``times``, for the columns ``survival_<time>``.
+        """
+        index = X.index if isinstance(X, pd.DataFrame) else None
+        times = options.pop("times", None)
+        if getattr(self, "uses_", None) is not None:
+            rows = self._from_table(X, outcomes=False)
+            X, options = rows.X, {**options, "offset": rows.offset}
+        columns: dict[str, Any] = {}
+        causes = getattr(self.model_.objective.likelihood, "causes", 1)
+        if causes == 1:
+            columns["prediction"] = self.predict_median(X, **options)
+            if interval is not None:
+                bounds = self.interval(X, interval, **options)
+                columns["lower"], columns["upper"] = bounds[:, 0], bounds[:, 1]
+            columns["risk"] = self.predict_risk(X, **options)
+        else:
+            end = [self.followed_.horizon]
+            for cause in range(1, causes + 1):
+                chance = self.predict_incidence(X, end, cause, **options)
+                columns[f"incidence_{cause}"] = chance[:, 0]
+        if times is not None:
+            curves = self.predict_survival(X, times, **options)
+            columns |= {f"survival_{t:g}": curves[:, k] for k, t in enumerate(self._times(times))}
+        return pd.DataFrame(columns, index=index)
+
+    def _times(self, times: ArrayLike | None) -> list[float]:
+        if times is None:
+            return self.time_grid().tolist()
+        found = np.atleast_1d(np.asarray(times, dtype=np.float64))
+        if found.ndim != 1 or not np.isfinite(found).all():
+            raise UsageError(f"times must be a list of numbers, got {times!r}.")
+        return found.tolist()
+
+    def _refuse_causes(self: "SurvivalRegressor", what: str, instead: str) -> None:
+        causes = getattr(self.model_.objective.likelihood, "causes", 1)
+        if causes > 1:
+            raise UsageError(f"with {causes} causes {what} has no meaning of its own: {instead}.")
+
+
+def hazard(law: Distribution, time: float) -> Tensor:
+    """f(t) / S(t) of each row; for a curve, the slope of the cumulative hazard around t.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.estimators.survival_predictions import hazard
+        >>> from ansatz.likelihoods import GammaDistribution
+        >>> hazard(GammaDistribution(torch.zeros(1), torch.ones(1)), 2.0)  # exponential
+        tensor([1.])
+    """
+    at = torch.full_like(law.mean, time)
+    if isinstance(law, CurveDistribution) and law.interpolation == "step":
+        knots = torch.cat([law.times.new_zeros(1), law.times])
+        place = int(torch.searchsorted(knots, time).clamp(1, len(knots) - 1))
+        before, after = knots[place - 1 : place + 1].tolist()
+        rise = law.log_survival(torch.full_like(at, before)) - law.log_survival(
+            torch.full_like(at, after)
+        )
+        return rise / (after - before)
+    return (law.log_prob(at) - law.log_survival(at)).exp()
