@@ -7,6 +7,7 @@ from torch import Tensor
 
 from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.elementwise import wide
+from ansatz.likelihoods.half_line import continued, safe_log
 from ansatz.likelihoods.likelihood import (
     Likelihood,
     require_same_shape,
@@ -56,15 +57,16 @@ class ExponentialDistribution(Distribution):
         """1 + log mu."""
         return 1 + self.log_mean
 
-    def _log_ratio(self, y: Tensor) -> tuple[Tensor, Tensor]:
-        """Where y is inside (0, infinity), and log(y / mu) there, capped as in the loss."""
-        inside = (y > 0) & (y < math.inf)
-        return inside, soft_cap(torch.where(inside, y, 1.0).log() - self.log_mean, 60.0)
+    def _log_ratio(self, y: Tensor) -> Tensor:
+        return safe_log(y) - self.log_mean
 
     def _hazard(self, y: Tensor) -> Tensor:
-        """y / mu, the cumulative hazard; 0 before 0."""
-        inside, d = self._log_ratio(y)
-        return torch.where(inside, d.exp(), torch.where(y == math.inf, y, 0.0))
+        """y / mu, the cumulative hazard; 0 before 0, and beyond e^60 along a tangent."""
+        d = self._log_ratio(y)
+        far = d > 60
+        near = torch.where(far | (y == math.inf), 0.0, y) * (-self.log_mean).exp()
+        value = torch.where(far, soft_cap(torch.where(far, d, 60.0), 60.0).exp(), near)
+        return continued(value, y, 0.0, math.inf)
 
     def log_prob(self, y: Tensor) -> Tensor:
         """-y / mu - log mu; beyond y / mu = e^60 along a tangent. A y < 0 has density 0."""
@@ -76,8 +78,7 @@ class ExponentialDistribution(Distribution):
 
     def log_cdf(self, y: Tensor) -> Tensor:
         """Log(1 - e^(-y / mu)), exact for the smallest y."""
-        inside, d = self._log_ratio(y)
-        return torch.where(inside, log_complement(d), torch.where(y > 0, 0.0, -math.inf))
+        return continued(log_complement(soft_cap(self._log_ratio(y), 60.0)), y, -math.inf, 0.0)
 
     def log_survival(self, y: Tensor) -> Tensor:
         """-y / mu."""

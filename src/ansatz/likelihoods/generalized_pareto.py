@@ -10,6 +10,7 @@ from ansatz.likelihoods.dispersion import PositiveHead
 from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.elementwise import wide
 from ansatz.likelihoods.generalized_pareto_fit import fit_scale, fit_scale_and_shape
+from ansatz.likelihoods.half_line import continued, safe_log
 from ansatz.likelihoods.likelihood import Likelihood, expand_weight, require_same_shape
 from ansatz.likelihoods.log_complement import log_complement
 from ansatz.likelihoods.log_link import soft_cap, soft_clamp
@@ -84,8 +85,7 @@ class GeneralizedParetoDistribution(Distribution):
         By a series around xi z = 0, so that values and derivatives pass smoothly through xi = 0.
         Beyond the end of the support the logarithm goes on along its tangent.
         """
-        inside = (y > 0) & (y < math.inf)
-        d = torch.where(inside, y, 1.0).log() - self.log_scale
+        d = safe_log(y) - self.log_scale
         xi = self.shape
         # Only a xi of 1e-18 or less could have such a z here: its square must not overflow.
         z = soft_cap(d, 40.0).exp()
@@ -102,8 +102,7 @@ class GeneralizedParetoDistribution(Distribution):
         value = torch.where(near, z * ratio, torch.where(heavy, rising, falling))
         safe = torch.where(near, 1.0, value)
         log_value = torch.where(near, d + ratio.log(), safe.log())
-        value = torch.where(inside, value, torch.where(y > 0, math.inf, 0.0))
-        return value, torch.where(inside, log_value, torch.where(y > 0, math.inf, -math.inf))
+        return continued(value, y, 0.0, math.inf), continued(log_value, y, 0.0, 0.0)
 
     def loss(self, y: Tensor) -> Tensor:
         """Minus the log density, finite beyond the end of the support; see GeneralizedPareto."""
@@ -119,10 +118,7 @@ class GeneralizedParetoDistribution(Distribution):
 
     def log_cdf(self, y: Tensor) -> Tensor:
         """The logarithm of the cdf, exact for the smallest y; twice differentiable."""
-        log_hazard = self._hazard(y)[1]
-        inside = log_hazard.isfinite()
-        value = log_complement(torch.where(inside, log_hazard, 0.0))
-        return torch.where(inside, value, torch.where(y > 0, 0.0, -math.inf))
+        return continued(log_complement(self._hazard(y)[1]), y, -math.inf, 0.0)
 
     def log_survival(self, y: Tensor) -> Tensor:
         """-log(1 + xi y / scale) / xi, twice differentiable.

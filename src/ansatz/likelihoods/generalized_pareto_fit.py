@@ -55,8 +55,8 @@ def fit_scale_and_shape(y: Tensor, weight: Tensor, least: float) -> tuple[float,
 
     Example:
         >>> import torch
-        >>> y = torch.linspace(0.01, 0.99, 99) ** -0.5 - 1  # quantiles of shape 0.5, scale 0.5
-        >>> log_scale, shape = fit_scale_and_shape(y, torch.ones(99), -0.49)
+        >>> y = torch.linspace(5e-4, 0.9995, 1000) ** -0.5 - 1  # of shape 0.5
+        >>> log_scale, shape = fit_scale_and_shape(y, torch.ones(1000), -0.49)
         >>> round(shape, 1)
         0.5
 
@@ -130,4 +130,4 @@ def _polish(
         if np.abs(step).max() > 0.1:
             break
         eta, xi = eta - step[0], xi - step[1]
-    return eta + math.log(mean), xi
+    return float(eta) + math.log(mean), float(xi)

@@ -10,6 +10,7 @@ from torch import Tensor
 from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution, bisect
 from ansatz.likelihoods.elementwise import elementwise, wide
+from ansatz.likelihoods.half_line import continued, safe_log
 from ansatz.likelihoods.inverse_gaussian_tail import (
     log_inverse_gaussian_cdf,
     log_inverse_gaussian_survival,
@@ -76,11 +77,9 @@ class InverseGaussianDistribution(Distribution):
         """log(phi mu), twice the logarithm of the coefficient of variation."""
         return self.log_mean + self.dispersion.log()
 
-    def _d(self, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Where y is inside (0, infinity), log y and log(y / mu) there."""
-        inside = (y > 0) & (y < math.inf)
-        log_y = torch.where(inside, y, 1.0).log()
-        return inside, log_y, log_y - self.log_mean
+    def _d(self, y: Tensor) -> Tensor:
+        """log(y / mu)."""
+        return safe_log(y) - self.log_mean
 
     def log_prob(self, y: Tensor) -> Tensor:
         """-(y - mu)^2 / (2 phi mu^2 y) - log(2 pi phi y^3)/2; -inf for y <= 0.
@@ -88,10 +87,9 @@ class InverseGaussianDistribution(Distribution):
         With d = log(y / mu) the first term is 2 sinh(d/2)^2 / (phi mu), beyond e^63 along a
         tangent.
         """
-        inside, log_y, d = self._d(y)
-        gap = _scaled_gap(d, self._c)
-        value = -0.5 * gap - HALF_LOG_2PI - 0.5 * self.dispersion.log() - 1.5 * log_y
-        return torch.where(inside, value, -math.inf)
+        gap = _scaled_gap(self._d(y), self._c)
+        value = -0.5 * (gap + self.dispersion.log()) - HALF_LOG_2PI - 1.5 * safe_log(y)
+        return continued(value, y, -math.inf, -math.inf)
 
     def cdf(self, y: Tensor) -> Tensor:
         """P(Y <= y), differentiable in y, mu and phi."""
@@ -99,15 +97,11 @@ class InverseGaussianDistribution(Distribution):
 
     def log_cdf(self, y: Tensor) -> Tensor:
         """Log P(Y <= y), accurate in both tails, twice differentiable."""
-        inside, _, d = self._d(y)
-        value = log_inverse_gaussian_cdf(d, self._c)
-        return torch.where(inside, value, torch.where(y > 0, 0.0, -math.inf))
+        return continued(log_inverse_gaussian_cdf(self._d(y), self._c), y, -math.inf, 0.0)
 
     def log_survival(self, y: Tensor) -> Tensor:
         """Log P(Y > y), accurate in both tails, twice differentiable."""
-        inside, _, d = self._d(y)
-        value = log_inverse_gaussian_survival(d, self._c)
-        return torch.where(inside, value, torch.where(y > 0, -math.inf, 0.0))
+        return continued(log_inverse_gaussian_survival(self._d(y), self._c), y, 0.0, -math.inf)
 
     def _solve(self, q: Tensor) -> Tensor:
         """Newton's method in log y on the log of the nearer tail; bisection where it fails."""
@@ -130,8 +124,8 @@ class InverseGaussianDistribution(Distribution):
             law = InverseGaussianDistribution(log_mean[lost], (c - log_mean)[lost].exp())
             rest = bisect(law, level[lost])
             y = y.masked_scatter(lost, rest)
-        ends = torch.where(q == 0, 0.0, torch.where(q == 1, math.inf, math.nan))
-        return torch.where(inside.to(q.device), y.to(q), ends)
+        y = torch.where(inside, y, math.nan).to(q)
+        return torch.where(q == 0, 0.0, torch.where(q == 1, math.inf, y))
 
     def sample(
         self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None

@@ -16,8 +16,8 @@ def log_complement(log_h: Tensor) -> Tensor:
 
     Example:
         >>> import torch
-        >>> log_complement(torch.tensor([-1000.0, 0.0]))
-        tensor([-1000.0000,    -0.4587])
+        >>> log_complement(torch.tensor([-1000.0, 7.0]))
+        tensor([-1000.,    -0.])
 
     References:
         Maechler (2012), Accurately computing log(1 - exp(-|a|)).

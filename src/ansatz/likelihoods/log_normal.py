@@ -8,6 +8,7 @@ from torch import Tensor
 from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.elementwise import wide
+from ansatz.likelihoods.half_line import continued, safe_log
 from ansatz.likelihoods.likelihood import (
     Likelihood,
     require_same_shape,
@@ -66,32 +67,26 @@ class LogNormalDistribution(Distribution):
         """mu + log sigma + log(2 pi e)/2."""
         return self.log_median + self.sigma.log() + HALF_LOG_2PI + 0.5
 
-    def _z(self, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Where y is inside (0, infinity), log y, and (log y - mu) / sigma there."""
-        inside = (y > 0) & (y < math.inf)
-        log_y = torch.where(inside, y, 1.0).log()
-        return inside, log_y, (log_y - self.log_median) / self.sigma
+    def _z(self, y: Tensor) -> Tensor:
+        """(log y - mu) / sigma."""
+        return (safe_log(y) - self.log_median) / self.sigma
 
     def log_prob(self, y: Tensor) -> Tensor:
         """-z^2/2 - log sigma - log y - log(2 pi)/2, z = (log y - mu)/sigma; -inf for y <= 0."""
-        inside, log_y, z = self._z(y)
-        value = -0.5 * z * z - self.sigma.log() - log_y - HALF_LOG_2PI
-        return torch.where(inside, value, -math.inf)
+        value = -0.5 * self._z(y) ** 2 - self.sigma.log() - safe_log(y) - HALF_LOG_2PI
+        return continued(value, y, -math.inf, -math.inf)
 
     def cdf(self, y: Tensor) -> Tensor:
         """Phi(z)."""
-        inside, _, z = self._z(y)
-        return torch.where(inside, torch.special.ndtr(z), torch.where(y > 0, 1.0, 0.0))
+        return continued(torch.special.ndtr(self._z(y)), y, 0.0, 1.0)
 
     def log_cdf(self, y: Tensor) -> Tensor:
         """Log Phi(z), accurate in both tails."""
-        inside, _, z = self._z(y)
-        return torch.where(inside, torch.special.log_ndtr(z), torch.where(y > 0, 0.0, -math.inf))
+        return continued(torch.special.log_ndtr(self._z(y)), y, -math.inf, 0.0)
 
     def log_survival(self, y: Tensor) -> Tensor:
         """Log Phi(-z)."""
-        inside, _, z = self._z(y)
-        return torch.where(inside, torch.special.log_ndtr(-z), torch.where(y > 0, -math.inf, 0.0))
+        return continued(torch.special.log_ndtr(-self._z(y)), y, 0.0, -math.inf)
 
     def icdf(self, q: Tensor) -> Tensor:
         """exp(mu + sigma Phi^{-1}(q))."""
@@ -104,9 +99,8 @@ class LogNormalDistribution(Distribution):
         """
         value, *parameters = wide(y, self.log_median, self.sigma)
         law = LogNormalDistribution(*parameters)
-        inside, _, z = law._z(value)
         ndtr = torch.special.ndtr
-        below = torch.where(inside, ndtr(z - law.sigma), 0.0)
+        below = continued(ndtr(law._z(value) - law.sigma), value, 0.0, 1.0)
         # Phi(a) + Phi(b) - 1 = Phi(a) - Phi(-b), which keeps the digits of a large sigma
         spread = below - ndtr(-law.sigma / math.sqrt(2))
         return (value * (2 * law.cdf(value) - 1) - 2 * law.mean * spread).to(y)

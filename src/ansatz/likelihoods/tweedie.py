@@ -50,7 +50,7 @@ class Tweedie(Likelihood):
         >>> import torch
         >>> from ansatz.likelihoods import Tweedie
         >>> Tweedie(dispersion=1.0).loss(torch.zeros(2, 1), torch.tensor([0.0, 1.0]))
-        tensor([2.0000, 0.8560])
+        tensor([2.0000, 1.0286])
 
     References:
         Jorgensen (1987), Exponential dispersion models.

@@ -38,7 +38,7 @@ class TweedieDistribution(Distribution):
         >>> import torch
         >>> d = TweedieDistribution(torch.zeros(1), torch.ones(1), torch.tensor([1.5]))
         >>> d.cdf(torch.tensor([0.0])), d.median
-        (tensor([0.1353]), tensor([0.7192]))
+        (tensor([0.1353]), tensor([0.7347]))
 
     References:
         Dunn and Smyth (2005), Series evaluation of Tweedie exponential dispersion model densities.
@@ -147,8 +147,8 @@ class TweedieDistribution(Distribution):
         every = torch.broadcast_tensors(q, self.log_mean, self.dispersion, self.power)
         level, *parameters = (part.reshape(-1) for part in wide(*every))
         atom = (-TweedieDistribution(*parameters)._log_rate(parameters[0]).exp()).exp()
-        ends = torch.where(level >= 1, math.inf, 0.0)
-        y = torch.where((level >= 0) & (level <= 1), ends, math.nan)
+        y = torch.where(level >= 1, math.inf, torch.zeros_like(level))
+        y = torch.where((level >= 0) & (level <= 1), y, math.nan)
         some = (level > atom) & (level < 1)
         level, below, law = (
             level[some],

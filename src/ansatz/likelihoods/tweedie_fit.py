@@ -85,7 +85,7 @@ def fit_tweedie(
         >>> y = torch.tensor([0.0, 0.0, 1.0, 2.0, 5.0]).double()
         >>> phi, p = fit_tweedie(y, torch.ones_like(y), None, 1.5, 1e-3)
         >>> round(phi, 3)
-        1.768
+        2.656
     """
     values, back = y.double().unique(return_inverse=True)
     share = torch.zeros_like(values).index_add_(0, back, weight.double())

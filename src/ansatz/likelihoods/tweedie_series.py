@@ -39,7 +39,7 @@ def log_series(log_rate: Tensor, alpha: Tensor) -> Tensor:
     Example:
         >>> import torch
         >>> log_series(torch.tensor(0.0), torch.tensor(1.0))
-        tensor(-1.5383)
+        tensor(-1.5359)
 
     References:
         Dunn and Smyth (2005), Series evaluation of Tweedie exponential dispersion model densities.

@@ -8,6 +8,7 @@ from torch import Tensor
 from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.elementwise import wide
+from ansatz.likelihoods.half_line import continued, safe_log
 from ansatz.likelihoods.incomplete_gamma import log_gammainc
 from ansatz.likelihoods.likelihood import (
     Likelihood,
@@ -69,19 +70,18 @@ class WeibullDistribution(Distribution):
         """Euler's constant * (1 - sigma) + log(scale sigma) + 1."""
         return _EULER * (1 - self.sigma) + self.log_scale + self.sigma.log() + 1
 
-    def _w(self, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Where y is inside (0, infinity), log y, and w = log(y / scale) / sigma, capped at 60."""
-        inside = (y > 0) & (y < math.inf)
-        log_y = torch.where(inside, y, 1.0).log()
-        return inside, log_y, soft_cap((log_y - self.log_scale) / self.sigma, 60.0)
+    def _w(self, y: Tensor) -> Tensor:
+        """w = log(y / scale) / sigma; beyond 60 it grows logarithmically."""
+        return soft_cap((safe_log(y) - self.log_scale) / self.sigma, 60.0)
 
     def log_prob(self, y: Tensor) -> Tensor:
         """w - e^w - log sigma - log y with w = log(y / scale) / sigma; -inf for y <= 0.
 
         Beyond w = 60 the exponential continues along its tangent.
         """
-        inside, log_y, w = self._w(y)
-        return torch.where(inside, w - w.exp() - self.sigma.log() - log_y, -math.inf)
+        w = self._w(y)
+        value = w - w.exp() - self.sigma.log() - safe_log(y)
+        return continued(value, y, -math.inf, -math.inf)
 
     def cdf(self, y: Tensor) -> Tensor:
         """1 - exp(-e^w)."""
@@ -89,13 +89,11 @@ class WeibullDistribution(Distribution):
 
     def log_cdf(self, y: Tensor) -> Tensor:
         """Log(1 - exp(-e^w)), exact for the smallest y."""
-        inside, _, w = self._w(y)
-        return torch.where(inside, log_complement(w), torch.where(y > 0, 0.0, -math.inf))
+        return continued(log_complement(self._w(y)), y, -math.inf, 0.0)
 
     def log_survival(self, y: Tensor) -> Tensor:
         """-e^w."""
-        inside, _, w = self._w(y)
-        return torch.where(inside, -w.exp(), torch.where(y > 0, -math.inf, 0.0))
+        return continued(-self._w(y).exp(), y, 0.0, -math.inf)
 
     def icdf(self, q: Tensor) -> Tensor:
         """scale (-log(1 - q))^sigma."""
@@ -109,8 +107,7 @@ class WeibullDistribution(Distribution):
         """
         value, *parameters = wide(y, self.log_scale, self.sigma)
         law = WeibullDistribution(*parameters)
-        inside, _, w = law._w(value)
-        share = torch.where(inside, log_gammainc(1 + law.sigma, w.exp()).exp(), 0.0)
+        share = continued(log_gammainc(1 + law.sigma, law._w(value).exp()).exp(), value, 0.0, 1.0)
         rest = 2**-law.sigma - 2 * share
         return (value * (2 * law.cdf(value) - 1) + law.mean * rest).to(y)
 
