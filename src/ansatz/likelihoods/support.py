@@ -1,31 +1,65 @@
 """Which laws could have produced these values."""
 
+import math
+
 from torch import Tensor
 
 from ansatz.likelihoods.likelihood import refuse_where
+
+_CLASSES = ("categorical", "ordinal")
+_COUNTS = (
+    "poisson",
+    "negative_binomial",
+    "zero_inflated_poisson",
+    "zero_inflated_negative_binomial",
+    "hurdle_poisson",
+)
+_POSITIVE = ("gamma", "log_normal", "weibull", "inverse_gaussian")
+_FROM_ZERO = ("exponential", "generalized_pareto", "tweedie")
+_REAL = ("normal", "laplace", "student_t", "normal_mixture", "quantiles")
+_SHOWN = 6  # names in an error message
 
 
 def laws_that_fit(y: Tensor) -> list[str]:
     """The registry names of the laws whose support holds every value of ``y``, narrowest first.
 
-    The values decide, never the dtype; a support says what is possible, not what fits well.
+    All laws of a single number: 0 and 1, class codes, counts, proportions, positive numbers,
+    numbers from 0 (``tweedie`` first if some are exactly 0), real numbers, and last, where all
+    values could be radians, angles. The values decide, never the dtype; a support says what is
+    possible, not what fits well.
 
     Example:
         >>> import torch
-        >>> laws_that_fit(torch.tensor([0.5, 3.0]))
-        ['gamma', 'normal', 'laplace', 'student_t']
+        >>> laws_that_fit(torch.tensor([0.5, 30.0]))[:4]
+        ['gamma', 'log_normal', 'weibull', 'inverse_gaussian']
+        >>> laws_that_fit(torch.tensor([0.0, 30.5]))[:4]
+        ['tweedie', 'exponential', 'generalized_pareto', 'normal']
     """
     if y.numel() == 0 or not bool(y.isfinite().all()):
         return []
-    whole = bool(((y == y.round()) & (y >= 0)).all())
-    laws = ["bernoulli"] if whole and bool((y <= 1).all()) else []
-    laws += ["categorical", "poisson"] if whole else []
-    laws += ["gamma"] if bool((y > 0).all()) else []
-    return [*laws, "normal", "laplace", "student_t"]
+    least, most = float(y.min()), float(y.max())
+    laws: list[str] = []
+    if least >= 0 and bool((y == y.round()).all()):
+        laws += ["bernoulli"] if most <= 1 else []
+        laws += [*_CLASSES, *_COUNTS]
+    if least > 0:
+        laws += ["beta"] if most < 1 else []
+        laws += ["zero_one_inflated_beta"] if most <= 1 else []
+        laws += [*_POSITIVE, *_FROM_ZERO]
+    elif least == 0:
+        laws += ["zero_one_inflated_beta"] if most <= 1 else []
+        laws += ["tweedie", *(law for law in _FROM_ZERO if law != "tweedie")]
+    laws += _REAL
+    # A float32 may have rounded pi upwards.
+    if least >= -math.pi - 1e-6 and most <= 2 * math.pi + 1e-6:
+        laws.append("von_mises")
+    return laws
 
 
 def refuse_outside(bad: Tensor, y: Tensor, expected: str) -> None:
-    """Raises a DataError naming the first value where ``bad`` holds and the laws that would fit.
+    """Raises a DataError naming the first value where ``bad`` holds and some laws that would fit.
+
+    Named are the narrowest, and ``normal``, six at most.
 
     Example:
         >>> import torch
@@ -38,8 +72,12 @@ def refuse_outside(bad: Tensor, y: Tensor, expected: str) -> None:
     if not bool(bad.any()):
         return
     laws = laws_that_fit(y)
-    if laws:
-        advice = f"Laws that fit all of y: {', '.join(laws)}."
-    else:
+    if not laws:
         advice = "No law produces it: drop the row or repair the value."
+    else:
+        shown = laws[:_SHOWN]
+        if "normal" not in shown:
+            shown[-1] = "normal"
+        more = f" and {len(laws) - len(shown)} more" if len(laws) > len(shown) else ""
+        advice = f"Laws that fit all of y: {', '.join(shown)}{more}."
     refuse_where(bad, y, expected, advice)
