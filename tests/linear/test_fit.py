@@ -104,14 +104,14 @@ def test_student_t_is_the_direct_maximum(x):
     best = optimised(loss, 5)
     assert fit.converged
     np.testing.assert_allclose(-fit.log_likelihood, best, rtol=1e-8)
-    assert fit.parameters == 5 and set(fit.scales) == {"spread", "freedom"}
+    assert fit.parameters == 5 and set(fit.scales) == {"sigma", "nu"}
 
 
 def test_student_t_on_normal_data_becomes_the_normal_law_and_says_so(x):
     y = 5 + x[:, 0] + torch.as_tensor(stats.norm.ppf((np.arange(N) + 0.5) / N))[torch.randperm(N)]
     fit = fit_linear(create("student_t", dispersion="constant"), x, y)
     normal = fit_linear(create("normal", dispersion="constant"), x, y)
-    assert fit.scales["freedom"] == pytest.approx(1000)
+    assert fit.scales["nu"] == pytest.approx(1000)
     assert "end of its range" in fit.messages[0] and fit.converged
     assert_close(fit.coefficients, normal.coefficients, rtol=0.02, atol=0.02)
     assert fit.log_likelihood == pytest.approx(normal.log_likelihood, abs=0.2)
@@ -130,7 +130,7 @@ def test_laplace_is_the_linear_programme_of_least_absolute_deviations(x):
     )
     np.testing.assert_allclose(fit.coefficients[:, 0], solved.x[:3], rtol=1e-6, atol=1e-7)
     b = solved.fun / N
-    np.testing.assert_allclose(fit.scales["spread"], b, rtol=1e-8)
+    np.testing.assert_allclose(fit.scales["b"], b, rtol=1e-8)
     np.testing.assert_allclose(fit.log_likelihood, -N * (1 + np.log(2 * b)), rtol=1e-9)
     fisher = b * np.sqrt(np.diag(np.linalg.inv(design.T @ design)))
     np.testing.assert_allclose(fit.standard_errors[:, 0], fisher, rtol=1e-6)

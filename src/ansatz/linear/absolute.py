@@ -101,7 +101,9 @@ def exact_vertex(criterion: Criterion, theta: Tensor) -> Tensor | None:
     y = criterion.y if criterion.offset is None else criterion.y - criterion.offset
     size = x.shape[1]
     near = (y - criterion.linear(theta)[:, 0]).abs().argsort()[: 4 * size]
-    kept, _ = independent_columns(x[near].T, torch.zeros(len(near), dtype=torch.bool))
+    kept, _ = independent_columns(
+        x[near].T, torch.zeros(len(near), dtype=torch.bool), explain=False
+    )
     rows = near[kept]
     if len(rows) < size:
         return None

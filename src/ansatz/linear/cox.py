@@ -1,11 +1,12 @@
 """Cox's proportional hazards: a linear model whose rows are judged by whom they outlive."""
 
-from typing import cast
+import copy
 
 import torch
 from torch import Tensor
 
-from ansatz.errors import DataError
+from ansatz.errors import UsageError
+from ansatz.likelihoods.cox import Cox
 from ansatz.likelihoods.likelihood import Likelihood
 from ansatz.likelihoods.partial_likelihood import Ties, partial_likelihood
 from ansatz.linear.covariance import invert
@@ -47,7 +48,7 @@ class PartialLikelihood:
     ) -> None:
         self.x, self.y, self.weight, self.offset, self.ties = x, y, weight, offset, ties
 
-    def derivatives(self, theta: Tensor) -> Derivatives:
+    def derivatives(self, theta: Tensor, free: Tensor | None = None) -> Derivatives:
         """Value, gradient and Hessian."""
         time, event, entry = self.y.unbind(1)
         value, gradient, information = partial_likelihood(
@@ -90,7 +91,7 @@ class PartialLikelihood:
         return None
 
 
-def fit_cox(likelihood: Likelihood, rows: Rows, design: Design, covariance: str) -> LinearFit:
+def fit_cox(likelihood: Cox, rows: Rows, design: Design, covariance: str) -> LinearFit:
     r"""The linear Cox model: :math:`h(t \mid x) = h_0(t)\, e^{x^\top \beta}`.
 
     Newton's method on the partial likelihood, with ties as the likelihood says. There is no
@@ -98,7 +99,7 @@ def fit_cox(likelihood: Likelihood, rows: Rows, design: Design, covariance: str)
     log-risk of an average row 0, as R's ``predict`` does; it is no estimate.
 
     Args:
-        likelihood: the Cox law; copied, not changed.
+        likelihood: copied, not changed; the fit's own knows Breslow's baseline of these rows.
         rows: columns, y ``(N, 3)`` = (time, event, entry), weights and offset.
         design: the columns, centred and scaled.
         covariance: ``"model"``: the inverse information; ``"sandwich"``: Lin and Wei's, from the
@@ -111,18 +112,20 @@ def fit_cox(likelihood: Likelihood, rows: Rows, design: Design, covariance: str)
         >>> time, x = torch.tensor([5.0, 3.0, 4.0, 1.0]), torch.tensor([[0.0], [1.0], [2.0], [1.0]])
         >>> y = torch.stack([time, torch.ones(4), torch.zeros(4)], 1)
         >>> fit = fit_linear(create("cox"), x, y)
-        >>> fit.converged, round(fit.log_likelihood, 4)
-        (True, -2.9539)
+        >>> fit.converged, round(fit.predict_raw(x).mean().item(), 6) + 0.0
+        (True, 0.0)
 
     References:
         Cox (1972), Regression models and life-tables.
         Lin and Wei (1989), The robust inference for the Cox proportional hazards model.
     """
-    if not bool((rows.y[:, 1] > 0).any()):
-        raise DataError("a Cox model needs a row with an event, got none: all are censored.")
-    ties = cast(Ties, likelihood.options.get("ties", "efron"))
+    if rows.precision is not None:
+        raise UsageError("precision= has no meaning for cox. For repeated rows use weight=.")
+    law = copy.deepcopy(likelihood).double()
+    law.check(rows.y)
+    law.start(rows.y, rows.weight)  # refuses rows without an event
     x = design.matrix[:, 1:]
-    partial = PartialLikelihood(x, rows.y.double(), rows.weight, rows.offset, ties)
+    partial = PartialLikelihood(x, rows.y.double(), rows.weight, rows.offset, law.ties)
     zero = torch.zeros(x.shape[1], dtype=torch.float64)
     free, unit = torch.ones(x.shape[1], dtype=torch.bool), torch.ones(1)
     null = partial.value(zero)
@@ -133,8 +136,12 @@ def fit_cox(likelihood: Likelihood, rows: Rows, design: Design, covariance: str)
         meat = residuals.T @ residuals
         matrix = matrix @ meat @ matrix
     scale = design.scale.unsqueeze(1) * design.scale
-    table = design.restore(torch.cat([zero[:0].new_zeros(1), found.theta]).unsqueeze(1))
-    return _result(likelihood, rows, design, found, -float(null), matrix / scale, table, covariance)
+    table = design.restore(torch.cat([zero.new_zeros(1), found.theta]).unsqueeze(1))
+    log_risk = partial.linear(found.theta)[:, 0]
+    law.set_baseline(
+        log_risk if rows.offset is None else log_risk + rows.offset, partial.y, rows.weight
+    )
+    return _result(law, rows, design, found, -float(null), matrix / scale, table, covariance)
 
 
 def _result(

@@ -68,7 +68,7 @@ def score_residuals(partial: "PartialLikelihood", theta: Tensor) -> Tensor:
     result = risk.unsqueeze(1) * (
         during(by_time(hazard.unsqueeze(1) * mean)) - x * during(by_time(hazard)).unsqueeze(1)
     )
-    i, own = sets.events, sets.index
+    i, own = sets.events, sets.place
     dying = hazard * (1 - share)
     pull = by_time(dying.unsqueeze(1) * mean)[own] - x[i] * by_time(dying)[own].unsqueeze(1)
     centre = by_time(mean / steps[k].unsqueeze(1))[own]

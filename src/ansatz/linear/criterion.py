@@ -128,27 +128,33 @@ class Criterion:
         """F, ``()``."""
         return self.weight @ self.terms(theta)
 
-    def row_derivatives(self, z: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Loss ``(B,)``, gradient ``(B, Z)`` and Hessian ``(B, Z, Z)`` of each row."""
-        if not self.differenced:
-            found = exact_curvature(self.loss, z, y)
-            if found is not None:
-                return found
-            self.differenced = True
-        return differenced_curvature(self.loss, z, y, self.unit)
-
-    def derivatives(self, theta: Tensor) -> Derivatives:
-        """F, its gradient and its Hessian."""
+    def derivatives(self, theta: Tensor, free: Tensor | None = None) -> Derivatives:
+        """F, its gradient and its Hessian; only as far as they concern ``free`` coefficients."""
         value, size, gradient = theta.new_zeros(()), theta.new_zeros(()), torch.zeros_like(theta)
         hessian = theta.new_zeros(self.size, self.size)
+        moving = [
+            j
+            for j, part in enumerate(self.parts)
+            if part.stop > part.start and (free is None or bool(free[part].any()))
+        ]
         for rows in self.blocks():
-            terms, g, h = self.row_derivatives(self.z(theta, rows), self.y[rows])
+            terms, g, h = self._row_derivatives(self.z(theta, rows), self.y[rows], moving)
             w = self.weight[rows]
             value += w @ terms
             size += w @ terms.abs()
             self._add_gradient(gradient, w.unsqueeze(1) * g, rows)
-            self.add_outer(hessian, w.reshape(-1, 1, 1) * h, rows)
+            self.add_outer(hessian, w.reshape(-1, 1, 1) * h, rows, moving)
         return Derivatives(value, gradient, hessian, size)
+
+    def _row_derivatives(
+        self, z: Tensor, y: Tensor, columns: Sequence[int]
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        if not self.differenced:
+            found = exact_curvature(self.loss, z, y, columns)
+            if found is not None:
+                return found
+            self.differenced = True
+        return differenced_curvature(self.loss, z, y, columns, self.unit)
 
     def gradient(self, theta: Tensor) -> tuple[Tensor, Tensor]:
         """F and its gradient only."""
@@ -170,13 +176,15 @@ class Criterion:
         for j, (part, columns) in enumerate(zip(self.parts, self.columns, strict=True)):
             gradient[part] += by_column[columns, j]
 
-    def add_outer(self, total: Tensor, h: Tensor, rows: slice) -> None:
+    def add_outer(
+        self, total: Tensor, h: Tensor, rows: slice, columns: Sequence[int] | None = None
+    ) -> None:
         """total += sum_i A_i^T h_i A_i for h ``(B, Z, Z)``, each block by one matrix product."""
         x = self.matrix[rows]
-        for j, left in enumerate(self.parts):
-            for k, right in enumerate(self.parts[: j + 1]):
-                if left.stop == left.start or right.stop == right.start:
-                    continue
+        columns = range(len(self.parts)) if columns is None else columns
+        for j in columns:
+            for k in (k for k in columns if k <= j):
+                left, right = self.parts[j], self.parts[k]
                 a, b = x[:, self.columns[j]], x[:, self.columns[k]]
                 block = a.T @ (h[:, j, k].unsqueeze(1) * b)
                 total[left, right] += block

@@ -1,5 +1,7 @@
 """The second derivatives of each row's loss: exact, or by differences of exact gradients."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -9,29 +11,42 @@ STEP = 2e-3  # in units; the error is some STEP^4 / 30 of a unit's fifth derivat
 _WORDS = ("first derivatives only", "is not implemented", "differentiate twice")
 
 
-def exact_curvature(loss: RowLoss, z: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:
+def exact_curvature(
+    loss: RowLoss, z: Tensor, y: Tensor, columns: Sequence[int]
+) -> tuple[Tensor, Tensor, Tensor] | None:
     """Loss ``(B,)``, gradient ``(B, Z)`` and Hessian ``(B, Z, Z)`` of each row.
 
     None for a loss that says it has no second derivative, as the tails of the gamma, beta or
-    Student laws do.
+    Student laws do. Numbers that are not among ``columns`` are held: their derivatives are 0.
 
     Example:
         >>> import torch
         >>> cube = lambda z, y: z[:, 0] ** 3
-        >>> exact_curvature(cube, torch.tensor([[2.0]]), torch.zeros(1))[2]
+        >>> exact_curvature(cube, torch.tensor([[2.0]]), torch.zeros(1), [0])[2]
         tensor([[[12.]]])
     """
-    z = z.detach().requires_grad_()
+    chosen = z[:, columns].detach().requires_grad_()
     with torch.enable_grad():
-        terms = loss(z, y)
+        terms = loss(_with(z, columns, chosen), y)
         try:
-            (gradient,) = torch.autograd.grad(terms.sum(), z, create_graph=True)
-            hessian = [_row_of_hessian(gradient[:, j], z) for j in range(z.shape[1])]
+            (gradient,) = torch.autograd.grad(terms.sum(), chosen, create_graph=True)
+            hessian = [_row_of_hessian(g, chosen) for g in gradient.unbind(1)]
         except RuntimeError as error:
             if not any(words in str(error) for words in _WORDS):
                 raise
             return None
-    return terms.detach(), gradient.detach(), torch.stack(hessian, 1)
+    whole, square = torch.zeros_like(z), z.new_zeros(len(z), z.shape[1], z.shape[1])
+    whole[:, columns] = gradient.detach()
+    for j, row in zip(columns, hessian, strict=True):
+        square[:, j, columns] = row
+    return terms.detach(), whole, square
+
+
+def _with(z: Tensor, columns: Sequence[int], chosen: Tensor) -> Tensor:
+    """z with these columns replaced."""
+    place = {column: j for j, column in enumerate(columns)}
+    parts = [chosen[:, place[j]] if j in place else z[:, j].detach() for j in range(z.shape[1])]
+    return torch.stack(parts, 1)
 
 
 def _row_of_hessian(gradient: Tensor, z: Tensor) -> Tensor:
@@ -44,7 +59,7 @@ def _row_of_hessian(gradient: Tensor, z: Tensor) -> Tensor:
 
 
 def differenced_curvature(
-    loss: RowLoss, z: Tensor, y: Tensor, unit: Tensor
+    loss: RowLoss, z: Tensor, y: Tensor, columns: Sequence[int], unit: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     r"""The same from gradients at four points per number, :math:`h` = STEP units apart.
 
@@ -57,21 +72,20 @@ def differenced_curvature(
         >>> import torch
         >>> cube = lambda z, y: z[:, 0] ** 3
         >>> z = torch.tensor([[2.0]], dtype=torch.float64)
-        >>> differenced_curvature(cube, z, torch.zeros(1), torch.ones(1))[2]
+        >>> differenced_curvature(cube, z, torch.zeros(1), [0], torch.ones(1))[2]
         tensor([[[12.0000]]], dtype=torch.float64)
 
     References:
         Abramowitz and Stegun (1964), table 25.2.
     """
     terms, gradient = row_gradient(loss, z, y)
-    rows = []
-    for j in range(z.shape[1]):
+    hessian = z.new_zeros(len(z), z.shape[1], z.shape[1])
+    for j in columns:
         h = torch.zeros_like(z[0])
         h[j] = STEP * float(unit[j])
         near = row_gradient(loss, z + h, y)[1] - row_gradient(loss, z - h, y)[1]
         far = row_gradient(loss, z + 2 * h, y)[1] - row_gradient(loss, z - 2 * h, y)[1]
-        rows.append((8 * near - far) / (12 * h[j]))
-    hessian = torch.stack(rows, 1)
+        hessian[:, j, columns] = ((8 * near - far) / (12 * h[j]))[:, columns]
     return terms, gradient, (hessian + hessian.mT) / 2
 
 

@@ -107,13 +107,14 @@ def triangular_factor(x: Tensor, rows: int = 2**16) -> Tensor:
 
 
 def independent_columns(
-    factor: Tensor, constant: Tensor
+    factor: Tensor, constant: Tensor, *, explain: bool = True
 ) -> tuple[Tensor, dict[int, dict[int, float]]]:
     """Keeps each column that the ones before it do not determine, as R's pivoting does.
 
     Args:
         factor: ``(R, D)``, any matrix with the columns' inner products.
         constant: ``(D,)`` True for columns that only repeat the intercept.
+        explain: False to leave out what determines the dropped ones.
 
     Returns:
         Positions of the kept columns, and for each dropped one its coefficients on kept ones.
@@ -135,12 +136,16 @@ def independent_columns(
             own = basis[:, : len(kept)]
             rest = rest - own @ (own.T @ rest)
         full = len(kept) == basis.shape[1]
+        if full and not explain:
+            break
         if constant[j] or full or rest.norm() <= TOLERANCE * length:
             dropped.append(j)
         else:
             basis[:, len(kept)] = rest / rest.norm()
             kept.append(j)
     chosen = torch.tensor(kept, dtype=torch.long)
+    if not explain:
+        return chosen, {}
     return chosen, {j: _combination(factor, chosen, j, bool(constant[j])) for j in dropped}
 
 

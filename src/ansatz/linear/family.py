@@ -9,6 +9,7 @@ from torch import Tensor
 
 from ansatz.errors import UsageError
 from ansatz.likelihoods.likelihood import Likelihood
+from ansatz.likelihoods.tweedie_distribution import TweedieDistribution
 
 
 class Family(NamedTuple):
@@ -17,7 +18,9 @@ class Family(NamedTuple):
     V is the law's ``variance_function``.
 
     Args:
-        log_density: ``(y, mean, phi) -> log p``; None where phi is 1 by definition.
+        log_density: ``(y, mean, phi) -> log p``; None where phi is 1 by definition, or where R and
+            statsmodels have no AIC to compare with.
+        dispersed: whether phi is a parameter.
 
     Example:
         >>> from ansatz.linear.family import FAMILIES
@@ -26,11 +29,7 @@ class Family(NamedTuple):
     """
 
     log_density: Callable[[Tensor, Tensor, Tensor], Tensor] | None
-
-    @property
-    def dispersed(self) -> bool:
-        """Whether phi is a parameter."""
-        return self.log_density is not None
+    dispersed: bool
 
 
 def _normal(y: Tensor, mean: Tensor, phi: Tensor) -> Tensor:
@@ -42,11 +41,19 @@ def _gamma(y: Tensor, mean: Tensor, phi: Tensor) -> Tensor:
     return torch.xlogy(k, k * y / mean) - y.log() - k * y / mean - torch.lgamma(k)
 
 
+def _inverse_gaussian(y: Tensor, mean: Tensor, phi: Tensor) -> Tensor:
+    return -0.5 * ((y - mean) ** 2 / (phi * mean**2 * y) + torch.log(2 * math.pi * phi * y**3))
+
+
 FAMILIES = {
-    "normal": Family(_normal),
-    "gamma": Family(_gamma),
-    "poisson": Family(None),
-    "bernoulli": Family(None),
+    "normal": Family(_normal, True),
+    "gamma": Family(_gamma, True),
+    "inverse_gaussian": Family(_inverse_gaussian, True),
+    "tweedie": Family(None, True),
+    "exponential": Family(None, False),
+    "poisson": Family(None, False),
+    "bernoulli": Family(None, False),
+    "binomial": Family(None, False),
 }
 
 
@@ -58,7 +65,20 @@ def family_of(likelihood: Likelihood) -> Family | None:
         >>> family_of(Poisson()).dispersed
         False
     """
+    if any(True for name, _ in likelihood.named_parameters() if name.startswith("power")):
+        return None  # a learned power of the variance function is no exponential family
     return FAMILIES.get(likelihood.name)
+
+
+def has_deviance(likelihood: Likelihood) -> bool:
+    """Whether a law defines the deviance of a row.
+
+    Example:
+        >>> from ansatz.likelihoods import Laplace, Poisson
+        >>> has_deviance(Poisson()), has_deviance(Laplace())
+        (True, False)
+    """
+    return type(likelihood).unit_deviance is not Likelihood.unit_deviance
 
 
 def dispersion_at(likelihood: Likelihood, raw: Tensor) -> Tensor:
@@ -96,9 +116,13 @@ def precise_loss(likelihood: Likelihood, raw: Tensor, y: Tensor, precision: Tens
             f"precision= is defined for {', '.join(FAMILIES)}, not for {likelihood.name}. "
             "For repeated rows use weight=."
         )
-    if family.log_density is None:
+    if not family.dispersed:
         return precision * likelihood.loss(raw, y)
     law = likelihood.distribution(raw)
+    if isinstance(law, TweedieDistribution):
+        scaled = TweedieDistribution(law.log_mean, law.dispersion / precision, law.power)
+        return -scaled.log_prob(y)
+    assert family.log_density is not None
     phi = law.variance / likelihood.variance_function(law.mean)
     return -family.log_density(y, law.mean, phi / precision)
 

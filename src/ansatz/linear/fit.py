@@ -1,25 +1,30 @@
 """Maximum likelihood for a linear model under any law whose loss is a sum over rows."""
 
 import copy
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import torch
 from torch import Tensor
 
 from ansatz.errors import UsageError
-from ansatz.likelihoods.dispersion import PositiveHead
+from ansatz.likelihoods.cox import Cox
 from ansatz.likelihoods.likelihood import Likelihood
 from ansatz.linear.covariance import as_they_came, model_covariance, sandwich_covariance
 from ansatz.linear.cox import fit_cox
 from ansatz.linear.design import INTERCEPT, Design
-from ansatz.linear.family import dispersion_at, pearson_statistic
-from ansatz.linear.heads import CLASSES
+from ansatz.linear.family import dispersion_at, has_deviance, pearson_statistic
 from ansatz.linear.model import Model
+from ansatz.linear.naming import output_names, scales_of
 from ansatz.linear.result import LinearFit
 from ansatz.linear.row_loss import Constants
 from ansatz.linear.rows import Rows
 from ansatz.linear.words import explain
+
+# Adding a number to every outcome adds it to the intercept, and changes nothing else.
+SHIFTED = ("normal", "laplace", "student_t", "mse", "mae", "huber", "tukey")
 
 
 def fit_linear(
@@ -79,10 +84,29 @@ def fit_linear(
     rows = Rows.of(design, y, weight, precision, offset, feature_names, likelihood.event_ndim)
     dtype = design.dtype if design.is_floating_point() else torch.float64
     columns = Design.of(rows.x, rows.weight, feature_names, dtype)
-    if likelihood.name == "cox":
+    if isinstance(likelihood, Cox):
         return fit_cox(likelihood, rows, columns, covariance)
+    rows, centre = _centred(likelihood, rows)
     model = Model.of(likelihood, rows.y, rows.weight, dispersion, len(class_names or ()))
-    return _Fitting(model, rows, columns, covariance, class_names).result()
+    fit = _Fitting(model, rows, columns, covariance, class_names).result()
+    return replace(fit, coefficients=_raised(fit.coefficients, centre))
+
+
+def _centred(likelihood: Likelihood, rows: Rows) -> tuple[Rows, float]:
+    """Outcomes far from 0 less their median: what they differ by has all its digits then."""
+    if likelihood.name not in SHIFTED:
+        return rows, 0.0
+    centre = rows.y.double().median()
+    spread = (rows.y - centre).abs().mean()
+    if not float(centre.abs()) > 1e3 * float(spread):
+        return rows, 0.0
+    return rows._replace(y=rows.y - centre), float(centre)
+
+
+def _raised(coefficients: Tensor, centre: float) -> Tensor:
+    coefficients = coefficients.clone()
+    coefficients[0, 0] += centre
+    return coefficients
 
 
 def _one_of(option: str, value: str, known: tuple[str, ...]) -> None:
@@ -121,7 +145,9 @@ class _Fitting:
         return LinearFit(
             likelihood=likelihood,
             names=(INTERCEPT, *self.design.names),
-            outputs=self._outputs(),
+            outputs=output_names(
+                model.law, model.outputs, model.dispersions, model.target, self.class_names
+            ),
             coefficients=coefficients,
             covariance=covariance,
             entries=entries,
@@ -137,7 +163,7 @@ class _Fitting:
             null_deviance=null_deviance,
             dispersion=phi,
             dispersion_ml=phi_ml,
-            scales=self._scales(),
+            scales=scales_of(likelihood, self.raw[:1], model.predicted),
             iterations=found.location.iterations,
             converged=all(stage.converged for stage in stages),
             gradient=max(stage.gradient for stage in stages),
@@ -177,13 +203,14 @@ class _Fitting:
         with torch.no_grad():
             if law.name == "categorical":  # the saturated model has likelihood 1
                 terms = 2 * law.loss(raw, self.rows.y)
-            elif self.model.family is not None:
+            elif self.model.family is not None and has_deviance(law):
                 terms = law.unit_deviance(raw, self.rows.y)
             else:
                 return None
         if self.rows.precision is not None:
             terms = self.rows.precision * terms
-        return float(self.rows.weight @ terms)
+        total = float(self.rows.weight @ terms)
+        return total if math.isfinite(total) else None  # an exponential outcome of 0 has none
 
     def _dispersion(self) -> tuple[float | None, float | None, bool]:
         """Pearson's phi, phi by maximum likelihood, and whether statistics are t."""
@@ -223,7 +250,7 @@ class _Fitting:
 
         ones = torch.ones_like(precision)
         # R's gamma multiplies the log density by the prior weight instead of dividing phi by it.
-        swap = law.name != "normal"
+        swap = law.name == "gamma"
         return {
             "R": total(r_phi, ones, precision) if swap else total(r_phi, precision, ones),
             "statsmodels": total(statsmodels_phi, precision, ones),
@@ -236,23 +263,3 @@ class _Fitting:
         else:
             matrix = sandwich_covariance(*arguments)
         return as_they_came(matrix, self.model, self.criterion, self.design)
-
-    def _outputs(self) -> tuple[str, ...]:
-        model, law = self.model, self.model.law
-        location = ["location"]
-        if law.name in CLASSES:
-            names = self.class_names or range(max(getattr(law, "classes", 0), model.locations))
-            location = [str(name) for name in names][-model.locations :]
-        return (*location, *(["dispersion"] * (model.outputs - model.locations)))
-
-    def _scales(self) -> dict[str, float]:
-        """Every positive number of the law that does not depend on x."""
-        scales = {}
-        for name, head in self.law.named_modules():
-            if not isinstance(head, PositiveHead):
-                continue
-            if head.outputs and "x" in self.model.kinds[self.model.locations : self.model.outputs]:
-                continue
-            with torch.no_grad():
-                scales[name.rpartition(".")[2]] = float(head(self.raw[:1])[0])
-        return scales

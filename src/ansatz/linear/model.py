@@ -13,6 +13,7 @@ from ansatz.linear.absolute import KINKED, minimise_absolute, smooth_loss
 from ansatz.linear.criterion import Criterion, Derivatives, Kind
 from ansatz.linear.family import Family, family_of, precise_loss
 from ansatz.linear.heads import Redundancy, dispersion_columns, find_redundancy, target_of
+from ansatz.linear.naming import inner
 from ansatz.linear.newton import Minimum, minimise
 from ansatz.linear.row_loss import Constants, LawLoss, row_loss
 from ansatz.linear.rows import Rows
@@ -125,6 +126,11 @@ class Model(NamedTuple):
         return self.outputs - len(self.dispersions)
 
     @property
+    def predicted(self) -> bool:
+        """Whether dispersions depend on x."""
+        return any(self.kinds[column] == "x" for column in self.dispersions)
+
+    @property
     def intercepts(self) -> int:
         """How many of the location's raw numbers have an intercept: 1, or K - 1."""
         kinds = [k for j, k in enumerate(self.kinds[: self.outputs]) if j not in self.dispersions]
@@ -171,8 +177,9 @@ class Model(NamedTuple):
         if self.family is not None or (constant and self.law.name in KINKED):
             # The location's estimate does not depend on the dispersion: that comes by itself.
             spread = minimise(criterion, location.theta, ~mask, self.unit)
-            return Maximum(spread.theta, spread.derivatives, location, spread, every)
-        joint = self._minimise(rows, criterion, location.theta, every)
+            derivatives = criterion.derivatives(spread.theta)
+            return Maximum(spread.theta, derivatives, location, spread, every)
+        joint = self._minimise(rows, criterion, self._loosened(criterion, location.theta), every)
         count = location.iterations + joint.iterations
         held = self._at_limit(criterion, joint)
         if bool(held.any()):
@@ -180,7 +187,21 @@ class Model(NamedTuple):
             joint = self._minimise(rows, criterion, theta, every)
             count += joint.iterations
         joint = joint._replace(iterations=count)
-        return Maximum(joint.theta, joint.derivatives, joint, None, every)
+        derivatives = joint.derivatives if every.all() else criterion.derivatives(joint.theta)
+        return Maximum(joint.theta, derivatives, joint, None, every)
+
+    def _loosened(self, criterion: Criterion, theta: Tensor) -> Tensor:
+        """Shapes where a gradient can move them: the constant model's say nothing of what is left.
+
+        Outcomes that follow x closely look normal, whatever the tails of their noise.
+        """
+        if criterion.matrix.shape[1] == 1:
+            return theta
+        law = self.fitted(criterion, theta)
+        law.loosen()
+        table = criterion.table(theta)
+        table[0, self.outputs :] = Constants.of(law).values(law)
+        return criterion.pack(table)
 
     def _at_limit(self, criterion: Criterion, found: Minimum) -> Tensor:
         """``(T,)`` True for learned constants whose estimate is an end of their range."""
@@ -200,19 +221,20 @@ class Model(NamedTuple):
         if part is None or not bool(held[part]) or self._nu(criterion, theta) < NORMAL_TAILS:
             return theta
         theta = theta.clone()
-        head = cast(PositiveHead, copy.deepcopy(self.law).get_submodule("freedom"))
+        head = cast(PositiveHead, inner(copy.deepcopy(self.law)).get_submodule("freedom"))
         theta[part] = head.start(theta.new_tensor(NORMAL_TAILS)).detach()
         return theta
 
     def _freedom(self, criterion: Criterion) -> slice | None:
         """Where a Student t's learned degrees of freedom are among the estimates."""
         names = [name for name, _ in self.law.named_parameters()]
-        if self.law.name != "student_t" or "freedom.constant" not in names:
+        learned = [j for j, name in enumerate(names) if name.endswith("freedom.constant")]
+        if inner(self.law).name != "student_t" or not learned:
             return None
-        return criterion.parts[self.outputs + names.index("freedom.constant")]
+        return criterion.parts[self.outputs + learned[0]]
 
     def _nu(self, criterion: Criterion, theta: Tensor) -> float:
-        head = self.fitted(criterion, theta).get_submodule("freedom")
+        head = inner(self.fitted(criterion, theta)).get_submodule("freedom")
         return float(head(theta.new_zeros(1, 1)).detach())
 
     def _minimise(self, rows: Rows, criterion: Criterion, theta: Tensor, free: Tensor) -> Minimum:

@@ -28,8 +28,8 @@ class Objective(Protocol):
     def value(self, theta: Tensor) -> Tensor:
         """The total loss."""
 
-    def derivatives(self, theta: Tensor) -> Derivatives:
-        """With gradient and Hessian."""
+    def derivatives(self, theta: Tensor, free: Tensor | None = None) -> Derivatives:
+        """With gradient and Hessian, at least of the free coefficients."""
 
     def gradient(self, theta: Tensor) -> tuple[Tensor, Tensor]:
         """Value and gradient only."""
@@ -133,7 +133,7 @@ def newton_step(
         trial = criterion.value(theta)
         if torch.isfinite(trial) and float(trial - value) <= 1e-4 * length * slope + slack:
             calmer = damping if length < 1 else damping / 10 if damping > 1e-4 else 0.0
-            fresh = NewtonState(theta, calmer, criterion.derivatives(theta))
+            fresh = NewtonState(theta, calmer, criterion.derivatives(theta, free))
             return fresh, NewtonInfo(scaled, move, True), step
         length /= 2
     stuck = NewtonState(state.theta, max(10 * damping, 1e-4), state.derivatives)
@@ -208,11 +208,12 @@ def minimise(
         >>> minimise(f, start, torch.tensor([True]), torch.ones(1)).converged
         True
     """
-    state = NewtonState(theta, 0.0, criterion.derivatives(theta))
+    state = NewtonState(theta, 0.0, criterion.derivatives(theta, free))
     count, failures, recession = 0, 0, None
+    tolerance = max(GRADIENT_TOLERANCE, _rounding(criterion, theta, unit))
     for count in range(1, iterations + 1):
         state, info, step = newton_step(criterion, state, free, unit)
-        if info.gradient < GRADIENT_TOLERANCE and info.move < STEP_TOLERANCE:
+        if info.gradient < tolerance and info.move < STEP_TOLERANCE:
             return _stopped(criterion, state, free, count, True, None)
         if stop is not None and stop(state.theta):
             return _stopped(criterion, state, free, count, False, None)
@@ -237,6 +238,12 @@ def minimise(
         )
         return again._replace(iterations=again.iterations + count, rescued=True)
     return _stopped(criterion, state, free, count, False, None)
+
+
+def _rounding(criterion: Objective, theta: Tensor, unit: Tensor) -> float:
+    """What is left of a gradient when numbers of this size are rounded, in their units."""
+    size = (criterion.linear(theta).abs() / unit).amax() if theta.numel() else torch.zeros(())
+    return 4 * torch.finfo(torch.float64).eps * float(size)
 
 
 def _recession(

@@ -8,10 +8,11 @@ from torch import Tensor
 
 from ansatz.errors import UsageError
 from ansatz.likelihoods.likelihood import Likelihood
-from ansatz.linear.family import family_of, fisher_weight
+from ansatz.linear.family import fisher_weight, has_deviance
 from ansatz.linear.heads import CLASSES
 from ansatz.linear.result import LinearFit
 
+VECTORS = ("plackett_luce", "dirichlet", "multivariate_normal")
 KINDS = ("response", "pearson", "deviance", "quantile")
 
 
@@ -60,22 +61,37 @@ def residuals(
     with torch.no_grad():
         if likelihood.name in CLASSES:
             return _of_classes(likelihood, raw, y, kind)
+        _refuse_vectors(likelihood)
         if kind == "quantile":
             return _quantile(likelihood, raw, y, generator)
-        mean = likelihood.distribution(raw).mean if likelihood.is_law else likelihood.point(raw)
-        difference = y - mean
+        if not likelihood.is_law:
+            if kind != "response":
+                raise UsageError(f"{likelihood.name} is a loss, not a law. Use response.")
+            return y - likelihood.point(raw)
+        law, value = likelihood.given(raw, y)
+        difference = value - law.mean
         if kind == "response":
             return difference
         if kind == "pearson":
-            if family_of(likelihood) is not None:
+            if type(likelihood).variance_function is not Likelihood.variance_function:
                 return likelihood.pearson(raw, y)
-            return difference / likelihood.distribution(raw).stddev
-        if family_of(likelihood) is None:
+            return difference / law.stddev
+        if not has_deviance(likelihood):
             raise UsageError(
                 f"{likelihood.name} is no exponential family: it has no deviance residuals. "
                 "Use quantile."
             )
         return difference.sign() * likelihood.unit_deviance(raw, y).clamp(min=0).sqrt()
+
+
+def _refuse_vectors(likelihood: Likelihood) -> None:
+    """Whole vectors, rankings and coupled rows have no single number to be off by."""
+    if likelihood.additive and likelihood.name not in VECTORS:
+        return
+    reason = "its outcomes are no single numbers" if likelihood.additive else "it couples rows"
+    raise UsageError(
+        f"{likelihood.name} has no residuals: {reason}. Compare log scores row by row instead."
+    )
 
 
 def _of_classes(likelihood: Likelihood, raw: Tensor, y: Tensor, kind: str) -> Tensor:
@@ -91,20 +107,31 @@ def _of_classes(likelihood: Likelihood, raw: Tensor, y: Tensor, kind: str) -> Te
 def _quantile(
     likelihood: Likelihood, raw: Tensor, y: Tensor, generator: torch.Generator | None
 ) -> Tensor:
-    law = likelihood.distribution(raw)
+    if not likelihood.is_law:
+        raise UsageError(
+            f"{likelihood.name} is a loss without a density: it has no quantile residuals. "
+            "Use response."
+        )
+    law, y = likelihood.given(raw, y)
     low, high = law.log_cdf(y), law.log_survival(y)
-    if law.discrete:
+    # A law with probability on single values: all of a discrete one, the 0 of a Tweedie law.
+    below = law.log_cdf(y - 1) if law.discrete else law.log_cdf(_just_below(y))
+    jump = (low > below) & (law.discrete | (y == law.lower) | (y == law.upper))
+    if law.discrete or bool(jump.any()):
         if generator is None:
             raise UsageError(
                 f"quantile residuals of {likelihood.name} are random: give a torch.Generator."
             )
         share = torch.rand(y.shape, generator=generator, dtype=raw.dtype).to(raw.device)
-        mass = law.log_prob(y)
         # F(y-) + u p from below, 1 - F(y) + (1 - u) p from above: the smaller has the digits.
-        below = law.log_cdf(y - 1)
-        low = torch.logaddexp(below, mass + share.log())
-        high = torch.logaddexp(high, mass + torch.log1p(-share))
+        mass = torch.where(jump | law.discrete, law.log_prob(y), -torch.inf)
+        low = torch.where(jump, torch.logaddexp(below, mass + share.log()), low)
+        high = torch.where(jump, torch.logaddexp(high, mass + torch.log1p(-share)), high)
     return torch.where(low < high, _normal_quantile(low), -_normal_quantile(high))
+
+
+def _just_below(y: Tensor) -> Tensor:
+    return torch.nextafter(y, torch.full_like(y, -torch.inf))
 
 
 def _normal_quantile(log_p: Tensor) -> Tensor:

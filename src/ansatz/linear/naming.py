@@ -1,0 +1,151 @@
+"""What the numbers of a fitted law are called: its raw outputs, and its scales and shapes."""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from ansatz.likelihoods.dispersion import PositiveHead
+from ansatz.likelihoods.likelihood import Likelihood
+from ansatz.linear.heads import CLASSES
+from ansatz.spec import TargetSpec
+
+_SYMBOLS = {  # law, name of its positive head -> symbol
+    ("normal", "spread"): "sigma",
+    ("laplace", "spread"): "b",
+    ("student_t", "spread"): "sigma",
+    ("student_t", "freedom"): "nu",
+    ("gamma", "spread"): "phi",
+    ("inverse_gaussian", "spread"): "phi",
+    ("tweedie", "spread"): "phi",
+    ("weibull", "spread"): "sigma",
+    ("log_normal", "spread"): "sigma",
+    ("negative_binomial", "spread"): "alpha",
+    ("zero_inflated_negative_binomial", "spread"): "alpha",
+    ("beta", "spread"): "phi",
+    ("beta_binomial", "spread"): "phi",
+    ("zero_one_inflated_beta", "spread"): "phi",
+    ("dirichlet", "spread"): "phi",
+    ("generalized_pareto", "excess"): "xi",
+}
+_PARTS = {  # law -> names of its raw numbers that are no dispersions
+    "zero_inflated_poisson": ("counts", "extra zeros"),
+    "zero_inflated_negative_binomial": ("counts", "extra zeros"),
+    "hurdle_poisson": ("positive counts", "being positive"),
+    "von_mises": ("cosine", "sine"),
+    "zero_one_inflated_beta": ("location", "zeros", "ones"),
+}
+
+
+def inner(likelihood: Likelihood) -> Likelihood:
+    """The law inside a censored or truncated one, else the law itself.
+
+    Example:
+        >>> from ansatz.likelihoods import Poisson, create
+        >>> inner(create("truncated", law="poisson", lower=0)).name
+        'poisson'
+    """
+    law = getattr(likelihood, "law", likelihood)
+    return law if isinstance(law, Likelihood) else likelihood
+
+
+def output_names(
+    likelihood: Likelihood,
+    outputs: int,
+    dispersions: Sequence[int],
+    target: TargetSpec,
+    class_names: Sequence[str] | None = None,
+) -> tuple[str, ...]:
+    """The names of the P raw numbers; a law may know them itself by ``output_names(target)``.
+
+    Args:
+        likelihood: the law.
+        outputs: P.
+        dispersions: which of them are dispersions.
+        target: the shape of the outcomes.
+        class_names: of classes or items, where y holds codes.
+
+    Example:
+        >>> from ansatz.likelihoods import VonMises
+        >>> output_names(VonMises(), 2, (), TargetSpec())
+        ('cosine', 'sine')
+    """
+    law = inner(likelihood)
+    hook: Callable[[TargetSpec], Sequence[str]] | None = getattr(law, "output_names", None)
+    if callable(hook):
+        return tuple(str(name) for name in hook(target))
+    if law.name in CLASSES or law.name == "plackett_luce":
+        known = class_names or getattr(law, "item_names", ()) or range(max(target.classes, outputs))
+        return tuple(str(name) for name in known)[-outputs:]
+    if law.name == "normal_mixture":
+        count = (outputs + 1) // 3
+        each = [f"{noun} {k + 1}" for noun in ("mean", "spread") for k in range(count)]
+        return (*each, *(f"log odds {k + 1}" for k in range(1, count)))
+    location = outputs - len(dispersions)
+    parts = _PARTS.get(law.name, ("location",) if location == 1 else ())
+    if len(parts) != location:
+        parts = tuple(f"raw {j}" for j in range(outputs) if j not in dispersions)
+    spread = "dispersion" if len(dispersions) == 1 else "dispersion {}"
+    names, given = [], iter(parts)
+    for j in range(outputs):
+        names.append(spread.format(j) if j in dispersions else next(given))
+    return tuple(names)
+
+
+def scales_of(likelihood: Likelihood, raw: Tensor, predicted: bool) -> dict[str, float]:
+    """Every scale and shape of the law that does not depend on x, by its symbol.
+
+    Args:
+        likelihood: as fitted.
+        raw: ``(1, P)`` any row's raw numbers.
+        predicted: whether the dispersions depend on x.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import StudentT
+        >>> scales_of(StudentT(dispersion=2.0, nu=5.0), torch.zeros(1, 1), False)
+        {'sigma': 2.0, 'nu': 5.0}
+    """
+    law = inner(likelihood)
+    scales: dict[str, float] = {}
+    for path, head in law.named_modules():
+        if not isinstance(head, PositiveHead) or (head.outputs and predicted):
+            continue
+        name = path.rpartition(".")[2]
+        with torch.no_grad():
+            value = _head_value(law, head, raw)
+        scales |= _numbered(_SYMBOLS.get((law.name, name), name), _as_usual(law, value))
+    with torch.no_grad():
+        power = getattr(law, "power", None)
+        if law.name == "tweedie" and power is not None:
+            scales["p"] = float(power.value(torch.float64))
+        if law.name == "ordinal":
+            thresholds: Tensor = law.thresholds  # type: ignore[assignment]
+            scales |= {f"threshold {k}|{k + 1}": float(t) for k, t in enumerate(thresholds)}
+    return scales
+
+
+def _head_value(law: Likelihood, head: PositiveHead, raw: Tensor) -> Tensor:
+    if head.kind != "predicted":
+        return head.value(raw.dtype)
+    values: list[Tensor] = []
+    hook = head.register_forward_hook(lambda _m, _i, value: values.append(value))
+    try:
+        law.distribution(raw)
+    finally:
+        hook.remove()
+    return values[0] if values else head(raw)
+
+
+def _as_usual(law: Likelihood, value: Tensor) -> Tensor:
+    """As the textbooks have it: a precision is one over our dispersion."""
+    if law.name == "generalized_pareto":
+        return value + float(law.least)  # type: ignore[arg-type]
+    return 1 / value if law.name in ("beta", "zero_one_inflated_beta") else value
+
+
+def _numbered(name: str, value: Tensor) -> dict[str, float]:
+    numbers = value.reshape(-1).tolist()
+    if len(numbers) == 1:
+        return {name: numbers[0]}
+    return {f"{name} {k + 1}": number for k, number in enumerate(numbers)}
