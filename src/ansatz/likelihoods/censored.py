@@ -18,8 +18,11 @@ from ansatz.likelihoods.likelihood import (
     refuse_where,
     require_same_shape,
 )
+from ansatz.likelihoods.log_link import soft_cap
 from ansatz.likelihoods.truncated_distribution import TruncatedDistribution
 from ansatz.spec import TargetSpec
+
+LARGEST = 1e30  # of a loss, from where on it grows like a logarithm: float32 holds its gradient
 
 
 class Censored(Likelihood):
@@ -135,17 +138,15 @@ class Censored(Likelihood):
         if _none(~exact):
             total = self.law.loss(raw, lower)
         else:
-            total = -self._log_interval(raw, torch.maximum(lower, entry), upper, ~exact)
+            total = self._unseen(raw, torch.maximum(lower, entry), upper, ~exact)
         if not (_none(exact) or _none(~exact)):
-            seen = self.law.loss(*self._only(exact, raw, lower))
-            total = torch.where(exact, seen, total)
+            own = torch.where(exact.unsqueeze(-1), raw, 0.0)
+            fill = 1.0 if self.law.distribution(own).discrete else 0.5
+            total = torch.where(exact, self.law.loss(own, torch.where(exact, lower, fill)), total)
         late = entry > -math.inf
         if not _none(late):
-            law = self.law.distribution(self._only(late, raw, entry)[0])
-            late = late & ~self._nothing_below(law, entry)
-            raw, entry = self._only(late, raw, entry)
-            tail = self.law.distribution(raw).log_survival(entry)
-            total = total + torch.where(late, tail, 0.0)
+            late = late & ~self._nothing_below(self._only(late, raw, entry)[0], entry)
+            total = total - self._tail("log_survival", raw, entry, late).to(raw.dtype)
         return total
 
     def distribution(self, raw: Tensor) -> Distribution:
@@ -163,31 +164,44 @@ class Censored(Likelihood):
         """As the law inside."""
         return self.law.point(raw)
 
-    def _log_interval(self, raw: Tensor, lower: Tensor, upper: Tensor, mine: Tensor) -> Tensor:
-        """log P(lower < Y <= upper) on the rows of ``mine``, by as few tails as the rows need."""
+    def _unseen(self, raw: Tensor, lower: Tensor, upper: Tensor, mine: Tensor) -> Tensor:
+        """-log P(lower < Y <= upper) on the rows of ``mine``, by as few tails as they need."""
         law = self.law.distribution(torch.where(mine.unsqueeze(-1), raw, 0.0))
         below, above = self._nothing_below(law, lower), upper == math.inf
-        right, left = mine & above & ~below, mine & below & ~above
+        total = self._tail("log_survival", raw, lower, mine & above & ~below)
+        total = total + self._tail("log_cdf", raw, upper, mine & below & ~above)
         between = mine & ~(below | above)
-        value = torch.zeros_like(lower)
-        for rows, end, tail in ((right, lower, "log_survival"), (left, upper, "log_cdf")):
-            if not _none(rows):
-                own, at = self._only(rows, raw, end)
-                value = torch.where(rows, getattr(self.law.distribution(own), tail)(at), value)
         if not _none(between):
-            own, low = self._only(between, raw, lower)
-            high = torch.where(between, upper, low + 1)
-            inside = self.law.distribution(own).log_interval(low, high)
-            value = torch.where(between, inside, value)
-        return value
+            total = total + self._between(raw, lower, upper, between)
+        return total.to(raw.dtype)
 
-    def _only(self, rows: Tensor, raw: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """Raw 0 and outcome 1/2, or 1 for counts, on the other rows: no law minds them."""
-        zero = torch.where(rows.unsqueeze(-1), raw, 0.0)
-        return zero, torch.where(rows, y, 1.0 if self._discrete(raw) else 0.5)
+    def _tail(self, tail: str, raw: Tensor, y: Tensor, rows: Tensor) -> Tensor:
+        """-log of a tail on some rows, 0 elsewhere; in double precision, finite for wild raw."""
+        if _none(rows):
+            return torch.zeros_like(y)
+        law, y = self._only(rows, raw, y)
+        return torch.where(rows, soft_cap(-getattr(law, tail)(y), LARGEST), 0.0)
 
-    def _discrete(self, raw: Tensor) -> bool:
-        return self.law.distribution(torch.zeros_like(raw[:1])).discrete
+    def _between(self, raw: Tensor, lower: Tensor, upper: Tensor, rows: Tensor) -> Tensor:
+        law, low = self._only(rows, raw, lower)
+        high = torch.where(rows, upper.to(low), low + 1)
+        total = -law.log_interval(low, high)
+        lost = rows & ~total.isfinite()
+        if not _none(lost):
+            # So far out that both tails are equal to the last digit: what counts is the density.
+            law, _ = self._only(rows & ~lost, raw, lower)
+            total = torch.where(lost, 0.0, -law.log_interval(low, torch.where(lost, low + 1, high)))
+            law, low = self._only(lost, raw, lower)
+            high = torch.where(lost, upper.to(low), low + 1)
+            total = torch.where(lost, -_log_density_between(law, low, high), total)
+        return torch.where(rows, soft_cap(total, LARGEST), 0.0)
+
+    def _only(self, rows: Tensor, raw: Tensor, y: Tensor) -> tuple[Distribution, Tensor]:
+        """The law and outcomes of some rows; at raw 0 and 1/2 (1 for counts) on the others."""
+        if raw.device.type != "mps":  # has no doubles
+            raw, y = raw.double(), y.double()
+        law = self.law.distribution(torch.where(rows.unsqueeze(-1), raw, 0.0))
+        return law, torch.where(rows, y, 1.0 if law.discrete else 0.5)
 
     @torch.no_grad()
     def _nothing_below(self, law: Distribution, value: Tensor) -> Tensor:
@@ -232,6 +246,16 @@ class Censored(Likelihood):
             raise DataError("no row holds a number inside the support: nothing can be estimated.")
         centre = torch.where(weight > 0, value, math.nan).nanmedian(0).values
         return torch.where(weight > 0, value, centre), weight
+
+
+def _log_density_between(law: Distribution, lower: Tensor, upper: Tensor) -> Tensor:
+    """log P(lower < Y <= upper) far out, by Simpson's rule, or the ends' probabilities."""
+    if law.discrete:
+        return torch.logaddexp(law.log_prob(lower.floor() + 1), law.log_prob(upper.floor()))
+    points = torch.stack([lower, (lower + upper) / 2, upper])
+    weight = torch.tensor([1.0, 4.0, 1.0], dtype=lower.dtype, device=lower.device) / 6
+    weight = weight.reshape(3, *(1,) * lower.ndim)
+    return (law.log_prob(points) + weight.log()).logsumexp(0) + (upper - lower).log()
 
 
 def _none(rows: Tensor) -> bool:
