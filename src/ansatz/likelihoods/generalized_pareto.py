@@ -236,7 +236,7 @@ class GeneralizedPareto(Likelihood):
             raise ValueError(f"a known shape of GeneralizedPareto must be > -1, got {shape}.")
         self.least = -1.0 if known else LEAST
         # The head holds xi - least, which is positive.
-        self.excess = PositiveHead(float(shape) - self.least if known else shape)  # type: ignore[arg-type]
+        self.excess = PositiveHead(float(shape) - self.least if known else shape)
         self._observe(torch.tensor(0.0))
 
     def _observe(self, like: Tensor) -> None:

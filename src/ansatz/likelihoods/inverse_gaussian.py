@@ -133,12 +133,15 @@ class InverseGaussianDistribution(Distribution):
         """Independent draws (Michael, Schucany and Haas 1976)."""
         with torch.no_grad():
             mean = self.mean.expand((*shape, *self.batch_shape))
-            like = {"generator": generator, "dtype": mean.dtype, "device": mean.device}
-            k = self._c.exp() * torch.randn(mean.shape, **like) ** 2 / 2
+            noise, u = (
+                draw(mean.shape, generator=generator, dtype=mean.dtype, device=mean.device)
+                for draw in (torch.randn, torch.rand)
+            )
+            k = self._c.exp() * noise**2 / 2
             root = 1 / (1 + k + (2 * k + k * k).sqrt())  # the other root is its reciprocal
-            smaller = torch.rand(mean.shape, **like) * (1 + root) <= 1
-            draw = mean * torch.where(smaller, root, 1 / root)
-            return draw.clamp(min=torch.finfo(draw.dtype).tiny)
+            smaller = u * (1 + root) <= 1
+            y = mean * torch.where(smaller, root, 1 / root)
+            return y.clamp(min=torch.finfo(y.dtype).tiny)
 
 
 def _scaled_gap(d: Tensor, c: Tensor) -> Tensor:

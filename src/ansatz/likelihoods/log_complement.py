@@ -26,5 +26,6 @@ def log_complement(log_h: Tensor) -> Tensor:
     least = math.log(torch.finfo(log_h.dtype).tiny) / 2  # below, the ratio is 1 to all digits
     h = torch.where(small, log_h, 0.0).clamp(min=least).exp()
     below = log_h + (-torch.expm1(-h) / h).log()
-    above = torch.log1p(-(-torch.where(small, 0.0, log_h).exp()).exp())
+    # e^-e^10 is 0 already; an infinite h would have no gradient
+    above = torch.log1p(-(-torch.where(small, 0.0, log_h).clamp(max=10).exp()).exp())
     return torch.where(small, below, above)

@@ -123,7 +123,7 @@ class TweedieDistribution(Distribution):
         for grid, upper in zip(grids, (False, True), strict=True):
             size = max(1, _BLOCK // grid[2])
             pieces = zip(*(part.split(size) for part in (*flat, *grid[:2])), strict=True)
-            blocks = [_log_sum(*piece, grid[2], upper) for piece in pieces]
+            blocks = [_log_sum(upper, grid[2], *piece) for piece in pieces]
             columns.append(torch.cat(blocks).reshape(shape) if blocks else log_y)
         return columns[0], columns[1]
 
@@ -206,14 +206,14 @@ def _grid(rate: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor, int]:
 
 
 def _log_sum(
+    upper: bool,
+    count: int,
     log_y: Tensor,
     log_mean: Tensor,
     dispersion: Tensor,
     power: Tensor,
     low: Tensor,
     step: Tensor,
-    count: int,
-    upper: bool,
 ) -> Tensor:
     """log of the sum over j >= 1 of Po(j; lambda) P(j alpha, y / tau), or Q in place of P."""
     law = TweedieDistribution(*(v.unsqueeze(-1) for v in (log_mean, dispersion, power)))

@@ -55,7 +55,7 @@ class _LogSeries(torch.autograd.Function):
             found = [torch.empty_like(log_rate)] * 3
         else:
             order = int(any(ctx.needs_input_grad))
-            found = [m.to(log_rate) for m in _moments(*wide(log_rate, alpha), order)]
+            found = [m.to(log_rate) for m in _moments(order, *wide(log_rate, alpha))]
         ctx.save_for_backward(log_rate, alpha, *found[1:])
         return found[0]
 
@@ -75,7 +75,7 @@ class _Slopes(torch.autograd.Function):
         ctx.save_for_backward(log_rate, alpha)
         if log_rate.is_meta:
             return torch.empty_like(log_rate), torch.empty_like(alpha)
-        _, by_rate, by_alpha = _moments(*wide(log_rate, alpha), order=1)
+        _, by_rate, by_alpha = _moments(1, *wide(log_rate, alpha))
         return by_rate.to(log_rate), by_alpha.to(alpha)
 
     @staticmethod
@@ -83,11 +83,11 @@ class _Slopes(torch.autograd.Function):
         refuse_second_derivative()
         if first.is_meta:
             return torch.empty_like(first), torch.empty_like(second)
-        *_, rr, ra, aa = (m.to(first) for m in _moments(*wide(*ctx.saved_tensors), order=2))
+        *_, rr, ra, aa = (m.to(first) for m in _moments(2, *wide(*ctx.saved_tensors)))
         return first * rr + second * ra, first * ra + second * aa
 
 
-def _moments(log_rate: Tensor, alpha: Tensor, order: int) -> list[Tensor]:
+def _moments(order: int, log_rate: Tensor, alpha: Tensor) -> list[Tensor]:
     """C, with order 1 its two derivatives too, with order 2 the three second ones too.
 
     With t_j the log of a term, the derivatives of log sum e^t are means, variances and covariances
