@@ -73,11 +73,7 @@ class Censored(Likelihood):
     ) -> None:
         super().__init__()
         self.law, self.options = inner_law(self.name, law, options)
-
-    @property
-    def link_name(self) -> str:  # type: ignore[override]
-        """The link of the law inside."""
-        return self.law.link_name
+        self.__dict__["link_name"] = self.law.link_name  # of this law, not of the class
 
     @property
     def spread(self) -> Any:

@@ -58,16 +58,12 @@ class Truncated(Likelihood):
     ) -> None:
         super().__init__()
         self.law, remake = inner_law(self.name, law, options)
+        self.__dict__["link_name"] = self.law.link_name  # of this law, not of the class
         self.options = {**remake, "lower": lower, "upper": upper}
         self.lower = -math.inf if lower is None else float(lower)
         self.upper = math.inf if upper is None else float(upper)
         if not self.lower < self.upper:
             raise UsageError(f"truncated needs lower < upper, got {lower} and {upper}.")
-
-    @property
-    def link_name(self) -> str:  # type: ignore[override]
-        """The link of the law inside."""
-        return self.law.link_name
 
     def outputs(self, target: TargetSpec) -> int:
         """As the law inside."""

@@ -6,10 +6,16 @@ registry = Registry(
     "metric",
     {
         "accuracy": "ansatz.metrics.classification:accuracy",
+        "antolini_c": "ansatz.metrics.concordance:antolini_c",
         "auc": "ansatz.metrics.classification:auc",
         "brier": "ansatz.metrics.classification:brier",
+        "brier_skill": "ansatz.metrics.survival:brier_skill",
+        "brier_survival": "ansatz.metrics.survival:brier_survival",
         "crps": "ansatz.metrics.crps:crps",
+        "d_calibration": "ansatz.metrics.survival:d_calibration",
         "ece": "ansatz.metrics.classification:ece",
+        "harrell_c": "ansatz.metrics.concordance:harrell_c",
+        "integrated_brier": "ansatz.metrics.survival:integrated_brier",
         "kendall_tau": "ansatz.metrics.ranking:kendall_tau",
         "log_score": "ansatz.metrics.log_score:log_score",
         "mae": "ansatz.metrics.errors:mae",
@@ -17,6 +23,7 @@ registry = Registry(
         "rmse": "ansatz.metrics.errors:rmse",
         "sample_crps": "ansatz.metrics.crps:sample_crps",
         "top_one_accuracy": "ansatz.metrics.ranking:top_one_accuracy",
+        "uno_c": "ansatz.metrics.concordance:uno_c",
     },
 )
 create = registry.create
