@@ -720,6 +720,8 @@ TARGETS = {  # outcomes to fit a constant to
     "mse": lambda n: torch.randn(n) * 3 + 5,
     "mae": lambda n: torch.randn(n) * 3 + 5,
     "huber": lambda n: torch.randn(n) ** 3 * 3 + 5,
+    "tukey": lambda n: torch.randn(n) ** 3 * 3 + 5,
+    "barron": lambda n: torch.as_tensor(stats.t(3, 5, 2).rvs(n, random_state=0)),
     "cross_entropy": lambda n: torch.randint(4, (n,)),
 }
 CLASSES = ("categorical", "cross_entropy", "ordinal")
@@ -748,6 +750,11 @@ FITTED |= {
     "mse": create("mse"),
     "mae": create("mae"),
     "huber": create("huber"),
+    "tukey": create("tukey"),
+    "barron": create("barron"),
+    "barron, predicted": create("barron", dispersion="predicted"),
+    "barron, charbonnier": create("barron", alpha=1.0, dispersion="mad"),
+    "barron, geman-mcclure": create("barron", alpha=-2.0, dispersion="mad"),
     "cross_entropy": create(
         "cross_entropy", class_weight=[1.0, 2.0, 3.0, 0.5], label_smoothing=0.1
     ),
@@ -883,6 +890,8 @@ REFUSED = {
     "mse": (torch.nan, r"finite numbers, got nan at y\[1\]"),
     "mae": (torch.nan, r"finite numbers, got nan at y\[1\]"),
     "huber": (torch.nan, r"finite numbers, got nan at y\[1\]"),
+    "tukey": (torch.nan, r"finite numbers, got nan at y\[1\]"),
+    "barron": (torch.inf, r"finite numbers, got inf at y\[1\]"),
     "gamma": (
         0.0,
         r"> 0, got 0.0 at y\[1\].*Laws that fit all of y: bernoulli, .*poisson, .*normal",

@@ -15,6 +15,10 @@ from ansatz.likelihoods.bernoulli import Bernoulli as Bernoulli
 from ansatz.likelihoods.bernoulli import BernoulliDistribution as BernoulliDistribution
 from ansatz.likelihoods.beta import Beta as Beta
 from ansatz.likelihoods.beta import BetaDistribution as BetaDistribution
+from ansatz.likelihoods.beta_binomial import BetaBinomial as BetaBinomial
+from ansatz.likelihoods.beta_binomial import BetaBinomialDistribution as BetaBinomialDistribution
+from ansatz.likelihoods.binomial import Binomial as Binomial
+from ansatz.likelihoods.binomial import BinomialDistribution as BinomialDistribution
 from ansatz.likelihoods.categorical import Categorical as Categorical
 from ansatz.likelihoods.categorical import CategoricalDistribution as CategoricalDistribution
 from ansatz.likelihoods.censored import Censored as Censored
@@ -70,3 +74,7 @@ from ansatz.likelihoods.weibull import Weibull as Weibull
 from ansatz.likelihoods.weibull import WeibullDistribution as WeibullDistribution
 from ansatz.likelihoods.zero_inflated import ZeroInflatedDistribution as ZeroInflatedDistribution
 from ansatz.likelihoods.zero_inflated import ZeroInflatedPoisson as ZeroInflatedPoisson
+from ansatz.likelihoods.zero_one_inflated_beta import ZeroOneInflatedBeta as ZeroOneInflatedBeta
+from ansatz.likelihoods.zero_one_inflated_beta import (
+    ZeroOneInflatedBetaDistribution as ZeroOneInflatedBetaDistribution,
+)

@@ -72,7 +72,7 @@ class BetaDistribution(Distribution):
         """(a - 1) / (a + b - 2), an end where a or b is below 1; the heavier one if both are."""
         a, b = self.shapes
         inner = (a - 1) / torch.where((a > 1) & (b > 1), a + b - 2, 1.0)
-        ends = torch.where(a > b, 1.0, torch.where(a < b, 0.0, 0.5))
+        ends = ((a > b).to(a) + (a >= b).to(a)) / 2
         ends = torch.where((a >= 1) & (b < 1), 1.0, torch.where((a < 1) & (b >= 1), 0.0, ends))
         return torch.where((a > 1) & (b > 1), inner, ends)
 
@@ -120,14 +120,22 @@ class BetaDistribution(Distribution):
         """
         value, *parameters = wide(y, self.logits, self.dispersion)
         law = BetaDistribution(*parameters)
-        a, b = law.shapes
-        inside = (value > 0) & (value < 1)
-        safe = torch.where(inside, value, 0.5)
-        weight = log_beta_weight(a, b, safe.log(), torch.log1p(-safe)).exp()
-        weight = torch.where(inside, weight, 0.0)
-        pair = (2 * log_beta_peak(a, b) - log_beta_peak(2 * a, 2 * b)).exp()
-        score = (value - law.mean) * (2 * law.cdf(value) - 1)
-        return (score + 2 * law.dispersion * (weight - pair)).to(y)
+        return (law.distance(value) - 0.5 * law.difference).to(y)
+
+    def distance(self, y: Tensor) -> Tensor:
+        """E|Y - y|."""
+        inside = (y > 0) & (y < 1)
+        safe = torch.where(inside, y, 0.5)
+        weight = log_beta_weight(*self.shapes, safe.log(), torch.log1p(-safe)).exp()
+        edge = 2 * self.dispersion * torch.where(inside, weight, 0.0)
+        return (y - self.mean) * (2 * self.cdf(y) - 1) + edge
+
+    @property
+    def difference(self) -> Tensor:
+        """E|Y - Y'|, 4 / phi B(2a, 2b) / B(a, b)^2."""
+        a, b = self.shapes
+        pair = 2 * log_beta_peak(a, b) - log_beta_peak(2 * a, 2 * b)
+        return 4 * self.dispersion * pair.exp()
 
     def sample(
         self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None

@@ -11,9 +11,8 @@ def log_beta_weight(a: Tensor, b: Tensor, log_x: Tensor, log_y: Tensor) -> Tenso
 
     .. math:: -a \log\frac{a}{n x} - b \log\frac{b}{n y} + \log\frac{B_0}{B(a, b)}, \qquad n = a + b
 
-    The first two are a relative entropy, computed from the gap n (x - a/n) where that is small;
-    the last is :func:`log_beta_peak`. At a = b = 1e8 the plain terms are 1e8 each. Twice
-    differentiable in everything.
+    The first two are a :func:`relative_entropy`, the last is :func:`log_beta_peak`. At a = b = 1e8
+    the plain terms are 1e8 each. Twice differentiable in everything.
 
     Args:
         a: the first shape.
@@ -27,10 +26,25 @@ def log_beta_weight(a: Tensor, b: Tensor, log_x: Tensor, log_y: Tensor) -> Tenso
         >>> log_beta_weight(1e8 * half, 1e8 * half, half.log(), half.log())
         tensor(7.5983)
     """
+    return log_beta_peak(a, b) - relative_entropy(a, b, log_x, log_y)
+
+
+def relative_entropy(a: Tensor, b: Tensor, log_x: Tensor, log_y: Tensor) -> Tensor:
+    r"""a log(a / (n x)) + b log(b / (n y)) with n = a + b: n times that of (a/n, b/n) to (x, y).
+
+    At least 0, and half the deviance of a successes and b failures; a, b > 0. Computed from the gap
+    n (x - a/n) where that is small.
+
+    Example:
+        >>> import torch
+        >>> half = torch.tensor(0.5).log()
+        >>> relative_entropy(torch.tensor(3.0), torch.tensor(1.0), half, half)
+        tensor(0.5232)
+    """
     # (x - mean) n; e^log is not x to the last digit, but both terms below see the same gap.
     gap = log_x.exp() * b - log_y.exp() * a
     log_n = torch.log(a + b)
-    return _excess(a, gap, log_x, log_n) + _excess(b, -gap, log_y, log_n) + log_beta_peak(a, b)
+    return -_excess(a, gap, log_x, log_n) - _excess(b, -gap, log_y, log_n)
 
 
 def log_beta_peak(a: Tensor, b: Tensor) -> Tensor:

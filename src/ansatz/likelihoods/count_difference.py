@@ -1,0 +1,45 @@
+"""How far apart two counts of the same law are on average."""
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+_STEP = 0.25  # the trapezoidal rule errs by e^(-pi^2 / step) = 1e-17
+
+
+def count_difference(decay: Callable[[Tensor], Tensor], variance: Tensor) -> Tensor:
+    r"""E|Y - Y'| of two independent counts, from their characteristic function.
+
+    With :math:`|\varphi(t)|^2 = e^{-d(u)}`, :math:`u = \sin^2(t/2)`, and
+    :math:`|n| = \frac1\pi \int_0^\pi \frac{1 - \cos nt}{1 - \cos t} dt`,
+
+    .. math:: E|Y - Y'| = \frac1\pi \int_0^\infty 1 - e^{-d(1/(1 + w^2))}\, dw
+
+    by the trapezoidal rule in w = sinh(s), the integrand being analytic for \|Im s\| < pi/2; its
+    tail is that of e^-s. Good to some twelve digits for variances from 0 to 1e30; differentiable.
+
+    Args:
+        decay: d, growing from d(0) = 0 with slope 4 variance.
+        variance: of one count.
+
+    Shapes:
+        - variance: any; decay takes and returns that shape.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods.count_difference import count_difference
+        >>> rate = torch.tensor(1.0)  # Poisson: e^-2 (I0(2) + I1(2)) * 2
+        >>> count_difference(lambda u: 4 * rate * u, rate)
+        tensor(1.0476)
+    """
+    # From w = 1e6 sqrt(4 v) on the integrand is 4 v / w^2 to 12 digits.
+    last = torch.asinh(1e6 * (4 * variance.detach()).sqrt().clamp(min=1.0))
+    longest = 30.0 if last.is_meta or not last.numel() else float(last.max().clamp(max=200.0))
+    total = term = torch.zeros_like(variance)
+    for k in range(math.ceil(longest / _STEP) + 1):
+        cosh = math.cosh(k * _STEP)
+        term = -torch.expm1(-decay(torch.full_like(variance, cosh**-2))) * cosh
+        total = total + (term if k else 0.5 * term)
+    return _STEP / math.pi * (total + term / math.expm1(_STEP))
