@@ -939,7 +939,7 @@ def test_the_registry_holds_all_of_them():
     assert all(create(name).name == name for name in names())
 
 
-@pytest.mark.parametrize("name", ["mse", "mae", "huber", "cross_entropy"])
+@pytest.mark.parametrize("name", ["mse", "mae", "huber", "tukey", "cross_entropy"])
 def test_a_loss_has_no_distribution(name):
     assert not create(name).is_law
     with pytest.raises(TypeError, match="is a loss, not a law"):
