@@ -15,12 +15,13 @@ if TYPE_CHECKING:
     from ansatz.estimators.classifier import Classifier as Classifier
     from ansatz.estimators.fit import Fit as Fit
     from ansatz.estimators.fit import fit as fit
+    from ansatz.estimators.ranker import Ranker as Ranker
     from ansatz.estimators.regressor import Regressor as Regressor
     from ansatz.estimators.saved import load as load
     from ansatz.estimators.survival import SurvivalRegressor as SurvivalRegressor
 
 # Imported when first asked for, so that `import ansatz` and `ansatz --help` are instant.
-_NAMES = ("Classifier", "Fit", "Regressor", "SurvivalRegressor", "fit", "load")
+_NAMES = ("Classifier", "Fit", "Ranker", "Regressor", "SurvivalRegressor", "fit", "load")
 _MODULES = (
     "data",
     "errors",

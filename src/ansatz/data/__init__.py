@@ -13,6 +13,8 @@ from ansatz.data.leakage import find_leaks as find_leaks
 from ansatz.data.leakage import split_warnings as split_warnings
 from ansatz.data.preprocessing import DataWarning as DataWarning
 from ansatz.data.preprocessing import Preprocessor as Preprocessor
+from ansatz.data.rankings import Rankings as Rankings
+from ansatz.data.rankings import read_rankings as read_rankings
 from ansatz.data.registry import describe as describe
 from ansatz.data.registry import fetch as fetch
 from ansatz.data.registry import load as load

@@ -3,6 +3,7 @@
 from ansatz.estimators.classifier import Classifier as Classifier
 from ansatz.estimators.fit import Fit as Fit
 from ansatz.estimators.fit import fit as fit
+from ansatz.estimators.ranker import Ranker as Ranker
 from ansatz.estimators.regressor import Regressor as Regressor
 from ansatz.estimators.saved import load as load
 from ansatz.estimators.saved import save as save

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 COARSE = 3.0  # steps per sd: below, the density of a continuous law is no picture of whole numbers
 AMOUNT = 30.0  # whole numbers of this size beside many zeros may be amounts, such as claims
+HUGE = 1e100  # of an outcome: its powers and exponentials have no place in a double
 REALS = ("normal", "laplace", "student_t")
 POSITIVE = ("gamma", "log_normal", "weibull")
 TIMES = ("exponential", "weibull", "log_normal", "gamma")
@@ -65,6 +66,8 @@ def candidates(y: Any, *, exposure: bool = False, censored: bool = False) -> lis
     if len(levels) == 1:
         return ["normal"]  # nothing to tell laws apart by
     values = values.astype(np.float64)
+    if not (np.abs(values) < HUGE).all():
+        return ["normal"]
     laws = _whole(values) if (levels == np.round(levels)).all() else _real(values)
     link = [law for law in laws if law not in REALS]
     return link if exposure and link else laws

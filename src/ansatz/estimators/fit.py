@@ -221,7 +221,7 @@ def fit(
     else:
         scores = Scores()
         notes.append("no test rows were kept: nothing is known about new rows.")
-    notes += [*model.model_.preprocessor.notes, *scores.messages]
+    notes += [*model.model_.preprocessor.notes, *getattr(model, "notes_", []), *scores.messages]
     model.uses_, model.row_keys_ = problem.uses, np.unique(keys[parts.learn])
     notes += _copies(model, job, keys, parts)
     result = _result(model, problem, parts, scores, notes, seed, clock.perf_counter() - began)

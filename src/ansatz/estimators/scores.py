@@ -56,7 +56,9 @@ def judge_all(model: TableEstimator, learn: Job, test: Job) -> Scores:
         5.77
     """
     law = model._law_of(learn.target)
-    linear, messages = judge_linear(law, learn, test, judge=model._judge)
+    linear, messages = None, []
+    if model._has_features(learn):  # without them it is the constant model
+        linear, messages = judge_linear(law, learn, test, judge=model._judge)
     notes: list[str] = []
     metrics = judge_model(model, test, notes)
     constant = judge_constant(law, learn, test, judge=model._judge)

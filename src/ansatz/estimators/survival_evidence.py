@@ -32,45 +32,46 @@ class Followed(NamedTuple):
 
     Args:
         horizon: the last event.
-        times: ``(T,)``, at which rows were censored.
-        survival: ``(T,)``, the chance of being followed beyond each.
+        time: ``(M,)``, of the training rows; empty where they are intervals.
+        event: ``(M,)``, 0 where censored.
+        weight: ``(M,)``.
 
     Example:
         >>> from ansatz.estimators.survival_evidence import Followed
         >>> Followed._fields
-        ('horizon', 'times', 'survival')
+        ('horizon', 'time', 'event', 'weight')
     """
 
     horizon: float
-    times: Tensor
-    survival: Tensor
+    time: Tensor
+    event: Tensor
+    weight: Tensor
 
     @classmethod
     def of(cls, law: Likelihood, y: Tensor, weight: Tensor) -> "Followed":
-        """From the outcomes of the training rows; none is censored where all are intervals."""
+        """From the outcomes of the training rows."""
         known = times_and_causes(law, y.numpy())
         if known is None:
             ends = y[:, :2]
             last = float(torch.where(ends.isfinite(), ends, -torch.inf).max())
-            return cls(last, torch.zeros(1), torch.ones(1))
-        time, cause = (torch.from_numpy(part) for part in known)
-        events = time[cause > 0]
-        curve = metrics.kaplan_meier(time, (cause == 0).double(), y[:, 2], weight)
-        horizon = float(events.max()) if len(events) else float(time.max())
-        return cls(horizon, curve.times, curve.survival)
+            return cls(last, *(torch.zeros(0, dtype=torch.float64) for _ in range(3)))
+        time, event = (torch.from_numpy(part).clone() for part in known)
+        last = time[event > 0] if bool((event > 0).any()) else time
+        return cls(float(last.max()), time, event, weight.double().clone())
 
     def tensors(self) -> dict[str, Tensor]:
         """As named tensors, for a file."""
         horizon = torch.tensor(self.horizon, dtype=torch.float64)
-        return {"horizon": horizon, "times": self.times, "survival": self.survival}
+        return {**self._asdict(), "horizon": horizon}
 
     @classmethod
     def of_tensors(cls, tensors: dict[str, Tensor]) -> "Followed":
         """The inverse of :meth:`tensors`; anything else is a ModelError."""
         shapes = {name: tensor.ndim for name, tensor in tensors.items()}
-        if shapes != {"horizon": 0, "times": 1, "survival": 1}:
-            raise ModelError("expected the tensors horizon, times and survival.")
-        return cls(float(tensors["horizon"]), tensors["times"], tensors["survival"])
+        lengths = {len(tensor) for tensor in tensors.values() if tensor.ndim}
+        if shapes != {"horizon": 0, "time": 1, "event": 1, "weight": 1} or len(lengths) > 1:
+            raise ModelError("expected the tensors horizon, time, event and weight.")
+        return cls(float(tensors["horizon"]), *(tensors[name] for name in cls._fields[1:]))
 
 
 def judge_survival(
@@ -108,10 +109,17 @@ def judge_survival(
             return {**found, **_concordance_of_causes(law, raw, time, cause, weight, followed)}
         event = (cause > 0).double()
         risk = risk_of(law, raw, followed.horizon)
-        found["c_index"] = _number(metrics.harrell_c(time, event, risk, weight))
-        found["uno_c"] = _number(
-            metrics.uno_c(time, event, risk, followed.times, followed.survival, weight=weight)
-        )
+        late = y[:, 2] if bool(y[:, 2].isfinite().any()) else None
+        found["c_index"] = _number(metrics.harrell_c(time, event, risk, weight, late))
+        if len(followed.time):
+            found["uno_c"] = _number(
+                metrics.uno_c(
+                    *(time, event, risk, followed.time, followed.event),
+                    tau=followed.horizon,
+                    weight=weight,
+                    train_weight=followed.weight,
+                )
+            )
         found["integrated_brier"] = _integrated_brier(law, raw, time, event, weight, followed)
     return found
 
@@ -174,7 +182,7 @@ def _integrated_brier(
     law: Likelihood, raw: Tensor, time: Tensor, event: Tensor, weight: Tensor, followed: Followed
 ) -> float | None:
     seen = time[event > 0]
-    if len(seen) < 2:
+    if len(seen) < 2 or not len(followed.time):
         return None
     first, last = float(seen.min()), min(float(seen.max()), followed.horizon)
     if not first < last:
@@ -185,7 +193,9 @@ def _integrated_brier(
         [curve.log_survival(torch.full_like(raw[:, 0], t)).exp() for t in grid.tolist()], -1
     )
     score = metrics.integrated_brier(
-        time, event, survival, grid, followed.times, followed.survival, weight=weight
+        *(survival, grid, time, event, followed.time, followed.event),
+        weight=weight,
+        train_weight=followed.weight,
     )
     return _number(score)
 
