@@ -36,6 +36,8 @@ def information(model: Model, rows: Rows, criterion: Criterion, found: Maximum) 
     if model.family is not None:
         raw = criterion.z(found.theta)[:, : model.outputs]
         precision = torch.ones_like(rows.weight) if rows.precision is None else rows.precision
+        if model.law.name == "binomial":  # n trials are n rows
+            precision = precision * rows.y[:, 1]
         weight = fisher_weight(model.fitted(criterion, found.theta), raw, precision)
     elif model.law.name in KINKED:
         raw = criterion.z(found.theta)[:, : model.outputs]

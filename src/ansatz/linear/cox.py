@@ -18,6 +18,9 @@ from ansatz.linear.result import LinearFit
 from ansatz.linear.rows import Rows
 from ansatz.linear.separation import Recession
 from ansatz.linear.words import explain_columns, explain_minimum
+from ansatz.metrics.concordance import harrell_c
+
+PAIRS = 20_000  # rows with entries are compared pair by pair: beyond so many it takes too long
 
 
 class PartialLikelihood:
@@ -155,7 +158,13 @@ def _result(
     kind: str,
 ) -> LinearFit:
     rank = len(found.theta)
-    events = float(rows.weight @ (rows.y[:, 1] > 0).double())
+    measures = {"events": float(rows.weight @ (rows.y[:, 1] > 0).double())}
+    time, event, entry = rows.y.double().unbind(1)
+    entered = bool((entry > -torch.inf).any())
+    if rank and not (entered and len(time) > PAIRS):
+        log_risk = design.matrix[:, 1:] @ found.theta
+        c = harrell_c(time, event, log_risk, rows.weight, entry if entered else None)
+        measures["concordance"] = float(c)
     said = [*explain_columns(design), *explain_minimum("cox", design, found)]
     if not said and bool(torch.isnan(covariance).any()):
         said.append("the information matrix is singular: standard errors are not available (nan).")
@@ -186,5 +195,5 @@ def _result(
         link=likelihood.link_name,
         uses_t=False,
         messages=tuple(said),
-        measures={"events": events},
+        measures=measures,
     )

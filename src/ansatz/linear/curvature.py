@@ -25,17 +25,20 @@ def exact_curvature(
         >>> exact_curvature(cube, torch.tensor([[2.0]]), torch.zeros(1), [0])[2]
         tensor([[[12.]]])
     """
+    whole, square = torch.zeros_like(z), z.new_zeros(len(z), z.shape[1], z.shape[1])
+    if not columns:
+        with torch.no_grad():
+            return loss(z, y), whole, square
     chosen = z[:, columns].detach().requires_grad_()
     with torch.enable_grad():
         terms = loss(_with(z, columns, chosen), y)
         try:
             (gradient,) = torch.autograd.grad(terms.sum(), chosen, create_graph=True)
-            hessian = [_row_of_hessian(g, chosen) for g in gradient.unbind(1)]
+            hessian = _rows_of_hessian(gradient, chosen)
         except RuntimeError as error:
             if not any(words in str(error) for words in _WORDS):
                 raise
             return None
-    whole, square = torch.zeros_like(z), z.new_zeros(len(z), z.shape[1], z.shape[1])
     whole[:, columns] = gradient.detach()
     for j, row in zip(columns, hessian, strict=True):
         square[:, j, columns] = row
@@ -49,13 +52,16 @@ def _with(z: Tensor, columns: Sequence[int], chosen: Tensor) -> Tensor:
     return torch.stack(parts, 1)
 
 
-def _row_of_hessian(gradient: Tensor, z: Tensor) -> Tensor:
+def _rows_of_hessian(gradient: Tensor, z: Tensor) -> Sequence[Tensor]:
     if not gradient.requires_grad:  # linear in z: torch records nothing to differentiate
-        return torch.zeros_like(z)
-    (row,) = torch.autograd.grad(
-        gradient.sum(), z, retain_graph=True, allow_unused=True, materialize_grads=True
-    )
-    return row
+        return [torch.zeros_like(z) for _ in gradient.unbind(1)]
+    rows = []
+    for g in gradient.unbind(1):
+        (row,) = torch.autograd.grad(
+            g.sum(), z, retain_graph=True, allow_unused=True, materialize_grads=True
+        )
+        rows.append(row)
+    return rows
 
 
 def differenced_curvature(

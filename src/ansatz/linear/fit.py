@@ -163,7 +163,7 @@ class _Fitting:
             null_deviance=null_deviance,
             dispersion=phi,
             dispersion_ml=phi_ml,
-            scales=scales_of(likelihood, self.raw[:1], model.predicted),
+            scales=scales_of(likelihood, self.raw[:1], model.predicted, self.class_names),
             iterations=found.location.iterations,
             converged=all(stage.converged for stage in stages),
             gradient=max(stage.gradient for stage in stages),
@@ -193,8 +193,10 @@ class _Fitting:
     def _null(self) -> tuple[float, float | None]:
         """Log-likelihood and deviance of the model with an intercept and the offset only."""
         ones = self.design.matrix[:, :1]
-        criterion = self.model.criterion(self.rows, ones)
-        null = self.model.maximise(self.rows, ones)
+        criterion, null = self.criterion, self.found
+        if self.design.matrix.shape[1] > 1:
+            criterion = self.model.criterion(self.rows, ones)
+            null = self.model.maximise(self.rows, ones)
         law = self.model.fitted(criterion, null.theta)
         raw = criterion.z(null.theta)[:, : self.model.outputs]
         return -float(null.derivatives.value), self._deviance(law, raw)

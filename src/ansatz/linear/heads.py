@@ -101,7 +101,7 @@ def find_redundancy(
     r"""The linear invariances of a loss: a constant added to all logits of a softmax, say.
 
     A direction d is one when every gradient is orthogonal to it, wherever it is taken: d is in the
-    null space of the gradients of many rows at many points around the start.
+    null space of the gradients of many rows at many points around the start and around 0.
 
     Args:
         loss: ``(z (B, Z), y (B, ...)) -> (B,)``.
@@ -122,9 +122,11 @@ def find_redundancy(
     rows = torch.linspace(0, len(y) - 1, min(len(y), 256)).long()
     generator = torch.Generator().manual_seed(0)
     found = []
-    for _ in range(max(4, 4 * size // len(rows) + 1)):
+    for turn in range(2 * max(2, 2 * size // len(rows) + 1)):
         noise = torch.randn(len(rows), size, generator=generator, dtype=torch.float64)
-        gradient = row_gradient(loss, start + 0.5 * unit * noise, y[rows])[1] * unit
+        # Around 0 too: a score at its limit has no gradient left, but is not redundant.
+        point = start + 0.5 * unit * noise if turn % 2 else unit * noise
+        gradient = row_gradient(loss, point, y[rows])[1] * unit
         gradient = gradient[torch.isfinite(gradient).all(1)]
         # Of length 1, so that no outlier drowns the others.
         found.append(gradient / gradient.norm(dim=1, keepdim=True).clamp(min=1e-300))

@@ -1,6 +1,7 @@
 """What the numbers of a fitted law are called: its raw outputs, and its scales and shapes."""
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -92,13 +93,19 @@ def output_names(
     return tuple(names)
 
 
-def scales_of(likelihood: Likelihood, raw: Tensor, predicted: bool) -> dict[str, float]:
+def scales_of(
+    likelihood: Likelihood,
+    raw: Tensor,
+    predicted: bool,
+    class_names: Sequence[str] | None = None,
+) -> dict[str, float]:
     """Every scale and shape of the law that does not depend on x, by its symbol.
 
     Args:
         likelihood: as fitted.
         raw: ``(1, P)`` any row's raw numbers.
         predicted: whether the dispersions depend on x.
+        class_names: of ordered classes, for the thresholds between them.
 
     Example:
         >>> import torch
@@ -121,7 +128,9 @@ def scales_of(likelihood: Likelihood, raw: Tensor, predicted: bool) -> dict[str,
             scales["p"] = float(power.value(torch.float64))
         if law.name == "ordinal":
             thresholds: Tensor = law.thresholds  # type: ignore[assignment]
-            scales |= {f"threshold {k}|{k + 1}": float(t) for k, t in enumerate(thresholds)}
+            names = class_names or range(len(thresholds) + 1)
+            between = [f"threshold {low}|{high}" for low, high in pairwise(names)]
+            scales |= dict(zip(between, thresholds.tolist(), strict=True))
     return scales
 
 

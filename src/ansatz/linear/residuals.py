@@ -158,7 +158,7 @@ def leverage(
         fit: a linear model with model covariance.
         x: ``(N, D)`` the rows it was fitted to.
         weight: as in the fit.
-        precision: as in the fit.
+        precision: as in the fit; for a binomial law times the number of trials.
         offset: as in the fit.
 
     Example:

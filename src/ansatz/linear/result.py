@@ -137,6 +137,23 @@ class LinearFit:
         size = torch.tensor(self.observations, dtype=torch.float64).log()
         return -2 * self.log_likelihood + self.parameters * float(size)
 
+    @property
+    def likelihood_ratio(self) -> tuple[float, int, float]:
+        """2 (log L - log L without x), the number of slopes, and the chi-square p-value.
+
+        Example:
+            >>> import torch
+            >>> from ansatz.likelihoods import Poisson
+            >>> from ansatz.linear import fit_linear
+            >>> x, y = torch.arange(4.0).unsqueeze(1), torch.tensor([1.0, 2.0, 4.0, 9.0])
+            >>> statistic, df, p = fit_linear(Poisson(), x, y).likelihood_ratio
+            >>> round(statistic, 3), df, round(p, 4)
+            (9.036, 1, 0.0026)
+        """
+        statistic = 2 * (self.log_likelihood - self.null_log_likelihood)
+        df = sum(1 for row, _ in self.entries if row > 0)
+        return statistic, df, float(stats.chi2.sf(statistic, df)) if df else 1.0
+
     @cached_property
     def standard_errors(self) -> Tensor:
         """``(D + 1, P)``; nan where nothing was estimated."""

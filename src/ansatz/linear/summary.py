@@ -82,7 +82,8 @@ class Summary:
     def _tables(self) -> list[list[str]]:
         fit, blocks = self.fit, []
         letter = "t" if fit.uses_t else "z"
-        header = ["", "Estimate", "Std. Error", f"{letter} value", f"Pr(>|{letter}|)", ""]
+        ratio = ["exp(Est.)"] if self._hazards else []
+        header = ["", "Estimate", *ratio, "Std. Error", f"{letter} value", f"Pr(>|{letter}|)", ""]
         marked = False
         for column, output in enumerate(fit.outputs):
             rows = self._rows(column)
@@ -95,6 +96,11 @@ class Summary:
             blocks[-1] += ["---", LEGEND]
         return blocks
 
+    @property
+    def _hazards(self) -> bool:
+        """Whether exp(coefficient) is a ratio of hazards, which every reader asks for."""
+        return self.fit.likelihood.name in ("cox", "discrete_hazard")
+
     def _rows(self, column: int) -> list[list[str]]:
         fit = self.fit
         estimated = {row for row, output in fit.entries if output == column}
@@ -103,15 +109,16 @@ class Summary:
         if column < fit.locations:
             shown = sorted(estimated | dropped)
         estimates = fit.coefficients[shown, column].tolist()
-        errors = fit.standard_errors[shown, column].tolist()
         ratios = fit.statistics[shown, column].tolist()
         p_values = fit.p_values[shown, column].tolist()
-        columns = [format_column(estimates), format_column(errors)]
+        numbers = [format_column(estimates)]
+        if self._hazards:
+            numbers.append(format_column(fit.coefficients[shown, column].exp().tolist()))
+        numbers.append(format_column(fit.standard_errors[shown, column].tolist()))
         return [
             [
                 plain(fit.names[j]),
-                columns[0][i],
-                columns[1][i],
+                *(cells[i] for cells in numbers),
                 "NA" if math.isnan(ratios[i]) else f"{ratios[i]:.3f}",
                 format_p(p_values[i]),
                 "" if math.isnan(p_values[i]) else stars(p_values[i]),
@@ -130,6 +137,8 @@ class Summary:
 
     def _deviances(self) -> list[str]:
         fit = self.fit
+        if not fit.likelihood.additive:
+            return self._partial()
         lines = []
         if fit.null_deviance is not None and fit.residual_deviance is not None:
             numbers = [f"{fit.null_deviance:.6g}", f"{fit.residual_deviance:.6g}"]
@@ -148,6 +157,20 @@ class Summary:
             ]
         if fit.aic is not None and fit.bic is not None:
             lines.append(f"AIC: {fit.aic:.6g}  BIC: {fit.bic:.6g}{self._other_aic()}")
+        return lines
+
+    def _partial(self) -> list[str]:
+        """What R prints under a Cox model; a partial likelihood is compared with no other law's."""
+        fit = self.fit
+        statistic, df, p = fit.likelihood_ratio
+        lines = [
+            f"{fit.observations:g} rows, {fit.measures['events']:g} events",
+            f"Partial log-likelihood: {fit.log_likelihood:.4f} with {fit.parameters} parameters, "
+            f"{fit.null_log_likelihood:.4f} without x",
+            f"Likelihood ratio test: {statistic:.4g} on {df} degrees of freedom, p {_equals(p)}",
+        ]
+        if "concordance" in fit.measures:
+            lines.append(f"Concordance: {fit.measures['concordance']:.4f}")
         return lines
 
     def _other_aic(self) -> str:
@@ -199,12 +222,18 @@ class Summary:
             "aic_r": _number(fit.aic_as("R")),
             "aic_statsmodels": _number(fit.aic_as("statsmodels")),
             "bic": _number(fit.bic),
+            "measures": {name: _number(value) for name, value in fit.measures.items()},
             "iterations": fit.iterations,
             "converged": fit.converged,
             "dropped": list(fit.dropped),
             "rows_dropped": self.rows_dropped,
             "messages": list(fit.messages),
         }
+
+
+def _equals(p: float) -> str:
+    text = format_p(p)
+    return text if text.startswith("<") else f"= {text}"
 
 
 def _number(value: Any) -> float | None:

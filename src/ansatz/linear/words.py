@@ -34,7 +34,9 @@ def explain(
         'no maximum-likelihood estimate exists: '
     """
     said = [*explain_columns(design), *_too_few(model, design, observations)]
-    said += explain_minimum(model.law.name, design, found.location)
+    notes = list(getattr(model.law, "notes", ()))
+    alone = notes and design.matrix.shape[1] == 1 and found.location.recession is not None
+    said += notes if alone else explain_minimum(model.law.name, design, found.location)
     if found.dispersion is not None:
         said += _dispersion(model, found.dispersion)
     if not bool(found.free.all()):
