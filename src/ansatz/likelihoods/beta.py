@@ -107,10 +107,14 @@ class BetaDistribution(Distribution):
 
     def _solve(self, q: Tensor) -> Tensor:
         a, b, q = torch.broadcast_tensors(*self.shapes, q)
+        if q.is_meta:
+            return torch.empty_like(q)
         # The upper half through the complement, where q has digits to give.
-        low = elementwise(special.betaincinv, a, b, q)
-        high = elementwise(special.betainccinv, a, b, 1 - q)
-        return _inside(torch.where(q < 0.5, low, high), q)
+        high = q > 0.5
+        value = torch.empty_like(q)
+        value[~high] = elementwise(special.betaincinv, a[~high], b[~high], q[~high])
+        value[high] = elementwise(special.betainccinv, a[high], b[high], 1 - q[high])
+        return _inside(value, q)
 
     def crps(self, y: Tensor) -> Tensor:
         r"""The closed form, in double precision as its terms cancel.

@@ -138,11 +138,12 @@ def _log_tail(p: _Point) -> Tensor:
     high = 1 - low
     most = low > 0.5
     if most.any():
-        high = high.masked_scatter(most, _complement(p.where(most)))
+        high = high.masked_scatter(most, _complement(p.a[most], p.b[most], p.x[most], p.y[most]))
     value, rest = torch.where(p.upper, high, low), torch.where(p.upper, low, high)
     log_value = torch.where(value > 0.5, torch.log1p(-rest), value.log())
-    far = (value < 1e-290) & p.log_x.isfinite()
+    far = value < 1e-290
     if far.any():
+        far = far & p.log_x.isfinite()  # not the ends of the support, where it is 0
         point = p.where(far)
         log_value = log_value.masked_scatter(far, _log_weight(point) + _log_far_mass(point))
     return log_value
@@ -155,13 +156,13 @@ def _log_slope(p: _Point, value: Tensor) -> Tensor:
     return slope.masked_scatter(far, -_log_far_mass(p.where(far))) if far.any() else slope
 
 
-def _complement(p: _Point) -> Tensor:
+def _complement(a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> Tensor:
     """1 - I_x(a, b), through y where it has the digits: SciPy's betaincc is ten times slower."""
-    value = elementwise(special.betainc, p.b, p.a, p.y)
-    small = p.x < 0.02  # beyond, rounding moves y by 50 times as much of x
+    value = elementwise(special.betainc, b, a, y)
+    small = x < 0.02  # below, rounding moves y by more than 50 times as much of x
     if small.any():
-        sub = p.where(small)
-        value = value.masked_scatter(small, elementwise(special.betaincc, sub.a, sub.b, sub.x))
+        exact = elementwise(special.betaincc, a[small], b[small], x[small])
+        value = value.masked_scatter(small, exact)
     return value
 
 
