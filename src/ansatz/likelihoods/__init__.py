@@ -27,8 +27,11 @@ from ansatz.likelihoods.censored_outcome import right_censored as right_censored
 from ansatz.likelihoods.cox import Cox as Cox
 from ansatz.likelihoods.cross_entropy import CrossEntropy as CrossEntropy
 from ansatz.likelihoods.curve_distribution import CurveDistribution as CurveDistribution
+from ansatz.likelihoods.dice import Dice as Dice
+from ansatz.likelihoods.discrete_hazard import DiscreteHazard as DiscreteHazard
 from ansatz.likelihoods.exponential import Exponential as Exponential
 from ansatz.likelihoods.exponential import ExponentialDistribution as ExponentialDistribution
+from ansatz.likelihoods.focal import Focal as Focal
 from ansatz.likelihoods.gamma import Gamma as Gamma
 from ansatz.likelihoods.gamma import GammaDistribution as GammaDistribution
 from ansatz.likelihoods.generalized_pareto import GeneralizedPareto as GeneralizedPareto
@@ -42,6 +45,7 @@ from ansatz.likelihoods.inverse_gaussian import InverseGaussian as InverseGaussi
 from ansatz.likelihoods.inverse_gaussian import (
     InverseGaussianDistribution as InverseGaussianDistribution,
 )
+from ansatz.likelihoods.kl import KL as KL
 from ansatz.likelihoods.laplace import Laplace as Laplace
 from ansatz.likelihoods.laplace import LaplaceDistribution as LaplaceDistribution
 from ansatz.likelihoods.log_normal import LogNormal as LogNormal
@@ -54,6 +58,10 @@ from ansatz.likelihoods.negative_binomial import (
 )
 from ansatz.likelihoods.normal import Normal as Normal
 from ansatz.likelihoods.normal import NormalDistribution as NormalDistribution
+from ansatz.likelihoods.normal_mixture import NormalMixture as NormalMixture
+from ansatz.likelihoods.normal_mixture_distribution import (
+    NormalMixtureDistribution as NormalMixtureDistribution,
+)
 from ansatz.likelihoods.ordinal import Ordinal as Ordinal
 from ansatz.likelihoods.ordinal import OrdinalDistribution as OrdinalDistribution
 from ansatz.likelihoods.partial_likelihood import partial_likelihood as partial_likelihood
@@ -70,6 +78,8 @@ from ansatz.likelihoods.truncated_distribution import TruncatedDistribution as T
 from ansatz.likelihoods.tukey import Tukey as Tukey
 from ansatz.likelihoods.tweedie import Tweedie as Tweedie
 from ansatz.likelihoods.tweedie_distribution import TweedieDistribution as TweedieDistribution
+from ansatz.likelihoods.von_mises import VonMises as VonMises
+from ansatz.likelihoods.von_mises import VonMisesDistribution as VonMisesDistribution
 from ansatz.likelihoods.weibull import Weibull as Weibull
 from ansatz.likelihoods.weibull import WeibullDistribution as WeibullDistribution
 from ansatz.likelihoods.zero_inflated import ZeroInflatedDistribution as ZeroInflatedDistribution
