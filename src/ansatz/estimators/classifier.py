@@ -1,6 +1,5 @@
 """Classes as outcomes."""
 
-import copy
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self
@@ -16,8 +15,12 @@ from torch import Tensor, nn
 
 from ansatz import likelihoods
 from ansatz.errors import UsageError
+from ansatz.estimators.job import Job
+from ansatz.estimators.refits import out_of_fold
 from ansatz.estimators.table_estimator import TableEstimator
-from ansatz.likelihoods import Likelihood
+from ansatz.estimators.temperature import find_temperature
+from ansatz.likelihoods import CategoricalDistribution, Likelihood
+from ansatz.metrics import judge
 from ansatz.spec import TargetSpec
 
 CLASS_LAWS = ("bernoulli", "categorical", "ordinal", "cross_entropy", "focal")
@@ -30,6 +33,8 @@ class Classifier(ClassifierMixin, TableEstimator):
         likelihood: ``"auto"`` (bernoulli for two classes, categorical for more), a name or an
             instance.
         likelihood_options: options of a likelihood given by name.
+        classes: all classes in their order, which ``"ordinal"`` needs where the order is not that
+            of numbers; default: those that occur, sorted.
         class_weight: ``"balanced"``, a mapping class -> weight, or None. Weights move the decision
             of ``predict``; ``predict_proba`` takes them out again and keeps estimating P(y | x).
         network: a network by name (``"mlp"``, ``"linear"``, ``"random_features"``), or a module.
@@ -69,6 +74,7 @@ class Classifier(ClassifierMixin, TableEstimator):
         likelihood: str | Likelihood = "auto",
         *,
         likelihood_options: Mapping[str, Any] | None = None,
+        classes: Sequence[Any] | None = None,
         class_weight: Literal["balanced"] | Mapping[Any, float] | None = None,
         network: str | nn.Module = "mlp",
         inference: Literal["point"] = "point",
@@ -111,6 +117,7 @@ class Classifier(ClassifierMixin, TableEstimator):
             time_limit=time_limit,
             verbose=verbose,
         )
+        self.classes = classes
         self.class_weight = class_weight
 
     def partial_fit(  # type: ignore[override]  # scikit-learn's order: classes before weights
@@ -153,7 +160,8 @@ class Classifier(ClassifierMixin, TableEstimator):
             offset: ``(N,)``, known parts of the linear predictor.
         """
         raw = self._raw(X, offset)
-        codes = self._probabilities(raw).argmax(-1)
+        law = self.model_.objective.likelihood
+        codes = self._probabilities(raw).argmax(-1) if law.is_law else law.point(raw)
         chosen: NDArray[Any] = self.classes_[codes.numpy()]
         return chosen
 
@@ -179,12 +187,44 @@ class Classifier(ClassifierMixin, TableEstimator):
 
     def _probabilities(self, raw: Tensor) -> Tensor:
         """(N, K) probabilities from the raw numbers of a class law or loss."""
-        likelihood = self.model_.objective.likelihood
-        if raw.shape[-1] == 1:
+        return self._log_probabilities(self.model_.objective.likelihood, raw).exp()
+
+    def _log_probabilities(self, likelihood: Likelihood, raw: Tensor) -> Tensor:
+        if likelihood.name == "bernoulli":
             # Both from their own tail: 1 - p is 0 long before P(class 0) is.
-            return torch.cat([-raw, raw], -1).sigmoid()
-        found: Tensor = likelihood.probs(raw)  # type: ignore[operator]  # class laws have it
-        return found
+            return nn.functional.logsigmoid(torch.cat([-raw, raw], -1))
+        found: Tensor = likelihood.probs(raw).log()  # type: ignore[operator]  # class laws have it
+        temperature = getattr(self, "_temperature", 1.0)
+        return found if temperature == 1 else torch.log_softmax(found / temperature, -1)
+
+    def _judge(
+        self, likelihood: Likelihood, raw: Tensor, y: Tensor, weight: Tensor | None = None
+    ) -> dict[str, float | None]:
+        """A loss of classes is judged by the probabilities that it is served as."""
+        if likelihood.is_law:
+            return super()._judge(likelihood, raw, y, weight)
+        served = CategoricalDistribution(self._log_probabilities(likelihood, raw))
+        return judge(y, distribution=served, weight=weight)
+
+    def _fit_job(self, job: Job) -> Self:
+        self._temperature = 1.0
+        super()._fit_job(job)
+        law = self.model_.objective.likelihood
+        if law.name == "focal" or (law.name == "cross_entropy" and _is_smoothed(law)):
+            self._temperature = self._recalibrate(job)
+        return self
+
+    def _recalibrate(self, job: Job) -> float:
+        """The temperature of least out-of-fold log score: such losses do not estimate P(y | x)."""
+        law = self.model_.objective.likelihood
+        parts = out_of_fold(self, job)
+        if not parts:
+            return 1.0
+        with torch.no_grad():
+            raw = torch.cat([self._served_raw(part.raw[part.outside]) for part in parts])
+            logits = self._log_probabilities(law, raw)
+        rows = torch.cat([part.outside for part in parts])
+        return find_temperature(logits, job.y[rows].long(), job.weight[rows])
 
     def _encode(self, y: Any, *, reset: bool) -> tuple[NDArray[Any], TargetSpec]:
         values = column_or_1d(y, warn=True)
@@ -193,8 +233,10 @@ class Classifier(ClassifierMixin, TableEstimator):
         check_classification_targets(values)
         given = getattr(self, "_classes_are_given", False)
         if reset and not given:
-            self._set_classes(np.unique(values))
-        codes = np.searchsorted(self.classes_, values).clip(max=len(self.classes_) - 1)
+            self._set_classes(self._known_classes(y, values))
+        order = np.argsort(self.classes_, kind="stable")
+        found = np.searchsorted(self.classes_[order], values).clip(max=len(order) - 1)
+        codes = order[found]
         unknown = np.flatnonzero(self.classes_[codes] != values)
         if len(unknown):
             raise ValueError(
@@ -204,11 +246,27 @@ class Classifier(ClassifierMixin, TableEstimator):
         if reset:
             self.target_names_ = [str(getattr(y, "name", None) or "y")]
         target = TargetSpec(classes=len(self.classes_))
-        if (
-            copy.deepcopy(self._law(target)).outputs(target) == 1
-        ):  # one logit: bernoulli's outcomes are 0.0 and 1.0
+        if self._law(target).name == "bernoulli":  # its outcomes are 0.0 and 1.0
             return codes.astype(np.float64), target
         return codes, target
+
+    def _known_classes(self, y: Any, values: NDArray[Any]) -> NDArray[Any]:
+        """Those given, those of an ordered column, or those that occur."""
+        if self.classes is not None:
+            listed = np.asarray(self.classes)
+            if len(np.unique(listed)) != len(listed):
+                raise UsageError(f"classes names a class twice: {list(self.classes)}.")
+            return listed.astype(values.dtype) if values.dtype.kind in "UO" else listed
+        dtype = getattr(y, "dtype", None)
+        if getattr(dtype, "ordered", False):
+            return np.asarray(dtype.categories)  # type: ignore[union-attr]
+        found = np.unique(values)
+        if self._law_name() == "ordinal" and found.dtype.kind not in "biuf":
+            raise UsageError(
+                f"ordinal needs the order of the classes {found.tolist()[:8]}: say "
+                "classes=[lowest, ..., highest], --set 'classes=[\"lowest\", ...]'."
+            )
+        return found
 
     def _set_classes(self, classes: NDArray[Any]) -> None:
         before = getattr(self, "classes_", None)
@@ -229,6 +287,8 @@ class Classifier(ClassifierMixin, TableEstimator):
         self._log_weights = None
         if self.class_weight is None:
             return weight
+        if self._law_name() == "ordinal":
+            raise UsageError("ordinal takes no class_weight: shift the threshold of a decision.")
         labels = self.classes_[codes]
         try:
             factors = compute_class_weight(
@@ -258,3 +318,7 @@ class Classifier(ClassifierMixin, TableEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _is_smoothed(law: Likelihood) -> bool:
+    return bool(torch.as_tensor(law.options.get("label_smoothing", 0.0)).any())

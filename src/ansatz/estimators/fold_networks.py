@@ -46,8 +46,7 @@ class FoldNetworks:
     What is not linear in x must not look like dispersion, so that no straight line will do. Hidden
     layers that know x are learned once per fold, by a normal law for the normal scores of y, which
     are alike whatever the law of y is: mean and spread of a rank favour none of them. Each law
-    then starts from these layers and a fresh output, and trains all of it for 160 steps; that
-    finds what 400 steps from nothing do, in a third of the time.
+    then starts from these layers and a fresh output, and trains all of it for at most 160 steps.
 
     The networks of all folds train side by side. The number of steps with the best total score is
     taken, one for all folds, so that the choice among 16 flatters no law.

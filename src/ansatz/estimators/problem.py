@@ -20,7 +20,6 @@ from ansatz.estimators.proposal import Proposal, is_numeric, propose
 from ansatz.estimators.survival_law import SURVIVAL_LAWS
 from ansatz.estimators.uses import Uses, near_columns
 
-
 Kind = Literal["number", "class", "survival", "ranking"]
 
 

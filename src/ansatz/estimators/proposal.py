@@ -1,5 +1,7 @@
 """Which laws a target's values allow: candidates come from their support, never from their type."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,12 +18,12 @@ class Proposal(NamedTuple):
 
     Example:
         >>> from ansatz.estimators.proposal import Proposal
-        >>> Proposal(["normal"]).options
-        {}
+        >>> Proposal(["normal"]).why
+        ''
     """
 
     laws: list[str]
-    options: dict[str, Any] = {}  # never changed
+    options: Mapping[str, Any] = MappingProxyType({})
     why: str = ""
 
 

@@ -87,6 +87,7 @@ class TargetRecord(_Strict):
     classes: list[Any] | None = None
     class_kind: Literal["b", "i", "u", "f", "U", "O"] | None = None
     log_weights: list[float] | None = None
+    temperature: float = 1.0
     has_offset: bool = False
 
 
@@ -234,6 +235,7 @@ def _specify(estimator: TableEstimator) -> Specification:
         classes=None if classes is None else classes.tolist(),
         class_kind=None if classes is None else classes.dtype.kind,
         log_weights=getattr(estimator, "_log_weights", None),
+        temperature=getattr(estimator, "_temperature", 1.0),
         has_offset=getattr(estimator, "has_offset_", False),
     )
     outputs = shift.numel() if shift is not None else _outputs(model.network)
@@ -362,6 +364,7 @@ def _set_state(estimator: TableEstimator, record: Specification) -> None:
         setattr(estimator, estimator._labels, labels)
     if isinstance(estimator, Classifier):
         estimator._log_weights = target.log_weights
+        estimator._temperature = target.temperature
     else:
         estimator._target_shape = tuple(target.shape)
         estimator._y_is_column = target.is_column

@@ -3,11 +3,11 @@
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.base import clone
 
 from ansatz.estimators.baselines import Metrics, judge_constant, judge_linear
 from ansatz.estimators.job import Job
 from ansatz.estimators.parts import Rows, take
+from ansatz.estimators.refits import fresh
 from ansatz.estimators.table_estimator import TableEstimator
 
 
@@ -56,7 +56,8 @@ def judge_all(model: TableEstimator, learn: Job, test: Job) -> Scores:
         5.77
     """
     law = model._law_of(learn.target)
-    linear, messages = None, []
+    linear: Metrics | None = None
+    messages: list[str] = []
     if model._has_features(learn):  # without them it is the constant model
         linear, messages = judge_linear(law, learn, test, judge=model._judge)
     notes: list[str] = []
@@ -78,10 +79,7 @@ def cross_validate(estimator: TableEstimator, job: Job, number: Rows) -> Scores:
     scores, weights = [], []
     for k in range(number.max() + 1):
         inside, outside = np.flatnonzero(number != k), np.flatnonzero(number == k)
-        model = clone(estimator)
-        for name, value in vars(estimator).items():  # what reading the rows found out
-            if name.endswith("_") or name.startswith("_"):
-                setattr(model, name, value)
+        model = fresh(estimator)
         learn, test = take(job, inside), take(job, outside)
         model._fit_job(learn)
         scores.append(judge_all(model, learn, test))

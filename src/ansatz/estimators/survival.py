@@ -1,6 +1,5 @@
 """Times until an event as outcomes, some of them known only in part."""
 
-import copy
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self
@@ -8,26 +7,21 @@ from typing import Any, Literal, Self
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 from torch import Tensor, nn
 
-from ansatz.errors import DataError, UsageError
+from ansatz.errors import UsageError
 from ansatz.estimators.job import Job
-from ansatz.estimators.parts import folds_of, take
 from ansatz.estimators.recipe import FEW
+from ansatz.estimators.refits import out_of_fold
 from ansatz.estimators.survival_evidence import Followed, judge_survival
 from ansatz.estimators.survival_law import survival_law, survival_target
 from ansatz.estimators.survival_outcomes import survival_outcomes
 from ansatz.estimators.survival_predictions import SurvivalPredictions
-from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.likelihoods import Cox, Likelihood
-from ansatz.linear import LinearFit
 from ansatz.spec import TargetSpec
 
-FOLDS = 5  # for log-risks of rows that their model never saw
 
-
-class SurvivalRegressor(SurvivalPredictions, TableEstimator):
+class SurvivalRegressor(SurvivalPredictions):
     """A network, or a linear model, of the time until an event.
 
     Rows may be censored on the right, on the left or to an interval, and may have entered late;
@@ -148,7 +142,7 @@ class SurvivalRegressor(SurvivalPredictions, TableEstimator):
         outcomes = survival_outcomes(y, event=event, entry=entry, upper=upper)
         return self._fit_job(self._read(X, outcomes, sample_weight, offset))
 
-    def partial_fit(  # type: ignore[override]
+    def partial_fit(
         self,
         X: Any,
         y: Any,
@@ -232,18 +226,14 @@ class SurvivalRegressor(SurvivalPredictions, TableEstimator):
         raw = self.model_.raw(job.rows, job.offset, notes=[])[:, 0]
         if hasattr(self, "linear_"):
             return raw
-        number = folds_of(job, FOLDS, self._seed())
-        out = raw.clone()
-        for k in range(int(number.max()) + 1):
-            inside, outside = np.flatnonzero(number != k), np.flatnonzero(number == k)
-            part = take(job, inside)._replace(valid=None, trainer_options={})
-            if not len(outside) or not bool((part.y[:, 1] > 0).any()):
-                continue
-            model = clone(self).set_params(warm_start=False, verbose=0)
-            model._causes = self._causes
-            TableEstimator._fit_job(model, part)
-            there = model.model_.raw(job.rows, job.offset, notes=[])[:, 0]
-            # Only differences of log-risks mean anything: put the folds on one level.
-            level = there[torch.from_numpy(inside)].exp().mean().log()
-            out[torch.from_numpy(outside)] = there[torch.from_numpy(outside)] - level
-        return out - out.exp().mean().log() + raw.exp().mean().log()
+        fair = raw.clone()
+        for inside, outside, other in out_of_fold(self, job):
+            # Only differences of log-risks mean anything: put the folds on the level of the fit.
+            level = _level(raw[inside]) - _level(other[inside, 0])
+            fair[outside] = other[outside, 0] + level
+        return fair
+
+
+def _level(log_risk: Tensor) -> Tensor:
+    """The log of the mean risk."""
+    return torch.logsumexp(log_risk, 0) - math.log(len(log_risk))

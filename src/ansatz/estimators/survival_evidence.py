@@ -8,17 +8,7 @@ from torch import Tensor
 from ansatz import metrics
 from ansatz.errors import ModelError
 from ansatz.estimators.survival_law import times_and_causes
-from ansatz.likelihoods import Distribution, Likelihood
-from ansatz.likelihoods import Cox, CurveDistribution
-
-try:
-    from ansatz.likelihoods import DiscreteHazard
-except ImportError:  # TEMPORARY
-
-    class DiscreteHazard:
-        pass
-
-
+from ansatz.likelihoods import Cox, CurveDistribution, DiscreteHazard, Distribution, Likelihood
 from ansatz.likelihoods.quadrature import gauss
 
 Metrics = dict[str, float | None]
@@ -56,8 +46,8 @@ class Followed(NamedTuple):
             last = float(torch.where(ends.isfinite(), ends, -torch.inf).max())
             return cls(last, *(torch.zeros(0, dtype=torch.float64) for _ in range(3)))
         time, event = (torch.from_numpy(part).clone() for part in known)
-        last = time[event > 0] if bool((event > 0).any()) else time
-        return cls(float(last.max()), time, event, weight.double().clone())
+        seen = time[event > 0] if bool((event > 0).any()) else time
+        return cls(float(seen.max()), time, event, weight.double().clone())
 
     def tensors(self) -> dict[str, Tensor]:
         """As named tensors, for a file."""

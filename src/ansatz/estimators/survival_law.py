@@ -9,16 +9,7 @@ from numpy.typing import NDArray
 
 from ansatz import likelihoods
 from ansatz.errors import DataError
-from ansatz.likelihoods import Likelihood
-from ansatz.likelihoods import Censored, Cox
-
-try:
-    from ansatz.likelihoods import DiscreteHazard
-except ImportError:  # TEMPORARY
-
-    class DiscreteHazard:
-        pass
-
+from ansatz.likelihoods import Censored, Cox, DiscreteHazard, Likelihood
 
 SURVIVAL_LAWS = ("cox", "discrete_hazard", "censored")
 

@@ -1,6 +1,6 @@
 """What one asks of a model of survival times."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,22 +10,11 @@ from torch import Tensor
 
 from ansatz.errors import UsageError
 from ansatz.estimators.survival_evidence import Followed, restricted_mean, risk_of
-from ansatz.likelihoods import Distribution
-from ansatz.likelihoods import CurveDistribution
-
-try:
-    from ansatz.likelihoods import DiscreteHazard
-except ImportError:  # TEMPORARY
-
-    class DiscreteHazard:
-        pass
+from ansatz.estimators.table_estimator import TableEstimator
+from ansatz.likelihoods import CurveDistribution, DiscreteHazard, Distribution
 
 
-if TYPE_CHECKING:
-    from ansatz.estimators.survival import SurvivalRegressor
-
-
-class SurvivalPredictions:
+class SurvivalPredictions(TableEstimator):
     """Survival curves, hazards, medians and restricted means; a part of ``SurvivalRegressor``.
 
     Example:
@@ -38,9 +27,7 @@ class SurvivalPredictions:
 
     followed_: Followed
 
-    def predict(
-        self: "SurvivalRegressor", X: Any, *, offset: ArrayLike | None = None
-    ) -> NDArray[np.float64]:
+    def predict(self, X: Any, *, offset: ArrayLike | None = None) -> NDArray[np.float64]:
         """The median time until the event; infinite where the curve stays above one half.
 
         Args:
@@ -49,9 +36,7 @@ class SurvivalPredictions:
         """
         return self.predict_median(X, offset=offset)
 
-    def predict_median(
-        self: "SurvivalRegressor", X: Any, *, offset: ArrayLike | None = None
-    ) -> NDArray[np.float64]:
+    def predict_median(self, X: Any, *, offset: ArrayLike | None = None) -> NDArray[np.float64]:
         """The time at which the survival curve falls to one half.
 
         Args:
@@ -62,7 +47,7 @@ class SurvivalPredictions:
         return self.predict_dist(X, offset=offset).median.numpy()
 
     def predict_survival(
-        self: "SurvivalRegressor",
+        self,
         X: Any,
         times: ArrayLike | None = None,
         *,
@@ -78,7 +63,7 @@ class SurvivalPredictions:
         return np.exp(-self.predict_cumulative_hazard(X, times, offset=offset))
 
     def predict_cumulative_hazard(
-        self: "SurvivalRegressor",
+        self,
         X: Any,
         times: ArrayLike | None = None,
         *,
@@ -96,7 +81,7 @@ class SurvivalPredictions:
         return torch.stack(columns, -1).numpy()
 
     def predict_hazard(
-        self: "SurvivalRegressor",
+        self,
         X: Any,
         times: ArrayLike | None = None,
         *,
@@ -117,7 +102,7 @@ class SurvivalPredictions:
         return torch.stack(columns, -1).numpy()
 
     def predict_restricted_mean(
-        self: "SurvivalRegressor",
+        self,
         X: Any,
         horizon: float | None = None,
         *,
@@ -136,9 +121,7 @@ class SurvivalPredictions:
             raise UsageError(f"horizon must be positive, got {horizon}.")
         return restricted_mean(law, end).numpy()
 
-    def predict_risk(
-        self: "SurvivalRegressor", X: Any, *, offset: ArrayLike | None = None
-    ) -> NDArray[np.float64]:
+    def predict_risk(self, X: Any, *, offset: ArrayLike | None = None) -> NDArray[np.float64]:
         """A number that orders rows, higher for earlier events: the log-risk of a Cox model.
 
         For other laws it is minus the mean time restricted to the last event of the fit.
@@ -151,7 +134,7 @@ class SurvivalPredictions:
         return risk_of(self.model_.objective.likelihood, raw, self.followed_.horizon).numpy()
 
     def predict_incidence(
-        self: "SurvivalRegressor",
+        self,
         X: Any,
         times: ArrayLike | None = None,
         cause: int = 1,
@@ -177,7 +160,7 @@ class SurvivalPredictions:
         with torch.no_grad():
             return law.incidence(raw, at, cause).numpy()
 
-    def score(self: "SurvivalRegressor", X: Any, y: Any, **options: Any) -> float:
+    def score(self, X: Any, y: Any, **options: Any) -> float:
         """Harrell's concordance: the share of comparable pairs that ``predict_risk`` orders right.
 
         Args:
@@ -196,9 +179,7 @@ class SurvivalPredictions:
         """
         return np.linspace(0, self.followed_.horizon, count + 1)[1:]
 
-    def predict_frame(
-        self: "SurvivalRegressor", X: Any, interval: float | None = None, **options: Any
-    ) -> pd.DataFrame:
+    def predict_frame(self, X: Any, interval: float | None = None, **options: Any) -> pd.DataFrame:
         """Predictions as a table: ``prediction`` (the median), ``lower``, ``upper``, ``risk``.
 
         With several causes: ``incidence_<cause>`` by the last event of the fit.
@@ -239,7 +220,7 @@ class SurvivalPredictions:
             raise UsageError(f"times must be a list of numbers, got {times!r}.")
         return found.tolist()
 
-    def _refuse_causes(self: "SurvivalRegressor", what: str, instead: str) -> None:
+    def _refuse_causes(self, what: str, instead: str) -> None:
         causes = getattr(self.model_.objective.likelihood, "causes", 1)
         if causes > 1:
             raise UsageError(f"with {causes} causes {what} has no meaning of its own: {instead}.")
