@@ -113,7 +113,7 @@ class InverseGaussianDistribution(Distribution):
         # Phi(a) = q with a = 2 sinh(d/2) / sqrt(phi mu): the first term of the cdf alone.
         guess = 2 * torch.asinh(torch.special.ndtri(level) * (c / 2).exp() / 2)
         d, lost = positive_quantile(
-            lambda d: log_tails(d, c),
+            lambda d, low: torch.where(low, *log_tails(d, c)),
             lambda d: -0.5 * (_scaled_gap(d, c) + c + d) - HALF_LOG_2PI,
             level,
             1 - level,

@@ -78,7 +78,8 @@ class LogNormalDistribution(Distribution):
 
     def cdf(self, y: Tensor) -> Tensor:
         """Phi(z)."""
-        return continued(torch.special.ndtr(self._z(y)), y, 0.0, 1.0)
+        # erfc, as torch's ndtr has only ten digits in the lower tail
+        return continued(0.5 * torch.erfc(-self._z(y) / math.sqrt(2)), y, 0.0, 1.0)
 
     def log_cdf(self, y: Tensor) -> Tensor:
         """Log Phi(z), accurate in both tails."""

@@ -5,11 +5,11 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-Tails = Callable[[Tensor], tuple[Tensor, Tensor]]
+Tail = Callable[[Tensor, Tensor], Tensor]
 
 
 def positive_quantile(
-    tails: Tails, log_density: Callable[[Tensor], Tensor], below: Tensor, above: Tensor, x: Tensor
+    tail: Tail, log_density: Callable[[Tensor], Tensor], below: Tensor, above: Tensor, x: Tensor
 ) -> tuple[Tensor, Tensor]:
     r"""Solves P(Y <= e^x) = below, or P(Y > e^x) = above where that is the smaller one.
 
@@ -17,7 +17,7 @@ def positive_quantile(
     afar; a step is at most 3.
 
     Args:
-        tails: x -> log P(Y <= e^x), log P(Y > e^x).
+        tail: (x, low) -> log P(Y <= e^x) where ``low`` holds, log P(Y > e^x) elsewhere.
         log_density: x -> log(y p(y)) at y = e^x.
         below: the probability below, ``(...)``.
         above: the probability above, known by itself so that it keeps its digits.
@@ -30,7 +30,7 @@ def positive_quantile(
         >>> import torch
         >>> half = torch.full((1,), 0.5, dtype=torch.float64)
         >>> x, lost = positive_quantile(  # of the exponential law
-        ...     lambda x: ((-torch.expm1(-x.exp())).log(), -x.exp()),
+        ...     lambda x, low: torch.where(low, (-torch.expm1(-x.exp())).log(), -x.exp()),
         ...     lambda x: x - x.exp(), half, half, torch.zeros_like(half))
         >>> round(x.exp().item(), 4), lost.item()  # log 2
         (0.6931, False)
@@ -38,11 +38,11 @@ def positive_quantile(
     low = below < above
     target = torch.where(low, below, above).log()
     for _ in range(30):
-        tail = torch.where(low, *tails(x))
-        step = (target - tail) * (tail - log_density(x)).exp()
+        value = tail(x, low)
+        step = (target - value) * (value - log_density(x)).exp()
         step = torch.where(low, step, -step).clamp(-3, 3)
         x = x + torch.where(step.isnan(), 0.0, step)
         if bool((step.abs() < 1e-8).all()):  # the next step would be its square
             break
-    gap = (torch.where(low, *tails(x)) - target).abs()
+    gap = (tail(x, low) - target).abs()
     return x, ~(gap < 1e-10 * (1 - target))

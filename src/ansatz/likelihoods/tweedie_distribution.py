@@ -3,10 +3,11 @@
 import math
 
 import torch
+from scipy import special
 from torch import Tensor
 
 from ansatz.likelihoods.distribution import Distribution, bisect
-from ansatz.likelihoods.elementwise import wide
+from ansatz.likelihoods.elementwise import elementwise, wide
 from ansatz.likelihoods.incomplete_gamma import log_gammainc, log_gammaincc
 from ansatz.likelihoods.poisson import PoissonDistribution
 from ansatz.likelihoods.positive_quantile import positive_quantile
@@ -105,27 +106,30 @@ class TweedieDistribution(Distribution):
         if y.is_meta:
             return positive, torch.empty_like(y), torch.empty_like(y), atom
         log_y = torch.where(positive, value, 1.0).log()
-        lower, upper = law._sums(log_y)
+        none = torch.zeros_like(positive)
+        lower, upper = law._sum(log_y, ~none), law._sum(log_y, none)
         return positive, torch.logaddexp(atom, lower), upper, atom
 
-    def _sums(self, log_y: Tensor) -> tuple[Tensor, Tensor]:
-        """log P(0 < Y <= y) and log P(Y > y) for y > 0, in double precision."""
-        shape = log_y.shape
-        parts = (log_y, self.log_mean, self.dispersion, self.power)
-        flat = [part.reshape(-1) for part in parts]
+    def _sum(self, log_y: Tensor, low: Tensor) -> Tensor:
+        """log P(0 < Y <= y) where ``low`` holds, log P(Y > y) elsewhere, in double precision."""
+        parts = [part.reshape(-1) for part in (log_y, self.log_mean, self.dispersion, self.power)]
+        low = low.reshape(-1)
         with torch.no_grad():
-            law = TweedieDistribution(*flat[1:])
-            here, there = law._log_rate(law.log_mean).exp(), law._log_rate(flat[0]).exp()
-            alpha = (2 - law.power) / (law.power - 1)
+            law = TweedieDistribution(*parts[1:])
+            here, there = law._log_rate(law.log_mean).exp(), law._log_rate(parts[0]).exp()
             # Where the terms of a tail are: at the law's own rate, or beyond, at that of y.
-            grids = [_grid(f(here, there), alpha) for f in (torch.minimum, torch.maximum)]
-        columns = []
-        for grid, upper in zip(grids, (False, True), strict=True):
-            size = max(1, _BLOCK // grid[2])
-            pieces = zip(*(part.split(size) for part in (*flat, *grid[:2])), strict=True)
-            blocks = [_log_sum(upper, grid[2], *piece) for piece in pieces]
-            columns.append(torch.cat(blocks).reshape(shape) if blocks else log_y)
-        return columns[0], columns[1]
+            rate = torch.where(low, torch.minimum(here, there), torch.maximum(here, there))
+            first, step, count = _grid(rate, (2 - law.power) / (law.power - 1))
+            order = torch.argsort(torch.where(low, -count, count))
+        blocks = []
+        for rows in _blocks(count[order], low[order]):
+            rows = order[rows]
+            block = (part[rows] for part in (*parts, first, step))
+            blocks.append(_log_sum(bool(low[rows[0]]), int(count[rows].max()), *block))
+        if not blocks:
+            return torch.zeros_like(log_y)
+        value = torch.cat(blocks)
+        return value[torch.argsort(order)].reshape(log_y.shape)
 
     def icdf(self, q: Tensor) -> Tensor:
         """The smallest y with P(Y <= y) >= q: 0 up to the probability of 0, where it is constant.
@@ -156,7 +160,7 @@ class TweedieDistribution(Distribution):
             TweedieDistribution(*(part[some] for part in parameters)),
         )
         x, lost = positive_quantile(
-            law._sums,
+            law._sum,
             lambda x: law.log_prob(x.exp()) + x,
             below,
             1 - level,
@@ -191,39 +195,65 @@ class TweedieDistribution(Distribution):
             return torch.where(number > 0, y.clamp(min=torch.finfo(y.dtype).tiny), 0.0)
 
 
-def _grid(rate: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor, int]:
+def _grid(rate: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """First term, step and number of terms of sums around ``rate``.
 
     Where they are many, in steps of 1/7 sd of N, and within 0.6 of the width over which the gamma
     cdf rises in N: a sum of a smooth function equals its integral, however it is sampled.
     """
     sd = rate.sqrt()
-    low = (rate - 9 * sd).floor().clamp(min=1)
-    width = (rate + 9 * sd + 15).ceil() - low
+    first = (rate - 9 * sd).floor().clamp(min=1)
+    width = (rate + 9 * sd + 10).ceil() - first
     step = torch.minimum(sd / 7, 0.6 * (rate / alpha).sqrt()).clamp(min=1)
-    count = int((width / step).max().ceil()) + 1 if width.numel() else 1
-    return low, step, count
+    return first, step, (width / step).ceil() + 1
+
+
+def _blocks(count: Tensor, low: Tensor) -> list[slice]:
+    """Rows that are summed together: of one tail, of similar length, few enough for memory."""
+    blocks, start, rows = [], 0, len(count)
+    while start < rows:
+        length = float(count[start])
+        end = min(start + max(1, int(_BLOCK / length)), rows)
+        # Rows are sorted: the last one differs most.
+        while end > start + 1 and (
+            bool(low[end - 1] != low[start])
+            or not length / 1.5 < float(count[end - 1]) < length * 1.5
+        ):
+            end = start + (end - start + 1) // 2
+        blocks.append(slice(start, end))
+        start = end
+    return blocks
 
 
 def _log_sum(
-    upper: bool,
+    low: bool,
     count: int,
     log_y: Tensor,
     log_mean: Tensor,
     dispersion: Tensor,
     power: Tensor,
-    low: Tensor,
+    first: Tensor,
     step: Tensor,
 ) -> Tensor:
     """log of the sum over j >= 1 of Po(j; lambda) P(j alpha, y / tau), or Q in place of P."""
     law = TweedieDistribution(*(v.unsqueeze(-1) for v in (log_mean, dispersion, power)))
     step = step.unsqueeze(-1)
-    j = low.unsqueeze(-1) + step * torch.arange(count, dtype=low.dtype)
+    j = first.unsqueeze(-1) + step * torch.arange(count, dtype=step.dtype)
     log_rate, alpha = law._log_rate(law.log_mean), (2 - law.power) / (law.power - 1)
     # y / tau
     x = log_y.unsqueeze(-1) - (law.power - 1) * law.log_mean
     x = (x - (law.power - 1).log() - law.dispersion.log()).exp()
     d = log_rate - j.log()
     log_weight = -j * (torch.expm1(d) - d) - HALF_LOG_2PI - 0.5 * j.log() - stirling(j)
-    tail = (log_gammaincc if upper else log_gammainc)(j * alpha, x)
-    return torch.logsumexp(log_weight + tail, -1) + step.squeeze(-1).log()
+    shape, x = torch.broadcast_tensors(j * alpha, x)
+    if torch.is_grad_enabled() and (shape.requires_grad or x.requires_grad):
+        tail = (log_gammainc if low else log_gammaincc)(shape, x)
+        return torch.logsumexp(log_weight + tail, -1) + step.squeeze(-1).log()
+    # Without a gradient the plain functions will do, except where every term underflows.
+    tail = elementwise(special.gammainc if low else special.gammaincc, shape, x).log()
+    value = torch.logsumexp(log_weight + tail, -1)
+    far = ~(value > -600)
+    if far.any():
+        tail = (log_gammainc if low else log_gammaincc)(shape[far], x[far])
+        value = value.masked_scatter(far, torch.logsumexp(log_weight[far] + tail, -1))
+    return value + step.squeeze(-1).log()

@@ -11,6 +11,7 @@ from ansatz.likelihoods.stirling import stirling
 
 _NODES = 128  # terms at most; more than so many are sampled
 _BLOCK = 2**15  # terms at a time: few calls for a batch, little memory for a million outcomes
+_ROWS = 4096  # outcomes at a time
 _CEILING = math.log(1e8)  # of log rate: beyond, the normal limit is exact to 1e-9
 
 
@@ -95,13 +96,19 @@ def _moments(order: int, log_rate: Tensor, alpha: Tensor) -> list[Tensor]:
     """
     if not log_rate.numel():
         return [torch.zeros_like(log_rate)] * (1, 3, 6)[order]
+    if log_rate.numel() > _ROWS:  # those with few terms need not wait for the others
+        order_of = torch.argsort(log_rate.reshape(-1))
+        pairs = zip(*(v.reshape(-1)[order_of].split(_ROWS) for v in (log_rate, alpha)), strict=True)
+        blocks = zip(*(_moments(order, *pair) for pair in pairs), strict=True)
+        back = torch.argsort(order_of)
+        return [torch.cat(block)[back].reshape(log_rate.shape) for block in blocks]
     excess = (log_rate - _CEILING).clamp(min=0)
     log_rate = log_rate - excess
     capped = excess > 0
     rate = log_rate.exp()
     sd = (rate / (1 + alpha)).sqrt()
     low = (rate - 9 * sd).floor().clamp(min=1)
-    width = (rate + 9 * sd + 15).ceil() - low
+    width = (rate + 9 * sd + 10).ceil() - low
     count = int(width.max().clamp(max=_NODES - 1)) + 1
     step = (width / (_NODES - 1)).clamp(min=1)
     peak = _term(torch.maximum(rate, low), log_rate, rate, alpha)
