@@ -7,7 +7,7 @@ from torch.testing import assert_close
 
 from ansatz.errors import DataError
 from ansatz.likelihoods import Beta, BetaDistribution, SqueezedDistribution
-from ansatz.likelihoods.beta import fit_beta
+from ansatz.likelihoods.beta_fit import fit_beta
 
 
 @pytest.mark.parametrize("phi", [1e-4, 1.0, 1e4, 1e8])
