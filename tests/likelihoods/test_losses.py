@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from ansatz.likelihoods import MAE, MSE, CrossEntropy, Huber
+from ansatz.likelihoods import MAE, MSE, Bernoulli, CrossEntropy, Huber, create
 from ansatz.spec import TargetSpec
 
 raw_and_y = pytest.mark.parametrize("rows", [30])
@@ -97,9 +97,137 @@ def test_class_weights_must_match_the_classes():
         CrossEntropy(class_weight=[1.0, 2.0]).outputs(TargetSpec(classes=3))
     with pytest.raises(ValueError, match="class weights must be positive"):
         CrossEntropy(class_weight=[1.0, 0.0])
-    with pytest.raises(ValueError, match="numbers or 'balanced', got 'even'"):
+    with pytest.raises(ValueError, match=r"numbers or 'balanced', .*got 'even'"):
         CrossEntropy(class_weight="even")
     with pytest.raises(ValueError, match=r"label_smoothing must be in \[0, 1\), got 1"):
         CrossEntropy(label_smoothing=1)
     with pytest.raises(ValueError, match="delta of Huber must be positive"):
         Huber(delta=0)
+
+
+def observed(rule, y, **options):
+    law = CrossEntropy(class_weight=rule, **options)
+    law.outputs(TargetSpec(classes=int(y.max()) + 1))
+    law.observe(y, torch.ones(len(y)))
+    return law
+
+
+CODES = torch.tensor([0] * 50 + [1] * 10 + [2] * 4)
+
+
+def test_inverse_weights_balance_the_class_totals():
+    """M105, M106: w = 1 / f; each class has the same total weight."""
+    weight = observed("inverse", CODES).class_weight.value
+    assert_close(weight, 64 / torch.tensor([50.0, 10.0, 4.0]))
+    total = torch.bincount(CODES) * weight
+    assert_close(total, total.mean().expand(3))
+
+
+def test_balanced_weights_are_sklearns():
+    utils = pytest.importorskip("sklearn.utils")
+    theirs = utils.compute_class_weight("balanced", classes=CODES.unique().numpy(), y=CODES.numpy())
+    assert_close(observed("balanced", CODES).class_weight.value, torch.as_tensor(theirs))
+
+
+def test_class_balanced_weights_go_from_equal_to_inverse():
+    """M108: (1 - beta) / (1 - beta^n); beta = 0 gives 1, beta to 1 gives 1 / n."""
+    n = torch.tensor([50.0, 10.0, 4.0])
+    for beta in (0.9, 0.999):
+        exact = (1 - beta) / (1 - beta**n)
+        assert_close(observed("class_balanced", CODES, beta=beta).class_weight.value, exact)
+    assert_close(observed("class_balanced", CODES, beta=0.0).class_weight.value, torch.ones(3))
+    near = observed("class_balanced", CODES, beta=1 - 1e-13).class_weight.value
+    assert_close(near, 1 / n, rtol=1e-10, atol=0)
+
+
+@pytest.mark.parametrize("rule", ["inverse", "balanced", "class_balanced"])
+def test_a_class_without_rows_has_weight_one(rule):
+    law = CrossEntropy(class_weight=rule)
+    law.outputs(TargetSpec(classes=4))
+    law.observe(CODES, torch.ones(64))
+    assert law.class_weight.value[3].item() == 1
+    shift, _ = law.start(CODES, torch.ones(64))
+    assert law.probs(shift).isfinite().all()
+
+
+@pytest.mark.parametrize("rule", ["inverse", "balanced", "class_balanced", [1.0, 2.0, 7.0]])
+def test_every_weighting_is_undone_by_unweighted(rule):
+    law = observed(rule, CODES)
+    shift, _ = law.start(CODES, torch.ones(64))
+    frequency = torch.tensor([50.0, 10.0, 4.0]) / 64
+    assert_close(law.probs(shift), frequency)
+    assert_close(torch.softmax(law.unweighted(shift), -1), frequency)
+    assert_close(law.unweighted(shift) + law.log_weights, shift)
+
+
+CONFUSION = [[0.9, 0.1, 0.0], [0.2, 0.7, 0.1], [0.0, 0.3, 0.7]]
+
+
+def test_a_confusion_matrix_is_the_expected_loss_over_replaced_labels():
+    raw, y = torch.randn(30, 3), torch.randint(3, (30,))
+    plain, law = CrossEntropy(), CrossEntropy(label_smoothing=CONFUSION)
+    exact = sum(
+        torch.tensor(CONFUSION)[y, k] * plain.loss(raw, torch.full((30,), k)) for k in range(3)
+    )
+    assert_close(law.loss(raw, y), exact)
+    assert law.smoothed and not plain.smoothed
+
+
+def test_an_even_confusion_matrix_is_label_smoothing_by_a_number():
+    raw, y = torch.randn(30, 3), torch.randint(3, (30,))
+    matrix = (0.9 * torch.eye(3) + 0.1 / 3).tolist()
+    weight = [1.0, 2.0, 3.0]
+    one = CrossEntropy(class_weight=weight, label_smoothing=matrix)
+    other = CrossEntropy(class_weight=weight, label_smoothing=0.1)
+    assert_close(one.loss(raw, y), other.loss(raw, y))
+
+
+def test_the_constant_model_of_a_confusion_matrix_minimises_its_loss():
+    law = CrossEntropy(class_weight=[1.0, 2.0, 3.0], label_smoothing=CONFUSION)
+    law.outputs(TargetSpec(classes=3))
+    shift, _ = law.start(CODES, torch.ones(64))
+    leaf = shift.clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(law.loss(leaf.expand(64, 3), CODES).mean(), leaf)
+    assert_close(gradient, torch.zeros(3), atol=1e-12, rtol=0)
+
+
+def test_a_confusion_matrix_is_remade_from_name_and_options():
+    law = CrossEntropy(label_smoothing=CONFUSION, class_weight="inverse")
+    again = create("cross_entropy", **law.options)
+    again.load_state_dict(law.state_dict())
+    raw, y = torch.randn(5, 3), torch.tensor([0, 1, 2, 1, 0])
+    assert torch.equal(again.loss(raw, y), law.loss(raw, y))
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"label_smoothing": [[1.0, 0.5], [0.0, 1.0]]}, r"add up to 1, got row sums \[1.5, 1.0\]"),
+        ({"label_smoothing": [[1.0, 0.0]]}, r"square matrix, got the shape \(1, 2\)"),
+        ({"label_smoothing": "much"}, r"a number in \[0, 1\) or K rows of K numbers, got 'much'"),
+        ({"beta": 1.0}, r"beta of CrossEntropy must be in \[0, 1\), got 1.0"),
+    ],
+)
+def test_options_are_checked(options, message):
+    with pytest.raises(ValueError, match=message):
+        CrossEntropy(**options)
+    with pytest.raises(ValueError, match="label_smoothing has 3 rows, but y has 4 classes"):
+        CrossEntropy(label_smoothing=CONFUSION).outputs(TargetSpec(classes=4))
+
+
+def test_binary_cross_entropy_has_a_sigmoid_in_both_terms_and_a_minus():
+    """E19, E20: -y log s(f) - (1 - y) log(1 - s(f)), which is never negative."""
+    raw, y = 3 * torch.randn(50, 1), torch.randint(2, (50,)).double()
+    s = torch.sigmoid(raw[:, 0])
+    loss = Bernoulli().loss(raw, y)
+    assert_close(loss, -y * s.log() - (1 - y) * (1 - s).log())
+    assert (loss >= 0).all()
+
+
+def test_the_weighted_likelihood_is_minimised_as_a_negative():
+    """E19: minus the sum of w_y log P, never negative, and smaller where P is larger."""
+    raw, y = torch.randn(50, 3), torch.randint(3, (50,))
+    law = CrossEntropy(class_weight=[1.0, 2.0, 3.0])
+    log_p = torch.log_softmax(raw, -1)[torch.arange(50), y]
+    assert_close(law.loss(raw, y), -torch.tensor([1.0, 2.0, 3.0])[y] * log_p)
+    assert (law.loss(raw, y) >= 0).all()
