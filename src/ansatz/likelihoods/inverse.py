@@ -9,7 +9,12 @@ Function = Callable[..., tuple[Tensor, Tensor]]
 
 
 def find_root(
-    function: Function, low: Tensor, high: Tensor, start: Tensor, *parameters: Tensor
+    function: Function,
+    low: Tensor,
+    high: Tensor,
+    start: Tensor,
+    *parameters: Tensor,
+    tolerance: float = 1e-10,
 ) -> Tensor:
     """The zero of an increasing function between ``low`` and ``high``, by bracketed Newton steps.
 
@@ -22,6 +27,7 @@ def find_root(
         high: where it is >= 0.
         start: a guess.
         parameters: tensors whose first axis is that of x.
+        tolerance: once the value is this small, a last Newton step squares it.
 
     Shapes:
         - low, high, start: ``(N,)``.
@@ -41,11 +47,13 @@ def find_root(
         value, slope = function(x, *parameters)
         low, high = torch.where(value <= 0, x, low), torch.where(value >= 0, x, high)
         newton = x - value / slope
-        inside = (newton > low) & (newton < high) & (step % 8 != 7)
+        close = value.abs() <= tolerance
+        inside = (newton >= low) & (newton <= high) & (close | (step % 8 != 7))
         fresh = torch.where(inside, newton, low + (high - low) / 2)
         # nan is a point that cannot be solved for: it stays nan and stops
-        done = ~((fresh - x).abs() > 2 * eps * x.abs()) | (value == 0)
-        found[where[done]] = torch.where(value == 0, x, fresh)[done]
+        done = ~((fresh - x).abs() > 2 * eps * x.abs()) | close
+        stay = close & ~inside  # a bisection would only lead away
+        found[where[done]] = torch.where(stay, x, fresh)[done]
         moving = ~done
         if not bool(moving.any()):
             return found
