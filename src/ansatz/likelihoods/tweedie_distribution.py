@@ -122,8 +122,8 @@ class TweedieDistribution(Distribution):
             first, step, count = _grid(rate, (2 - law.power) / (law.power - 1))
             order = torch.argsort(torch.where(low, -count, count))
         blocks = []
-        for rows in _blocks(count[order], low[order]):
-            rows = order[rows]
+        for span in _blocks(count[order], low[order]):
+            rows = order[span]
             block = (part[rows] for part in (*parts, first, step))
             blocks.append(_log_sum(bool(low[rows[0]]), int(count[rows].max()), *block))
         if not blocks:
