@@ -49,8 +49,10 @@ class TruncatedDistribution(Distribution):
         self._low, self._high = self._low.expand(self._shape), self._high.expand(self._shape)
         self.discrete = law.discrete
         self.log_mass = law.log_interval(self._low, self._high)
-        ends = (self._low.min(), self._high.max()) if self._low.numel() else (-math.inf, math.inf)
-        self.lower, self.upper = max(law.lower, float(ends[0])), min(law.upper, float(ends[1]))
+        self.lower, self.upper = law.lower, law.upper
+        if self._low.numel() and not self._low.is_meta:  # the widest of all rows
+            self.lower = max(law.lower, float(self._low.min()))
+            self.upper = min(law.upper, float(self._high.max()))
 
     @property
     def batch_shape(self) -> torch.Size:
@@ -109,8 +111,8 @@ class TruncatedDistribution(Distribution):
         if self.discrete:
             right = (self.cdf(guess) >= q) & (self.cdf(guess - 1) < q)
         y = torch.where(right, guess, self._bisect(q, guess)) if not bool(right.all()) else guess
-        y = torch.where(q <= 0, torch.full_like(y, self.lower), y)
-        y = torch.where(q >= 1, torch.full_like(y, self.upper), y)
+        y = torch.where(q <= 0, self._low.clamp(min=self.law.lower), y)
+        y = torch.where(q >= 1, self._high.clamp(max=self.law.upper), y)
         return torch.where((q >= 0) & (q <= 1), y, math.nan)
 
     def _bisect(self, q: Tensor, guess: Tensor) -> Tensor:
@@ -162,11 +164,17 @@ class TruncatedDistribution(Distribution):
         nodes, weights = (v.reshape(-1, *(1,) * c.ndim) for v in (nodes, weights))
         first, second = torch.zeros_like(c), torch.zeros_like(c)
         for sign in (-1.0, 1.0):
+            end = self._low if sign < 0 else self._high
+            nearest = torch.maximum(
+                1e-9 * (c - end).abs(), 64 * torch.finfo(c.dtype).eps * end.abs()
+            )
+            edges = [c]
             with torch.no_grad():
-                tail = [q if sign < 0 else 1 - q for q in reversed(levels)]
-                edges = [c, *(self.icdf(torch.full_like(c, q)) for q in tail)]
-                last = self._low if sign < 0 else self._high
-                edges.append(torch.where(last.isfinite(), last, edges[-1]))
+                for q in reversed(levels):
+                    edge = self.icdf(torch.full_like(c, q if sign < 0 else 1 - q))
+                    # Next to a finite end nothing is left, and differences lose their digits.
+                    close = end.isfinite() & ((edge - end).abs() < nearest)
+                    edges.append(torch.where(close, edges[-1], edge))
             for a, b in pairwise(edges):
                 x = a + (b - a) * nodes  # (24, ...)
                 tail_mass = (self.log_cdf(x) if sign < 0 else self.log_survival(x)).exp()
