@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from ansatz.likelihoods import create
+from ansatz.errors import UsageError
+from ansatz.likelihoods import create, survival_outcome
 from ansatz.linear import fit_linear, residuals
 from ansatz.linear.curvature import differenced_curvature, exact_curvature
 from ansatz.linear.row_loss import row_loss
@@ -37,7 +38,15 @@ ROWS = {
     "negative_binomial": ({"dispersion": 0.5}, CONSTANT, ONE),
     "zero_inflated_poisson": ({}, {}, TWO),
     "hurdle_poisson": ({}, {}, TWO),
+    "binomial": ({}, {}, ONE),
+    "beta_binomial": ({"dispersion": 0.3}, CONSTANT, ONE),
+    "zero_one_inflated_beta": (
+        {"dispersion": 0.2},
+        CONSTANT,
+        [*ONE, [-0.5, 0.3, 0.4], [-1.0, 0.2, -0.3]],
+    ),
 }
+TRIALS = ("binomial", "beta_binomial")
 SCALES = {  # what the constant scales and shapes must come near to
     "normal": {"sigma": 0.7},
     "laplace": {"b": 0.7},
@@ -50,6 +59,8 @@ SCALES = {  # what the constant scales and shapes must come near to
     "generalized_pareto": {"xi": 0.2},
     "beta": {"phi": 10.0},
     "negative_binomial": {"alpha": 0.5},
+    "beta_binomial": {"phi": 1 / 0.3},
+    "zero_one_inflated_beta": {"phi": 5.0},
 }
 every_law = pytest.mark.parametrize("name", ROWS)
 
@@ -62,7 +73,11 @@ def simulated(name):
     law.outputs(TargetSpec())
     raw = torch.cat([torch.ones(N, 1), x], 1) @ table.T
     with torch.no_grad():
-        return x, law.distribution(raw).sample(generator=generator(0)), create(name, **fitted)
+        if name not in TRIALS:
+            return x, law.distribution(raw).sample(generator=generator(0)), create(name, **fitted)
+        trials = torch.randint(1, 20, (N,)).double()
+        y = law.distribution(raw, trials).sample(generator=generator(0))
+        return x, torch.stack([y, trials], 1), create(name, **fitted)
 
 
 @cache
@@ -139,3 +154,76 @@ def test_quantile_residuals_are_standard_normal(name):
     r = residuals(fit.likelihood, fit.predict_raw(x), y, "quantile", generator=generator(1))
     assert r.isfinite().all()
     assert abs(r.mean().item()) < 4 / N**0.5 and r.std().item() == pytest.approx(1, abs=0.08)
+
+
+def within(estimate, truth, errors):
+    return bool(((estimate - torch.as_tensor(truth)).abs() < 4 * errors).all())
+
+
+def test_ordered_classes_have_slopes_and_thresholds():
+    x = torch.randn(N, 2) + 5
+    latent = x @ torch.tensor([0.8, -0.5]) + torch.logit(torch.rand(N))
+    fit = fit_linear(create("ordinal"), x, torch.bucketize(latent, torch.tensor([0.5, 1.5, 2.5])))
+    assert fit.converged and within(
+        fit.coefficients[1:, 0], [0.8, -0.5], fit.standard_errors[1:, 0]
+    )
+    assert list(fit.scales.values()) == pytest.approx([0.5, 1.5, 2.5], abs=1.0)
+    raw = fit.predict_raw(x)
+    assert fit.likelihood.distribution(raw).cdf(torch.ones(N)).mean() > 0.2
+    r = residuals(
+        fit.likelihood,
+        raw,
+        torch.bucketize(latent, torch.tensor([0.5, 1.5, 2.5])).double(),
+        "quantile",
+        generator=generator(1),
+    )
+    assert abs(r.mean().item()) < 0.12 and r.std().item() == pytest.approx(1, abs=0.08)
+
+
+def test_a_mixture_has_coefficients_of_means_and_gates_and_a_spread_per_component():
+    x = torch.randn(N, 1)
+    first = torch.rand(N) < torch.sigmoid(0.5 * x[:, 0])
+    y = torch.where(first, -2 + 0.5 * x[:, 0], 2 - 0.5 * x[:, 0]) + 0.5 * torch.randn(N)
+    fit = fit_linear(create("normal_mixture", components=2), x, y)
+    assert fit.outputs == ("mean 1", "mean 2", "spread 1", "spread 2", "log odds 2")
+    truth = torch.tensor([[-2.0, 2.0, 0.0], [0.5, -0.5, -0.5]])
+    chosen = [0, 1, 4]
+    assert within(fit.coefficients[:, chosen], truth, fit.standard_errors[:, chosen])
+    assert fit.parameters == 8 and fit.converged
+    assert list(fit.scales.values()) == pytest.approx([0.5, 0.5], rel=0.1)
+
+
+@pytest.mark.parametrize("reference", [True, False])
+def test_rankings_have_a_log_worth_per_item_against_the_first(reference):
+    x, table = torch.randn(400, 1), torch.tensor([[0.0, 0.5, -0.5], [0.0, 0.6, -0.4]])
+    gumbel = -(-torch.rand(400, 3).log()).log()
+    y = (torch.cat([torch.ones(400, 1), x], 1) @ table + gumbel).argsort(1, descending=True)
+    fit = fit_linear(create("plackett_luce", reference=reference), x, y)
+    assert fit.converged and fit.rank == 4 and fit.outputs[-2:] == ("1", "2")
+    assert within(fit.coefficients[:, -2:], table[:, 1:], fit.standard_errors[:, -2:])
+    assert "Coefficients of 0:" not in str(fit.summary())
+    with pytest.raises(UsageError, match="plackett_luce has no residuals"):
+        residuals(fit.likelihood, fit.predict_raw(x), y, "quantile")
+
+
+def test_a_bound_law_is_fitted_as_the_law_inside():
+    x = torch.randn(N, 1)
+    y = torch.poisson((0.2 + 0.5 * x[:, 0]).exp())
+    seen = y > 0
+    fit = fit_linear(create("truncated", law="poisson", lower=0), x[seen], y[seen])
+    assert fit.converged and within(fit.coefficients[:, 0], [0.2, 0.5], fit.standard_errors[:, 0])
+
+
+def test_hazards_per_interval_are_logistic_regressions_of_those_at_risk():
+    x = torch.randn(N, 1)
+    time = torch.distributions.Exponential((0.5 * x[:, 0]).exp()).sample()
+    y = survival_outcome(time.clamp(max=1.5), (time < 1.5).double())
+    fit = fit_linear(create("discrete_hazard", intervals=3, measure="interval"), x, y)
+    first, second, _ = fit.likelihood.cuts
+    assert fit.outputs[0] == f"hazard in (0, {first:g}]" and "exp(Est.)" in str(fit.summary())
+    for j, (low, high) in enumerate([(0, first), (first, second)]):
+        at_risk = time > low
+        died = (time <= high).double()[at_risk]
+        logit = fit_linear(create("bernoulli"), x[at_risk], died)
+        assert_close(fit.coefficients[:, j], logit.coefficients[:, 0], rtol=1e-6, atol=1e-7)
+        assert_close(fit.standard_errors[:, j], logit.standard_errors[:, 0], rtol=1e-6, atol=0)

@@ -170,6 +170,7 @@ class _Fitting:
             dropped=tuple(self.design.aliased),
             link=model.law.link_name,
             uses_t=uses_t,
+            curvature="differences" if found.differenced else "exact",
             messages=explain(model, self.design, found, self.observations, errors),
         )
 

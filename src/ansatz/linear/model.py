@@ -31,11 +31,12 @@ class Maximum(NamedTuple):
         location: the stage that found the location's coefficients (or all at once).
         dispersion: the stage that found a constant dispersion by itself; None without one.
         free: ``(T,)`` False for a constant that went to its limit and is held there.
+        differenced: whether second derivatives came from differences.
 
     Example:
         >>> from ansatz.linear.model import Maximum
         >>> Maximum._fields
-        ('theta', 'derivatives', 'location', 'dispersion', 'free')
+        ('theta', 'derivatives', 'location', 'dispersion', 'free', 'differenced')
     """
 
     theta: Tensor
@@ -43,6 +44,7 @@ class Maximum(NamedTuple):
     location: Minimum
     dispersion: Minimum | None
     free: Tensor
+    differenced: bool = False
 
 
 class Model(NamedTuple):
@@ -172,13 +174,15 @@ class Model(NamedTuple):
         every = torch.ones_like(mask)
         location = self._minimise(rows, criterion, theta, mask)
         if bool(mask.all()):
-            return Maximum(location.theta, location.derivatives, location, None, every)
+            derivatives, differenced = location.derivatives, criterion.differenced
+            return Maximum(location.theta, derivatives, location, None, every, differenced)
         constant = all(self.kinds[column] == "one" for column in self.dispersions)
         if self.family is not None or (constant and self.law.name in KINKED):
             # The location's estimate does not depend on the dispersion: that comes by itself.
             spread = minimise(criterion, location.theta, ~mask, self.unit)
             derivatives = criterion.derivatives(spread.theta)
-            return Maximum(spread.theta, derivatives, location, spread, every)
+            differenced = criterion.differenced
+            return Maximum(spread.theta, derivatives, location, spread, every, differenced)
         joint = self._minimise(rows, criterion, self._loosened(criterion, location.theta), every)
         count = location.iterations + joint.iterations
         held = self._at_limit(criterion, joint)
@@ -188,7 +192,7 @@ class Model(NamedTuple):
             count += joint.iterations
         joint = joint._replace(iterations=count)
         derivatives = joint.derivatives if every.all() else criterion.derivatives(joint.theta)
-        return Maximum(joint.theta, derivatives, joint, None, every)
+        return Maximum(joint.theta, derivatives, joint, None, every, criterion.differenced)
 
     def _loosened(self, criterion: Criterion, theta: Tensor) -> Tensor:
         """Shapes where a gradient can move them: the constant model's say nothing of what is left.

@@ -29,6 +29,7 @@ _SYMBOLS = {  # law, name of its positive head -> symbol
     ("dirichlet", "spread"): "phi",
     ("generalized_pareto", "excess"): "xi",
 }
+_PRECISIONS = ("beta", "beta_binomial", "zero_one_inflated_beta")  # phi is one over our dispersion
 _PARTS = {  # law -> names of its raw numbers that are no dispersions
     "zero_inflated_poisson": ("counts", "extra zeros"),
     "zero_inflated_negative_binomial": ("counts", "extra zeros"),
@@ -82,6 +83,8 @@ def output_names(
         count = (outputs + 1) // 3
         each = [f"{noun} {k + 1}" for noun in ("mean", "spread") for k in range(count)]
         return (*each, *(f"log odds {k + 1}" for k in range(1, count)))
+    if law.name == "discrete_hazard":
+        return _intervals(law, outputs)
     location = outputs - len(dispersions)
     parts = _PARTS.get(law.name, ("location",) if location == 1 else ())
     if len(parts) != location:
@@ -91,6 +94,16 @@ def output_names(
     for j in range(outputs):
         names.append(spread.format(j) if j in dispersions else next(given))
     return tuple(names)
+
+
+def _intervals(law: Likelihood, outputs: int) -> tuple[str, ...]:
+    cuts: list[float] = law.cuts.tolist()  # type: ignore[operator]
+    causes = int(law.causes)  # type: ignore[arg-type]
+    names = [f"hazard in ({low:g}, {high:g}]" for low, high in pairwise([0.0, *cuts])]
+    names += ["unused"] * (outputs // causes - len(names))
+    if causes == 1:
+        return tuple(names)
+    return tuple(f"{name}, cause {k + 1}" for name in names for k in range(causes))
 
 
 def scales_of(
@@ -150,7 +163,7 @@ def _as_usual(law: Likelihood, value: Tensor) -> Tensor:
     """As the textbooks have it: a precision is one over our dispersion."""
     if law.name == "generalized_pareto":
         return value + float(law.least)  # type: ignore[arg-type]
-    return 1 / value if law.name in ("beta", "zero_one_inflated_beta") else value
+    return 1 / value if law.name in _PRECISIONS else value
 
 
 def _numbered(name: str, value: Tensor) -> dict[str, float]:

@@ -48,6 +48,8 @@ class LinearFit:
         uses_t: whether statistics are t (the dispersion is estimated) or z.
         messages: in words, whatever makes the fit less than it seems.
         measures: further numbers by name (events and concordance of a Cox model).
+        curvature: ``"exact"``, or ``"differences"`` where the law has first derivatives only and
+            the information matrix comes from differences of gradients, good to some 1e-6.
 
     Example:
         >>> import torch
@@ -86,6 +88,7 @@ class LinearFit:
     uses_t: bool
     messages: tuple[str, ...] = field(default=())
     measures: dict[str, float] = field(default_factory=dict)
+    curvature: str = "exact"
 
     @property
     def df_residual(self) -> float:

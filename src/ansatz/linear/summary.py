@@ -223,6 +223,7 @@ class Summary:
             "aic_statsmodels": _number(fit.aic_as("statsmodels")),
             "bic": _number(fit.bic),
             "measures": {name: _number(value) for name, value in fit.measures.items()},
+            "curvature": fit.curvature,
             "iterations": fit.iterations,
             "converged": fit.converged,
             "dropped": list(fit.dropped),

@@ -96,7 +96,7 @@ def explain_minimum(law: str, design: Design, found: Minimum) -> list[str]:
         >>> at = Derivatives(one[0], one, one.unsqueeze(1), one[0])
         >>> found = Minimum(one, at, 100, False, 0.5, None, 0.0, True)
         >>> design = Design.of(torch.zeros(1, 0).double(), one, [])
-        >>> explain_minimum("normal", design, found)[0][:42]
+        >>> explain_minimum("normal", design, found)[0][:43]
         "Newton's method and L-BFGS did not converge"
     """
     said = []
