@@ -12,7 +12,7 @@ import pytest
 
 DOCUMENT = {
     "model", "structure", "network", "parameters", "likelihood", "inference", "rows", "metrics",
-    "linear", "constant", "epochs", "seconds", "seed",
+    "linear", "constant", "epochs", "seconds", "seed", "candidates", "log_likelihood",
 }  # fmt: skip
 
 

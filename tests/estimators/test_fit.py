@@ -124,7 +124,7 @@ def test_the_document_has_the_keys_of_the_command():
     document = ansatz.fit(table(), target="price", options=TINY).to_dict()
     assert set(document) == {
         "model", "structure", "network", "parameters", "likelihood", "inference", "rows",
-        "metrics", "linear", "constant", "epochs", "seconds", "seed", "candidates",
+        "metrics", "linear", "constant", "epochs", "seconds", "seed", "candidates", "log_likelihood",
     }  # fmt: skip
     assert document["model"] is None and document["structure"] == "vector"
 

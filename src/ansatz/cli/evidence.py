@@ -18,7 +18,8 @@ def print_fit(fit: Any) -> None:
         >>> print_fit.__name__
         'print_fit'
     """
-    print_columns(fit.columns)
+    if fit.columns:
+        print_columns(fit.columns)
     for note in fit.notes:
         remark(f"note: {note}")
     if fit.candidates:
@@ -30,7 +31,10 @@ def print_fit(fit: Any) -> None:
     say(f"{fit.likelihood} likelihood, {fit.network} with {fit.parameters} parameters, {rows}")
     for key, value in fit.recipe.items():
         say(f"  {key}: {value}")
-    say(f"trained {fit.epochs} epochs in {number(float(fit.seconds))} s, seed {fit.seed}")
+    trained = f"trained {fit.epochs} epochs" if fit.epochs else "fitted"
+    say(f"{trained} in {number(float(fit.seconds))} s, seed {fit.seed}")
+    if fit.log_likelihood is not None:
+        say(f"log-likelihood {fit.log_likelihood:.3f} on the rows learned from")
     if fit.metrics:
         say()
         print_metrics({"model": fit.metrics, "linear": fit.linear, "constant": fit.constant})
@@ -42,7 +46,7 @@ def print_fit(fit: Any) -> None:
     folder = shlex.quote(str(fit.folder))
     say()
     say(f"model: {folder}")
-    interval = "" if hasattr(fit.model, "classes_") else " --interval 0.9"
+    interval = " --interval 0.9" if hasattr(fit.model, "_y_is_column") else ""
     say(f"next:  ansatz predict {folder} NEW.csv{interval}")
     say(f"       ansatz inspect {folder}")
 

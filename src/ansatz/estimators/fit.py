@@ -53,6 +53,7 @@ class Fit:
     epochs: float
     seconds: float
     seed: int
+    log_likelihood: float | None = None  # of the rows learned from; None for a network
     candidates: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     recipe: dict[str, Any] = field(default_factory=dict)
@@ -226,6 +227,8 @@ def fit(
     notes += _copies(model, job, keys, parts)
     result = _result(model, problem, parts, scores, notes, seed, clock.perf_counter() - began)
     result.candidates = [] if choice is None else choice.to_dicts()
+    if result.network == "linear":
+        result.log_likelihood = _log_likelihood(model, take(job, parts.learn))
     if (
         problem.uses.offset is None and problem.uses.exposure is None
     ):  # effects are of models without offsets
@@ -343,3 +346,13 @@ def _law_name(model: TableEstimator) -> str:
     law = model.model_.objective.likelihood
     inner: str = getattr(law, "law", law).name
     return inner
+
+
+def _log_likelihood(model: TableEstimator, learn: Job) -> float | None:
+    """Of all rows learned from; for Cox the partial one."""
+    law = model.model_.objective.likelihood
+    if not law.is_law:
+        return None
+    raw = model.model_.raw(learn.rows, learn.offset, notes=[])
+    with torch.no_grad():
+        return -float(law.joint_loss(raw, learn.y, learn.weight).sum())

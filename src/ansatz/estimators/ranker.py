@@ -10,6 +10,7 @@ import pandas as pd
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from ansatz import likelihoods, networks
@@ -19,6 +20,7 @@ from ansatz.errors import DataError, UsageError
 from ansatz.estimators.job import Job
 from ansatz.estimators.linear_model import fit_linear_model
 from ansatz.estimators.rows import read_column
+from ansatz.estimators.summaries import SavedSummary
 from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.estimators.table_model import TableModel
 from ansatz.likelihoods import Likelihood, PlackettLuce, RankingDistribution
@@ -222,6 +224,41 @@ class Ranker(TableEstimator):
 
     def _rankings(self, X: Any) -> RankingDistribution:
         return cast(RankingDistribution, self.predict_dist(X))
+
+    def summary(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        training: tuple[Any, Any] | None = None,
+        refits: int = 20,
+    ) -> Any:
+        """Without features, the items by worth; else as of any model.
+
+        Args:
+            X: as for other models.
+            y: as for other models.
+            training: as for other models.
+            refits: as for other models.
+        """
+        check_is_fitted(self)
+        if self.n_features_in_:
+            return super().summary(X, y, training=training, refits=refits)
+        law = self._rankings(None)
+        order = law.mode[0].tolist()
+        table = [
+            {
+                "item": str(self.items_[k]),
+                "worth": float(law.probs[0, k]),
+                "score": float(law.scores[0, k]),
+            }
+            for k in order
+        ]
+        width = max(4, *(len(str(row["item"])) for row in table))
+        lines = [f"{'item':{width}}      worth     score"]
+        lines += [f"{r['item']:{width}} {r['worth']:10.4g} {r['score']:9.4f}" for r in table]
+        text = "Plackett-Luce, the same for all rows; worth is the chance of coming first.\n\n"
+        return SavedSummary(text=text + "\n".join(lines), table={"items": table})
 
     # Fitting.
 

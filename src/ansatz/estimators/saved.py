@@ -16,6 +16,7 @@ from ansatz.data import Column, Preprocessor
 from ansatz.errors import AnsatzError, ModelError, UsageError
 from ansatz.estimators.classifier import Classifier
 from ansatz.estimators.kinds import ESTIMATORS
+from ansatz.estimators.ranker import Ranker
 from ansatz.estimators.recipe import Recipe, one_line
 from ansatz.estimators.summaries import SavedSummary, summarize_linear
 from ansatz.estimators.survival import SurvivalRegressor
@@ -386,6 +387,8 @@ def _row_keys(path: Path) -> NDArray[np.uint64]:
 
 
 def _summary(estimator: TableEstimator) -> SavedSummary | None:
+    if isinstance(estimator, Ranker) and not estimator.n_features_in_:
+        return SavedSummary.of(estimator.summary())
     if hasattr(estimator, "linear_"):
         return SavedSummary.of(summarize_linear(estimator))
     return getattr(estimator, "saved_summary_", None)

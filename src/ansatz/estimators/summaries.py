@@ -147,6 +147,9 @@ def _call(estimator: "TableEstimator", targets: list[str]) -> str:
         shown += f" + offset({uses.offset})"
     if uses is not None and uses.exposure is not None:
         shown += f" + offset(log({uses.exposure}))"
+    shown = shown or "1"
+    if len(targets) > 8:
+        targets = [targets[0], "...", f"{targets[-1]} ({len(targets)} columns)"]
     return f"{', '.join(targets)} ~ {shown}"
 
 
