@@ -174,6 +174,18 @@ def test_the_start_of_a_truncated_normal_is_scipys_optimum():
     assert law.law.distribution(shift).mean.item() == pytest.approx(exact.x[0], abs=1e-3)
 
 
+def test_an_unobserved_row_may_be_nan():
+    y, weight = torch.rand(20) + 0.1, torch.ones(20)
+    weight[3] = 0
+    starts = []
+    for _ in range(2):
+        law = Truncated("gamma", upper=1.5)
+        law.observe(y, weight)
+        starts.append(law.start(y, weight))
+        y[3] = torch.nan
+    assert_close(*starts)
+
+
 def test_name_and_options_remake_it():
     law = Truncated(Normal(dispersion="constant"), lower=-1.0)
     again = create("truncated", **law.options)

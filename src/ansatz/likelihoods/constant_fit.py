@@ -58,7 +58,8 @@ class _Problem:
         self, law: Likelihood, y: Tensor, weight: Tensor, shift: Tensor, scale: Tensor
     ) -> None:
         self.law, self.shift, self.scale = law, shift, scale
-        self.y, self.weight = (v.detach().cpu().double() for v in (y, weight))
+        present = weight > 0  # an unobserved row may hold nan, whose gradient no mask would hide
+        self.y, self.weight = (v.detach()[present].cpu().double() for v in (y, weight))
         self.parameters = list(law.parameters())
         self.origin = [p.detach().clone() for p in self.parameters]
         self.zero = np.zeros(shift.numel() + sum(p.numel() for p in self.parameters))
@@ -81,8 +82,7 @@ class _Problem:
         raw = self.place(theta)
         terms = self.law.loss(raw.expand(len(self.y), *raw.shape), self.y)
         weight = expand_weight(self.weight, terms)
-        # where, not multiplication: an unobserved row may hold nan, and nan * 0 is nan.
-        loss = torch.where(weight > 0, weight * terms, 0.0).sum() / self.weight.sum()
+        loss = (weight * terms).sum() / self.weight.sum()
         leaves = [raw, *self.parameters]
         gradients = torch.autograd.grad(loss, leaves, allow_unused=True, materialize_grads=True)
         flat = torch.cat(
