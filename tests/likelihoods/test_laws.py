@@ -34,6 +34,7 @@ from ansatz.likelihoods import (
     Tweedie,
     VonMises,
     Weibull,
+    ZeroInflatedNegativeBinomial,
     ZeroInflatedPoisson,
     create,
     names,
@@ -159,7 +160,12 @@ class _BehindHurdle(_WithExtraZeros):
     base = _Positive(name="positive")
 
 
+class _WithExtraZerosNB(_WithExtraZeros):
+    base = stats.nbinom
+
+
 zero_inflated_poisson = _WithExtraZeros(shapes="mu, pi", name="zero_inflated")
+zero_inflated_nb = _WithExtraZerosNB(shapes="n, p, pi", name="zero_inflated_nb")
 hurdle_poisson = _BehindHurdle(shapes="mu, pi", name="hurdle")
 
 
@@ -318,6 +324,14 @@ def scipy_von_mises(law):
     return lambda raw: direction(*numpy(raw.norm(dim=-1), torch.atan2(raw[:, 1], raw[:, 0])))
 
 
+def scipy_zero_inflated_nb(law):
+    def frozen(raw):
+        mean, alpha, pi = numpy(raw[:, 0].exp(), law.spread(raw[:, :-1]), raw[:, -1].sigmoid())
+        return zero_inflated_nb(1 / alpha, 1 / (1 + alpha * mean), pi)
+
+    return frozen
+
+
 def row(likelihood, P, scipy):
     return Row(likelihood, P, scipy(likelihood))
 
@@ -357,6 +371,9 @@ ROWS = {
     ),
     "zero_inflated_poisson": row(ZeroInflatedPoisson(), 2, scipy_extra_zeros),
     "hurdle_poisson": row(HurdlePoisson(), 2, lambda law: scipy_extra_zeros(law, -1)),
+    "zero_inflated_negative_binomial": row(
+        ZeroInflatedNegativeBinomial(), 3, scipy_zero_inflated_nb
+    ),
 }
 DISCRETE = {
     "binomial",
@@ -367,6 +384,7 @@ DISCRETE = {
     "poisson",
     "bernoulli",
     "zero_inflated_poisson",
+    "zero_inflated_negative_binomial",
     "hurdle_poisson",
 }
 NO_ENTROPY = {
@@ -376,6 +394,7 @@ NO_ENTROPY = {
     "negative_binomial",
     "poisson",
     "zero_inflated_poisson",
+    "zero_inflated_negative_binomial",
     "hurdle_poisson",
 }  # in closed form
 CIRCULAR = {"von_mises"}  # whose crps measures angles
@@ -724,6 +743,7 @@ EDGES = {  # the smallest, ordinary and largest outcomes of a support
     "negative_binomial": [0.0, 1.0, 1e9],
     "bernoulli": [0.0, 1.0],
     "zero_inflated_poisson": [0.0, 1.0, 1e9],
+    "zero_inflated_negative_binomial": [0.0, 1.0, 1e9],
     "hurdle_poisson": [0.0, 1.0, 1e9],
     "categorical": [0, 3],
 }
@@ -823,6 +843,10 @@ TARGETS = {  # outcomes to fit a constant to
     "negative_binomial": lambda n: torch.poisson(torch.rand(n) ** 2 * 30) + 1,
     "bernoulli": lambda n: (torch.rand(n) < 0.3).double(),
     "zero_inflated_poisson": lambda n: torch.poisson(torch.full((n,), 4.0)) * (torch.rand(n) < 0.7),
+    "zero_inflated_negative_binomial": lambda n: (
+        torch.poisson(6 * torch._standard_gamma(torch.full((n,), 2.5)) / 2.5)
+        * (torch.rand(n) < 0.7)
+    ),
     "hurdle_poisson": lambda n: torch.poisson(torch.full((n,), 2.0)) * (torch.rand(n) < 0.7),
     "categorical": lambda n: torch.randint(4, (n,)),
     "ordinal": lambda n: torch.randint(4, (n,)),
@@ -838,9 +862,13 @@ CLASSES = ("categorical", "cross_entropy", "focal", "ordinal")
 VECTORS = {
     "binomial",
     "beta_binomial",
+    "censored",
+    "cox",
     "dice",
+    "discrete_hazard",
     "kl",
     "plackett_luce",
+    "truncated",  # a wrapper, like censored
 }  # outcomes of many numbers: their promises are in their own files
 FITTED = {**{name: row.likelihood for name, row in WIDE.items()}}
 FITTED |= {
@@ -857,6 +885,12 @@ FITTED |= {
     "generalized_pareto, predicted": GeneralizedPareto(shape="predicted"),
     "tweedie, learned": Tweedie(power="learned"),
     "tweedie, constant": Tweedie(power=1.3, dispersion="constant"),
+    "zero_inflated_negative_binomial, constant": create(
+        "zero_inflated_negative_binomial", dispersion="constant"
+    ),
+    "zero_inflated_negative_binomial, known": create(
+        "zero_inflated_negative_binomial", dispersion=0.3
+    ),
     "categorical, reference": Categorical(reference=True),
     "ordinal": create("ordinal"),
     "mse": create("mse"),
@@ -961,6 +995,7 @@ def test_equal_outcomes_and_a_single_row_do_not_break_it(likelihood, rows):
     expected = value if likelihood.name != "bernoulli" else value * 0.9 + 0.05
     # half a row is added where no finite number is best, also to a single row
     half_a_row = {"bernoulli": 0.21, "zero_inflated_poisson": 0.26, "hurdle_poisson": 0.38}
+    half_a_row |= {"zero_inflated_negative_binomial": 0.26}
     half_a_row |= {"beta_binomial": 0.46, "zero_one_inflated_beta": 0.51}
     # a beta law that is known to be wide has its likeliest mean beside the outcomes
     off_centre = likelihood.name == "beta" and likelihood.spread.kind == "known"
@@ -1023,6 +1058,7 @@ REFUSED = {
     "negative_binomial": (-2.0, r">= 0, got -2.0 at y\[1\].*Laws that fit all of y: normal"),
     "bernoulli": (-1.0, r"0 or 1, got -1.0 at y\[1\].*Laws that fit all of y: normal"),
     "zero_inflated_poisson": (1.5, r"whole numbers >= 0, got 1.5 at y\[1\].*gamma, .*normal"),
+    "zero_inflated_negative_binomial": (1.5, r"whole numbers >= 0, got 1.5 at y\[1\].*gamma"),
     "hurdle_poisson": (-1.0, r"whole numbers >= 0, got -1.0 at y\[1\].*normal"),
     "ordinal": (0.5, r"whole numbers >= 0, got 0.5 at y\[1\].*gamma"),
     "categorical": (0.5, r"whole numbers >= 0, got 0.5 at y\[1\].*gamma"),

@@ -6,9 +6,11 @@ from scipy import stats
 from torch.testing import assert_close
 
 from ansatz.likelihoods import (
+    NegativeBinomial,
     Poisson,
     PoissonDistribution,
     ZeroInflatedDistribution,
+    ZeroInflatedNegativeBinomial,
     ZeroInflatedPoisson,
 )
 
@@ -74,3 +76,68 @@ def test_the_inflated_zeros_show_in_the_samples():
     pi = stats.logistic.cdf(0.4)
     zero = pi + (1 - pi) * np.exp(-np.exp(1.0))
     assert (draws == 0).double().mean().item() == pytest.approx(zero, abs=5 * 0.5 / 20_000**0.5)
+
+
+def test_negative_binomial_is_statsmodels():
+    count_model = pytest.importorskip("statsmodels.discrete.count_model")
+    x, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 4 * (np.arange(60) % 3)
+    model = count_model.ZeroInflatedNegativeBinomialP(y, x, exog_infl=x, p=2)
+    inflate, beta, alpha = np.array([0.5, -0.4]), np.array([0.3, -0.8]), 0.6
+    theirs = model.loglikeobs(np.concatenate([inflate, beta, [alpha]]))
+    raw = torch.as_tensor(np.stack([x @ beta, x @ inflate], 1))
+    law = ZeroInflatedNegativeBinomial(dispersion=alpha)
+    ours = -law.loss(raw, torch.as_tensor(y).double())
+    assert_close(ours, torch.as_tensor(theirs), rtol=1e-7, atol=1e-7)  # alpha is held in float32
+
+
+def test_without_inflation_it_is_negative_binomial():
+    raw = torch.cat([torch.randn(50, 2), torch.full((50, 1), -60.0)], 1)
+    y = torch.poisson(3 * torch.rand(50))
+    ours = ZeroInflatedNegativeBinomial().loss(raw, y)
+    assert_close(ours, NegativeBinomial().loss(raw[:, :2], y))
+
+
+def test_little_dispersion_is_zero_inflated_poisson():
+    raw, y = torch.randn(50, 2), torch.poisson(3 * torch.rand(50))
+    ours = ZeroInflatedNegativeBinomial(dispersion=1e-9).loss(raw, y)
+    assert_close(ours, ZeroInflatedPoisson().loss(raw, y), rtol=1e-7, atol=1e-7)
+
+
+def overdispersed(n, inflated):
+    generator = torch.Generator().manual_seed(2)
+    rate = 6 * torch._standard_gamma(torch.full((n,), 2.0), generator=generator) / 2
+    kept = torch.rand(n, generator=generator) >= inflated
+    return torch.poisson(rate, generator=generator) * kept
+
+
+def test_the_constant_fit_finds_inflation_and_dispersion():
+    y = overdispersed(4000, 0.3)
+    law, weight = ZeroInflatedNegativeBinomial(), torch.ones(4000)
+    law.observe(y, weight)
+    shift, _ = law.start(y, weight)
+    found = law.distribution(shift)
+    assert found.inflation.item() == pytest.approx(0.3, abs=0.05)
+    assert found.counts.dispersion.item() == pytest.approx(0.5, abs=0.1)
+    assert found.counts.mean.item() == pytest.approx(6, abs=0.3)
+    assert found.log_prob(torch.zeros(())).exp().item() == pytest.approx((y == 0).double().mean())
+
+
+def test_counts_that_need_no_inflation_start_as_negative_binomial():
+    y = overdispersed(300, 0.0)
+    y = y[y > 0]  # fewer zeros than any negative binomial law
+    law, weight = ZeroInflatedNegativeBinomial(), torch.ones(len(y))
+    law.observe(y, weight)
+    found = law.distribution(law.start(y, weight)[0])
+    assert found.inflation.item() == pytest.approx(0.5 / (len(y) + 1))
+    assert found.mean.item() == pytest.approx(y.mean().item())
+
+
+def test_counts_that_need_no_dispersion_start_near_zero_inflated_poisson():
+    """A mixture of two counts around a zero-truncated mean is under-dispersed."""
+    y = torch.tensor([0.0] * 40 + [3.0] * 20 + [4.0] * 20 + [5.0] * 20)
+    law, weight = ZeroInflatedNegativeBinomial(), torch.ones(100)
+    law.observe(y, weight)
+    shift, _ = law.start(y, weight)
+    poisson, _ = ZeroInflatedPoisson().start(y, weight)
+    assert_close(shift[[0, -1]], poisson, rtol=1e-3, atol=1e-3)
+    assert law.distribution(shift).counts.dispersion.item() < 1e-3

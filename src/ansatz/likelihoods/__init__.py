@@ -82,8 +82,13 @@ from ansatz.likelihoods.von_mises import VonMises as VonMises
 from ansatz.likelihoods.von_mises import VonMisesDistribution as VonMisesDistribution
 from ansatz.likelihoods.weibull import Weibull as Weibull
 from ansatz.likelihoods.weibull import WeibullDistribution as WeibullDistribution
-from ansatz.likelihoods.zero_inflated import ZeroInflatedDistribution as ZeroInflatedDistribution
+from ansatz.likelihoods.zero_inflated import (
+    ZeroInflatedNegativeBinomial as ZeroInflatedNegativeBinomial,
+)
 from ansatz.likelihoods.zero_inflated import ZeroInflatedPoisson as ZeroInflatedPoisson
+from ansatz.likelihoods.zero_inflated_distribution import (
+    ZeroInflatedDistribution as ZeroInflatedDistribution,
+)
 from ansatz.likelihoods.zero_one_inflated_beta import ZeroOneInflatedBeta as ZeroOneInflatedBeta
 from ansatz.likelihoods.zero_one_inflated_beta import (
     ZeroOneInflatedBetaDistribution as ZeroOneInflatedBetaDistribution,
