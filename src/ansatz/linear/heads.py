@@ -54,6 +54,8 @@ def dispersion_columns(likelihood: Likelihood, raw: Tensor, y: Tensor) -> tuple[
     heads = [h for h in likelihood.modules() if isinstance(h, PositiveHead) and h.outputs]
     if not heads:
         return ()
+    if likelihood.name == "multivariate_normal":  # means, then all that makes up the covariance
+        return tuple(range(y.shape[-1], raw.shape[-1]))
     values: list[Tensor] = []
 
     def keep(_head: object, _inputs: object, value: Tensor) -> None:
@@ -70,7 +72,9 @@ def dispersion_columns(likelihood: Likelihood, raw: Tensor, y: Tensor) -> tuple[
     found: set[int] = set()
     for value in values:
         if value.requires_grad:
-            (slope,) = torch.autograd.grad(value.sum(), raw, allow_unused=True)
+            (slope,) = torch.autograd.grad(
+                value.sum(), raw, allow_unused=True, retain_graph=True
+            )  # calls may share a part of the graph
             found |= set() if slope is None else set(slope.abs().amax(0).nonzero()[:, 0].tolist())
     if not found:  # a head that was not called lies at the end, as the contract says
         count = raw.shape[1]
