@@ -250,3 +250,47 @@ def test_a_tail_without_second_derivatives_gives_the_errors_of_a_numerical_hessi
             hessian[i, j] = (corners + loss(theta - a - b)) / (4 * step[i] * step[j])
     errors = np.sqrt(np.diag(np.linalg.inv(hessian)))[:4]
     np.testing.assert_allclose(fit.standard_errors[:, 0], errors, rtol=1e-3)
+
+
+@pytest.mark.parametrize("option", ["plain", "weight", "offset"])
+def test_binomial_is_the_glm_of_successes_and_failures(x, eta, option):
+    trials = torch.randint(1, 12, (N,)).double()
+    y = torch.stack([torch.binomial(trials, torch.sigmoid(eta)), trials], 1)
+    value = {"weight": torch.randint(1, 4, (N,)).double(), "offset": 0.3 * torch.randn(N)}
+    chosen = {} if option == "plain" else {option: value[option]}
+    fit = fit_linear(create("binomial"), x, y, **chosen)
+    theirs = {{"weight": "freq_weights"}.get(key, key): v.numpy() for key, v in chosen.items()}
+    both = torch.stack([y[:, 0], trials - y[:, 0]], 1).numpy()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        glm = sm.GLM(both, design(x), family=sm.families.Binomial(), **theirs).fit(tol=1e-14)
+    np.testing.assert_allclose(fit.coefficients[:, 0], glm.params, rtol=1e-6)
+    np.testing.assert_allclose(fit.standard_errors[:, 0], glm.bse, rtol=1e-6)
+    np.testing.assert_allclose(fit.residual_deviance, glm.deviance, rtol=1e-7)
+    np.testing.assert_allclose(fit.log_likelihood, glm.llf, rtol=1e-9)
+    r = residuals(fit.likelihood, fit.predict_raw(x, chosen.get("offset")), y, "pearson")
+    if option != "weight":  # theirs are multiplied by its root
+        np.testing.assert_allclose(r, glm.resid_pearson, rtol=1e-6)
+
+
+def test_the_median_is_median_regression(x, eta):
+    y = 5 + eta + torch.distributions.StudentT(3.0).sample((N,))
+    fit = fit_linear(create("quantiles", levels=[0.5]), x, y)
+    theirs = sm.QuantReg(y.numpy(), design(x)).fit(q=0.5, p_tol=1e-10, max_iter=5000)
+    np.testing.assert_allclose(fit.coefficients[:, 0], theirs.params, rtol=1e-5)  # theirs iterates
+    absolute = fit_linear(create("mae"), x, y)
+    np.testing.assert_allclose(fit.coefficients, absolute.coefficients, rtol=1e-8)
+
+
+def test_zero_inflated_negative_binomial_is_theirs(x, eta):
+    extra = torch.rand(N) < 0.3
+    mean = (1 + eta).exp().numpy()
+    y = torch.where(extra, 0.0, sample(stats.nbinom(2.0, 2.0 / (2.0 + mean))))
+    x = (x - torch.tensor([0.0, 300.0, 0.0])) / torch.tensor([1.0, 20.0, 1.0])  # for their sake
+    fit = fit_linear(create("zero_inflated_negative_binomial", dispersion="constant"), x, y)
+    model = sm.ZeroInflatedNegativeBinomialP(y.numpy(), design(x), exog_infl=design(x))
+    own = np.r_[fit.coefficients[:, 1], fit.coefficients[:, 0], fit.scales["alpha"]]
+    np.testing.assert_allclose(fit.log_likelihood, model.loglike(own), rtol=1e-9)
+    theirs = quiet(model, start_params=own + 0.01, method="bfgs", gtol=1e-7)
+    np.testing.assert_allclose(own, theirs.params, rtol=2e-4, atol=1e-4)
+    assert theirs.llf <= fit.log_likelihood + 1e-8

@@ -45,6 +45,7 @@ ROWS = {
         CONSTANT,
         [*ONE, [-0.5, 0.3, 0.4], [-1.0, 0.2, -0.3]],
     ),
+    "zero_inflated_negative_binomial": ({"dispersion": 0.5}, CONSTANT, [[1.4, 0.4, -0.2], TWO[1]]),
 }
 TRIALS = ("binomial", "beta_binomial")
 SCALES = {  # what the constant scales and shapes must come near to
@@ -60,6 +61,7 @@ SCALES = {  # what the constant scales and shapes must come near to
     "beta": {"phi": 10.0},
     "negative_binomial": {"alpha": 0.5},
     "beta_binomial": {"phi": 1 / 0.3},
+    "zero_inflated_negative_binomial": {"alpha": 0.5},
     "zero_one_inflated_beta": {"phi": 5.0},
 }
 every_law = pytest.mark.parametrize("name", ROWS)
@@ -227,3 +229,52 @@ def test_hazards_per_interval_are_logistic_regressions_of_those_at_risk():
         logit = fit_linear(create("bernoulli"), x[at_risk], died)
         assert_close(fit.coefficients[:, j], logit.coefficients[:, 0], rtol=1e-6, atol=1e-7)
         assert_close(fit.standard_errors[:, j], logit.standard_errors[:, 0], rtol=1e-6, atol=0)
+
+
+def test_a_vector_with_one_covariance_is_least_squares_number_by_number():
+    x, noise = torch.randn(N, 2), torch.randn(N, 3) @ torch.randn(3, 3)
+    y = x @ torch.randn(2, 3) + noise
+    fit = fit_linear(create("multivariate_normal", dispersion="constant"), x, y)
+    design = torch.cat([torch.ones(N, 1), x], 1)
+    expected = torch.linalg.lstsq(design, y).solution
+    assert_close(fit.coefficients, expected, rtol=1e-7, atol=1e-8)
+    residual = y - design @ expected
+    covariance = residual.T @ residual / N
+    inverse = torch.linalg.inv(design.T @ design).diagonal()
+    errors = (inverse.unsqueeze(1) * covariance.diagonal()).sqrt()
+    assert_close(fit.standard_errors, errors, rtol=1e-6, atol=0)
+    assert fit.parameters == 9 + 6 and fit.scales["sd 1"] == pytest.approx(covariance[0, 0] ** 0.5)
+    held = fit_linear(create("multivariate_normal"), x, y)  # a law that could predict it
+    assert held.log_likelihood == pytest.approx(fit.log_likelihood, rel=1e-10)
+    assert held.parameters == fit.parameters
+    with pytest.raises(UsageError, match="no single numbers"):
+        residuals(fit.likelihood, fit.predict_raw(x), y)
+
+
+@pytest.mark.parametrize("reference", [True, False])
+def test_compositions_have_log_ratios_to_the_first_part(reference):
+    x, table = torch.randn(N, 1), torch.tensor([[0.0, 0.3, -0.2], [0.0, 0.5, -0.4]])
+    mean = (torch.cat([torch.ones(N, 1), x], 1) @ table).softmax(1)
+    y = torch.distributions.Dirichlet(15 * mean).sample()
+    law = create("dirichlet", dispersion="constant", reference=reference)
+    fit = fit_linear(law, x, y, class_names=["sand", "silt", "clay"])
+    assert fit.converged and fit.outputs[-2:] == ("silt", "clay") and fit.parameters == 5
+    assert within(fit.coefficients[:, -2:], table[:, 1:], fit.standard_errors[:, -2:])
+    assert fit.scales["phi"] == pytest.approx(15, rel=0.1)
+
+
+def test_several_quantiles_grow_from_the_median_and_cover_their_share():
+    x = torch.randn(N, 1)
+    y = 2 + x[:, 0] + (0.5 * x[:, 0]).exp() * torch.randn(N)
+    fit = fit_linear(create("quantiles", levels=[0.1, 0.5, 0.9]), x, y)
+    assert fit.outputs == ("median", "0.5 to 0.9", "0.5 to 0.1") and fit.aic is None
+    quantiles = fit.likelihood.quantiles(fit.predict_raw(x))
+    below = (y.unsqueeze(1) < quantiles).double().mean(0)
+    assert_close(below, torch.tensor([0.1, 0.5, 0.9]), rtol=0, atol=0.01)
+    assert "no quantile residuals" in refusal(fit, x, y)
+
+
+def refusal(fit, x, y):
+    with pytest.raises(UsageError) as error:
+        residuals(fit.likelihood, fit.predict_raw(x), y, "quantile")
+    return str(error.value)

@@ -6,15 +6,18 @@ import torch
 from torch import Tensor
 
 from ansatz.likelihoods.likelihood import Likelihood
+from ansatz.likelihoods.quantiles import Quantiles
 from ansatz.linear.criterion import Criterion
 from ansatz.linear.design import independent_columns
 from ansatz.linear.newton import Minimum, minimise
 
-KINKED = ("laplace", "mae")
+KINKED = ("laplace", "mae", "quantiles")
 
 
 def smooth_loss(likelihood: Likelihood, raw: Tensor, y: Tensor, width: float) -> Tensor:
-    r"""The Laplace or absolute loss with :math:`|r|` replaced by :math:`\sqrt{r^2 + \epsilon^2}`.
+    r"""The Laplace, absolute or pinball loss with :math:`|r|` as :math:`\sqrt{r^2 + \epsilon^2}`.
+
+    The pinball loss of level :math:`\tau` is :math:`(|r| + (2 \tau - 1) r) / 2`.
 
     Example:
         >>> import torch
@@ -22,6 +25,10 @@ def smooth_loss(likelihood: Likelihood, raw: Tensor, y: Tensor, width: float) ->
         >>> smooth_loss(create("mae"), torch.zeros(1, 1), torch.tensor([3.0]), 4.0)
         tensor([5.])
     """
+    if isinstance(likelihood, Quantiles):
+        r = y.unsqueeze(-1) - likelihood.quantiles(raw)  # (B, Q)
+        tilt = 2 * torch.tensor(likelihood.levels, dtype=raw.dtype) - 1
+        return ((r**2 + width**2).sqrt() + tilt * r).sum(-1) / 2
     if not likelihood.is_law:
         return ((y - likelihood.point(raw)) ** 2 + width**2).sqrt()
     law = likelihood.distribution(raw)

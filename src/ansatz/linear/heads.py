@@ -132,7 +132,8 @@ def find_redundancy(
         point = start + 0.5 * unit * noise if turn % 2 else unit * noise
         gradient = row_gradient(loss, point, y[rows])[1] * unit
         gradient = gradient[torch.isfinite(gradient).all(1)]
-        # Of length 1, so that no outlier drowns the others.
+        # Of length 1, so that no outlier drowns the others; a square of 1e-170 would underflow.
+        gradient = gradient / gradient.abs().amax(1, keepdim=True).clamp(min=1e-300)
         found.append(gradient / gradient.norm(dim=1, keepdim=True).clamp(min=1e-300))
     gradients = torch.cat([*found, torch.zeros(size, size, dtype=torch.float64)])
     length = gradients.norm(dim=0)

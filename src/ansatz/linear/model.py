@@ -183,8 +183,14 @@ class Model(NamedTuple):
             derivatives = criterion.derivatives(spread.theta)
             differenced = criterion.differenced
             return Maximum(spread.theta, derivatives, location, spread, every, differenced)
-        joint = self._minimise(rows, criterion, self._loosened(criterion, location.theta), every)
-        count = location.iterations + joint.iterations
+        theta, count = location.theta, location.iterations
+        if matrix.shape[1] > 1 and self.law.name not in KINKED:
+            # The spread and shape of what is left, by themselves: few numbers, and a good start.
+            theta = self._loosened(criterion, theta)
+            rest = minimise(criterion, theta, ~mask, self.unit, iterations=20, rescue=False)
+            theta, count = rest.theta, count + rest.iterations
+        joint = self._minimise(rows, criterion, theta, every)
+        count += joint.iterations
         held = self._at_limit(criterion, joint)
         if bool(held.any()):
             theta, every = self._hold(criterion, joint.theta, held), ~held
@@ -199,8 +205,6 @@ class Model(NamedTuple):
 
         Outcomes that follow x closely look normal, whatever the tails of their noise.
         """
-        if criterion.matrix.shape[1] == 1:
-            return theta
         law = self.fitted(criterion, theta)
         law.loosen()
         table = criterion.table(theta)

@@ -28,8 +28,9 @@ _SYMBOLS = {  # law, name of its positive head -> symbol
     ("zero_one_inflated_beta", "spread"): "phi",
     ("dirichlet", "spread"): "phi",
     ("generalized_pareto", "excess"): "xi",
+    ("barron", "spread"): "c",
 }
-_PRECISIONS = ("beta", "beta_binomial", "zero_one_inflated_beta")  # phi is one over our dispersion
+_PRECISIONS = ("beta", "beta_binomial", "dirichlet", "zero_one_inflated_beta")  # 1 / dispersion
 _PARTS = {  # law -> names of its raw numbers that are no dispersions
     "zero_inflated_poisson": ("counts", "extra zeros"),
     "zero_inflated_negative_binomial": ("counts", "extra zeros"),
@@ -85,6 +86,10 @@ def output_names(
         return (*each, *(f"log odds {k + 1}" for k in range(1, count)))
     if law.name == "discrete_hazard":
         return _intervals(law, outputs)
+    if law.name in ("dirichlet", "multivariate_normal"):
+        return _vector(law, outputs, target.event[0], class_names)
+    if law.name == "quantiles":
+        return _levels(law)
     location = outputs - len(dispersions)
     parts = _PARTS.get(law.name, ("location",) if location == 1 else ())
     if len(parts) != location:
@@ -104,6 +109,27 @@ def _intervals(law: Likelihood, outputs: int) -> tuple[str, ...]:
     if causes == 1:
         return tuple(names)
     return tuple(f"{name}, cause {k + 1}" for name in names for k in range(causes))
+
+
+def _vector(
+    law: Likelihood, outputs: int, size: int, given: Sequence[str] | None
+) -> tuple[str, ...]:
+    """Parts of a composition, or numbers of a vector and what makes up their covariance."""
+    noun = "part" if law.name == "dirichlet" else "number"
+    each = [str(name) for name in given or [f"{noun} {k + 1}" for k in range(size)]]
+    if law.name == "dirichlet":
+        location = size - int(bool(law.reference))
+        return (*each[-location:], *["dispersion"] * (outputs - location))
+    names = [*each, *(f"spread of {name}" for name in each)]
+    names += [f"{each[i]} on {each[j]}" for i in range(size) for j in range(i)]
+    return tuple(names[:outputs])
+
+
+def _levels(law: Likelihood) -> tuple[str, ...]:
+    levels, middle = list(law.levels), int(law.middle)  # type: ignore[arg-type]
+    up = [f"{low:g} to {high:g}" for low, high in pairwise(levels[middle:])]
+    down = [f"{high:g} to {low:g}" for high, low in pairwise(levels[middle::-1])]
+    return ("median", *up, *down)
 
 
 def scales_of(
@@ -127,6 +153,8 @@ def scales_of(
         {'sigma': 2.0, 'nu': 5.0}
     """
     law = inner(likelihood)
+    if law.name == "multivariate_normal":
+        return {} if predicted else _covariance(law, raw)
     scales: dict[str, float] = {}
     for path, head in law.named_modules():
         if not isinstance(head, PositiveHead) or (head.outputs and predicted):
@@ -139,11 +167,25 @@ def scales_of(
         power = getattr(law, "power", None)
         if law.name == "tweedie" and power is not None:
             scales["p"] = float(power.value(torch.float64))
+        if law.name == "barron":
+            scales["alpha"] = float(law.alpha(raw)[0])  # type: ignore[operator]
         if law.name == "ordinal":
             thresholds: Tensor = law.thresholds  # type: ignore[assignment]
             names = class_names or range(len(thresholds) + 1)
             between = [f"threshold {low}|{high}" for low, high in pairwise(names)]
             scales |= dict(zip(between, thresholds.tolist(), strict=True))
+    return scales
+
+
+def _covariance(law: Likelihood, raw: Tensor) -> dict[str, float]:
+    """Standard deviations and correlations."""
+    with torch.no_grad():
+        matrix: Tensor = law.distribution(raw).covariance[0]  # type: ignore[attr-defined]
+    sd = matrix.diagonal().sqrt()
+    scales = _numbered("sd", sd)
+    for i in range(len(sd)):
+        for j in range(i):
+            scales[f"correlation {j + 1},{i + 1}"] = float(matrix[i, j] / sd[i] / sd[j])
     return scales
 
 

@@ -85,7 +85,10 @@ class Summary:
         ratio = ["exp(Est.)"] if self._hazards else []
         header = ["", "Estimate", *ratio, "Std. Error", f"{letter} value", f"Pr(>|{letter}|)", ""]
         marked = False
+        slopes = {column for row, column in fit.entries if row > 0}
         for column, output in enumerate(fit.outputs):
+            if slopes and column not in slopes and column >= fit.locations:
+                continue  # a constant dispersion is said below, in its own unit
             rows = self._rows(column)
             if not rows:
                 continue

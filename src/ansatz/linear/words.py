@@ -45,8 +45,9 @@ def explain(
             "(for student_t: nu at 2, as heavy tails as a variance allows, or at 1000, the normal "
             "law). Standard errors take it as known."
         )
-    if model.law.name == "mae":
-        said.append("the absolute error says nothing of standard errors: use laplace for them.")
+    if model.law.name in ("mae", "quantiles"):
+        noun = "absolute error" if model.law.name == "mae" else "pinball loss"
+        said.append(f"the {noun} says nothing of standard errors: use laplace for them.")
     elif found.location.recession is None and bool(torch.isnan(errors).any()):
         said.append(
             "the information matrix is singular: standard errors are not available (nan). "
