@@ -853,6 +853,7 @@ TARGETS = {  # outcomes to fit a constant to
     "mse": lambda n: torch.randn(n) * 3 + 5,
     "mae": lambda n: torch.randn(n) * 3 + 5,
     "huber": lambda n: torch.randn(n) ** 3 * 3 + 5,
+    "quantiles": lambda n: torch.randn(n) * 3 + 5,
     "tukey": lambda n: torch.randn(n) ** 3 * 3 + 5,
     "barron": lambda n: torch.as_tensor(stats.t(3, 5, 2).rvs(n, random_state=0)),
     "cross_entropy": lambda n: torch.randint(4, (n,)),
@@ -865,8 +866,10 @@ VECTORS = {
     "censored",
     "cox",
     "dice",
+    "dirichlet",
     "discrete_hazard",
     "kl",
+    "multivariate_normal",
     "plackett_luce",
     "truncated",  # a wrapper, like censored
 }  # outcomes of many numbers: their promises are in their own files
@@ -896,6 +899,7 @@ FITTED |= {
     "mse": create("mse"),
     "mae": create("mae"),
     "huber": create("huber"),
+    "quantiles": create("quantiles"),
     "tukey": create("tukey"),
     "barron": create("barron"),
     "barron, predicted": create("barron", dispersion="predicted"),
@@ -934,6 +938,8 @@ def test_start_is_the_maximum_likelihood_constant(likelihood):
     weight = torch.randint(1, 4, (101,)).double()
     if likelihood.name in ("laplace", "mae"):  # a kink at the median: with ties no gradient is 0
         weight = torch.ones(101)
+    if likelihood.name == "quantiles":  # 5 % of 100 rows: between two outcomes the gradient is 0
+        y, weight = y[:100], torch.ones(100)
     likelihood, shift, scale = fitted(likelihood, y, weight)
     assert (scale > 0).all()
     for gradient in risk_gradient(likelihood, shift, y, weight):
@@ -1039,6 +1045,7 @@ REFUSED = {
     "von_mises": (90.0, r"radians between -2 pi and 2 pi, got 90.0 at y\[1\].*np.deg2rad"),
     "mse": (torch.nan, r"finite numbers, got nan at y\[1\]"),
     "mae": (torch.nan, r"finite numbers, got nan at y\[1\]"),
+    "quantiles": (torch.inf, r"finite numbers, got inf at y\[1\]"),
     "huber": (torch.nan, r"finite numbers, got nan at y\[1\]"),
     "tukey": (torch.nan, r"finite numbers, got nan at y\[1\]"),
     "barron": (torch.inf, r"finite numbers, got inf at y\[1\]"),
@@ -1091,7 +1098,9 @@ def test_the_registry_holds_all_of_them():
     assert all(create(name).name == name for name in names())
 
 
-@pytest.mark.parametrize("name", ["mse", "mae", "huber", "tukey", "cross_entropy", "focal"])
+@pytest.mark.parametrize(
+    "name", ["mse", "mae", "huber", "quantiles", "tukey", "cross_entropy", "focal"]
+)
 def test_a_loss_has_no_distribution(name):
     assert not create(name).is_law
     with pytest.raises(TypeError, match="is a loss, not a law"):

@@ -28,6 +28,10 @@ from ansatz.likelihoods.cox import Cox as Cox
 from ansatz.likelihoods.cross_entropy import CrossEntropy as CrossEntropy
 from ansatz.likelihoods.curve_distribution import CurveDistribution as CurveDistribution
 from ansatz.likelihoods.dice import Dice as Dice
+from ansatz.likelihoods.dirichlet import Dirichlet as Dirichlet
+from ansatz.likelihoods.dirichlet_distribution import (
+    DirichletDistribution as DirichletDistribution,
+)
 from ansatz.likelihoods.discrete_hazard import DiscreteHazard as DiscreteHazard
 from ansatz.likelihoods.exponential import Exponential as Exponential
 from ansatz.likelihoods.exponential import ExponentialDistribution as ExponentialDistribution
@@ -52,6 +56,10 @@ from ansatz.likelihoods.log_normal import LogNormal as LogNormal
 from ansatz.likelihoods.log_normal import LogNormalDistribution as LogNormalDistribution
 from ansatz.likelihoods.mae import MAE as MAE
 from ansatz.likelihoods.mse import MSE as MSE
+from ansatz.likelihoods.multivariate_normal import MultivariateNormal as MultivariateNormal
+from ansatz.likelihoods.multivariate_normal_distribution import (
+    MultivariateNormalDistribution as MultivariateNormalDistribution,
+)
 from ansatz.likelihoods.negative_binomial import NegativeBinomial as NegativeBinomial
 from ansatz.likelihoods.negative_binomial import (
     NegativeBinomialDistribution as NegativeBinomialDistribution,
@@ -68,6 +76,7 @@ from ansatz.likelihoods.partial_likelihood import partial_likelihood as partial_
 from ansatz.likelihoods.plackett_luce import PlackettLuce as PlackettLuce
 from ansatz.likelihoods.poisson import Poisson as Poisson
 from ansatz.likelihoods.poisson import PoissonDistribution as PoissonDistribution
+from ansatz.likelihoods.quantiles import Quantiles as Quantiles
 from ansatz.likelihoods.ranking import RankingDistribution as RankingDistribution
 from ansatz.likelihoods.squeezed import SqueezedDistribution as SqueezedDistribution
 from ansatz.likelihoods.student_t import StudentT as StudentT
@@ -78,6 +87,7 @@ from ansatz.likelihoods.truncated_distribution import TruncatedDistribution as T
 from ansatz.likelihoods.tukey import Tukey as Tukey
 from ansatz.likelihoods.tweedie import Tweedie as Tweedie
 from ansatz.likelihoods.tweedie_distribution import TweedieDistribution as TweedieDistribution
+from ansatz.likelihoods.vector_distribution import VectorDistribution as VectorDistribution
 from ansatz.likelihoods.von_mises import VonMises as VonMises
 from ansatz.likelihoods.von_mises import VonMisesDistribution as VonMisesDistribution
 from ansatz.likelihoods.weibull import Weibull as Weibull

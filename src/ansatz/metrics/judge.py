@@ -8,6 +8,7 @@ from torch import Tensor
 
 from ansatz.metrics.classification import accuracy, auc, brier, ece
 from ansatz.metrics.crps import crps
+from ansatz.metrics.energy import energy_score
 from ansatz.metrics.errors import mae, r2, rmse
 from ansatz.metrics.log_score import log_score
 from ansatz.metrics.ranking import kendall_tau, top_one_accuracy
@@ -24,8 +25,8 @@ def judge(
 
     A distribution over classes (one with ``probs``) gives nll, accuracy, brier, ece and auc; one
     over rankings (with ``ranks``) gives nll, kendall_tau and top_one_accuracy; any other gives nll
-    and crps. A point gives rmse, mae and r2; or accuracy, where both it and y are
-    of integer dtype, which means class codes.
+    and crps, or the energy score where outcomes are vectors. A point gives rmse, mae and r2; or
+    accuracy, where both it and y are of integer dtype, which means class codes.
 
     Args:
         y: the outcomes, ``(N,)`` or ``(N, K)``.
@@ -57,7 +58,10 @@ def _numbers(
     values = {}
     if distribution is not None:
         values["nll"] = -log_score(distribution, y, weight)
-        values["crps"] = crps(distribution, y, weight)
+        if hasattr(distribution, "energy_score"):
+            values["energy_score"] = energy_score(distribution, y, weight)
+        else:
+            values["crps"] = crps(distribution, y, weight)
     if point is not None:
         values["rmse"] = rmse(y, point, weight)
         values["mae"] = mae(y, point, weight)

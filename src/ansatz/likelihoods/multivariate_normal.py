@@ -1,0 +1,203 @@
+"""The multivariate normal law: vectors of numbers that vary together."""
+
+import math
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from ansatz.likelihoods.dispersion import PositiveHead
+from ansatz.likelihoods.likelihood import (
+    Likelihood,
+    require_same_shape,
+    unit_and_floor,
+    weighted_mean,
+    weighted_sd,
+)
+from ansatz.likelihoods.multivariate_normal_distribution import (
+    MultivariateNormalDistribution,
+    strictly_lower,
+)
+from ansatz.likelihoods.support import refuse_outside
+from ansatz.spec import TargetSpec
+
+
+class MultivariateNormal(Likelihood):
+    r"""Vectors of K real outcomes with a mean and a covariance matrix.
+
+    .. math:: -\log p(y) = \sum_{i=1}^K \left[\frac{e_i^2}{2 \sigma_i^2} + \log \sigma_i
+              + \frac12 \log 2\pi\right], \qquad
+              e_i = (y_i - \mu_i) - \sum_{j < i} b_{ij} (y_j - \mu_j)
+
+    Number i is normal given those before it, with regression coefficients b and standard deviation
+    sigma: the Cholesky factor of the covariance is :math:`(I - B)^{-1} \mathrm{diag}(\sigma)`.
+    Every B and every positive sigma is a covariance matrix and the other way round, and the loss
+    needs no matrix inverse: raw numbers of any size keep it finite.
+
+    raw holds the K means (identity link), then r_i with :math:`\sigma_i` = unit_i * softplus(r_i) +
+    floor_i, then the K (K - 1) / 2 coefficients row by row, :math:`b_{ij}` = unit_i / unit_j * raw.
+    Units are the sd of each number, floors those of the normal law. As there, the training loss of
+    a predicted dispersion is beta-NLL: term i is weighted by :math:`\sigma_i^{2\beta}`, held
+    constant.
+
+    Args:
+        covariance: ``"full"``, or ``"diagonal"``: K independent normal laws.
+        dispersion: sigma and b ``"predicted"`` from x, or ``"constant"`` and learned once.
+        beta: 0 trains by the plain NLL; see :class:`~ansatz.likelihoods.Normal`.
+
+    Shapes:
+        - raw: ``(..., P)``, P = K + K (K + 1) / 2, 2 K if diagonal, K if dispersion is constant.
+        - y: ``(..., K)``.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import MultivariateNormal
+        >>> from ansatz.spec import TargetSpec
+        >>> MultivariateNormal().outputs(TargetSpec(event=(3,)))
+        9
+
+    References:
+        Pourahmadi (1999), Joint mean-covariance models with applications to longitudinal data.
+        https://doi.org/10.1093/biomet/86.3.677
+    """
+
+    name = "multivariate_normal"
+    event_ndim = 1
+
+    def __init__(
+        self,
+        *,
+        covariance: Literal["full", "diagonal"] = "full",
+        dispersion: Literal["predicted", "constant"] = "predicted",
+        beta: float = 0.5,
+    ) -> None:
+        super().__init__()
+        if covariance not in ("full", "diagonal"):
+            raise ValueError(f"covariance must be 'full' or 'diagonal', got {covariance!r}.")
+        if dispersion not in ("predicted", "constant"):
+            raise ValueError(f"dispersion must be 'predicted' or 'constant', got {dispersion!r}.")
+        if not 0 <= beta <= 1:
+            raise ValueError(f"beta of MultivariateNormal must be in [0, 1], got {beta}.")
+        self.covariance, self.beta, self.size = covariance, beta, 0
+        self.spread = PositiveHead(dispersion)
+        learned = dispersion == "constant" and covariance == "full"
+        self.coefficients = nn.Parameter(torch.zeros(0)) if learned else None
+
+    def _resize(self, size: int) -> None:
+        """Remembers K, and makes room for the learned coefficients."""
+        pairs = size * (size - 1) // 2
+        if self.coefficients is not None and len(self.coefficients) != pairs:
+            self.coefficients = nn.Parameter(self.coefficients.detach().new_zeros(pairs))
+        self.size = size
+
+    def outputs(self, target: TargetSpec) -> int:
+        """K means and, unless constant, K spreads and K (K - 1) / 2 coefficients."""
+        if len(target.event) != 1 or target.event[0] < 1:
+            raise ValueError(f"{self.name} needs vectors, TargetSpec(event=(K,)), got {target}.")
+        self._resize(size := target.event[0])
+        if not self.spread.outputs:
+            return size
+        return 2 * size + (size * (size - 1) // 2 if self.covariance == "full" else 0)
+
+    def check(self, y: Tensor) -> None:
+        """Vectors of finite numbers."""
+        _require_vectors(self.name, y)
+        refuse_outside(~y.isfinite(), y, "Multivariate normal outcomes must be finite numbers")
+
+    def observe(self, y: Tensor, weight: Tensor) -> None:
+        """Unit and floor of each number."""
+        _require_vectors(self.name, y)
+        self._resize(y.shape[-1])
+        self.spread.observe(*unit_and_floor(y, weight))
+
+    def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+        """The mean, and the covariance by the regression of each number on those before it."""
+        mean, sd = weighted_mean(y, weight), weighted_sd(y, weight)
+        seen = weight > 0
+        z = (y[seen] - mean) / self.spread.unit.to(y)
+        moments = (z.T * weight[seen]) @ z / weight.sum()  # (K, K)
+        coefficients, sds = _regressions(moments.double(), self.covariance == "full")
+        r = self.spread.start(sds.to(y) * self.spread.unit.to(y))
+        scale = torch.where(sd > 0, sd, 1.0)
+        if not self.spread.outputs:
+            if self.coefficients is not None:
+                with torch.no_grad():
+                    self.coefficients.copy_(coefficients)
+            return mean, scale
+        shape = torch.cat([r, coefficients.to(y)])
+        return torch.cat([mean, shape]), torch.cat([scale, torch.ones_like(shape)])
+
+    def loss(self, raw: Tensor, y: Tensor) -> Tensor:
+        """The negative log-likelihood."""
+        law = self.distribution(raw)
+        require_same_shape(self.name, raw, y, event=tuple(law.event_shape))
+        return -law.log_prob(y)
+
+    def training_loss(self, raw: Tensor, y: Tensor) -> Tensor:
+        """Each term of the loss times its sigma^(2 beta), in units of y and held constant."""
+        if not self.spread.outputs or self.beta == 0:
+            return self.loss(raw, y)
+        law = self.distribution(raw)
+        require_same_shape(self.name, raw, y, event=tuple(law.event_shape))
+        factor = (law.sds / self.spread.unit.to(raw.dtype)).detach() ** (2 * self.beta)
+        return -(factor * law.log_terms(y)).sum(-1)
+
+    def distribution(self, raw: Tensor) -> MultivariateNormalDistribution:
+        """N(mean, covariance)."""
+        size = self._size_of(raw)
+        mean, rest = raw[..., :size], raw[..., size:]
+        sds = self.spread(rest[..., :size, None] if self.spread.outputs else mean[..., None])
+        if self.covariance == "diagonal":
+            matrix = raw.new_zeros((*raw.shape[:-1], size, size))
+        else:
+            entries = rest[..., size:] if self.coefficients is None else self.coefficients
+            entries = entries.to(raw.dtype).expand(*raw.shape[:-1], size * (size - 1) // 2)
+            unit = self.spread.unit.to(raw.dtype).expand(size)
+            matrix = strictly_lower(entries, size) * (unit.unsqueeze(-1) / unit)
+        return MultivariateNormalDistribution(mean, sds, matrix)
+
+    def _size_of(self, raw: Tensor) -> int:
+        """K, from the number of raw numbers."""
+        count = raw.shape[-1]
+        if not self.spread.outputs:
+            size = count
+        elif self.covariance == "diagonal":
+            size = count // 2
+        else:  # count = K (K + 3) / 2
+            size = (math.isqrt(9 + 8 * count) - 3) // 2
+        expected = size
+        if self.spread.outputs:
+            expected = 2 * size + (size * (size - 1) // 2 if self.covariance == "full" else 0)
+        if expected != count or (self.size and size != self.size):
+            raise ValueError(
+                f"{self.name} got raw {tuple(raw.shape)}: {count} raw numbers do not describe "
+                f"vectors of {self.size or 'any number of'} outcomes."
+            )
+        return size
+
+    def _load_from_state_dict(self, state: Any, prefix: str, *rest: Any) -> None:
+        saved = state.get(prefix + "coefficients")
+        if self.coefficients is not None and saved is not None:
+            self._resize((1 + math.isqrt(1 + 8 * len(saved))) // 2)
+        super()._load_from_state_dict(state, prefix, *rest)
+
+
+def _require_vectors(name: str, y: Tensor) -> None:
+    if y.ndim < 2:
+        raise ValueError(f"{name} needs vectors, y of shape (B, K), got {tuple(y.shape)}.")
+
+
+def _regressions(moments: Tensor, full: bool) -> tuple[Tensor, Tensor]:
+    """Coefficients of each number on those before it, row by row, and the sds that remain."""
+    rows, variances = [], [moments[0, 0]]
+    for i in range(1, len(moments)):
+        before, with_it = moments[:i, :i], moments[:i, i]
+        if full:
+            # By the pseudo-inverse: numbers that determine each other share the coefficient.
+            b = torch.linalg.pinv(before, hermitian=True, rtol=1e-12) @ with_it
+            variances.append(moments[i, i] - 2 * b @ with_it + b @ before @ b)
+            rows.append(b)
+        else:
+            variances.append(moments[i, i])
+    coefficients = torch.cat(rows) if rows else moments.new_zeros(0)
+    return coefficients, torch.stack(variances).clamp(min=0).sqrt()

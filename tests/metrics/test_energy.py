@@ -1,0 +1,93 @@
+import pytest
+import torch
+from torch.testing import assert_close
+
+from ansatz.likelihoods import MultivariateNormalDistribution
+from ansatz.metrics import energy_score, judge, registry, sample_crps, sample_energy_score
+
+
+def naive(samples, y):
+    """The two double sums, transcribed."""
+    m = len(samples)
+    near = sum((x - y).norm() for x in samples) / m
+    apart = sum(
+        (a - b).norm() for i, a in enumerate(samples) for j, b in enumerate(samples) if i != j
+    )
+    return near - apart / (2 * m * (m - 1))
+
+
+def test_it_is_the_formula():
+    samples, y = torch.randn(7, 5, 3), torch.randn(5, 3)
+    exact = torch.stack([naive(samples[:, i], y[i]) for i in range(5)])
+    assert_close(sample_energy_score(samples, y), exact)
+
+
+def test_of_one_number_it_is_the_crps():
+    samples, y = torch.randn(9, 6), torch.randn(6)
+    found = sample_energy_score(samples.unsqueeze(-1), y.unsqueeze(-1))
+    assert_close(found, sample_crps(samples, y))
+
+
+def test_blocks_do_not_change_it(monkeypatch):
+    samples, y = torch.randn(10, 4, 2), torch.randn(4, 2)
+    whole = sample_energy_score(samples, y)
+    monkeypatch.setattr("ansatz.metrics.energy._BLOCK", 3 * samples.numel())
+    assert_close(sample_energy_score(samples, y), whole)
+
+
+def test_few_draws_are_unbiased_and_a_law_agrees_with_its_draws():
+    law = MultivariateNormalDistribution.of(
+        torch.zeros(2000, 2), torch.tensor([[1.0, 0.8], [0.8, 2.0]])
+    )
+    y = torch.tensor([1.0, -1.0]).expand(2000, 2)
+    few = sample_energy_score(law.sample((3,), torch.Generator().manual_seed(0)), y)
+    many = law.energy_score(y, 50, torch.Generator().manual_seed(1))
+    assert abs(few.mean() - many.mean()) < 5 * (few.var() + many.var()).sqrt() / 2000**0.5
+
+
+def test_the_truth_scores_best():
+    """A proper score: on average the law behind the outcomes beats its neighbours."""
+    n, cov = 2000, torch.tensor([[1.0, 0.9], [0.9, 1.0]])
+    truth = MultivariateNormalDistribution.of(torch.zeros(n, 2), cov)
+    y = truth.sample((), torch.Generator().manual_seed(0))
+
+    def score(law):  # the same random numbers for all: only the laws differ
+        return law.energy_score(y, 100, torch.Generator().manual_seed(1)).mean()
+
+    best = score(truth)
+    for mean, covariance in (
+        (0.3, cov),
+        (0.0, 2 * cov),
+        (0.0, 0.4 * cov),
+        (0.0, cov * torch.tensor([[1.0, -1.0], [-1.0, 1.0]])),
+    ):
+        other = MultivariateNormalDistribution.of(torch.full((n, 2), mean), covariance)
+        assert score(other) > best
+
+
+def test_weights_are_repetitions():
+    law = MultivariateNormalDistribution.of(torch.zeros(3, 2), torch.eye(2))
+
+    class Fixed:
+        def energy_score(self, y):
+            return y.norm(dim=-1)
+
+    y, weight = torch.randn(3, 2), torch.tensor([2.0, 0.0, 1.0])
+    assert_close(energy_score(Fixed(), y, weight), (2 * y[0].norm() + y[2].norm()) / 3)
+    assert energy_score(law, y).shape == ()
+
+
+def test_wrong_shapes_are_named_and_the_registry_knows_it():
+    with pytest.raises(ValueError, match=r"M >= 2.*got \(1, 3, 2\)"):
+        sample_energy_score(torch.zeros(1, 3, 2), torch.zeros(3, 2))
+    assert registry.get("energy_score") is energy_score
+    assert registry.get("sample_energy_score") is sample_energy_score
+
+
+def test_judging_vectors_gives_their_energy_score_instead_of_the_crps():
+    law = MultivariateNormalDistribution.of(torch.zeros(5, 2), torch.eye(2))
+    y = torch.randn(5, 2)
+    found = judge(y, distribution=law, point=law.mean)
+    assert found["energy_score"] == pytest.approx(energy_score(law, y).item())
+    assert found["nll"] == pytest.approx(-law.log_prob(y).mean().item())
+    assert "crps" not in found and "rmse" in found
