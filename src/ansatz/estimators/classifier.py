@@ -19,7 +19,7 @@ from ansatz.estimators.job import Job
 from ansatz.estimators.refits import out_of_fold
 from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.estimators.temperature import find_temperature
-from ansatz.likelihoods import CategoricalDistribution, Likelihood
+from ansatz.likelihoods import CategoricalDistribution, CrossEntropy, Focal, Likelihood
 from ansatz.metrics import judge
 from ansatz.spec import TargetSpec
 
@@ -193,7 +193,10 @@ class Classifier(ClassifierMixin, TableEstimator):
         if likelihood.name == "bernoulli":
             # Both from their own tail: 1 - p is 0 long before P(class 0) is.
             return nn.functional.logsigmoid(torch.cat([-raw, raw], -1))
-        found: Tensor = likelihood.probs(raw).log()  # type: ignore[operator]  # class laws have it
+        if isinstance(likelihood, CrossEntropy | Focal):
+            found = torch.log_softmax(likelihood.unweighted(raw), -1)
+        else:
+            found = likelihood.probs(raw).log()  # type: ignore[operator]  # class laws have it
         temperature = getattr(self, "_temperature", 1.0)
         return found if temperature == 1 else torch.log_softmax(found / temperature, -1)
 
@@ -210,7 +213,7 @@ class Classifier(ClassifierMixin, TableEstimator):
         self._temperature = 1.0
         super()._fit_job(job)
         law = self.model_.objective.likelihood
-        if law.name == "focal" or (law.name == "cross_entropy" and _is_smoothed(law)):
+        if isinstance(law, Focal) or (isinstance(law, CrossEntropy) and law.smoothed):
             self._temperature = self._recalibrate(job)
         return self
 
@@ -318,7 +321,3 @@ class Classifier(ClassifierMixin, TableEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _is_smoothed(law: Likelihood) -> bool:
-    return bool(torch.as_tensor(law.options.get("label_smoothing", 0.0)).any())

@@ -20,12 +20,7 @@ from ansatz.estimators.description import describe_estimator
 from ansatz.estimators.rows import read_column, read_rows
 from ansatz.estimators.summaries import summarize
 from ansatz.estimators.table_model import TableModel
-from ansatz.likelihoods import Distribution, Likelihood
-
-try:
-    from ansatz.likelihoods import Quantiles
-except ImportError:  # TEMPORARY
-    Quantiles = tuple
+from ansatz.likelihoods import Distribution, Likelihood, Quantiles
 from ansatz.metrics import judge
 
 ResidualKind = Literal["response", "pearson", "deviance", "quantile"]
