@@ -53,3 +53,12 @@ def test_columns_equal_up_to_float32_rounding_are_aliased():
     a, b = torch.randn(200, dtype=torch.float32), torch.randn(200, dtype=torch.float32)
     x = torch.stack([a, b, (a + b)], 1).double()
     assert Design.of(x, torch.ones(200), ["a", "b", "sum"]).aliased == {"sum": "a + b"}
+
+
+def test_a_column_far_from_0_is_no_constant():
+    x = torch.stack([1e9 + torch.randn(50), torch.full((50,), 1e9)], 1)
+    design = Design.of(x, torch.ones(50), ["clock", "same"])
+    assert list(design.aliased) == ["same"]
+    assert_close(design.matrix[:, 1].std(correction=0).item(), 1.0)
+    rounded = torch.ones(50, 1) + 1e-7 * torch.rand(50, 1)  # what float32 leaves of a constant
+    assert Design.of(rounded, torch.ones(50), ["share"], torch.float32).aliased

@@ -208,6 +208,21 @@ def test_rankings_have_a_log_worth_per_item_against_the_first(reference):
         residuals(fit.likelihood, fit.predict_raw(x), y, "quantile")
 
 
+def test_a_prior_on_rankings_is_part_of_the_fit_and_said():
+    """Item 2 never beats another one: only a prior gives it a finite score."""
+    y = torch.tensor([[0, 1, 2], [1, 0, 2], [0, 1, 2]])
+    none = torch.zeros(3, 0)
+    bare = fit_linear(create("plackett_luce"), none, y)
+    assert not bare.converged and bare.messages
+    fit = fit_linear(create("plackett_luce", prior=1.0), none, y)
+    assert fit.converged and "prior of 1 comparisons" in fit.messages[0]
+    start = create("plackett_luce", prior=1.0)
+    start.outputs(TargetSpec(classes=3, event=(3,)))
+    shift, _ = start.start(y, torch.ones(3))
+    assert_close(start.scores(fit.coefficients[0]), start.scores(shift), rtol=1e-6, atol=1e-6)
+    assert fit.log_likelihood == pytest.approx(-start.loss(shift.expand(3, 3), y).sum().item())
+
+
 def test_a_bound_law_is_fitted_as_the_law_inside():
     x = torch.randn(N, 1)
     y = torch.poisson((0.2 + 0.5 * x[:, 0]).exp())

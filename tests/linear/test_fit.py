@@ -313,3 +313,21 @@ def test_a_row_without_weight_may_hold_anything(x):
     x[0], y[0], weight[0] = torch.nan, torch.nan, 0
     fit = fit_linear(create("normal", dispersion="constant"), x, y, weight=weight)
     assert_close(fit.coefficients, clean.coefficients)
+
+
+@pytest.mark.parametrize("name", ["normal", "student_t", "laplace"])
+def test_outcomes_far_from_0_have_the_fit_of_their_differences(x, name):
+    y = (outcome(name, x) * 2**20).round() / 2**20  # so that 2^30 can be added without rounding
+    near = fit_linear(create(name, dispersion="constant"), x, y)
+    far = fit_linear(create(name, dispersion="constant"), x, y + 2**30)
+    assert far.converged and far.iterations < 80
+    assert_close(far.coefficients[1:], near.coefficients[1:], rtol=1e-6, atol=1e-9)
+    assert far.log_likelihood == pytest.approx(near.log_likelihood, rel=1e-9)
+
+
+def test_heavy_tails_are_seen_behind_strong_effects():
+    """y follows x so closely that its own distribution looks normal; its noise does not."""
+    x = torch.randn(2000, 3)
+    noise = torch.distributions.StudentT(3.0).sample((2000,))
+    fit = fit_linear(create("student_t", dispersion="constant"), x, 10 * x.sum(1) + noise)
+    assert fit.scales["nu"] == pytest.approx(3, rel=0.3) and fit.messages == ()

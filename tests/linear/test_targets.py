@@ -15,6 +15,9 @@ OPTIONS = {
     "laplace": {"dispersion": 2.0},
     "poisson": {},
     "huber": {},
+    "weibull": {"dispersion": "constant"},
+    "negative_binomial": {"dispersion": "constant"},
+    "ordinal": {},
 }
 
 
@@ -22,7 +25,12 @@ OPTIONS = {
 def test_joined_targets_have_the_losses_of_their_fits(name):
     x = torch.randn(N, 2)
     y = torch.stack([x[:, 0] + torch.randn(N), 100 + 50 * torch.randn(N)], 1)
-    y = y.abs().ceil() if name == "poisson" else y.abs() + 0.1 if name == "gamma" else y
+    if name in ("poisson", "negative_binomial"):
+        y = y.abs().ceil()
+    elif name == "ordinal":
+        y = torch.bucketize((y - y.mean(0)) / y.std(0), torch.tensor([-0.5, 0.5])).double()
+    elif name in ("gamma", "weibull"):
+        y = y.abs() + 0.1
     fits = [fit_linear(create(name, **OPTIONS[name]), x, y[:, k]) for k in range(2)]
     network, objective = join_targets(fits)
     raw = objective.raw(network, (x,))

@@ -16,7 +16,7 @@ from ansatz.linear.covariance import as_they_came, model_covariance, sandwich_co
 from ansatz.linear.cox import fit_cox
 from ansatz.linear.design import INTERCEPT, Design
 from ansatz.linear.family import dispersion_at, has_deviance, pearson_statistic
-from ansatz.linear.model import Model
+from ansatz.linear.model import Maximum, Model
 from ansatz.linear.naming import output_names, scales_of
 from ansatz.linear.result import LinearFit
 from ansatz.linear.row_loss import Constants
@@ -156,7 +156,7 @@ class _Fitting:
             rank=self.rank,
             locations=model.intercepts,
             parameters=self.criterion.size,
-            log_likelihood=-float(found.derivatives.value),
+            log_likelihood=self._log_likelihood(self.law, self.raw, found),
             conventional=self._conventional(phi, phi_ml),
             null_log_likelihood=null_likelihood,
             residual_deviance=self._deviance(self.law, self.raw),
@@ -200,7 +200,13 @@ class _Fitting:
             null = self.model.maximise(self.rows, ones)
         law = self.model.fitted(criterion, null.theta)
         raw = criterion.z(null.theta)[:, : self.model.outputs]
-        return -float(null.derivatives.value), self._deviance(law, raw)
+        return self._log_likelihood(law, raw, null), self._deviance(law, raw)
+
+    def _log_likelihood(self, law: Likelihood, raw: Tensor, found: Maximum) -> float:
+        if not getattr(law, "prior", 0):
+            return -float(found.derivatives.value)
+        with torch.no_grad():  # of the rows alone, without the prior
+            return -float(self.rows.weight @ law.loss(raw, self.rows.y))
 
     def _deviance(self, law: Likelihood, raw: Tensor) -> float | None:
         with torch.no_grad():

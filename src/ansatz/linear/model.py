@@ -148,6 +148,8 @@ class Model(NamedTuple):
             function = _precise if rows.y.ndim == 1 else _precise_vector
         if width is not None:
             function = _Smooth(width)
+        if getattr(self.law, "prior", 0):  # a stated prior is part of what is maximised
+            function = _with_prior
         loss, _ = row_loss(self.law, self.outputs, function)
         return Criterion(loss, matrix, y, rows.weight, self.kinds, rows.offset, self.unit)
 
@@ -273,6 +275,10 @@ def _precise(likelihood: Likelihood, raw: Tensor, y: Tensor) -> Tensor:
 
 def _precise_vector(likelihood: Likelihood, raw: Tensor, y: Tensor) -> Tensor:
     return precise_loss(likelihood, raw, y[:, :-1], y[:, -1])
+
+
+def _with_prior(likelihood: Likelihood, raw: Tensor, y: Tensor) -> Tensor:
+    return likelihood.training_loss(raw, y)
 
 
 class _Smooth:

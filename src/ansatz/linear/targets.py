@@ -48,10 +48,11 @@ def join_targets(fits: Sequence[LinearFit]) -> tuple[nn.Linear, Supervised]:
         network.bias.copy_(torch.cat([part.bias for part in parts]))
     likelihood = copy.deepcopy(first.likelihood)
     states = [fit.likelihood.state_dict() for fit in fits]
-    # What was measured or learned per target becomes a vector; a known value stays one number.
+    # What was measured or learned per target gets an axis for them; a known value stays one number.
+    learned = {name for name, _ in likelihood.named_parameters()}
     joined = {
         name: value
-        if value.ndim or name.endswith("known")
+        if (value.ndim and name not in learned) or name.endswith("known")
         else torch.stack([state[name] for state in states])
         for name, value in states[0].items()
     }

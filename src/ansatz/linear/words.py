@@ -45,6 +45,11 @@ def explain(
             "(for student_t: nu at 2, as heavy tails as a variance allows, or at 1000, the normal "
             "law). Standard errors take it as known."
         )
+    if getattr(model.law, "prior", 0):
+        said.append(
+            f"a prior of {model.law.prior:g} comparisons per item was asked for: coefficients are "
+            "its posterior mode; the log-likelihood is that of the rows alone."
+        )
     if model.law.name in ("mae", "quantiles"):
         noun = "absolute error" if model.law.name == "mae" else "pinball loss"
         said.append(f"the {noun} says nothing of standard errors: use laplace for them.")
