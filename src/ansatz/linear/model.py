@@ -1,7 +1,7 @@
 """A likelihood made ready for a linear fit, and its maximum."""
 
 import copy
-from typing import Literal, NamedTuple, cast
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -13,13 +13,16 @@ from ansatz.linear.absolute import KINKED, minimise_absolute, smooth_loss
 from ansatz.linear.criterion import Criterion, Derivatives, Kind
 from ansatz.linear.family import Family, family_of, precise_loss
 from ansatz.linear.heads import Redundancy, dispersion_columns, find_redundancy, target_of
-from ansatz.linear.naming import inner
 from ansatz.linear.newton import Minimum, minimise
 from ansatz.linear.row_loss import Constants, LawLoss, row_loss
 from ansatz.linear.rows import Rows
+from ansatz.linear.student_limit import (
+    NORMAL_TAILS,
+    freedom,
+    learned_freedom,
+    raw_of_freedom,
+)
 from ansatz.spec import TargetSpec
-
-NORMAL_TAILS = 1000.0  # degrees of freedom beyond which no data tell Student's t from the normal
 
 
 class Maximum(NamedTuple):
@@ -231,21 +234,16 @@ class Model(NamedTuple):
         if part is None or not bool(held[part]) or self._nu(criterion, theta) < NORMAL_TAILS:
             return theta
         theta = theta.clone()
-        head = cast(PositiveHead, inner(copy.deepcopy(self.law)).get_submodule("freedom"))
-        theta[part] = head.start(theta.new_tensor(NORMAL_TAILS)).detach()
+        theta[part] = raw_of_freedom(self.law, NORMAL_TAILS)
         return theta
 
     def _freedom(self, criterion: Criterion) -> slice | None:
         """Where a Student t's learned degrees of freedom are among the estimates."""
-        names = [name for name, _ in self.law.named_parameters()]
-        learned = [j for j, name in enumerate(names) if name.endswith("freedom.constant")]
-        if inner(self.law).name != "student_t" or not learned:
-            return None
-        return criterion.parts[self.outputs + learned[0]]
+        place = learned_freedom(self.law)
+        return None if place is None else criterion.parts[self.outputs + place]
 
     def _nu(self, criterion: Criterion, theta: Tensor) -> float:
-        head = inner(self.fitted(criterion, theta)).get_submodule("freedom")
-        return float(head(theta.new_zeros(1, 1)).detach())
+        return freedom(self.fitted(criterion, theta))
 
     def _minimise(self, rows: Rows, criterion: Criterion, theta: Tensor, free: Tensor) -> Minimum:
         if self.law.name not in KINKED:

@@ -1,41 +1,18 @@
 """Newton's method with damping and step halving, for the losses of linear models."""
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import torch
 from scipy.optimize import minimize
 from torch import Tensor
 
 from ansatz.linear.criterion import Criterion, Derivatives
+from ansatz.linear.objective import Objective
 from ansatz.linear.separation import Recession, find_recession
 
 GRADIENT_TOLERANCE = 1e-8
 STEP_TOLERANCE = 1e-6
-
-
-class Objective(Protocol):
-    """What Newton's method needs of a loss: value, derivatives, and how far a step moves rows.
-
-    Example:
-        >>> hasattr(Criterion, "derivatives") and hasattr(Criterion, "linear")
-        True
-    """
-
-    y: Tensor
-    weight: Tensor
-
-    def value(self, theta: Tensor) -> Tensor:
-        """The total loss."""
-
-    def derivatives(self, theta: Tensor, free: Tensor | None = None) -> Derivatives:
-        """With gradient and Hessian, at least of the free coefficients."""
-
-    def gradient(self, theta: Tensor) -> tuple[Tensor, Tensor]:
-        """Value and gradient only."""
-
-    def linear(self, theta: Tensor) -> Tensor:
-        """``(N, Z)``: the numbers that each row's loss depends on."""
 
 
 Recede = Callable[[Tensor, Tensor, Tensor], Recession | None]
