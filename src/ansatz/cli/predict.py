@@ -1,5 +1,6 @@
 """ansatz predict: a saved model's answers, as CSV."""
 
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -35,6 +36,10 @@ def predict(
             help="Add the bounds that hold this share of the probability.", metavar="LEVEL"
         ),
     ] = None,
+    times: Annotated[
+        str | None,
+        typer.Option(help="Survival models: add the chance to get past each time.", metavar="T,T"),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Write here instead of standard output.", metavar="FILE")
     ] = None,
@@ -53,14 +58,17 @@ def predict(
     """Predict each row of a table with a saved model.
 
     Writes CSV: row (0 for the first), prediction, lower and upper with --interval, and
-    p_CLASS for each class.
+    p_CLASS for each class. A survival model predicts the median, and with --times survival_T
+    for each time.
 
     Example:
         ansatz predict houses-model new.csv
         ansatz predict houses-model new.csv --interval 0.9 --out predictions.csv
+        ansatz predict patients-model new.csv --times 12,24
     """
     if interval is not None and not 0 < interval < 1:
         raise UsageError(f"--interval must be in (0, 1), got {interval}. For 90 percent: 0.9.")
+    options = {} if times is None else {"times": _numbers(times)}
     if out is not None:
         if out.suffix.lower() in _NOT_CSV:
             raise UsageError(f"--out {out}: predictions are CSV; name the file something.csv.")
@@ -68,15 +76,27 @@ def predict(
     from ansatz.cli.model import open_model, open_table, prepare
 
     estimator = open_model(model)
+    if options and not hasattr(estimator, "predict_survival"):
+        raise UsageError("--times is for survival models; this one has no survival curve.")
     reading = reader_options(delimiter, no_header, names, comment, missing, decimal, encoding)
     table = open_table(data, reading, estimator)
-    predictions = estimator.predict_frame(prepare(estimator, table), interval=interval)
+    predictions = estimator.predict_frame(prepare(estimator, table), interval=interval, **options)
     if interval is not None and not any(name.startswith("lower") for name in predictions.columns):
         remark("note: classes have no interval; p_CLASS says how sure the model is.")
     if out is None:
         _print(predictions, raw)
     else:
         _write(predictions, out, raw, overwrite)
+
+
+def _numbers(text: str) -> list[float]:
+    try:
+        found = [float(word) for word in text.split(",")]
+    except ValueError:
+        found = []
+    if not found or not all(map(math.isfinite, found)):
+        raise UsageError(f"--times takes numbers like 12,24, got '{text}'.")
+    return found
 
 
 def _write(predictions: "pd.DataFrame", out: Path, raw: bool, overwrite: bool) -> None:

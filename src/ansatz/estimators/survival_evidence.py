@@ -12,17 +12,19 @@ from ansatz.likelihoods import Cox, CurveDistribution, DiscreteHazard, Distribut
 from ansatz.likelihoods.quadrature import gauss
 
 Metrics = dict[str, float | None]
+LEVELS = (1e-4, 1e-3, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999, 0.9999)  # between panels
 
 
 class Followed(NamedTuple):
     """How long the rows of the fit were followed.
 
     Scores of censored rows weight by the chance of being followed so far, which comes from the
-    training rows; beyond the last event nothing was observed.
+    training rows; beyond the last event nothing was observed. Rows that entered late, as pieces
+    (start, stop] do, tell no such chance: the end of a piece is no end of observation.
 
     Args:
         horizon: the last event.
-        time: ``(M,)``, of the training rows; empty where they are intervals.
+        time: ``(M,)``, of the training rows; empty where they are intervals or entered late.
         event: ``(M,)``, 0 where censored.
         weight: ``(M,)``.
 
@@ -47,7 +49,8 @@ class Followed(NamedTuple):
             return cls(last, *(torch.zeros(0, dtype=torch.float64) for _ in range(3)))
         time, event = (torch.from_numpy(part).clone() for part in known)
         seen = time[event > 0] if bool((event > 0).any()) else time
-        return cls(float(seen.max()), time, event, weight.double().clone())
+        keep = slice(0, 0) if _late(y) is not None else slice(None)
+        return cls(float(seen.max()), time[keep], event[keep], weight.double()[keep].clone())
 
     def tensors(self) -> dict[str, Tensor]:
         """As named tensors, for a file."""
@@ -71,6 +74,8 @@ def judge_survival(
 
     ``nll`` is the mean negative log-likelihood; a partial likelihood (Cox) is not comparable with
     it and is left out. Intervals have no order, so they have neither concordance nor Brier score.
+    Where rows entered late, Uno's C and the Brier score are left out, which take every row as
+    followed from the beginning; Harrell's C compares rows that were at risk together.
 
     Args:
         law: gives distributions.
@@ -96,12 +101,14 @@ def judge_survival(
         time, cause = (torch.from_numpy(part) for part in known)
         causes = getattr(law, "causes", 1)
         if causes > 1:
-            return {**found, **_concordance_of_causes(law, raw, time, cause, weight, followed)}
+            return {
+                **found,
+                **_concordance_of_causes(law, raw, time, cause, weight, followed, _late(y)),
+            }
         event = (cause > 0).double()
-        risk = risk_of(law, raw, followed.horizon)
-        late = y[:, 2] if bool(y[:, 2].isfinite().any()) else None
+        risk, late = risk_of(law, raw, followed.horizon), _late(y)
         found["c_index"] = _number(metrics.harrell_c(time, event, risk, weight, late))
-        if len(followed.time):
+        if late is None and len(followed.time):
             found["uno_c"] = _number(
                 metrics.uno_c(
                     *(time, event, risk, followed.time, followed.event),
@@ -110,8 +117,16 @@ def judge_survival(
                     train_weight=followed.weight,
                 )
             )
-        found["integrated_brier"] = _integrated_brier(law, raw, time, event, weight, followed)
+            found["integrated_brier"] = _integrated_brier(law, raw, time, event, weight, followed)
     return found
+
+
+def _late(y: Tensor) -> Tensor | None:
+    """The entries, if any row came under observation after the time began."""
+    entry = y[:, 2]
+    times = y[:, 0][y[:, 0].isfinite()]
+    origin = min(0.0, float(times.min())) if len(times) else 0.0
+    return entry if bool((entry > origin).any()) else None
 
 
 def risk_of(law: Likelihood, raw: Tensor, horizon: float) -> Tensor:
@@ -131,7 +146,10 @@ def risk_of(law: Likelihood, raw: Tensor, horizon: float) -> Tensor:
 
 
 def restricted_mean(law: Distribution, horizon: float) -> Tensor:
-    """The integral of the survival function from 0 to the horizon, by Gauss-Legendre panels.
+    """The integral of the survival function from 0 to the horizon.
+
+    By Gauss-Legendre panels between quantiles of each row's law, so that a curve that falls
+    steeply anywhere is met there.
 
     Example:
         >>> import torch
@@ -143,28 +161,42 @@ def restricted_mean(law: Distribution, horizon: float) -> Tensor:
     """
     if isinstance(law, CurveDistribution):
         return law.restricted_mean(horizon)
-    nodes, weights = gauss("legendre", 16, law.mean)
-    # Panels that shrink towards 0, where survival may fall steeply.
-    edges = [0.0, *(horizon * 2.0**-k for k in range(12, -1, -1))]
-    total = torch.zeros_like(law.mean)
-    for a, b in zip(edges[:-1], edges[1:], strict=True):
+    like = law.mean
+    nodes, weights = gauss("legendre", 16, like)
+    before, total = torch.zeros_like(like), torch.zeros_like(like)
+    for level in (*LEVELS, 1.0):
+        edge = torch.full_like(like, horizon)
+        if level < 1:
+            edge = torch.minimum(law.icdf(torch.full_like(like, level)), edge).clamp(min=0)
+        width = edge - before
         for node, weight in zip(nodes.tolist(), weights.tolist(), strict=True):
-            at = torch.full_like(total, a + (b - a) * node)
-            total = total + (b - a) * weight * law.log_survival(at).exp()
+            total = total + weight * width * law.log_survival(before + width * node).exp()
+        before = edge
     return total
 
 
 def _concordance_of_causes(
-    law: Likelihood, raw: Tensor, time: Tensor, cause: Tensor, weight: Tensor, followed: Followed
+    law: Likelihood,
+    raw: Tensor,
+    time: Tensor,
+    cause: Tensor,
+    weight: Tensor,
+    followed: Followed,
+    late: Tensor | None,
 ) -> Metrics:
-    """For each cause, how the chance of it by the horizon orders rows; other causes censor."""
+    """For each cause, how the chance of it by the horizon orders rows.
+
+    A row that had another event first will never have this one: it stays a partner for ever
+    (Wolbers et al., 2009).
+    """
     assert isinstance(law, DiscreteHazard)
     end = torch.tensor([followed.horizon], dtype=raw.dtype)
     found: Metrics = {}
     for k in range(1, law.causes + 1):
         risk = law.incidence(raw, end, k)[:, 0]
+        until = torch.where((cause > 0) & (cause != k), torch.inf, time)
         event = (cause == k).double()
-        found[f"c_index_{k}"] = _number(metrics.harrell_c(time, event, risk, weight))
+        found[f"c_index_{k}"] = _number(metrics.harrell_c(until, event, risk, weight, late))
     return found
 
 

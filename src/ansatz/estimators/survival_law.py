@@ -1,15 +1,18 @@
 """The law of a time that may be censored, and outcomes in the form that it takes."""
 
+import copy
 import inspect
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from ansatz import likelihoods
 from ansatz.errors import DataError
 from ansatz.likelihoods import Censored, Cox, DiscreteHazard, Likelihood
+from ansatz.spec import TargetSpec
 
 SURVIVAL_LAWS = ("cox", "discrete_hazard", "censored")
 
@@ -38,8 +41,8 @@ def survival_law(
     name = law if isinstance(law, str) else law.name
     if causes > 1 and name != "discrete_hazard":
         raise DataError(
-            f"the event has {causes} causes. {name} knows one: take discrete_hazard, or name the "
-            "code of the event: --event COLUMN=CODE."
+            f"the event has {causes} causes. {name} knows one: take discrete_hazard, or say which "
+            "code is the event: event=(status == 1), or --event COLUMN=1."
         )
     if not isinstance(law, str):
         return law if law.name in SURVIVAL_LAWS else Censored(law=law)
@@ -64,6 +67,7 @@ def survival_target(law: Likelihood, outcomes: NDArray[np.float64]) -> NDArray[n
     """
     lower, upper, cause, entry = outcomes.T
     if not isinstance(law, Cox | DiscreteHazard):
+        _refuse_negative(law, lower, upper)
         return np.stack([lower, upper, entry], axis=1)
     between = np.isinf(lower) | (np.isfinite(upper) & (lower < upper))
     if between.any():
@@ -93,3 +97,22 @@ def times_and_causes(
     if not ((lower == upper) | np.isinf(upper)).all() or np.isinf(lower).any():
         return None
     return lower, (lower == upper).astype(np.float64)
+
+
+def _refuse_negative(
+    law: Likelihood, lower: NDArray[np.float64], upper: NDArray[np.float64]
+) -> None:
+    """A row censored at a time before 0 says nothing to a law of positive times: an error in y."""
+    bad = (lower < 0) & np.isfinite(lower) & np.isinf(upper)
+    if not bad.any():
+        return
+    inner = getattr(law, "law", law)
+    with torch.no_grad():
+        raw = torch.zeros(1, inner.outputs(TargetSpec()), dtype=torch.float64)
+        least = copy.deepcopy(inner).double().distribution(raw).lower
+    if least >= 0:
+        row = int(np.flatnonzero(bad)[0])
+        raise DataError(
+            f"{inner.name} needs times >= 0, got {lower[row]:g} at y[{row}]. Repair the time, or "
+            "take a law of any number, like normal."
+        )

@@ -35,6 +35,8 @@ def survival_outcomes(
         >>> survival_outcomes([5.0, 8.0], event=[1, 0]).tolist()
         [[5.0, 5.0, 1.0, -inf], [8.0, inf, 0.0, -inf]]
     """
+    if y is None:
+        raise DataError("a survival model requires y to be passed, but the target y is None.")
     parts = _parts(y)
     for name, values in (("event", event), ("entry", entry), ("upper", upper)):
         if values is not None:
@@ -50,7 +52,10 @@ def survival_outcomes(
         start = np.where(np.isnan(start), -np.inf, start)
     else:
         start = np.full(len(lower), -np.inf)
-    _refuse(start >= lower, "entry must be before the outcome", start, lower)
+    # Of an interval only the end must lie beyond: the row was seen free of the event at its entry.
+    until = np.where(np.isfinite(last) & (lower < last), last, lower)
+    late = np.isfinite(start) & (start >= until)
+    _refuse(late, "entry must be before the outcome", start, until)
     return np.stack([lower, last, cause, start], axis=1)
 
 
@@ -102,8 +107,8 @@ def _causes(event: Any, count: int) -> NDArray[np.float64]:
         if np.isnan(numbers).any():
             row = int(np.flatnonzero(np.isnan(numbers))[0])
             raise DataError(
-                f"the event must be 0 or 1, got {str(values[row])[:40]!r} at y[{row}]. Name the "
-                "value that is an event: --event COLUMN=VALUE."
+                f"the event must be 0 or 1, got {str(values[row])[:40]!r} at y[{row}]. Say which "
+                "value is the event: event=(status == 'dead'), or --event COLUMN=VALUE."
             )
         values = numbers
     cause = _numbers("event", values, count)
@@ -111,8 +116,8 @@ def _causes(event: Any, count: int) -> NDArray[np.float64]:
     if len(cause) and cause.min() > 0 and len(np.unique(cause)) > 1:
         codes = ", ".join(f"{code:g}" for code in np.unique(cause)[:5])
         raise DataError(
-            f"the event has the codes {codes} and no 0 for rows that were censored. Name the code "
-            "of the event: --event COLUMN=CODE."
+            f"the event has the codes {codes} and no 0 for rows that were censored. Say which code "
+            "is the event: event=(status == 2), or --event COLUMN=2."
         )
     return cause
 
@@ -120,6 +125,8 @@ def _causes(event: Any, count: int) -> NDArray[np.float64]:
 def _interval(parts: dict[str, Any]) -> tuple[NDArray[np.float64], ...]:
     if "event" in parts:
         raise DataError("lower and upper ends tell what is known; they take no event.")
+    if "upper" not in parts:
+        raise DataError("lower ends need upper ends, infinite or missing where they are open.")
     lower = _numbers("lower", parts["lower"], len(parts["lower"]))
     upper = _numbers("upper", parts["upper"], len(lower))
     lower, upper = (

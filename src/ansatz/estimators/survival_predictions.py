@@ -77,7 +77,8 @@ class SurvivalPredictions(TableEstimator):
             offset: ``(N,)``, known parts of the linear predictor.
         """
         law = self.predict_dist(X, offset=offset)
-        columns = [-law.log_survival(torch.full_like(law.mean, t)) for t in self._times(times)]
+        like = law.mean
+        columns = [-law.log_survival(torch.full_like(like, t)) for t in self._times(times)]
         return torch.stack(columns, -1).numpy()
 
     def predict_hazard(
@@ -163,12 +164,15 @@ class SurvivalPredictions(TableEstimator):
     def score(self, X: Any, y: Any, **options: Any) -> float:
         """Harrell's concordance: the share of comparable pairs that ``predict_risk`` orders right.
 
+        With several causes it is that of cause 1; nan where outcomes are intervals.
+
         Args:
             X: rows as in ``fit``.
             y: outcomes as in ``fit``: ``(N, 2)``, ``(N, 3)`` or structured.
             options: ``sample_weight``, ``offset``.
         """
-        found = self.evaluate(X, y, **options).get("c_index")
+        metrics = self.evaluate(X, y, **options)
+        found = metrics.get("c_index", metrics.get("c_index_1"))
         return float("nan") if found is None else found
 
     def time_grid(self, count: int = 100) -> NDArray[np.float64]:
@@ -182,7 +186,8 @@ class SurvivalPredictions(TableEstimator):
     def predict_frame(self, X: Any, interval: float | None = None, **options: Any) -> pd.DataFrame:
         """Predictions as a table: ``prediction`` (the median), ``lower``, ``upper``, ``risk``.
 
-        With several causes: ``incidence_<cause>`` by the last event of the fit.
+        With several causes: ``incidence_<cause>`` by the last event of the fit, and with ``times``
+        also ``incidence_<cause>_<time>``.
 
         Args:
             X: rows as in ``fit``; the frame's index is kept.
@@ -208,15 +213,29 @@ class SurvivalPredictions(TableEstimator):
                 chance = self.predict_incidence(X, end, cause, **options)
                 columns[f"incidence_{cause}"] = chance[:, 0]
         if times is not None:
-            curves = self.predict_survival(X, times, **options)
-            columns |= {f"survival_{t:g}": curves[:, k] for k, t in enumerate(self._times(times))}
+            columns |= self._at_times(X, times, causes, options)
         return pd.DataFrame(columns, index=index)
+
+    def _at_times(
+        self, X: Any, times: ArrayLike, causes: int, options: dict[str, Any]
+    ) -> dict[str, NDArray[np.float64]]:
+        labels = [f"{time:.15g}" for time in self._times(times)]
+        curves = {"survival": self.predict_survival(X, times, **options)}
+        if causes > 1:
+            for cause in range(1, causes + 1):
+                found = self.predict_incidence(X, times, cause, **options)
+                curves[f"incidence_{cause}"] = found
+        return {
+            f"{name}_{label}": curve[:, k]
+            for name, curve in curves.items()
+            for k, label in enumerate(labels)
+        }
 
     def _times(self, times: ArrayLike | None) -> list[float]:
         if times is None:
             return self.time_grid().tolist()
         found = np.atleast_1d(np.asarray(times, dtype=np.float64))
-        if found.ndim != 1 or not np.isfinite(found).all():
+        if found.ndim != 1 or not len(found) or not np.isfinite(found).all():
             raise UsageError(f"times must be a list of numbers, got {times!r}.")
         return found.tolist()
 
