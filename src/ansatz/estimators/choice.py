@@ -1,7 +1,7 @@
 """The law of y chosen by the rows: the best out-of-fold log score given x."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +23,8 @@ from ansatz.likelihoods.likelihood import unit_and_floor
 from ansatz.seeds import derive
 from ansatz.training.randomness import own_randomness
 from ansatz.training.threads import using_threads
+
+Row = np.ndarray[Any, Any]  # one number per row
 
 MOST_ROWS = 2_000  # that laws are compared on
 FEWEST_ROWS = 20  # below, a score says nothing
@@ -86,6 +88,7 @@ def choose_law(estimator: TableEstimator, laws: Sequence[str], job: Job) -> Choi
     The best law wins, unless a simpler one (earlier in ``laws``) lies within one standard error of
     the paired difference of the row scores: then the simplest of these. The score given x is the
     point: y may be over-dispersed or skewed because x varies, without any law being so given x.
+    Scores are hedged (:func:`hedge`): a row counts against a law by log n at most.
 
     Each law is given to a small network, trained for some hundred steps on three folds of at most
     2,000 rows; to its linear model where the model to be fitted is linear or the rows are fewer
@@ -204,7 +207,7 @@ def _compare(scores: dict[str, Tensor], job: Job, folds: Folds) -> tuple[LawScor
     judged = np.sort(np.concatenate([rows for _, rows in folds]))
     weight = job.weight.numpy()[judged]
     total = weight.sum()
-    values = {name: score.numpy()[judged] for name, score in scores.items()}
+    values = hedge({name: score.numpy()[judged] for name, score in scores.items()})
     means = {name: float(value @ weight / total) for name, value in values.items()}
     best = max(means, key=means.__getitem__)
     cluster = _clusters(job, judged)
@@ -220,7 +223,31 @@ def _compare(scores: dict[str, Tensor], job: Job, folds: Folds) -> tuple[LawScor
     )
 
 
-def _clusters(job: Job, judged: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
+def hedge(scores: Mapping[str, Row]) -> dict[str, Row]:
+    r"""Log scores of which no row can outweigh all the others.
+
+    .. math:: s'_{i,\text{law}} = \max(s_{i,\text{law}},\; \max_m s_{i,m} - \log n)
+
+    A row that a law calls next to impossible, an outlier in x for which a network predicts
+    anything at all, would decide alone, or make the standard error so large that everything is
+    within it. So each law gives each of the n rows at least 1/n of what the best one gives it.
+
+    Args:
+        scores: ``(n,)`` log scores of each law.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.estimators.choice import hedge
+        >>> found = hedge({"a": np.array([-1.0, -1.0]), "b": np.array([-1.5, -900.0])})
+        >>> found["b"].round(4)
+        array([-1.5   , -1.6931])
+    """
+    floor = np.max(list(scores.values()), axis=0)
+    floor = floor - np.log(len(floor))
+    return {name: np.maximum(values, floor) for name, values in scores.items()}
+
+
+def _clusters(job: Job, judged: Row) -> Row | None:
     """Numbers of what is taken as independent; None for the rows themselves."""
     if job.group is not None:
         return np.unique(job.group[judged].astype(str), return_inverse=True)[1]
@@ -230,17 +257,13 @@ def _clusters(job: Job, judged: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | 
     return order * PERIODS // len(order)
 
 
-def _moments(time: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _moments(time: Row) -> Row:
     if time.dtype.kind in "iufM":
         return time
     return as_dates(pd.Series(time)).to_numpy()
 
 
-def _standard_error(
-    values: np.ndarray[Any, Any],
-    weight: np.ndarray[Any, Any],
-    cluster: np.ndarray[Any, Any] | None,
-) -> float:
+def _standard_error(values: Row, weight: Row, cluster: Row | None) -> float:
     """Of the weighted mean: rows, or sums over clusters, are independent."""
     total = weight.sum()
     away = values - values @ weight / total

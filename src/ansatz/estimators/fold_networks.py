@@ -1,6 +1,7 @@
 """Small networks, one for each fold, that try one law after another on the same rows."""
 
 import copy
+import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -110,23 +111,26 @@ class FoldNetworks:
     ) -> "tuple[Tensor, list[_Run]]":
         """The scores at the best number of steps; the runs remember their features there."""
         every = recipe.steps // recipe.evaluations
-        weight = self._job.weight
-        best, best_mean, since = torch.empty(0), -torch.inf, 0
+        best, since = torch.empty(0, dtype=torch.float64), 0
         for _ in range(recipe.evaluations):
             scores = torch.full((len(y),), torch.nan, dtype=torch.float64)
             for (_, judged), run in zip(self._folds, runs, strict=True):
                 run.advance(every)
                 scores[judged] = run.judge(step)
             seen = require_finite(scores, self._folds)
-            mean = float(scores[seen] @ weight[seen] / weight[seen].sum())
             since += 1
-            if mean > best_mean:
-                best, best_mean, since = scores, mean, 0
+            if not len(best) or self._gain(scores[seen] - best[seen], seen) > 0:
+                best, since = scores, 0
                 for run in runs:
                     run.remember()
             if since == recipe.patience:
                 break
         return best, runs
+
+    def _gain(self, difference: Tensor, seen: Tensor) -> float:
+        """The mean difference, to which a single row adds log n at most: no outlier decides."""
+        bound = math.log(len(difference))
+        return float(difference.clamp(-bound, bound) @ self._job.weight[seen])
 
 
 class _FoldRows(NamedTuple):

@@ -21,7 +21,7 @@ from ansatz.estimators.rows import read_column, read_rows
 from ansatz.estimators.summaries import summarize
 from ansatz.estimators.table_model import TableModel
 from ansatz.likelihoods import Distribution, Likelihood, Quantiles
-from ansatz.metrics import judge
+from ansatz.metrics import judge, pinball
 
 ResidualKind = Literal["response", "pearson", "deviance", "quantile"]
 
@@ -112,6 +112,11 @@ class Predictions:
         """
         raw = self._served_raw(self._raw(X, offset))
         law = self.model_.objective.likelihood
+        if not law.is_law:
+            raise UsageError(
+                f"{law.name} is a loss, not a law: it predicts a point, no distribution. For "
+                "intervals take a law, like student_t, or quantiles."
+            )
         counts = read_column("trials", trials, len(raw))
         given: dict[str, Any] = {} if counts is None else {"trials": torch.from_numpy(counts)}
         if given and "trials" not in inspect.signature(law.distribution).parameters:
@@ -344,7 +349,11 @@ def judge_raw(
     """
     with torch.no_grad():
         if not likelihood.is_law:
-            return judge(y, point=likelihood.point(raw), weight=weight)
+            found = judge(y, point=likelihood.point(raw), weight=weight)
+            if isinstance(likelihood, Quantiles):
+                at = likelihood.quantiles(raw)
+                found = {"pinball": float(pinball(y, at, likelihood.levels, weight)), **found}
+            return found
         distribution, outcome = likelihood.given(raw, y)
         # The point that belongs to the outcome: a count of successes, not their share.
         point = likelihood.point(raw) if outcome is y else distribution.mean

@@ -1,5 +1,6 @@
 """Numbers as outcomes: regression with any law."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -7,8 +8,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_array
+from torch import Tensor
 
 from ansatz.estimators.table_estimator import TableEstimator
+from ansatz.likelihoods import NormalMixture
 from ansatz.spec import TargetSpec
 
 
@@ -64,7 +67,10 @@ class Regressor(RegressorMixin, TableEstimator):
             offset: ``(N,)``, known parts of the linear predictor.
         """
         raw = self._raw(X, offset)
-        point = self.model_.objective.likelihood.point(raw).numpy()
+        law = self.model_.objective.likelihood
+        point = law.point(raw).numpy()
+        if isinstance(law, NormalMixture):
+            _warn_of_modes(law, raw)
         return point[:, None] if self._y_is_column else point
 
     def _encode(self, y: Any, *, reset: bool) -> tuple[NDArray[Any], TargetSpec]:
@@ -99,6 +105,17 @@ class Regressor(RegressorMixin, TableEstimator):
         tags.target_tags.single_output = True
         tags.target_tags.multi_output = True
         return tags
+
+
+def _warn_of_modes(law: NormalMixture, raw: Tensor) -> None:
+    """A mean between two modes may be a value that hardly occurs."""
+    several = int(law.distribution(raw).is_multimodal.sum())
+    if several:
+        warnings.warn(
+            f"{several} of {len(raw)} predicted distributions have several modes; predict gives "
+            "their mean. See predict_dist(X).mode and .log_prob.",
+            stacklevel=3,
+        )
 
 
 def _names(y: Any, shape: tuple[int, ...]) -> list[str]:

@@ -324,7 +324,9 @@ def _take_targets(law: Likelihood, tensors: dict[str, Tensor], target: TargetRec
     """Units and spreads are one number per target, which a fresh law cannot know."""
     prefix, shape = "objective.likelihood.", (math.prod(target.shape),)
     own = {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}
-    if target.shape and not target.is_column and not law.event_ndim:
+    if law.event_ndim:  # as many numbers as a vector has
+        law.load_state_dict(own, strict=False)
+    elif target.shape and not target.is_column:
         law.load_state_dict({n: t for n, t in own.items() if t.shape == shape}, strict=False)
 
 

@@ -56,6 +56,8 @@ class VonMisesDistribution(Distribution):
         [2.612, 3.671]
     """
 
+    circular = True  # outcomes are directions: errors are angles
+
     def __init__(self, a: Tensor, b: Tensor) -> None:
         self.a, self.b = torch.broadcast_tensors(a, b)
 

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ansatz.metrics.circular import mean_angular_error
 from ansatz.metrics.classification import accuracy, auc, brier, ece
 from ansatz.metrics.crps import crps
 from ansatz.metrics.energy import energy_score
@@ -25,7 +26,8 @@ def judge(
 
     A distribution over classes (one with ``probs``) gives nll, accuracy, brier, ece and auc; one
     over rankings (with ``ranks``) gives nll, kendall_tau and top_one_accuracy; any other gives nll
-    and crps, or the energy score where outcomes are vectors. A point gives rmse, mae and r2; or
+    and crps, or the energy score where outcomes are vectors. A point gives rmse, mae and r2; the
+    mean angular error where outcomes are directions (a distribution that is ``circular``); or
     accuracy, where both it and y are of integer dtype, which means class codes.
 
     Args:
@@ -43,7 +45,7 @@ def judge(
     with torch.no_grad():
         if distribution is not None and hasattr(distribution, "ranks"):
             values = _rankings(y, distribution, weight)
-        elif distribution is not None and hasattr(distribution, "probs"):
+        elif distribution is not None and _is_over_classes(distribution):
             values = _classes(y, distribution, weight)
         elif point is not None and not (y.is_floating_point() or point.is_floating_point()):
             values = {"accuracy": accuracy(y, point, weight)}
@@ -62,11 +64,18 @@ def _numbers(
             values["energy_score"] = energy_score(distribution, y, weight)
         else:
             values["crps"] = crps(distribution, y, weight)
-    if point is not None:
+    if point is not None and getattr(distribution, "circular", False):
+        values["mean_angular_error"] = mean_angular_error(y, point, weight)
+    elif point is not None:
         values["rmse"] = rmse(y, point, weight)
         values["mae"] = mae(y, point, weight)
         values["r2"] = r2(y, point, weight)
     return values
+
+
+def _is_over_classes(distribution: Any) -> bool:
+    """Classes have probabilities; so has a count of successes, which is a number all the same."""
+    return hasattr(distribution, "probs") and not hasattr(distribution, "trials")
 
 
 def _classes(y: Tensor, distribution: Any, weight: Tensor | None) -> dict[str, Tensor]:
