@@ -41,7 +41,7 @@ REAL = {  # data set: target, columns left out, column of time
     "reading-skills": (None, (), None),
     "wine": (None, (), None),
 }
-HELD_OUT = {"abalone", "concrete", "diamonds", "kin8nm"}
+HELD_OUT = {"abalone", "concrete", "kin8nm"}
 SIMULATED = (
     "normal, normal of x-dependent spread, student_t, laplace, gamma, log_normal, weibull, normal "
     "far from 0, poisson, negative_binomial, zero_inflated_poisson, normal rounded, beta, tweedie"

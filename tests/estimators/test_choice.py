@@ -16,6 +16,7 @@ from ansatz.estimators.choice import (
     _sample,
     _standard_error,
     choose_law,
+    hedge,
 )
 from ansatz.estimators.fold_networks import FoldNetworks, normal_scores
 from ansatz.estimators.out_of_fold import choose_folds, linear_scores, log_scores
@@ -195,6 +196,15 @@ def test_a_standard_error_counts_a_weight_as_copies_and_a_cluster_as_one():
     cluster, one = np.repeat(np.arange(4), 3), np.ones(12)
     means = values.reshape(4, 3).mean(1)
     assert _standard_error(values, one, cluster) == pytest.approx(means.std(ddof=1) / 2)
+
+
+def test_no_single_row_outweighs_the_others():
+    good, bad = REALS - 1, REALS - 2
+    bad[17] = -1e6
+    hedged = hedge({"good": good, "bad": bad})
+    assert np.array_equal(hedged["good"], good)
+    assert hedged["bad"][17] == pytest.approx(good[17] - np.log(200))
+    assert np.array_equal(np.delete(hedged["bad"], 17), np.delete(bad, 17))
 
 
 def test_the_simplest_law_within_one_standard_error_wins():

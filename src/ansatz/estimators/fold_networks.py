@@ -128,7 +128,7 @@ class FoldNetworks:
         return best, runs
 
     def _gain(self, difference: Tensor, seen: Tensor) -> float:
-        """The mean difference, to which a single row adds log n at most: no outlier decides."""
+        """The total difference, to which a single row adds log n at most: no outlier decides."""
         bound = math.log(len(difference))
         return float(difference.clamp(-bound, bound) @ self._job.weight[seen])
 
