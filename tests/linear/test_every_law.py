@@ -7,7 +7,7 @@ import torch
 from torch.testing import assert_close
 
 from ansatz.errors import UsageError
-from ansatz.likelihoods import create, survival_outcome
+from ansatz.likelihoods import create, right_censored, survival_outcome
 from ansatz.linear import fit_linear, residuals
 from ansatz.linear.curvature import differenced_curvature, exact_curvature
 from ansatz.linear.row_loss import row_loss
@@ -293,3 +293,26 @@ def refusal(fit, x, y):
     with pytest.raises(UsageError) as error:
         residuals(fit.likelihood, fit.predict_raw(x), y, "quantile")
     return str(error.value)
+
+
+def test_a_censored_laplace_law_has_its_kink_smoothed_away():
+    x = torch.randn(N, 1)
+    y = 1 + 0.5 * x[:, 0] + torch.distributions.Laplace(0.0, 0.8).sample((N,))
+    outcome = right_censored(y.clamp(max=2.0), (y <= 2.0).double())
+    fit = fit_linear(create("censored", law="laplace", options=CONSTANT), x, outcome)
+    assert fit.converged and within(fit.coefficients[:, 0], [1.0, 0.5], fit.standard_errors[:, 0])
+    assert fit.scales["b"] == pytest.approx(0.8, rel=0.1)
+    law, design = fit.likelihood, torch.cat([torch.ones(N, 1), x], 1)
+    for step in 1e-3 * torch.randn(20, 2):  # nothing near it is better
+        raw = (design @ (fit.coefficients[:, 0] + step)).unsqueeze(1)
+        assert -law.loss(raw, outcome).sum().item() < fit.log_likelihood
+
+
+def test_what_the_rows_say_nothing_of_is_named():
+    """With one trial in every row a beta-binomial law is a Bernoulli law, whatever phi."""
+    x, success = torch.randn(200, 1), (torch.rand(200) < 0.4).double()
+    y = torch.stack([success, torch.ones(200)], 1)
+    fit = fit_linear(create("beta_binomial", dispersion="constant"), x, y)
+    logit = fit_linear(create("bernoulli"), x, success)
+    assert_close(fit.coefficients, logit.coefficients, rtol=1e-6, atol=1e-8)
+    assert "say nothing of a constant of beta_binomial" in fit.messages[0]

@@ -5,13 +5,27 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from ansatz.likelihoods.censored import Censored
 from ansatz.likelihoods.likelihood import Likelihood
 from ansatz.likelihoods.quantiles import Quantiles
+from ansatz.likelihoods.truncated import Truncated
 from ansatz.linear.criterion import Criterion
 from ansatz.linear.design import independent_columns
+from ansatz.linear.naming import inner
 from ansatz.linear.newton import Minimum, minimise
 
 KINKED = ("laplace", "mae", "quantiles")
+
+
+def is_kinked(likelihood: Likelihood) -> bool:
+    """Whether a loss has a kink in its location; also a censored or truncated Laplace law.
+
+    Example:
+        >>> from ansatz.likelihoods import Laplace, Normal
+        >>> is_kinked(Laplace()), is_kinked(Normal())
+        (True, False)
+    """
+    return inner(likelihood).name in KINKED
 
 
 def smooth_loss(likelihood: Likelihood, raw: Tensor, y: Tensor, width: float) -> Tensor:
@@ -25,6 +39,14 @@ def smooth_loss(likelihood: Likelihood, raw: Tensor, y: Tensor, width: float) ->
         >>> smooth_loss(create("mae"), torch.zeros(1, 1), torch.tensor([3.0]), 4.0)
         tensor([5.])
     """
+    if isinstance(likelihood, Censored | Truncated):
+        exact, value = torch.ones_like(y, dtype=torch.bool), y
+        if isinstance(likelihood, Censored):  # the tails of censored rows have no kink
+            exact = y[:, 0] == y[:, 1]
+            value = torch.where(exact, y[:, 0], 0.0)
+        inside = likelihood.law
+        change = smooth_loss(inside, raw, value, width) - inside.loss(raw, value)
+        return likelihood.loss(raw, y) + torch.where(exact, change, 0.0)
     if isinstance(likelihood, Quantiles):
         r = y.unsqueeze(-1) - likelihood.quantiles(raw)  # (B, Q)
         tilt = 2 * torch.tensor(likelihood.levels, dtype=raw.dtype) - 1
@@ -37,7 +59,12 @@ def smooth_loss(likelihood: Likelihood, raw: Tensor, y: Tensor, width: float) ->
 
 
 def minimise_absolute(
-    smoothed: Callable[[float], Criterion], theta: Tensor, free: Tensor, unit: Tensor
+    smoothed: Callable[[float], Criterion],
+    theta: Tensor,
+    free: Tensor,
+    unit: Tensor,
+    *,
+    vertex: bool = True,
 ) -> Minimum:
     """Newton's method on ever sharper losses, each started where the last one ended.
 
@@ -52,6 +79,7 @@ def minimise_absolute(
         theta: ``(T,)`` where to start.
         free: ``(T,)`` True for coefficients that may move.
         unit: ``(Z,)``, its first entry the unit of the outcome.
+        vertex: False where the answer need not pass through rows (censored ones pull it off).
 
     Example:
         >>> import torch
@@ -70,11 +98,11 @@ def minimise_absolute(
         criterion = smoothed(size * 10.0**-power)
         found = minimise(criterion, theta, free, unit, iterations=60, rescue=False)
         theta, iterations = found.theta, iterations + found.iterations
-        if int(free.sum()) == criterion.matrix.shape[1]:  # the location alone
-            vertex = exact_vertex(criterion, theta)
-            if vertex is not None:
+        if vertex and int(free.sum()) == criterion.matrix.shape[1]:  # the location alone
+            corner = exact_vertex(criterion, theta)
+            if corner is not None:
                 return found._replace(
-                    theta=vertex, iterations=iterations, converged=True, gradient=0.0
+                    theta=corner, iterations=iterations, converged=True, gradient=0.0
                 )
         # On a flat set the curvature vanishes with the gradient: judge by what could add up to it.
         parts = criterion.weight @ criterion.scores(theta).abs()  # (Z,)

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from ansatz.linear.absolute import KINKED
+from ansatz.linear.absolute import KINKED, is_kinked
 from ansatz.linear.criterion import Criterion
 from ansatz.linear.design import Design
 from ansatz.linear.family import fisher_weight
@@ -17,8 +17,9 @@ def information(model: Model, rows: Rows, criterion: Criterion, found: Maximum) 
     Exponential families with constant dispersion: the Fisher information of the coefficients,
     :math:`\sum_i w_i \omega_i x_i x_i^\top` with the working weights of iteratively reweighted
     least squares (what R and statsmodels use; equal to the observed one for canonical links).
-    Laplace: :math:`\sum_i w_i x_i x_i^\top / b_i^2`, since its density has a kink. All others: the
-    observed information, the Hessian of the negative log-likelihood.
+    Laplace: :math:`\sum_i w_i x_i x_i^\top / b_i^2`, since its density has a kink; where it is
+    censored or truncated, the sum of :math:`w_i s_i s_i^\top` over the rows' scores. All others:
+    the observed information, the Hessian of the negative log-likelihood.
 
     Example:
         >>> import torch
@@ -45,6 +46,8 @@ def information(model: Model, rows: Rows, criterion: Criterion, found: Maximum) 
         weight = torch.full_like(rows.weight, torch.nan)  # mae claims no density at its kink
         if law.is_law:
             weight = 2 / law.distribution(raw).variance.detach()
+    elif is_kinked(model.law):
+        return _outer_scores(criterion, found.theta, rows.weight.sqrt())
     else:
         return matrix
     part = criterion.parts[0]
@@ -93,12 +96,9 @@ def sandwich_covariance(model: Model, rows: Rows, criterion: Criterion, found: M
         tensor([[0.1250]], dtype=torch.float64)
     """
     kinked = model.law.name in KINKED
-    bread = information(model, rows, criterion, found) if kinked else found.derivatives.hessian
-    scores = criterion.scores(found.theta)
-    meat = torch.zeros_like(bread)
-    for block in criterion.blocks():
-        s = rows.weight[block].unsqueeze(1) * scores[block]
-        criterion.add_outer(meat, s.unsqueeze(2) * s.unsqueeze(1), block)
+    smooth = not is_kinked(model.law)
+    bread = found.derivatives.hessian if smooth else information(model, rows, criterion, found)
+    meat = _outer_scores(criterion, found.theta, rows.weight)
     apart = model.family is not None or kinked
     mask = model.location_mask(criterion)
     inverse = _invert_apart(bread, mask if apart else found.free, rest=apart)
@@ -106,6 +106,16 @@ def sandwich_covariance(model: Model, rows: Rows, criterion: Criterion, found: M
         parts = [_sandwich(inverse, meat, part) for part in (mask, ~mask)]
         return parts[0] + parts[1]
     return inverse @ meat @ inverse
+
+
+def _outer_scores(criterion: Criterion, theta: Tensor, factor: Tensor) -> Tensor:
+    """The sum over rows of the outer product of factor * score with itself, ``(T, T)``."""
+    scores = criterion.scores(theta)
+    total = torch.zeros(criterion.size, criterion.size, dtype=torch.float64)
+    for block in criterion.blocks():
+        s = factor[block].unsqueeze(1) * scores[block]
+        criterion.add_outer(total, s.unsqueeze(2) * s.unsqueeze(1), block)
+    return total
 
 
 def _sandwich(inverse: Tensor, meat: Tensor, mask: Tensor) -> Tensor:

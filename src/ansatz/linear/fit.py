@@ -184,6 +184,8 @@ class _Fitting:
         coefficients, constants = self.design.restore(table[:, :outputs]), table[0, outputs:]
         redundancy = zip(model.redundancy.columns, model.redundancy.directions, strict=True)
         for column, direction in redundancy:
+            if column >= outputs:  # a constant of which the rows say nothing
+                continue
             excess = coefficients[0, column].clone()
             coefficients[0] -= excess * direction[:outputs]
             constants = constants - excess * direction[outputs:]

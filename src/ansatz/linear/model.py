@@ -9,7 +9,7 @@ from torch import Tensor
 from ansatz.errors import UsageError
 from ansatz.likelihoods.dispersion import PositiveHead
 from ansatz.likelihoods.likelihood import Likelihood
-from ansatz.linear.absolute import KINKED, minimise_absolute, smooth_loss
+from ansatz.linear.absolute import KINKED, is_kinked, minimise_absolute, smooth_loss
 from ansatz.linear.criterion import Criterion, Derivatives, Kind
 from ansatz.linear.family import Family, family_of, precise_loss
 from ansatz.linear.heads import Redundancy, dispersion_columns, find_redundancy, target_of
@@ -189,7 +189,7 @@ class Model(NamedTuple):
             differenced = criterion.differenced
             return Maximum(spread.theta, derivatives, location, spread, every, differenced)
         theta, count = location.theta, location.iterations
-        if matrix.shape[1] > 1 and self.law.name not in KINKED:
+        if matrix.shape[1] > 1 and not is_kinked(self.law):
             # The spread and shape of what is left, by themselves: few numbers, and a good start.
             theta = self._loosened(criterion, theta)
             rest = minimise(criterion, theta, ~mask, self.unit, iterations=20, rescue=False)
@@ -246,7 +246,7 @@ class Model(NamedTuple):
         return freedom(self.fitted(criterion, theta))
 
     def _minimise(self, rows: Rows, criterion: Criterion, theta: Tensor, free: Tensor) -> Minimum:
-        if self.law.name not in KINKED:
+        if not is_kinked(self.law):
             part = self._freedom(criterion)
             normal_tails = None
             if part is not None and bool(free[part]):
@@ -256,7 +256,11 @@ class Model(NamedTuple):
 
             return minimise(criterion, theta, free, self.unit, stop=normal_tails)
         found = minimise_absolute(
-            lambda width: self.criterion(rows, criterion.matrix, width), theta, free, self.unit
+            lambda width: self.criterion(rows, criterion.matrix, width),
+            theta,
+            free,
+            self.unit,
+            vertex=self.law.name in KINKED,
         )
         return found._replace(derivatives=criterion.derivatives(found.theta))
 

@@ -8,6 +8,7 @@ from torch import Tensor
 from ansatz.linear.design import INTERCEPT, Design
 from ansatz.linear.heads import CLASSES
 from ansatz.linear.model import Maximum, Model
+from ansatz.linear.naming import inner
 from ansatz.linear.newton import Minimum
 
 SEPARABLE = ("bernoulli", "binomial", "ordinal", *CLASSES)
@@ -40,10 +41,17 @@ def explain(
     if found.dispersion is not None:
         said += _dispersion(model, found.dispersion)
     if not bool(found.free.all()):
+        which = ""
+        if inner(model.law).name == "student_t":
+            which = " (nu at 2, as heavy tails as a variance allows, or at 1000, the normal law)"
         said.append(
-            f"a constant of {model.law.name} went to the end of its range and is held there "
-            "(for student_t: nu at 2, as heavy tails as a variance allows, or at 1000, the normal "
-            "law). Standard errors take it as known."
+            f"a constant of {inner(model.law).name} went to the end of its range and is held "
+            f"there{which}. Standard errors take it as known."
+        )
+    if any(column >= model.outputs for column in model.redundancy.columns):
+        said.append(
+            f"the rows say nothing of a constant of {inner(model.law).name}: every value of it has "
+            "the same likelihood, and the one shown is arbitrary. Use a simpler law."
         )
     if getattr(model.law, "prior", 0):
         said.append(
