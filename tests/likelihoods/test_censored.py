@@ -77,14 +77,14 @@ def test_score_has_mean_zero_on_censored_samples(name):
     """E[d loss / d raw] = 0 for every kind of censoring together, given Y > entry."""
     law = create(name)
     P = law.outputs(TargetSpec())
-    raw = (0.5 * torch.randn(1, P)).expand(8000, P).contiguous()
+    raw = (0.5 * torch.randn(1, P)).expand(4000, P).contiguous()
     y, raw = censored_sample(law, raw)
     raw.requires_grad_()
     outer = Censored(law)
     outer.check(y)
     (score,) = torch.autograd.grad(outer.loss(raw, y).sum(), raw)
     assert score.isfinite().all()
-    assert len(y) > 3000
+    assert len(y) > 1500
     # the standard error of a score that is exactly 0 is rounding
     bound = 5 * score.std(0) / len(score) ** 0.5 + 1e-12
     assert (score.mean(0).abs() < bound).all()
@@ -175,11 +175,14 @@ def example(name, n):
     return censored_sample(law, torch.zeros(n, law.outputs(TargetSpec())))[0]
 
 
-@every_law
+COSTLY = {"barron", "student_t", "tweedie", "normal_mixture", "beta", "zero_one_inflated_beta"}
+COSTLY |= {"zero_inflated_negative_binomial"}  # whose tails are sums and quadratures
+costly_slow = [pytest.param(n, marks=[pytest.mark.slow] * (n in COSTLY)) for n in LAWS]
+
+
+@pytest.mark.parametrize("name", costly_slow)
 def test_start_is_the_maximum_likelihood_constant(name):
-    y = example(
-        name, 400 if name == "normal_mixture" else 120
-    )  # few rows leave mixtures at a floor
+    y = example(name, 400 if name == "normal_mixture" else 64)  # few rows leave mixtures at a floor
     weight = torch.randint(1, 4, (len(y),)).double()
     law, shift, scale = fitted(name, y, weight)
     assert (scale > 0).all()

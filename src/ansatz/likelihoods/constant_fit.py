@@ -40,10 +40,7 @@ def fit_constant(
     wide = copy.deepcopy(law).double().cpu().requires_grad_(True)
     problem = _Problem(wide, y, weight, shift.double().cpu(), scale.double().cpu())
     with np.errstate(all="ignore"):  # a line search may look where the loss is infinite
-        best = optimize.minimize(
-            problem, problem.zero, jac=True, method="BFGS", options={"gtol": 1e-9, "maxiter": 500}
-        ).x
-        best = _polish(problem, best)
+        best = _polish(problem, _descend(problem, problem.zero, 1e-4))
     raw = problem.place(best).detach()
     with torch.no_grad():
         for mine, found in zip(law.parameters(), wide.parameters(), strict=True):
@@ -91,10 +88,15 @@ class _Problem:
         return float(loss.detach()), flat.detach().numpy()
 
 
+def _descend(problem: _Problem, theta: Any, tolerance: float) -> Any:
+    options = {"gtol": tolerance, "maxiter": 500}
+    return optimize.minimize(problem, theta, jac=True, method="BFGS", options=options).x
+
+
 def _polish(problem: _Problem, theta: Any) -> Any:
     loss, gradient = problem(theta)
     for _ in range(6):
-        if abs(gradient).max() < 1e-13:
+        if abs(gradient).max() < 1e-12:
             break
         hessian, step = np.zeros((len(theta), len(theta))), 1e-4
         for i in range(len(theta)):
@@ -111,12 +113,13 @@ def _polish(problem: _Problem, theta: Any) -> Any:
         ):
             break
         theta, loss, gradient = theta - move, new_loss, new_gradient
-    if abs(gradient).max() > 1e-6 and len(theta) <= 8:  # a kink, as the median of laplace has
+    if abs(gradient).max() > 1e-6:  # flat: the minimum may lie at infinity, or far away
+        theta = _descend(problem, theta, 1e-9)
+        loss, gradient = problem(theta)
+    if abs(gradient).max() > 1e-4 and len(theta) <= 8:  # a kink, as the median of laplace has
+        options = {"xatol": 1e-10, "fatol": 1e-14, "maxiter": 4000}
         found = optimize.minimize(
-            lambda t: problem(t)[0],
-            theta,
-            method="Nelder-Mead",
-            options={"xatol": 1e-10, "fatol": 1e-14, "maxiter": 4000},
+            lambda t: problem(t)[0], theta, method="Nelder-Mead", options=options
         )
         theta = found.x if found.fun <= loss else theta
     return theta
