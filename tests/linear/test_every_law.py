@@ -14,7 +14,7 @@ from ansatz.linear.row_loss import row_loss
 from ansatz.seeds import generator
 from ansatz.spec import TargetSpec
 
-N = 1201
+N = 701
 # law: options of the law that makes the outcomes, of the law that is fitted, and the coefficients
 # (intercept, two slopes) of each raw number that carries the location
 ONE = [[0.4, 0.5, -0.3]]
