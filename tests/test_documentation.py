@@ -3,7 +3,7 @@
 A block of ``console`` runs each line after ``$ `` and compares what follows it; ``...`` stands for
 anything, as in a doctest. A block of ``python`` is a doctest when it has prompts, else a program.
 All blocks of a page share one folder and one namespace. A block under ``<!-- not run: why -->`` is
-left alone.
+left alone; one under ``<!-- needs data -->`` runs where ``ANSATZ_DATA`` names the published files.
 """
 
 import doctest
@@ -26,7 +26,8 @@ PAGES = [
 ]
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 BLOCK = re.compile(
-    r"(?P<skip><!-- not run: [^>]+ -->\s*\n)?^```(?P<kind>python|console)\n(?P<text>.*?)^```",
+    r"(?P<skip><!-- (?:not run: [^>]+|needs data) -->\s*\n)?"
+    r"^```(?P<kind>python|console)\n(?P<text>.*?)^```",
     re.MULTILINE | re.DOTALL,
 )
 NOT_OURS = {"make", "pip", "git", "python3", "cd", "source", "export"}  # the machine's own affairs
@@ -43,7 +44,7 @@ def blocks(page: Path) -> list[Block]:
     return [
         Block(found["kind"], found["text"], text[: found.start("text")].count("\n") + 1)
         for found in BLOCK.finditer(text)
-        if not found["skip"]
+        if not found["skip"] or ("needs data" in found["skip"] and "ANSATZ_DATA" in os.environ)
     ]
 
 
