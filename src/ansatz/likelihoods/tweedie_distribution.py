@@ -84,14 +84,19 @@ class TweedieDistribution(Distribution):
     def log_cdf(self, y: Tensor) -> Tensor:
         """Log P(Y <= y), accurate in both tails, differentiable once in everything."""
         positive, at_most, more, atom = self._tails(y)
-        value = torch.where(at_most < math.log(0.5), at_most, torch.log1p(-more.exp()))
+        # The branch not taken gets a harmless number: its gradient would be nan.
+        small = at_most < math.log(0.5)
+        rest = torch.log1p(-torch.where(small, -1.0, more).exp())
+        value = torch.where(small, at_most, rest)
         value = torch.where(positive, value, torch.where(y == math.inf, 0.0, atom))
         return torch.where(y >= 0, value, -math.inf).to(y)
 
     def log_survival(self, y: Tensor) -> Tensor:
         """Log P(Y > y), accurate in both tails, differentiable once in everything."""
         positive, at_most, more, atom = self._tails(y)
-        value = torch.where(more < math.log(0.5), more, torch.log1p(-at_most.exp()))
+        small = more < math.log(0.5)
+        rest = torch.log1p(-torch.where(small, -1.0, at_most).exp())
+        value = torch.where(small, more, rest)
         some = torch.log(-torch.expm1(atom))
         value = torch.where(positive, value, torch.where(y == math.inf, -math.inf, some))
         return torch.where(y >= 0, value, 0.0).to(y)

@@ -25,6 +25,9 @@ from ansatz.linear.student_limit import (
 from ansatz.spec import TargetSpec
 
 
+GATED = ("zero_inflated_poisson", "zero_inflated_negative_binomial")
+
+
 class Maximum(NamedTuple):
     """The estimates of one linear model and how they were reached.
 
@@ -177,6 +180,10 @@ class Model(NamedTuple):
             table[0, 0] -= rows.weight @ rows.offset / rows.weight.sum()
         theta, mask = criterion.pack(table), self.location_mask(criterion)
         every = torch.ones_like(mask)
+        if self.law.name in GATED and matrix.shape[1] > 1:
+            # A gate that x may close before the counts follow x never opens again.
+            free = self._gate_mask(criterion)
+            theta = minimise(criterion, theta, free, self.unit, rescue=False).theta
         location = self._minimise(rows, criterion, theta, mask)
         if bool(mask.all()):
             derivatives, differenced = location.derivatives, criterion.differenced
@@ -204,6 +211,14 @@ class Model(NamedTuple):
         joint = joint._replace(iterations=count)
         derivatives = joint.derivatives if every.all() else criterion.derivatives(joint.theta)
         return Maximum(joint.theta, derivatives, joint, None, every, criterion.differenced)
+
+    def _gate_mask(self, criterion: Criterion) -> Tensor:
+        """``(T,)`` True for all but the slopes of what comes after the first raw number."""
+        mask = torch.ones(criterion.size, dtype=torch.bool)
+        for column in range(1, self.outputs):
+            part = criterion.parts[column]
+            mask[part.start + 1 : part.stop] = False
+        return mask
 
     def _loosened(self, criterion: Criterion, theta: Tensor) -> Tensor:
         """Shapes where a gradient can move them: the constant model's say nothing of what is left.
