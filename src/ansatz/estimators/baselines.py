@@ -66,7 +66,9 @@ def judge_linear(
         Hurvich and Tsai (1989), Regression and time series model selection in small samples.
     """
     tried = [
-        fit_linear_model(with_dispersion(law, "predicted"), learn, dispersion=dispersion)
+        fit_linear_model(
+            with_dispersion(law, "predicted"), learn, dispersion=dispersion, null=False
+        )
         for dispersion in _dispersions(law)
     ]
     model, fits = min(tried, key=lambda pair: sum(_aic(fit) for fit in pair[1]))

@@ -23,6 +23,7 @@ def fit_linear_model(
     dispersion: Dispersion = "constant",
     class_names: Sequence[str] | None = None,
     column_names: Sequence[str] | None = None,
+    null: bool = True,
 ) -> tuple[TableModel, list[LinearFit]]:
     """The maximum-likelihood linear model of each target, as one model of the table.
 
@@ -32,6 +33,7 @@ def fit_linear_model(
         dispersion: the same for all rows, or linear in x as well.
         class_names: names of the classes.
         column_names: of an array's columns, which have none of their own.
+        null: whether the model without x is fitted too, for the summary.
 
     Example:
         >>> import numpy as np
@@ -58,6 +60,7 @@ def fit_linear_model(
             precision=job.precision,
             offset=job.offset,
             feature_names=names,
+            null=null,
             dispersion=dispersion,
             class_names=class_names,
         )

@@ -121,7 +121,7 @@ def linear_scores(law: Likelihood, job: Job, folds: Folds, step: Tensor | float 
     """
     scores = torch.full((len(job.y),), torch.nan, dtype=torch.float64)
     for learn, judged in folds:
-        model, _ = fit_linear_model(law, take(job, learn))
+        model, _ = fit_linear_model(law, take(job, learn), null=False)
         part = take(job, judged)
         raw = model.raw(part.rows, part.offset, notes=[])
         scores[judged] = log_scores(model.objective.likelihood, raw, part.y, step)

@@ -39,6 +39,7 @@ def fit_linear(
     dispersion: Literal["constant", "predicted"] = "constant",
     covariance: Literal["model", "sandwich"] = "model",
     class_names: Sequence[str] | None = None,
+    null: bool = True,
 ) -> LinearFit:
     r"""The maximum-likelihood linear model: a GLM, or with predicted dispersion a gamlss.
 
@@ -63,6 +64,7 @@ def fit_linear(
         covariance: ``"model"``: the inverse information, for exponential families times
             X2 / (n - p), as statsmodels and R; ``"sandwich"``: HC0, right for sampling weights.
         class_names: K names for class codes 0..K-1.
+        null: whether the model without x is fitted too, for the summary; False saves its time.
 
     Example:
         >>> import torch
@@ -88,7 +90,7 @@ def fit_linear(
         return fit_cox(likelihood, rows, columns, covariance)
     rows, centre = _centred(likelihood, rows)
     model = Model.of(likelihood, rows.y, rows.weight, dispersion, len(class_names or ()))
-    fit = _Fitting(model, rows, columns, covariance, class_names).result()
+    fit = _Fitting(model, rows, columns, covariance, class_names).result(null)
     return replace(fit, coefficients=_raised(fit.coefficients, centre))
 
 
@@ -134,8 +136,8 @@ class _Fitting:
         self.observations = float(rows.weight.sum())
         self.rank = int(model.location_mask(self.criterion).sum())
 
-    def result(self) -> LinearFit:
-        null_likelihood, null_deviance = self._null()
+    def result(self, null: bool) -> LinearFit:
+        null_likelihood, null_deviance = self._null() if null else (math.nan, None)
         phi, phi_ml, uses_t = self._dispersion()
         covariance, entries = self._covariance(phi)
         model, found = self.model, self.found
