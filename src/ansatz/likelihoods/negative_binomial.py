@@ -166,7 +166,7 @@ def _half_deviance(log_mean: Tensor, alpha: Tensor, y: Tensor) -> Tensor:
 
 
 class NegativeBinomial(Likelihood):
-    r"""Counts 0, 1, 2, ... whose variance exceeds their mean (NB2).
+    r"""Counts from 0 on whose variance exceeds their mean (NB2).
 
     .. math:: -\log p(y) = \log\frac{\Gamma(1/\alpha)\, y!}{\Gamma(y + 1/\alpha)}
               + \left(y + \frac1\alpha\right) \log(1 + \alpha\mu) - y \log(\alpha\mu)

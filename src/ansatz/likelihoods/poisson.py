@@ -5,7 +5,8 @@ import math
 import torch
 from torch import Tensor
 
-from ansatz.likelihoods.distribution import Distribution, bisect
+from ansatz.likelihoods.count_search import count_search
+from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.elementwise import wide
 from ansatz.likelihoods.incomplete_gamma import log_gammainc, log_gammaincc
 from ansatz.likelihoods.likelihood import (
@@ -86,20 +87,13 @@ class PoissonDistribution(Distribution):
         return torch.where(k < 0, 0.0, value)
 
     def _solve(self, q: Tensor) -> Tensor:
-        rate, q = torch.broadcast_tensors(self.mean, q)
-        if rate.is_meta:
-            return torch.empty_like(rate)
         level, log_rate = torch.broadcast_tensors(*wide(q, self.log_rate))
-        law = PoissonDistribution(log_rate)
-        # Cornish-Fisher's guess is within a few counts; the cdf itself has the last word.
-        z = torch.special.ndtri(level.clamp(1e-300, 1 - 1e-16))
-        guess = (law.mean + z * law.mean.sqrt() + (z * z - 1) / 6).round().clamp(min=0)
-        y = _walk(law, level, guess)
-        lost = ~((law.cdf(y) >= level) & (law.cdf(y - 1) < level)) | (level <= 0) | (level >= 1)
-        if lost.any():
-            rest = bisect(PoissonDistribution(log_rate[lost]), level[lost])
-            y = y.masked_scatter(lost, rest)
-        return y.to(q)
+        if level.is_meta:
+            return torch.empty_like(level, dtype=q.dtype)
+        # Cornish-Fisher's guess is within a few counts.
+        rate, z = log_rate.exp(), torch.special.ndtri(level.clamp(1e-300, 1 - 1e-16))
+        guess = rate + z * rate.sqrt() + (z * z - 1) / 6 - 0.5
+        return count_search(PoissonDistribution, (log_rate,), level, guess.ceil()).to(q)
 
     def crps(self, y: Tensor) -> Tensor:
         """(y - r)(2 F(y) - 1) + 2 r p(floor y) - r e^-2r (I0(2r) + I1(2r)), r the rate.
@@ -127,15 +121,8 @@ class PoissonDistribution(Distribution):
             return torch.where(large, (rate + rate.sqrt() * noise).round(), counts)
 
 
-def _walk(law: PoissonDistribution, q: Tensor, y: Tensor) -> Tensor:
-    """A few steps of one towards the smallest count with cdf >= q."""
-    for _ in range(4):
-        y = torch.where(law.cdf(y) < q, y + 1, torch.where(law.cdf(y - 1) >= q, y - 1, y))
-    return y
-
-
 class Poisson(Likelihood):
-    r"""Counts 0, 1, 2, ... whose variance equals their mean.
+    r"""Counts from 0 on whose variance equals their mean.
 
     .. math:: -\log p(y) = e^{\eta} - y \eta + \log y!
 
