@@ -64,7 +64,18 @@ def saved(tmp_path_factory, rows):
     folder = tmp_path_factory.mktemp("model")
     (folder / "houses.csv").write_text(rows)
     out = folder / "houses-model"
-    words = ["--target", "price", "--network", "linear", "--out", str(out), "--json", "--quiet"]
+    words = [
+        "--target",
+        "price",
+        "--likelihood",
+        "normal",
+        "--network",
+        "linear",
+        "--out",
+        str(out),
+        "--json",
+        "--quiet",
+    ]
     assert run(["fit", str(folder / "houses.csv"), *words]) == 0
     return out
 

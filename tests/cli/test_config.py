@@ -30,7 +30,7 @@ def test_one_target_needs_no_list():
         ({"test": float("nan")}, "test: .*finite"),
         ({"folds": 1}, "folds: .*at least 2|folds: .*greater than or equal to 2"),
         ({"overwrite": "yes"}, "overwrite: .*boolean"),
-        ({"target": []}, "target: .*at least 1"),
+        ({"target": []}, "--target COLUMN is missing"),
         ({"roles": {"a": 1}}, "roles.a: .*string"),
         ({"time_limit": 0.0}, "time_limit: .*greater than 0"),
     ],

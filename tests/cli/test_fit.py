@@ -32,7 +32,9 @@ def houses(folder: Path, rows: int = 120, name: str = "houses.csv") -> Path:
 @pytest.fixture
 def fitted(command, tmp_path):
     houses(tmp_path)
-    done = command("fit", "houses.csv", "--target", "price", "--network", "linear")
+    done = command(
+        "fit", "houses.csv", "--target", "price", "--likelihood", "normal", "--network", "linear"
+    )
     assert done.status == 0, done.err
     return done
 
@@ -50,7 +52,17 @@ def test_prints_columns_metrics_beside_simpler_models_and_what_is_next(fitted, t
 def test_json_is_one_document_and_nothing_else(command, tmp_path):
     houses(tmp_path)
     done = command(
-        "fit", "houses.csv", "--target", "price", "--network", "linear", "--json", "--seed", "3"
+        "fit",
+        "houses.csv",
+        "--target",
+        "price",
+        "--likelihood",
+        "normal",
+        "--network",
+        "linear",
+        "--json",
+        "--seed",
+        "3",
     )
     document = json.loads(done.out)
     assert set(document) == DOCUMENT
@@ -61,7 +73,16 @@ def test_json_is_one_document_and_nothing_else(command, tmp_path):
 
 def test_an_existing_model_is_kept_unless_told_otherwise(command, fitted, tmp_path):
     before = (tmp_path / "houses-model" / "manifest.json").read_bytes()
-    again = ["fit", "houses.csv", "--target", "price", "--network", "linear"]
+    again = [
+        "fit",
+        "houses.csv",
+        "--target",
+        "price",
+        "--likelihood",
+        "normal",
+        "--network",
+        "linear",
+    ]
     done = command(*again, "--seed", "1")
     assert done.status == 2 and "houses-model' exists" in done.err and "--overwrite" in done.err
     assert (tmp_path / "houses-model" / "manifest.json").read_bytes() == before
@@ -72,7 +93,17 @@ def test_an_existing_model_is_kept_unless_told_otherwise(command, fitted, tmp_pa
 
 def test_a_finished_run_has_nothing_to_resume(command, fitted, tmp_path):
     before = (tmp_path / "houses-model" / "manifest.json").read_bytes()
-    again = ["fit", "houses.csv", "--target", "price", "--network", "linear", "--resume"]
+    again = [
+        "fit",
+        "houses.csv",
+        "--target",
+        "price",
+        "--likelihood",
+        "normal",
+        "--network",
+        "linear",
+        "--resume",
+    ]
     done = command(*again)
     assert done.status == 0 and "nothing to do" in done.err
     assert (tmp_path / "houses-model" / "manifest.json").read_bytes() == before
@@ -80,14 +111,24 @@ def test_a_finished_run_has_nothing_to_resume(command, fitted, tmp_path):
 
 def test_a_dry_run_says_what_would_be_done_and_does_nothing(command, tmp_path):
     houses(tmp_path)
-    done = command("fit", "houses.csv", "--target", "price", "--dry-run")
+    done = command("fit", "houses.csv", "--target", "price", "--likelihood", "normal", "--dry-run")
     assert done.status == 0 and "120 rows, likelihood normal" in done.out
     assert [path.name for path in tmp_path.iterdir()] == ["houses.csv"]
 
 
 def test_the_printed_configuration_repeats_the_fit(command, tmp_path):
     houses(tmp_path)
-    words = ["houses.csv", "--target", "price", "--network", "linear", "--role", "town=categorical"]
+    words = [
+        "houses.csv",
+        "--target",
+        "price",
+        "--likelihood",
+        "normal",
+        "--network",
+        "linear",
+        "--role",
+        "town=categorical",
+    ]
     printed = command("fit", *words, "--print-config")
     (tmp_path / "fit.json").write_text(printed.out)
     first = command("fit", *words, "--json", "--out", "a")
@@ -109,26 +150,106 @@ def test_the_command_line_wins_over_the_configuration(command, tmp_path):
 @pytest.mark.parametrize(
     "words, status, says",
     [
-        (["nowhere.csv", "--target", "price"], 3, "nowhere.csv"),
+        (["nowhere.csv", "--target", "price", "--likelihood", "normal"], 3, "nowhere.csv"),
         (["houses.csv", "--target", "cost"], 3, "cost"),
         (["houses.csv"], 2, "--target"),
-        (["houses.csv", "--target", "price", "--likelihood", "poison"], 2, "'poisson'"),
-        (["houses.csv", "--target", "price", "--likelihood", "poisson"], 3, "row"),
-        (["houses.csv", "--target", "price", "--network", "mpl"], 2, "'mlp'"),
-        (["houses.csv", "--target", "price", "--x", "graf"], 2, "graf"),
-        (["houses.csv", "--target", "price", "--set", "widths"], 2, "KEY=VALUE"),
-        (["houses.csv", "--target", "price", "--role", "town"], 2, "COL=ROLE"),
-        (["houses.csv", "--target", "price", "--test", "1.5"], 2, "test"),
-        (["houses.csv", "--target", "price", "--out", "houses.csv"], 2, "exists"),
-        (["houses.csv", "--target", "price", "--out", "houses.csv/model"], 2, "is a file"),
-        (["houses.csv", "--target", "price", "--config", "no.toml"], 2, "no.toml"),
-        (["houses.csv", "--target", "price", "--device", "gpu"], 2, "gpu"),
-        (["houses.csv", "--target", "price", "--weights", "area2"], 3, "area2"),
-        (["houses.csv", "--target", "price", "--set", "lerning_rate=1"], 2, "lerning_rate"),
-        (["houses.csv", "--target", "price", "--set", "widths=64"], 2, "[64, 64]"),
-        (["houses.csv", "--target", "price", "--set", "widths=abc"], 2, "[64, 64]"),
-        (["houses.csv", "--target", "price", "--set", "epochs=abc"], 2, "epochs"),
-        (["empty.csv", "--target", "price"], 3, "empty.csv"),
+        (
+            ["houses.csv", "--target", "price", "--likelihood", "normal", "--likelihood", "poison"],
+            2,
+            "'poisson'",
+        ),
+        (
+            [
+                "houses.csv",
+                "--target",
+                "price",
+                "--likelihood",
+                "normal",
+                "--likelihood",
+                "poisson",
+            ],
+            3,
+            "row",
+        ),
+        (
+            ["houses.csv", "--target", "price", "--likelihood", "normal", "--network", "mpl"],
+            2,
+            "'mlp'",
+        ),
+        (["houses.csv", "--target", "price", "--likelihood", "normal", "--x", "graf"], 2, "graf"),
+        (
+            ["houses.csv", "--target", "price", "--likelihood", "normal", "--set", "widths"],
+            2,
+            "KEY=VALUE",
+        ),
+        (
+            ["houses.csv", "--target", "price", "--likelihood", "normal", "--role", "town"],
+            2,
+            "COL=ROLE",
+        ),
+        (["houses.csv", "--target", "price", "--likelihood", "normal", "--test", "1.5"], 2, "test"),
+        (
+            ["houses.csv", "--target", "price", "--likelihood", "normal", "--out", "houses.csv"],
+            2,
+            "exists",
+        ),
+        (
+            [
+                "houses.csv",
+                "--target",
+                "price",
+                "--likelihood",
+                "normal",
+                "--out",
+                "houses.csv/model",
+            ],
+            2,
+            "is a file",
+        ),
+        (
+            ["houses.csv", "--target", "price", "--likelihood", "normal", "--config", "no.toml"],
+            2,
+            "no.toml",
+        ),
+        (
+            ["houses.csv", "--target", "price", "--likelihood", "normal", "--device", "gpu"],
+            2,
+            "gpu",
+        ),
+        (
+            ["houses.csv", "--target", "price", "--likelihood", "normal", "--weights", "area2"],
+            3,
+            "area2",
+        ),
+        (
+            [
+                "houses.csv",
+                "--target",
+                "price",
+                "--likelihood",
+                "normal",
+                "--set",
+                "lerning_rate=1",
+            ],
+            2,
+            "lerning_rate",
+        ),
+        (
+            ["houses.csv", "--target", "price", "--likelihood", "normal", "--set", "widths=64"],
+            2,
+            "[64, 64]",
+        ),
+        (
+            ["houses.csv", "--target", "price", "--likelihood", "normal", "--set", "widths=abc"],
+            2,
+            "[64, 64]",
+        ),
+        (
+            ["houses.csv", "--target", "price", "--likelihood", "normal", "--set", "epochs=abc"],
+            2,
+            "epochs",
+        ),
+        (["empty.csv", "--target", "price", "--likelihood", "normal"], 3, "empty.csv"),
     ],
     ids=lambda value: " ".join(value[-2:]) if isinstance(value, list) else str(value),
 )
@@ -146,21 +267,34 @@ def test_a_wrong_request_is_one_line_with_its_status(command, tmp_path, words, s
 
 def test_without_test_rows_there_is_no_table_of_metrics(command, tmp_path):
     houses(tmp_path)
-    done = command("fit", "houses.csv", "--target", "price", "--network", "linear", "--test", "0")
+    done = command(
+        "fit",
+        "houses.csv",
+        "--target",
+        "price",
+        "--likelihood",
+        "normal",
+        "--network",
+        "linear",
+        "--test",
+        "0",
+    )
     assert done.status == 0 and "metric" not in done.out, done.out
 
 
 def test_names_from_a_file_cannot_steer_the_terminal(command, tmp_path):
     text = houses(tmp_path).read_text().replace("area", "\x1b[31marea\u202e")
     (tmp_path / "evil.csv").write_text(text, encoding="utf-8")
-    done = command("fit", "evil.csv", "--target", "price", "--network", "linear")
+    done = command(
+        "fit", "evil.csv", "--target", "price", "--likelihood", "normal", "--network", "linear"
+    )
     assert "\x1b" not in done.out + done.err and "\u202e" not in done.out + done.err
 
 
 def test_a_network_is_fitted_with_the_options_of_set(command, tmp_path):
     houses(tmp_path)
     words = ["--set", "widths=[4]", "--set", "epochs=2", "--quiet", "--json"]
-    done = command("fit", "houses.csv", "--target", "price", *words)
+    done = command("fit", "houses.csv", "--target", "price", "--likelihood", "normal", *words)
     document = json.loads(done.out)
     assert document["network"] == "mlp" and document["epochs"] <= 2 and done.status == 0
     # 2 features (area, Jena or not) or 3 to 4 units, then to mean and spread
@@ -174,7 +308,17 @@ def test_a_network_is_fitted_with_the_options_of_set(command, tmp_path):
 )
 def test_a_stopped_training_says_how_to_go_on(tmp_path, number, status):
     houses(tmp_path, rows=400)
-    words = [sys.executable, "-m", "ansatz", "fit", "houses.csv", "--target", "price"]
+    words = [
+        sys.executable,
+        "-m",
+        "ansatz",
+        "fit",
+        "houses.csv",
+        "--target",
+        "price",
+        "--likelihood",
+        "normal",
+    ]
     words += ["--set", "epochs=20000"]
     running = subprocess.Popen(
         words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

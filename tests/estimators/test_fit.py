@@ -93,7 +93,7 @@ def test_copies_in_the_wine_are_told():
 
 
 def test_the_name_of_a_data_set_is_enough():
-    fit = ansatz.fit("diabetes", target="progression", network="linear")
+    fit = ansatz.fit("diabetes", target="progression", likelihood="normal", network="linear")
     assert fit.metrics["r2"] > 0.3 > fit.constant["r2"] and fit.network == "linear"
 
 
@@ -102,14 +102,16 @@ def test_the_name_of_a_data_set_is_enough():
 
 def test_the_linear_model_beside_the_network_is_the_linear_fit_itself():
     frame = table()
-    beside = ansatz.fit(frame, target="price", options=TINY).linear
-    itself = ansatz.fit(frame, target="price", network="linear").metrics
+    beside = ansatz.fit(frame, target="price", likelihood="normal", options=TINY).linear
+    itself = ansatz.fit(frame, target="price", likelihood="normal", network="linear").metrics
     assert itself["rmse"] == pytest.approx(beside["rmse"], rel=1e-6)
 
 
 def test_the_constant_is_the_mean_of_all_rows_that_are_not_tested():
     frame = table().assign(row=np.arange(150.0))
-    fit = ansatz.fit(frame, target="price", roles={"row": "numeric"}, options=TINY)
+    fit = ansatz.fit(
+        frame, target="price", likelihood="normal", roles={"row": "numeric"}, options=TINY
+    )
     keys = data.row_keys(frame.drop(columns="price"), frame["price"].to_numpy(), seed=0)
     # The test rows are those of the split by content.
     split = data.split_rows(keys, seed=0, test=0.2, valid=0.2 * 0.8)
@@ -121,16 +123,17 @@ def test_the_constant_is_the_mean_of_all_rows_that_are_not_tested():
 
 
 def test_the_document_has_the_keys_of_the_command():
-    document = ansatz.fit(table(), target="price", options=TINY).to_dict()
+    document = ansatz.fit(table(), target="price", likelihood="normal", options=TINY).to_dict()
     assert set(document) == {
         "model", "structure", "network", "parameters", "likelihood", "inference", "rows",
-        "metrics", "linear", "constant", "epochs", "seconds", "seed", "candidates", "log_likelihood",
+        "metrics", "linear", "constant", "epochs", "seconds", "seed",
+        "candidates", "log_likelihood",
     }  # fmt: skip
     assert document["model"] is None and document["structure"] == "vector"
 
 
 def test_the_recipe_and_the_columns_are_said():
-    fit = ansatz.fit(table(), target="price", options=TINY)
+    fit = ansatz.fit(table(), target="price", likelihood="normal", options=TINY)
     assert fit.recipe["recipe"].startswith("8 silu") and fit.recipe["stopped"]
     assert {c.name: c.role for c in fit.columns} == {
         "area": "numeric", "town": "categorical", "year": "numeric",
@@ -140,7 +143,7 @@ def test_the_recipe_and_the_columns_are_said():
 def test_rows_without_an_outcome_are_left_out_and_counted():
     frame = table()
     frame.loc[[2, 5], "price"] = np.nan
-    fit = ansatz.fit(frame, target="price", options=TINY)
+    fit = ansatz.fit(frame, target="price", likelihood="normal", options=TINY)
     assert sum(fit.rows.values()) == 148
     assert "2 rows without a value of 'price' were left out." in fit.notes
 
@@ -148,21 +151,24 @@ def test_rows_without_an_outcome_are_left_out_and_counted():
 def test_the_table_is_never_modified():
     frame = table()
     kept = frame.copy()
-    ansatz.fit(frame, target="price", options=TINY)
+    ansatz.fit(frame, target="price", likelihood="normal", options=TINY)
     pd.testing.assert_frame_equal(frame, kept)
 
 
 def test_the_order_of_the_rows_does_not_change_the_split():
     frame = table()
-    a = ansatz.fit(frame, target="price", network="linear")
-    b = ansatz.fit(frame.sample(frac=1, random_state=1), target="price", network="linear")
+    a = ansatz.fit(frame, target="price", likelihood="normal", network="linear")
+    b = ansatz.fit(
+        frame.sample(frac=1, random_state=1), target="price", likelihood="normal", network="linear"
+    )
     assert a.rows == b.rows and a.metrics["rmse"] == pytest.approx(b.metrics["rmse"], rel=1e-9)
 
 
 def test_one_seed_one_fit_and_another_another():
     frame = table()
     first, same, other = (
-        ansatz.fit(frame, target="price", seed=seed, options=TINY) for seed in (0, 0, 1)
+        ansatz.fit(frame, target="price", likelihood="normal", seed=seed, options=TINY)
+        for seed in (0, 0, 1)
     )
     assert first.metrics == same.metrics != other.metrics
 
@@ -173,7 +179,7 @@ def test_one_seed_one_fit_and_another_another():
 def test_groups_stay_on_one_side(monkeypatch):
     frame = table().assign(patient=np.arange(150) % 15)
     seen = spy_on_jobs(monkeypatch)
-    fit = ansatz.fit(frame, target="price", group="patient", options=TINY)
+    fit = ansatz.fit(frame, target="price", likelihood="normal", group="patient", options=TINY)
     (job,) = seen
     learned = set(job.group)
     assert fit.rows["test"] == 150 - len(job.group)
@@ -187,7 +193,7 @@ def test_groups_stay_on_one_side(monkeypatch):
 def test_time_splits_forward(monkeypatch):
     frame = table()
     seen = spy_on_jobs(monkeypatch)
-    ansatz.fit(frame, target="price", time="year", options=TINY)
+    ansatz.fit(frame, target="price", likelihood="normal", time="year", options=TINY)
     (job,) = seen
     inside = np.zeros(len(job.time), dtype=bool)
     inside[job.valid] = True
@@ -210,7 +216,9 @@ def spy_on_jobs(monkeypatch):
 def test_folds_judge_every_row_once_by_a_model_that_never_saw_it(monkeypatch):
     frame = table().assign(patient=np.arange(150) % 15)
     seen = spy_on_jobs(monkeypatch)
-    fit = ansatz.fit(frame, target="price", folds=3, group="patient", options=TINY)
+    fit = ansatz.fit(
+        frame, target="price", likelihood="normal", folds=3, group="patient", options=TINY
+    )
     whole, *parts = seen
     assert len(whole.y) == 150 and fit.rows["test"] == 0
     assert len(parts) == 3 and sum(150 - len(part.y) for part in parts) == 150
@@ -223,27 +231,34 @@ def test_folds_judge_every_row_once_by_a_model_that_never_saw_it(monkeypatch):
 
 def test_more_folds_than_rows_are_refused_before_training(tmp_path):
     with pytest.raises(UsageError, match="folds must be from 2 to the 150"):
-        ansatz.fit(table(), target="price", folds=200, options=TINY, out=tmp_path / "model")
+        ansatz.fit(
+            table(),
+            target="price",
+            likelihood="normal",
+            folds=200,
+            options=TINY,
+            out=tmp_path / "model",
+        )
     assert not list(tmp_path.iterdir())
 
 
 def test_folds_and_time_contradict_each_other():
     with pytest.raises(UsageError, match="--test"):
-        ansatz.fit(table(), target="price", folds=3, time="year")
+        ansatz.fit(table(), target="price", likelihood="normal", folds=3, time="year")
     with pytest.raises(UsageError, match="not both"):
-        ansatz.fit(table(), target="price", group="town", time="year")
+        ansatz.fit(table(), target="price", likelihood="normal", group="town", time="year")
 
 
 def test_copies_across_a_split_by_group_are_judged_apart():
     frame = pd.concat([table(60)] * 2, ignore_index=True)
     frame["patient"] = np.arange(120) // 2 % 40  # the two copies are of two patients
-    fit = ansatz.fit(frame, target="price", group="patient", options=TINY)
+    fit = ansatz.fit(frame, target="price", likelihood="normal", group="patient", options=TINY)
     (told,) = [note for note in fit.notes if "judged rows" in note and "copies" in note]
     assert "without them" in told
 
 
 def test_no_test_rows_no_metrics():
-    fit = ansatz.fit(table(), target="price", test=0.0, options=TINY)
+    fit = ansatz.fit(table(), target="price", likelihood="normal", test=0.0, options=TINY)
     assert fit.metrics is None and any("nothing is known" in note for note in fit.notes)
 
 
@@ -252,10 +267,10 @@ def test_no_test_rows_no_metrics():
 
 def test_a_column_of_weights_is_no_feature_and_counts():
     frame = table().assign(w=np.arange(150) % 3)
-    fit = ansatz.fit(frame, target="price", weights="w", network="linear")
+    fit = ansatz.fit(frame, target="price", likelihood="normal", weights="w", network="linear")
     kept = frame[frame["w"] > 0]
     repeated = kept.loc[kept.index.repeat(kept["w"])].drop(columns="w")
-    again = ansatz.fit(repeated, target="price", network="linear")
+    again = ansatz.fit(repeated, target="price", likelihood="normal", network="linear")
     assert sum(fit.rows.values()) == 100
     assert again.metrics["rmse"] == pytest.approx(fit.metrics["rmse"], rel=1e-6)
 
@@ -291,12 +306,12 @@ def test_a_bad_weight_offset_or_exposure_names_its_row(column, use, value, says)
     frame = table().assign(w=1.0)
     frame.loc[3, "w"] = value
     with pytest.raises(DataError, match=says):
-        ansatz.fit(frame, target="price", **{use: column}, network="linear")
+        ansatz.fit(frame, target="price", likelihood="normal", **{use: column}, network="linear")
 
 
 def test_weights_that_are_all_zero_are_refused():
     with pytest.raises(DataError, match=r"'w'.*zero"):
-        ansatz.fit(table().assign(w=0.0), target="price", weights="w")
+        ansatz.fit(table().assign(w=0.0), target="price", likelihood="normal", weights="w")
 
 
 # Targets (D2).
@@ -337,7 +352,7 @@ def test_a_target_is_checked_before_training(values, law, says, monkeypatch):
 def test_numbers_at_the_edge_of_the_machine_are_predicted_or_refused(value):
     frame = with_target(np.where(CYCLE == 7, value, CYCLE % 5 * 1.0))
     try:
-        fit = ansatz.fit(frame, target="price", options=TINY)
+        fit = ansatz.fit(frame, target="price", likelihood="normal", options=TINY)
     except (ansatz.errors.AnsatzError, ValueError) as error:
         assert "\n" not in str(error)
     else:
@@ -391,12 +406,12 @@ def test_features_that_are_infinite_are_named():
     frame = table()
     frame.loc[4, "area"] = np.inf
     with pytest.raises((DataError, ValueError), match=r"area.*inf|inf.*area"):
-        ansatz.fit(frame, target="price", options=TINY)
+        ansatz.fit(frame, target="price", likelihood="normal", options=TINY)
 
 
 def test_a_copy_of_the_target_and_an_id_are_told():
     frame = table().assign(cost=lambda f: 2 * f["price"] + 1, id=np.arange(150) + 1000)
-    fit = ansatz.fit(frame, target="price", options=TINY)
+    fit = ansatz.fit(frame, target="price", likelihood="normal", options=TINY)
     assert any("'cost' gives the target 'price' away" in note for note in fit.notes)
     assert any("'id'" in note and "left out" in note for note in fit.notes)
     assert {c.name: c.role for c in fit.columns}["id"] == "id"
@@ -436,7 +451,7 @@ def test_a_wrong_request_says_what_would_be_right(change, says):
 
 def test_tables_to_predict_may_have_other_orders_and_more_columns():
     frame = table()
-    model = ansatz.fit(frame, target="price", options=TINY).model
+    model = ansatz.fit(frame, target="price", likelihood="normal", options=TINY).model
     expected = model.predict_frame(frame)
     other = frame[["year", "town", "area"]].assign(more="x")
     pd.testing.assert_frame_equal(model.predict_frame(other), expected)
@@ -452,7 +467,7 @@ def test_fitting_draws_nothing_from_the_users_generators():
     torch.manual_seed(1), np.random.seed(1)
     expected = torch.rand(2), np.random.rand(2)
     torch.manual_seed(1), np.random.seed(1)
-    ansatz.fit(table(), target="price", options={**TINY, "dropout": 0.2})
+    ansatz.fit(table(), target="price", likelihood="normal", options={**TINY, "dropout": 0.2})
     assert torch.equal(torch.rand(2), expected[0])
     np.testing.assert_array_equal(np.random.rand(2), expected[1])
 
@@ -462,5 +477,5 @@ def test_levels_that_only_tested_rows_have_are_a_note():
     frame["town"] = [f"T{k}" if k % 9 == 0 else "Jena" for k in range(400)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        fit = ansatz.fit(frame, target="price", options=TINY)
+        fit = ansatz.fit(frame, target="price", likelihood="normal", options=TINY)
     assert any(note.startswith("judged rows: column 'town'") for note in fit.notes)

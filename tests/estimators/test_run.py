@@ -24,7 +24,9 @@ import ansatz, ansatz.training.loop as loop
 loop._SECONDS_BETWEEN_CHECKPOINTS = 0.02
 data, out, epochs, resume = sys.argv[1:]
 options = {"widths": (8,), "dropout": 0.1, "epochs": int(epochs)}
-ansatz.fit(data, target="price", out=out, resume=resume == "True", options=options)
+ansatz.fit(
+    data, target="price", likelihood="normal", out=out, resume=resume == "True", options=options
+)
 """
 posix = pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals to deliver")
 
@@ -75,7 +77,9 @@ def wait_for_step(process, folder, step):
 def kill_and_resume(tmp_path, rows, epochs, moments):
     data = houses(tmp_path / "houses.csv", rows)
     whole = tmp_path / "whole"
-    ansatz.fit(data, target="price", out=whole, options={**OPTIONS, "epochs": epochs})
+    ansatz.fit(
+        data, target="price", likelihood="normal", out=whole, options={**OPTIONS, "epochs": epochs}
+    )
     out = tmp_path / "cut"
     killed = 0
     for k, step in enumerate(moments):
@@ -87,7 +91,12 @@ def kill_and_resume(tmp_path, rows, epochs, moments):
         assert not out.exists() or process.returncode == 0
     assert killed > 0  # else the machine was too fast for this test to say anything
     fit = ansatz.fit(
-        data, target="price", out=out, resume=True, options={**OPTIONS, "epochs": epochs}
+        data,
+        target="price",
+        likelihood="normal",
+        out=out,
+        resume=True,
+        options={**OPTIONS, "epochs": epochs},
     )
     assert_same_bits(whole, out)
     assert not (tmp_path / "cut.training").exists()
@@ -120,15 +129,26 @@ def test_a_checkpoint_at_the_last_step_leaves_only_the_saving(tmp_path, monkeypa
     """Killed between the end of training and the saved model: no step is repeated."""
     data = houses(tmp_path / "houses.csv")
     options = {**OPTIONS, "epochs": 3}
-    whole = ansatz.fit(data, target="price", out=tmp_path / "whole", options=options)
+    whole = ansatz.fit(
+        data, target="price", likelihood="normal", out=tmp_path / "whole", options=options
+    )
     run = ansatz.estimators.run
     with monkeypatch.context() as patch:
         patch.setattr(run, "save", lambda *a, **k: (_ for _ in ()).throw(OSError("power cut")))
         with pytest.raises(OSError, match="power cut"):
-            ansatz.fit(data, target="price", out=tmp_path / "cut", options=options)
+            ansatz.fit(
+                data, target="price", likelihood="normal", out=tmp_path / "cut", options=options
+            )
     assert not (tmp_path / "cut").exists()
     done = max(steps_written(tmp_path / "cut.training"))
-    fit = ansatz.fit(data, target="price", out=tmp_path / "cut", resume=True, options=options)
+    fit = ansatz.fit(
+        data,
+        target="price",
+        likelihood="normal",
+        out=tmp_path / "cut",
+        resume=True,
+        options=options,
+    )
     assert fit.model.n_iter_ == whole.model.n_iter_ == done
     assert_same_bits(tmp_path / "whole", tmp_path / "cut")
 
@@ -140,7 +160,9 @@ def test_a_checkpoint_at_the_last_step_leaves_only_the_saving(tmp_path, monkeypa
 def finished(tmp_path):
     data = houses(tmp_path / "houses.csv", rows=120)
     options = {**OPTIONS, "epochs": 2}
-    fit = ansatz.fit(data, target="price", out=tmp_path / "model", options=options)
+    fit = ansatz.fit(
+        data, target="price", likelihood="normal", out=tmp_path / "model", options=options
+    )
     return data, options, fit
 
 
@@ -151,7 +173,9 @@ def contents(folder):
 def test_a_finished_run_has_nothing_to_do_and_changes_nothing(finished):
     data, options, fit = finished
     before = contents(fit.folder)
-    again = ansatz.fit(data, target="price", out=fit.folder, resume=True, options=options)
+    again = ansatz.fit(
+        data, target="price", likelihood="normal", out=fit.folder, resume=True, options=options
+    )
     assert again.notes[-1] == "the run was finished: nothing to do."
     assert again.metrics == fit.metrics and again.rows == fit.rows and again.linear == fit.linear
     assert contents(fit.folder) == before
@@ -172,11 +196,22 @@ def test_other_data_or_options_are_another_run(finished):
         arguments = {"options": options, **changed}
         with pytest.raises(UsageError, match=r"other data or with other options.*--force"):
             ansatz.fit(
-                arguments.pop("data"), target="price", out=fit.folder, resume=True, **arguments
+                arguments.pop("data"),
+                target="price",
+                likelihood="normal",
+                out=fit.folder,
+                resume=True,
+                **arguments,
             )
     assert contents(fit.folder) == before
     kept = ansatz.fit(
-        frame, target="price", out=fit.folder, resume=True, force=True, options=options
+        frame,
+        target="price",
+        likelihood="normal",
+        out=fit.folder,
+        resume=True,
+        force=True,
+        options=options,
     )
     assert kept.metrics == fit.metrics
 
@@ -185,12 +220,20 @@ def test_an_existing_model_or_run_is_not_touched_unasked(finished, tmp_path):
     data, options, fit = finished
     before = contents(fit.folder)
     with pytest.raises(UsageError, match="exists"):
-        ansatz.fit(data, target="price", out=fit.folder, options=options)
+        ansatz.fit(data, target="price", likelihood="normal", out=fit.folder, options=options)
     (tmp_path / "new.training").mkdir()
     with pytest.raises(UsageError, match=r"unfinished run.*--resume"):
-        ansatz.fit(data, target="price", out=tmp_path / "new", options=options)
+        ansatz.fit(data, target="price", likelihood="normal", out=tmp_path / "new", options=options)
     assert contents(fit.folder) == before
-    ansatz.fit(data, target="price", out=fit.folder, overwrite=True, seed=3, options=options)
+    ansatz.fit(
+        data,
+        target="price",
+        likelihood="normal",
+        out=fit.folder,
+        overwrite=True,
+        seed=3,
+        options=options,
+    )
     assert contents(fit.folder) != before
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
@@ -208,7 +251,14 @@ def test_a_failed_overwrite_keeps_the_earlier_model(finished):
         )
     exploding = {"widths": (8,), "epochs": 50, "learning_rate": 1e30, "activation": "relu"}
     with pytest.raises(AnsatzError):
-        ansatz.fit(data, target="price", out=fit.folder, overwrite=True, options=exploding)
+        ansatz.fit(
+            data,
+            target="price",
+            likelihood="normal",
+            out=fit.folder,
+            overwrite=True,
+            options=exploding,
+        )
     assert contents(fit.folder) == before
 
 
@@ -226,7 +276,7 @@ def test_an_impossible_place_is_named_before_the_work(tmp_path, where):
     else:
         place = tmp_path / ("m" * 300)
     with pytest.raises((AnsatzError, OSError)) as caught:
-        ansatz.fit(data, target="price", out=place, options=OPTIONS)
+        ansatz.fit(data, target="price", likelihood="normal", out=place, options=OPTIONS)
     assert "place" in str(caught.value) or "mmm" in str(caught.value)
 
 
@@ -247,7 +297,13 @@ def test_a_folder_that_vanishes_in_training_costs_no_result(tmp_path, monkeypatc
         return original(self, reason)
 
     monkeypatch.setattr(loop, "finish", finish)
-    fit = ansatz.fit(data, target="price", out=tmp_path / "model", options={**OPTIONS, "epochs": 2})
+    fit = ansatz.fit(
+        data,
+        target="price",
+        likelihood="normal",
+        out=tmp_path / "model",
+        options={**OPTIONS, "epochs": 2},
+    )
     assert seen and fit.folder.exists() and ansatz.load(fit.folder).n_iter_ == fit.model.n_iter_
 
 
@@ -269,7 +325,7 @@ def test_a_stopped_command_resumes_to_the_same_bits(tmp_path, number, status):
     assert printed == "" and "--resume" in said.splitlines()[-1] and not out.exists()
     assert steps_written(tmp_path / "cut.training")
     options = {"widths": [8], "dropout": 0.1, "epochs": 500}
-    ansatz.fit(data, target="price", out=whole, options=options)
+    ansatz.fit(data, target="price", likelihood="normal", out=whole, options=options)
     again = start("fit", data, *words, "--out", out, "--resume", code=None)
     printed, said = again.communicate(timeout=300)
     assert again.returncode == 0, said

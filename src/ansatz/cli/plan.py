@@ -32,7 +32,7 @@ def print_plan(chosen: "FitConfig", folder: Path, as_json: bool) -> None:
         column  role     note
         x       numeric
         <BLANKLINE>
-        3 rows, likelihood normal, network mlp; would write a-model
+        3 rows, likelihood chosen among normal, ..., network mlp; would write a-model
     """
     from ansatz.estimators.kinds import split_options
     from ansatz.estimators.problem import pose

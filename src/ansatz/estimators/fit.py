@@ -201,6 +201,7 @@ def fit(
     number = None if folds is None else folds_of(job, folds, seed)  # refused before training
     choice = None
     if len(problem.laws) > 1:
+        estimator._rehearse(job)  # what is wrong is said before laws are compared
         choice = choose_law(estimator, problem.laws, take(job, parts.learn))
         estimator.set_params(likelihood=choice.law)
     trainer = {

@@ -142,6 +142,7 @@ class Predictions:
         """
         if not 0 < level < 1:
             raise UsageError(f"level must be in (0, 1), got {level}.")
+        check_is_fitted(self)
         law = self.model_.objective.likelihood
         if isinstance(law, Quantiles):
             lower, upper = law.interval(self._raw(X, offset), level)

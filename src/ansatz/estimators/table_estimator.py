@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight
 from torch import Tensor, nn
 
-from ansatz import likelihoods
+from ansatz import likelihoods, networks
 from ansatz.data import (
     Batch,
     Column,
@@ -37,7 +37,8 @@ from ansatz.estimators.rows import read_column, read_rows
 from ansatz.estimators.table_model import TableModel
 from ansatz.likelihoods import Likelihood
 from ansatz.seeds import derive
-from ansatz.spec import TargetSpec
+from ansatz.spec import InputSpec, TargetSpec
+from ansatz.training import choose_device
 
 # What a fit leaves behind and the next one must not find.
 _OF_ONE_FIT = (
@@ -396,6 +397,15 @@ class TableEstimator(Predictions, BaseEstimator):
             return Recipe.model_validate({**recipe.model_dump(), **changes})
         except ValidationError as error:
             raise UsageError(f"{type(self).__name__}: {one_line(error)}") from None
+
+    def _rehearse(self, job: Job) -> None:
+        """Raises what a fit would raise about the estimator's own options."""
+        choose_device(self.device)
+        self._seed()
+        recipe = self._recipe(job)
+        if isinstance(self.network, str) and self.network != "linear":
+            options = self._options(recipe)
+            networks.create(self.network, inputs=InputSpec.of(1), outputs=1, **options)
 
     def _default_recipe(self, rows: float, target: TargetSpec) -> Recipe:
         coupled = not self._law(target, rows).additive

@@ -24,7 +24,6 @@ from ansatz.linear.student_limit import (
 )
 from ansatz.spec import TargetSpec
 
-
 GATED = ("zero_inflated_poisson", "zero_inflated_negative_binomial")
 
 

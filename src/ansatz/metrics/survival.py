@@ -24,7 +24,7 @@ def brier_survival(
 ) -> Tensor:
     r"""The Brier score of the survival curves at each time, as if nobody had been censored.
 
-    .. math:: BS(t) = \frac1n \sum_i \left( \frac{S_i(t)^2\, 1[t_i \le t, d_i = 1]}{G(t_i^-)}
+    .. math:: BS(t) = \frac{1}{n} \sum_i \left( \frac{S_i(t)^2\, 1[t_i \le t, d_i = 1]}{G(t_i^-)}
               + \frac{(1 - S_i(t))^2\, 1[t_i > t]}{G(t)} \right)
 
     with G the Kaplan-Meier curve of the *censoring* in the training rows. Each row whose state at
