@@ -277,7 +277,7 @@ def beta() -> Figure:
         (f"μ = {m}, φ = {phi:g}", laws.BetaDistribution(logit(m), number(1 / phi)))
         for m, phi in ((0.5, 1), (0.3, 4), (0.3, 20), (0.8, 20))
     ]
-    return densities(0.002, 0.998, made, top=5.2, loc="upper center", ncols=2)
+    return densities(0.002, 0.998, made, top=6.4, loc="upper center", ncols=2)
 
 
 def zero_one_inflated_beta() -> Figure:
