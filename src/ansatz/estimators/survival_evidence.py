@@ -1,5 +1,6 @@
 """How well survival times are predicted when some are known only in part."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -12,6 +13,7 @@ from ansatz.likelihoods import Cox, CurveDistribution, DiscreteHazard, Distribut
 from ansatz.likelihoods.quadrature import gauss
 
 Metrics = dict[str, float | None]
+BLOCK = 2**20  # numbers that are held at once
 LEVELS = (1e-4, 1e-3, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999, 0.9999)  # between panels
 
 
@@ -162,17 +164,35 @@ def restricted_mean(law: Distribution, horizon: float) -> Tensor:
     if isinstance(law, CurveDistribution):
         return law.restricted_mean(horizon)
     like = law.mean
-    nodes, weights = gauss("legendre", 16, like)
+    nodes, weights = (part.unsqueeze(1) for part in gauss("legendre", 16, like))
     before, total = torch.zeros_like(like), torch.zeros_like(like)
     for level in (*LEVELS, 1.0):
         edge = torch.full_like(like, horizon)
         if level < 1:
             edge = torch.minimum(law.icdf(torch.full_like(like, level)), edge).clamp(min=0)
         width = edge - before
-        for node, weight in zip(nodes.tolist(), weights.tolist(), strict=True):
-            total = total + weight * width * law.log_survival(before + width * node).exp()
+        heights = law.log_survival(before + width * nodes).exp()  # (nodes, N)
+        total = total + width * (weights * heights).sum(0)
         before = edge
     return total
+
+
+def log_survival_at(law: Distribution, times: Sequence[float]) -> Tensor:
+    """log P(T > t), ``(N, len(times))``, of each row at each time.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.estimators.survival_evidence import log_survival_at
+        >>> from ansatz.likelihoods import GammaDistribution
+        >>> law = GammaDistribution(torch.zeros(3), torch.ones(3))
+        >>> log_survival_at(law, [1.0, 2.0])[0]  # exponential
+        tensor([-1., -2.])
+    """
+    like = law.mean
+    at = torch.tensor(times, dtype=like.dtype).unsqueeze(1)  # (T, 1)
+    block = max(1, BLOCK // max(1, len(like)))
+    parts = [law.log_survival(part.expand(-1, len(like))) for part in at.split(block)]
+    return torch.cat(parts).T
 
 
 def _concordance_of_causes(
@@ -210,10 +230,7 @@ def _integrated_brier(
     if not first < last:
         return None
     grid = torch.linspace(first, last, 101, dtype=torch.float64)[:-1]
-    curve = law.distribution(raw)
-    survival = torch.stack(
-        [curve.log_survival(torch.full_like(raw[:, 0], t)).exp() for t in grid.tolist()], -1
-    )
+    survival = log_survival_at(law.distribution(raw), grid.tolist()).exp()
     score = metrics.integrated_brier(
         *(survival, grid, time, event, followed.time, followed.event),
         weight=weight,

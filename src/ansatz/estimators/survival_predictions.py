@@ -9,7 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from ansatz.errors import UsageError
-from ansatz.estimators.survival_evidence import Followed, restricted_mean, risk_of
+from ansatz.estimators.survival_evidence import (
+    Followed,
+    log_survival_at,
+    restricted_mean,
+    risk_of,
+)
 from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.likelihoods import CurveDistribution, DiscreteHazard, Distribution
 
@@ -77,9 +82,7 @@ class SurvivalPredictions(TableEstimator):
             offset: ``(N,)``, known parts of the linear predictor.
         """
         law = self.predict_dist(X, offset=offset)
-        like = law.mean
-        columns = [-law.log_survival(torch.full_like(like, t)) for t in self._times(times)]
-        return torch.stack(columns, -1).numpy()
+        return -log_survival_at(law, self._times(times)).numpy()
 
     def predict_hazard(
         self,
@@ -99,8 +102,7 @@ class SurvivalPredictions(TableEstimator):
             offset: ``(N,)``, known parts of the linear predictor.
         """
         law = self.predict_dist(X, offset=offset)
-        columns = [hazard(law, t) for t in self._times(times)]
-        return torch.stack(columns, -1).numpy()
+        return hazard(law, torch.tensor(self._times(times), dtype=law.mean.dtype)).numpy()
 
     def predict_restricted_mean(
         self,
@@ -245,23 +247,23 @@ class SurvivalPredictions(TableEstimator):
             raise UsageError(f"with {causes} causes {what} has no meaning of its own: {instead}.")
 
 
-def hazard(law: Distribution, time: float) -> Tensor:
-    """f(t) / S(t) of each row; for a curve, the slope of the cumulative hazard around t.
+def hazard(law: Distribution, times: Tensor) -> Tensor:
+    """f(t) / S(t) of each row, ``(N, len(times))``.
+
+    For a curve of steps, the slope of the cumulative hazard around t.
 
     Example:
         >>> import torch
         >>> from ansatz.estimators.survival_predictions import hazard
         >>> from ansatz.likelihoods import GammaDistribution
-        >>> hazard(GammaDistribution(torch.zeros(1), torch.ones(1)), 2.0)  # exponential
-        tensor([1.])
+        >>> hazard(GammaDistribution(torch.zeros(1), torch.ones(1)), torch.tensor([2.0, 9.0]))
+        tensor([[1., 1.]])
     """
-    at = torch.full_like(law.mean, time)
     if isinstance(law, CurveDistribution) and law.interpolation == "step":
         knots = torch.cat([law.times.new_zeros(1), law.times])
-        place = int(torch.searchsorted(knots, time).clamp(1, len(knots) - 1))
-        before, after = knots[place - 1 : place + 1].tolist()
-        rise = law.log_survival(torch.full_like(at, before)) - law.log_survival(
-            torch.full_like(at, after)
-        )
+        place = torch.searchsorted(knots, times.to(knots)).clamp(1, len(knots) - 1)
+        before, after = knots[place - 1], knots[place]
+        rise = log_survival_at(law, before.tolist()) - log_survival_at(law, after.tolist())
         return rise / (after - before)
-    return (law.log_prob(at) - law.log_survival(at)).exp()
+    at = times.unsqueeze(1).expand(-1, len(law.mean))
+    return (law.log_prob(at) - law.log_survival(at)).exp().T
