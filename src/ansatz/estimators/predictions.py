@@ -216,6 +216,8 @@ class Predictions:
         """
         if y is None:
             X, y, sample_weight, offset, _ = self._from_table(X, outcomes=True)
+        if X is None:  # rows without features
+            X = pd.DataFrame(index=range(len(y)))
         raw = self._served_raw(self._raw(X, offset))
         weight = read_column("sample_weight", sample_weight, len(raw))
         return self._judge(

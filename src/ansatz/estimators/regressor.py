@@ -10,6 +10,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_array
 from torch import Tensor
 
+from ansatz.errors import UsageError
+from ansatz.estimators.classifier import CLASS_LAWS
 from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.likelihoods import NormalMixture
 from ansatz.spec import TargetSpec
@@ -80,6 +82,8 @@ class Regressor(RegressorMixin, TableEstimator):
         if values.ndim > 2:
             raise ValueError(f"y must have shape (N,) or (N, K), got {values.shape}.")
         shape = values.shape[1:]
+        if self._law_name() in CLASS_LAWS[1:]:
+            raise UsageError(f"{self._law_name()} is a law of classes: take a Classifier.")
         axes = self._event_axes()
         if axes and len(shape) != axes:
             raise ValueError(
