@@ -95,3 +95,16 @@ def test_a_batch_moves_as_a_whole():
 def test_a_batch_size_below_1_is_refused():
     with pytest.raises(ValueError, match="batch_size must be at least 1, got 0"):
         TensorSource(rows(3), 0)
+
+
+def test_every_batch_has_its_share_of_each_stratum():
+    strata = (torch.arange(1000) % 10 == 0).double()
+    table = Batch.of(torch.arange(1000.0).unsqueeze(1), strata)
+    source = TensorSource(table, 100, seed=0, strata=strata)
+    seen = []
+    for batch in source.batches(epoch=0):
+        assert abs(batch.target.sum() - 10) <= 1
+        seen += batch.index.tolist()
+    assert sorted(seen) == list(range(1000)) and seen != list(range(1000))
+    again = [batch.index.tolist() for batch in source.batches(epoch=1)]
+    assert [row for batch in again for row in batch] != seen

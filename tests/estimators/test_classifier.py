@@ -6,7 +6,7 @@ from scipy import stats
 from sklearn.linear_model import LogisticRegression
 from tests.estimators.conftest import TINY
 
-from ansatz import Classifier
+from ansatz import Classifier, load
 from ansatz.errors import AnsatzError, UsageError
 from ansatz.likelihoods import Categorical
 
@@ -191,3 +191,39 @@ def test_draws_have_the_predicted_frequencies(mixed):
     assert np.abs(z).max() < stats.norm.isf(1e-7)
     assert_array_equal(model.sample(frame, 2), model.sample(frame, 2))
     assert not np.array_equal(model.sample(frame, 9), model.sample(frame, 9, random_state=1))
+
+
+def ordered_rows(count=400):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(count, 2))
+    return x, np.digitize(x[:, 0] + rng.logistic(size=count), [-1.0, 0.0, 1.0])
+
+
+def test_ordered_classes_know_their_order():
+    x, codes = ordered_rows()
+    words = np.array(["never", "rarely", "often", "always"])[codes]
+    with pytest.raises(UsageError, match=r"needs the order of the classes.*always"):
+        Classifier("ordinal", network="linear").fit(x, words)
+    order = ["never", "rarely", "often", "always"]
+    named = Classifier("ordinal", classes=order, network="linear").fit(x, words)
+    coded = Classifier("ordinal", network="linear").fit(x, codes)
+    np.testing.assert_allclose(named.predict_proba(x), coded.predict_proba(x))
+    assert named.classes_.tolist() == order
+    column = pd.Series(pd.Categorical(words, categories=order, ordered=True))
+    again = Classifier("ordinal", network="linear").fit(x, column)
+    np.testing.assert_allclose(again.predict_proba(x), coded.predict_proba(x))
+
+
+@pytest.mark.parametrize(
+    "law, options", [("focal", {"gamma": 2.0}), ("cross_entropy", {"label_smoothing": 0.2})]
+)
+def test_losses_that_estimate_no_probability_are_recalibrated_out_of_fold(law, options, tmp_path):
+    """Their log score comes close to the law's own; smoothing and focusing alone do not."""
+    x, codes = ordered_rows(1000)
+    plain = Classifier("categorical", network="linear").fit(x[:800], codes[:800])
+    model = Classifier(law, likelihood_options=options, network="linear").fit(x[:800], codes[:800])
+    assert model._temperature != 1.0
+    gap = plain.log_score(x[800:], codes[800:]) - model.log_score(x[800:], codes[800:])
+    assert abs(gap) < 0.02
+    again = load(model.save(tmp_path / "model"))
+    np.testing.assert_allclose(again.predict_proba(x), model.predict_proba(x))

@@ -9,10 +9,11 @@ from torch.testing import assert_close
 from ansatz import likelihoods
 from ansatz.data import Batch
 from ansatz.errors import NumericalError, UsageError
-from ansatz.likelihoods import Normal
+from ansatz.likelihoods import Cox, Normal, survival_outcome
 from ansatz.networks import MLP
 from ansatz.spec import TargetSpec
 from ansatz.training import AnalyticStep, Supervised
+from ansatz.training.output_gradient import OutputGradient
 from ansatz.training.scores import closed_form
 
 ACTIVATIONS = "identity relu leaky_relu tanh sigmoid silu gelu softplus elu selu".split()
@@ -358,3 +359,19 @@ class TestContract(StepContract):
         net = MLP(3, 2, widths=(8,), dropout=dropout, generator=generator)
         objective = Supervised(Normal(beta=0.0))
         return AnalyticStep(net, objective, learning_rate=0.02)
+
+
+def test_rows_that_are_coupled_have_the_gradient_of_autograd():
+    """Cox's loss belongs to all rows together: the step equals autograd through the objective."""
+    x = torch.randn(40, 3)
+    y = survival_outcome(torch.rand(40) + 0.1, (torch.rand(40) < 0.7).double())
+    batch = Batch.of(x, y, weight=torch.rand(40) + 0.5)
+    network, law = torch.nn.Linear(3, 1), Cox()
+    objective = Supervised(law, torch.zeros(1), torch.full((1,), 2.0))
+    loss = objective(network, batch)
+    (expected,) = torch.autograd.grad(loss.total / loss.count, network.weight)
+    output = network(x).detach()
+    mean, count, gradient = OutputGradient(objective)(output.numpy(), batch)
+    assert_close(torch.tensor(mean), (loss.total / loss.count).detach())
+    assert_close(torch.from_numpy(gradient).T @ x, expected)
+    assert count == float(batch.weight.sum())

@@ -216,6 +216,11 @@ def fit(
     )
     if choice is not None:
         notes += [choice.explanation, *choice.notes]
+        if number is not None:
+            notes.append(
+                "the likelihood was chosen on the rows that the folds judge; to judge without "
+                f"that, name it: --likelihood {choice.law}."
+            )
     if number is not None:
         scores = cross_validate(estimator, job, number)
     elif len(parts.test):

@@ -46,6 +46,7 @@ def take(job: Job, rows: Rows) -> Job:
         weight=job.weight[index],
         offset=None if job.offset is None else job.offset[index],
         index=job.index[index],
+        precision=None if job.precision is None else job.precision[index],
         group=None if job.group is None else job.group[rows],
         time=None if job.time is None else job.time[rows],
     )
