@@ -40,6 +40,9 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/analytic_step.py
 	$(BIN)/python benchmarks/trainer_overhead.py
 	$(BIN)/python benchmarks/tables.py
+	$(BIN)/python benchmarks/outcomes.py
+	$(BIN)/python benchmarks/likelihoods.py
+	$(BIN)/python benchmarks/choice.py
 	$(BIN)/python benchmarks/readme.py
 
 # torch first and alone: a later range that it satisfies then leaves it as it is.
