@@ -89,10 +89,17 @@ def tweedie(y, log_mean, dispersion, power):
 
 
 def _beta(a, b, x):
-    return (
-        mp.betainc(a, b, 0, x, regularized=True),
-        mp.betainc(b, a, 0, 1 - x, regularized=True),
-    )
+    """I_x(a, b) and its complement; below the mean by a series of positive terms."""
+    a, b, x = mpf(a), mpf(b), mpf(x)
+    if x > a / (a + b):
+        return _beta(b, a, 1 - x)[::-1]
+    total, term, n = mpf(0), mpf(1), 0
+    while term > mpf(10) ** -42 * total:
+        total += term
+        term *= (a + b + n) / (a + 1 + n) * x
+        n += 1
+    low = total * mp.exp(a * mp.log(x) + b * mp.log1p(-x)) / (a * mp.beta(a, b))
+    return low, 1 - low
 
 
 def _shapes(logits, dispersion):
@@ -106,8 +113,10 @@ def beta(y, logits, dispersion):
 
 def zero_one_inflated_beta(y, logits, dispersion, ends):
     zero, one = (mp.exp(mpf(v)) for v in ends)
-    low, high = beta(y, logits, dispersion)
     total = zero + one + 1
+    if y in (0, 1):
+        return (mpf(1), mpf(0)) if y else (zero / total, (1 + one) / total)
+    low, high = beta(y, logits, dispersion)
     return (zero + low) / total, (one + high) / total
 
 

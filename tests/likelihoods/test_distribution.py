@@ -71,3 +71,24 @@ def test_what_a_law_lacks_is_said():
     for method in ("log_prob", "cdf"):
         with pytest.raises(TypeError, match="Distribution defines no"):
             getattr(Distribution(), method)(torch.zeros(1))
+
+
+def test_a_quantile_without_gradient_does_not_ask_the_cdf():
+    class Counting(NormalDistribution):
+        asked = 0
+
+        def cdf(self, y):
+            self.asked += 1
+            return super().cdf(y)
+
+        icdf = Distribution.icdf
+
+        def _solve(self, q):
+            return NormalDistribution.icdf(self, q)
+
+    q, mean = torch.tensor([0.3]), torch.zeros(1)
+    plain, learned = Counting(mean, mean + 1), Counting(mean.clone().requires_grad_(), mean + 1)
+    assert not plain.icdf(q).requires_grad
+    assert plain.asked == 0
+    assert learned.icdf(q).requires_grad
+    assert plain.icdf(q.clone().requires_grad_()).requires_grad

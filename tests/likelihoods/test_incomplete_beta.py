@@ -153,3 +153,12 @@ def test_digamma_gap_is_mpmaths(a, b):
     with mpmath.workdps(40):
         gap = float(mpmath.digamma(mpmath.mpf(a) + mpmath.mpf(b)) - mpmath.digamma(mpmath.mpf(a)))
     assert digamma_gap(torch.tensor(a), torch.tensor(b)).item() == pytest.approx(gap, rel=1e-10)
+
+
+@pytest.mark.parametrize("x", [0.2, 0.1758, 0.1668, 0.1583, 0.15])  # from 1e-250 to 1e-299
+def test_tails_keep_their_digits_down_to_where_they_underflow(x):
+    """SciPy's betainc(400, 20, 0.1583) is off by a twentieth."""
+    with mpmath.workdps(40):
+        exact = mpmath.log(mpmath.betainc(400, 20, 0, mpmath.mpf(x), regularized=True))
+    a, b = torch.tensor(400.0), torch.tensor(20.0)
+    assert log_betainc(a, b, torch.tensor(x)).item() == pytest.approx(float(exact), rel=1e-13)

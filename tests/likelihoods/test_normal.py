@@ -73,3 +73,11 @@ def test_an_impossible_dispersion_is_refused(dispersion):
 def test_an_impossible_beta_is_refused():
     with pytest.raises(ValueError, match=r"beta of Normal must be in \[0, 1\], got 2"):
         Normal(beta=2)
+
+
+@pytest.mark.parametrize("z", [-3.0, -6.0, -12.0, -37.0])
+def test_the_cdf_keeps_its_digits_in_the_lower_tail(z):
+    with mpmath.workdps(30):
+        exact = float(mpmath.ncdf(mpmath.mpf(z)))
+    law = NormalDistribution(torch.zeros(1), torch.ones(1))
+    assert law.cdf(torch.tensor([z])).item() == pytest.approx(exact, rel=1e-13)

@@ -1,9 +1,11 @@
+import math
+
 import mpmath
 import pytest
 import torch
 from torch.testing import assert_close
 
-from ansatz.likelihoods.student_tail import log_density, log_student_cdf
+from ansatz.likelihoods.student_tail import log_density, log_student_cdf, student_quantile
 
 POINTS = [
     (t, nu) for nu in (0.5, 1.0, 3.5, 30.0, 1e4) for t in (-1e20, -45.0, -4.1, -3.9, -0.1, 2.0)
@@ -56,3 +58,24 @@ def test_many_degrees_of_freedom_are_normal():
 def test_infinite_arguments_are_the_ends():
     t = torch.tensor([-torch.inf, torch.inf])
     assert_close(log_student_cdf(t, torch.tensor(3.0)), torch.tensor([-torch.inf, 0.0]))
+
+
+@pytest.mark.parametrize("nu", [0.3, 1.1, 3.5, 30.0, 1e3])
+def test_quantiles_far_out_have_their_level(nu):
+    """SciPy's stdtrit has none of the digits for some of these."""
+    p = 10.0 ** -torch.arange(1.0, 290.0, 9.0)
+    nu = torch.full_like(p, nu)
+    t = student_quantile(p, nu)
+    held = t.isfinite()  # others exceed the largest double
+    assert held.sum() > 8
+    assert_close(log_student_cdf(-t, nu)[held], p.log()[held], rtol=1e-13, atol=1e-13)
+
+
+def test_an_argument_whose_square_overflows_has_a_tail_and_a_density():
+    """Far out P(T > t) = f(t) t / nu, and log f falls by nu + 1 per unit of log t."""
+    t, nu = torch.tensor([1e160, 1e250, 1e300]), torch.tensor(2.5)
+    assert_close(log_student_cdf(-t, nu), log_density(t, nu) + t.log() - nu.log())
+    slope = (log_density(t[1], nu) - log_density(t[2], nu)) / (50 * math.log(10))
+    assert slope.item() == pytest.approx(3.5, rel=1e-12)
+    single = log_density(torch.tensor(1e25, dtype=torch.float32), nu.float())
+    assert single.item() == pytest.approx(log_density(torch.tensor(1e25), nu).item(), rel=1e-5)

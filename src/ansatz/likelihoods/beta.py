@@ -4,16 +4,16 @@ import math
 from typing import Any
 
 import torch
-from scipy import special
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from ansatz.likelihoods.beta_fit import fit_beta, fit_beta_mean
+from ansatz.likelihoods.beta_quantile import beta_quantile
 from ansatz.likelihoods.beta_weight import log_beta_peak, log_beta_weight
 from ansatz.likelihoods.digamma import digamma_gap
 from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.elementwise import elementwise, wide
+from ansatz.likelihoods.elementwise import wide
 from ansatz.likelihoods.incomplete_beta import log_betainc, log_betaincc
 from ansatz.likelihoods.likelihood import (
     Likelihood,
@@ -110,12 +110,7 @@ class BetaDistribution(Distribution):
         a, b, q = torch.broadcast_tensors(*self.shapes, q)
         if q.is_meta:
             return torch.empty_like(q)
-        # The upper half through the complement, where q has digits to give.
-        high = q > 0.5
-        value = torch.empty_like(q)
-        value[~high] = elementwise(special.betaincinv, a[~high], b[~high], q[~high])
-        value[high] = elementwise(special.betainccinv, a[high], b[high], 1 - q[high])
-        return _inside(value, q)
+        return _inside(beta_quantile(a, b, q), q)
 
     def crps(self, y: Tensor) -> Tensor:
         r"""The closed form, in double precision as its terms cancel.

@@ -9,8 +9,10 @@ from torch.nn.functional import logsigmoid
 
 from ansatz.likelihoods.beta import BetaDistribution
 from ansatz.likelihoods.beta_binomial_fit import fit_beta_binomial
+from ansatz.likelihoods.beta_binomial_tail import log_sum_below
 from ansatz.likelihoods.beta_weight import log_beta_peak, relative_entropy
 from ansatz.likelihoods.binomial import BinomialDistribution
+from ansatz.likelihoods.count_search import count_search
 from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.elementwise import wide
@@ -26,8 +28,8 @@ class BetaBinomialDistribution(Distribution):
     """Successes in ``trials`` trials of one probability, drawn from a beta law.
 
     The beta law has mean mu and precision phi = 1 / dispersion: a = mu phi, b = (1 - mu) phi. Two
-    trials correlate by rho = 1 / (1 + phi). Tails and quantiles are sums over the counts, in
-    blocks, so that their cost grows with the largest number of trials.
+    trials correlate by rho = 1 / (1 + phi). Tails are sums over the counts on that side of y
+    which has the smaller mass, so that their cost grows with the number of trials.
 
     Args:
         logits: log(mu / (1 - mu)), any shape.
@@ -111,15 +113,36 @@ class BetaBinomialDistribution(Distribution):
             yield k, self.log_prob(k)
 
     def _log_tails(self, y: Tensor) -> tuple[Tensor, Tensor]:
-        """log P(Y <= y) and log P(Y > y), each as a sum of its own terms."""
+        """log P(Y <= y) and log P(Y > y), in double precision; the smaller as a sum."""
         y, *parameters = torch.broadcast_tensors(
             *wide(y, self.logits, self.dispersion, self.trials)
         )
-        low, high = torch.full_like(y, -math.inf), torch.full_like(y, -math.inf)
-        for k, term in BetaBinomialDistribution(*parameters)._blocks(y.shape):
-            low = _log_add(low, _log_sum(term, k <= y))
-            high = _log_add(high, _log_sum(term, k > y))
-        return low, high
+        law, n = BetaBinomialDistribution(*parameters), parameters[2]
+        if y.is_meta:
+            return torch.empty_like(y), torch.empty_like(y)
+        inside = (y >= 0) & (y < n)
+        k = torch.where(inside, y.floor(), 0.0)
+        upper = k >= law.mean.detach()
+        log_sum = law._log_tail(k, upper)
+        # Where most of the mass is on the far side of the mean, the other sum is the smaller.
+        most = (log_sum > -0.6) & inside & (n > 0)
+        if most.any():
+            rest = BetaBinomialDistribution(*(v[most] for v in parameters))
+            log_sum = log_sum.masked_scatter(most, rest._log_tail(k[most], ~upper[most]))
+            upper = upper ^ most
+        log_sum = torch.where(inside, log_sum, -1.0)
+        other = torch.log1p(-log_sum.exp().clamp(max=1.0))
+        low, high = torch.where(upper, other, log_sum), torch.where(upper, log_sum, other)
+        low = torch.where(inside, low, torch.where(y < 0, -math.inf, 0.0))
+        return low, torch.where(inside, high, torch.where(y < 0, 0.0, -math.inf))
+
+    def _log_tail(self, k: Tensor, upper: Tensor) -> Tensor:
+        """log P(Y > k) where ``upper`` holds, else log P(Y <= k); 0 <= k < n."""
+        # n - Y is a law of the same kind, with the shapes exchanged.
+        logits = torch.where(upper, -self.logits, self.logits)
+        k = torch.where(upper, (self.trials - 1 - k).clamp(min=0), k)
+        law = BetaBinomialDistribution(logits, self.dispersion, self.trials)
+        return law.log_prob(k) + log_sum_below(k, *law.shapes, self.trials)
 
     def cdf(self, y: Tensor) -> Tensor:
         """The sum of the probabilities up to y."""
@@ -127,26 +150,23 @@ class BetaBinomialDistribution(Distribution):
 
     def log_cdf(self, y: Tensor) -> Tensor:
         """Log P(Y <= y), accurate in both tails and differentiable in mu and phi."""
-        low, high = self._log_tails(y)
-        return _from_smaller(low, high).to(y)
+        return self._log_tails(y)[0].to(y)
 
     def log_survival(self, y: Tensor) -> Tensor:
         """Log P(Y > y), accurate in both tails and differentiable in mu and phi."""
-        low, high = self._log_tails(y)
-        return _from_smaller(high, low).to(y)
+        return self._log_tails(y)[1].to(y)
 
     def _solve(self, q: Tensor) -> Tensor:
-        level, *parameters = torch.broadcast_tensors(
+        level, logits, dispersion, n = torch.broadcast_tensors(
             *wide(q, self.logits, self.dispersion, self.trials)
         )
-        below, mass = torch.zeros_like(level), torch.zeros_like(level)
-        for _, term in BetaBinomialDistribution(*parameters)._blocks(level.shape):
-            reached = mass + term.exp().cumsum(0)
-            below, mass = below + (reached < level).sum(0), reached[-1]
-        # Rounding may leave the whole sum a little below a level next to 1.
-        y = torch.minimum(below, parameters[2])
-        y = torch.where(level >= 1, parameters[2], y)
-        return torch.where((level >= 0) & (level <= 1), y, math.nan).to(q)
+        if level.is_meta:
+            return torch.empty_like(level, dtype=q.dtype)
+        law = BetaBinomialDistribution(logits, dispersion, n)
+        z = torch.special.ndtri(level.clamp(1e-300, 1 - 1e-16))
+        guess = torch.minimum((law.mean + z * law.stddev - 0.5).ceil().clamp(min=0), n)
+        parameters = (logits, dispersion, n)
+        return count_search(BetaBinomialDistribution, parameters, level, guess, n).to(q)
 
     def crps(self, y: Tensor) -> Tensor:
         """The sum of (F(k) - 1[k >= y])^2 over the counts, and the distance of a y beyond them."""
@@ -167,25 +187,6 @@ class BetaBinomialDistribution(Distribution):
         with torch.no_grad():
             p = BetaDistribution(self.logits, self.dispersion).sample(shape, generator)
             return torch.binomial(self.trials.expand_as(p).contiguous(), p, generator=generator)
-
-
-def _log_sum(term: Tensor, mask: Tensor) -> Tensor:
-    """log of the sum of e^term where ``mask`` holds, with no gradient where nothing does."""
-    kept = torch.where(mask & (term > -math.inf), term, -1e300)
-    largest = kept.amax(0).detach()
-    total = (kept - largest).exp().sum(0).log() + largest
-    return torch.where(largest > -1e300, total, -math.inf)
-
-
-def _log_add(a: Tensor, b: Tensor) -> Tensor:
-    """logaddexp without nan gradients where both are -inf."""
-    return _log_sum(torch.stack([a, b]), torch.ones_like(torch.stack([a, b]), dtype=torch.bool))
-
-
-def _from_smaller(log_this: Tensor, log_other: Tensor) -> Tensor:
-    """log P from whichever of P and 1 - P is smaller."""
-    small = log_other < log_this
-    return torch.where(small, torch.log1p(-torch.where(small, log_other, -1e300).exp()), log_this)
 
 
 class BetaBinomial(Likelihood):

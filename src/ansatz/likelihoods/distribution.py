@@ -109,11 +109,9 @@ class Distribution:
 
     def _implicit(self, y: Tensor, q: Tensor) -> Tensor:
         """y with the gradient of the y that solves cdf(y) = q: dy = (dq - dF) / f(y)."""
-        if not torch.is_grad_enabled():
+        if not (torch.is_grad_enabled() and (q.requires_grad or _has_gradient(self))):
             return y
         gap = q - self.cdf(y)
-        if not gap.requires_grad:
-            return y
         return y + (gap - gap.detach()) * (-self.log_prob(y).detach()).exp()
 
     def crps(self, y: Tensor) -> Tensor:
@@ -145,6 +143,15 @@ class Distribution:
                 device=self.mean.device,
             )
             return self.icdf(u)
+
+
+def _has_gradient(part: object) -> bool:
+    """Whether anything that a distribution is made of asks for a gradient."""
+    if isinstance(part, Tensor):
+        return part.requires_grad
+    if isinstance(part, Distribution):
+        return any(_has_gradient(value) for value in vars(part).values())
+    return isinstance(part, tuple | list) and any(_has_gradient(value) for value in part)
 
 
 def bisect(distribution: Distribution, q: Tensor, iterations: int = 200) -> Tensor:

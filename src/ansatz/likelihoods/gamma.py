@@ -101,10 +101,14 @@ class GammaDistribution(Distribution):
 
     def _solve(self, q: Tensor) -> Tensor:
         a, q = torch.broadcast_tensors(self.shape, q)
+        if q.is_meta:
+            return torch.empty_like(q)
         # The upper half through the complement, where q has digits to give.
-        low = elementwise(special.gammaincinv, a, q)
-        high = elementwise(special.gammainccinv, a, 1 - q)
-        return torch.where(q < 0.5, low, high) / a * self.mean
+        high = q > 0.5
+        value = torch.empty_like(q)
+        value[~high] = elementwise(special.gammaincinv, a[~high], q[~high])
+        value[high] = elementwise(special.gammainccinv, a[high], 1 - q[high])
+        return value / a * self.mean
 
     def crps(self, y: Tensor) -> Tensor:
         """y (2 F_a - 1) - mu (2 F_{a+1} - 1) - mu B(a + 1/2, 1/2) / pi.

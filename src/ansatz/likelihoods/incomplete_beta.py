@@ -141,7 +141,7 @@ def _log_tail(p: _Point) -> Tensor:
         high = high.masked_scatter(most, _complement(p.a[most], p.b[most], p.x[most], p.y[most]))
     value, rest = torch.where(p.upper, high, low), torch.where(p.upper, low, high)
     log_value = torch.where(value > 0.5, torch.log1p(-rest), value.log())
-    far = value < 1e-290
+    far = value < 1e-250  # SciPy's loses its digits from 1e-265 on
     if far.any():
         far = far & p.log_x.isfinite()  # not the ends of the support, where it is 0
         point = p.where(far)

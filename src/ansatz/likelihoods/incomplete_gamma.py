@@ -88,11 +88,15 @@ def _log_weight(a: Tensor, x: Tensor) -> Tensor:
 
 def _log_tail(a: Tensor, x: Tensor, upper: bool) -> Tensor:
     # SciPy's, as torch's own has only nine digits around a = x.
-    lower_value, upper_value = (
-        elementwise(function, a, x) for function in (special.gammainc, special.gammaincc)
-    )
-    value, rest = (upper_value, lower_value) if upper else (lower_value, upper_value)
-    log_value = torch.where(value > 0.5, torch.log1p(-rest), value.log())
+    this, other = special.gammainc, special.gammaincc
+    if upper:
+        this, other = other, this
+    value = elementwise(this, a, x)
+    log_value = value.log()
+    most = value > 0.8  # towards 1 the digits are in the other tail
+    if most.any():
+        rest = elementwise(other, a[most], x[most])
+        log_value = log_value.masked_scatter(most, torch.log1p(-rest))
     far = (value < 1e-290) & (x > 0) & x.isfinite()
     if far.any():
         log_value = log_value.masked_scatter(far, _log_far_tail(a[far], x[far], upper))

@@ -68,7 +68,8 @@ class NormalDistribution(Distribution):
 
     def cdf(self, y: Tensor) -> Tensor:
         """Phi(z)."""
-        return torch.special.ndtr(self._z(y))
+        # erfc, as torch's ndtr is (1 + erf)/2, which has lost ten digits at z = -6
+        return 0.5 * torch.erfc(-self._z(y) / math.sqrt(2))
 
     def log_cdf(self, y: Tensor) -> Tensor:
         """Log Phi(z), accurate in both tails."""

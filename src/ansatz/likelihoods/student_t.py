@@ -4,12 +4,11 @@ import math
 from typing import Literal
 
 import torch
-from scipy import special
 from torch import Tensor
 
 from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.elementwise import elementwise
+from ansatz.likelihoods.elementwise import wide
 from ansatz.likelihoods.likelihood import (
     Likelihood,
     expand_weight,
@@ -19,7 +18,7 @@ from ansatz.likelihoods.likelihood import (
 )
 from ansatz.likelihoods.stirling import log_gamma_half
 from ansatz.likelihoods.student_fit import LEAST, fit_student
-from ansatz.likelihoods.student_tail import log_density, log_student_cdf
+from ansatz.likelihoods.student_tail import log_density, log_student_cdf, student_quantile
 from ansatz.likelihoods.support import refuse_outside
 from ansatz.spec import TargetSpec
 
@@ -100,9 +99,12 @@ class StudentTDistribution(Distribution):
         return log_student_cdf(-self._z(y), self.nu)
 
     def _solve(self, q: Tensor) -> Tensor:
-        # By symmetry from the lower half, where q has digits to give.
-        low = elementwise(special.stdtrit, self.nu, torch.minimum(q, 1 - q))
-        return self.location + self.scale * torch.where(q < 0.5, low, -low)
+        location, scale, nu, level = torch.broadcast_tensors(self.location, self.scale, self.nu, q)
+        if level.is_meta:
+            return torch.empty_like(level)
+        # By symmetry from the smaller tail, where q has digits to give.
+        t = student_quantile(*wide(torch.minimum(level, 1 - level), nu)).to(level)
+        return location + scale * torch.where(level < 0.5, -t, t)
 
     def crps(self, y: Tensor) -> Tensor:
         """Scale times the score of z (Jordan, Krueger and Lerch 2019); infinite where nu <= 1.

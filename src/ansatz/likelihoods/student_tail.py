@@ -8,6 +8,7 @@ from scipy import special
 from torch import Tensor
 
 from ansatz.likelihoods.elementwise import elementwise, refuse_second_derivative, wide
+from ansatz.likelihoods.positive_quantile import positive_quantile
 from ansatz.likelihoods.quadrature import gauss
 from ansatz.likelihoods.stirling import log_gamma_half
 
@@ -27,7 +28,14 @@ def log_density(t: Tensor, nu: Tensor) -> Tensor:
         tensor(0.3183)
     """
     log_norm = log_gamma_half(nu / 2) - 0.5 * nu.log() - 0.5 * math.log(math.pi)
-    return log_norm - 0.5 * (nu + 1) * torch.log1p(t * t / nu)
+    return log_norm - 0.5 * (nu + 1) * _log_one(t, nu)
+
+
+def _log_one(t: Tensor, nu: Tensor) -> Tensor:
+    """log(1 + t^2 / nu); far out by 2 log t, as t^2 may overflow."""
+    far = t.abs() > 1e8 * nu.sqrt()
+    near = torch.log1p(torch.where(far, 0.0, t) ** 2 / nu)
+    return torch.where(far, 2 * torch.where(far, t.abs(), 1.0).log() - nu.log(), near)
 
 
 def log_student_cdf(t: Tensor, nu: Tensor) -> Tensor:
@@ -48,6 +56,36 @@ def log_student_cdf(t: Tensor, nu: Tensor) -> Tensor:
         Abramowitz and Stegun (1964), 26.7.1.
     """
     return _LogCdf.apply(*torch.broadcast_tensors(t, nu))
+
+
+def student_quantile(p: Tensor, nu: Tensor) -> Tensor:
+    """The t with P(T > t) = p for 0 <= p <= 1/2, double precision, no gradient.
+
+    SciPy's; in the far tail, where that has few digits or none, by Newton's method in log t.
+
+    Example:
+        >>> import torch
+        >>> p = torch.tensor([0.25, 1e-250], dtype=torch.float64)
+        >>> student_quantile(p, torch.ones(2).double())  # Cauchy
+        tensor([ 1.0000e+00, 3.1831e+249], dtype=torch.float64)
+    """
+    t = torch.where(p == 0, math.inf, -elementwise(special.stdtrit, nu, p))
+    far = (p < 1e-15) & (p > 0)
+    if far.any():
+        n, level = nu[far], p[far]
+        # Beyond any t that SciPy finds, P(T > t) is nearly f(0) nu^((nu - 1)/2) t^-nu.
+        log_end = log_density(torch.zeros_like(n), n) + 0.5 * (n - 1) * n.log() - level.log()
+        known = (t[far] > 1) & (t[far] < 1e100)
+        start = torch.where(known, torch.where(known, t[far], 1.0).log(), log_end / n)
+        x, _ = positive_quantile(
+            lambda x, low: _log_tail(x.exp(), n),
+            lambda x: log_density(x.exp(), n) + x,
+            1 - level,
+            level,
+            start,
+        )
+        t = t.masked_scatter(far, x.exp())  # infinite where it overflows
+    return t
 
 
 class _LogCdf(torch.autograd.Function):
@@ -86,14 +124,18 @@ def _log_tail(t: Tensor, nu: Tensor) -> Tensor:
     """log P(T > t) for t >= 0."""
     # I_x(a, b) = 1 - I_(1-x)(b, a): take the side whose argument is known to all digits.
     square = t * t
-    outer = elementwise(special.betainc, nu / 2, torch.full_like(nu, 0.5), nu / (nu + square)) / 2
-    inner = (
-        elementwise(special.betainc, torch.full_like(nu, 0.5), nu / 2, square / (nu + square)) / 2
-    )
-    tail = torch.where((square < nu.clamp(max=4.0)) | (nu > 1e4), 0.5 - inner, outer)
+    inner = (square < nu.clamp(max=4.0)) | ((nu > 1e4) & (t <= _CENTRAL))
+    # Rounding x = nu / (nu + t^2) moves log I by up to nu times as much.
+    far = (t > _CENTRAL) & t.isfinite() & (nu > 100)
+    outer = ~inner & ~far
+    tail = torch.empty_like(t)
+    half = torch.tensor(0.5, dtype=t.dtype)
+    a, s = nu[inner], square[inner]
+    tail[inner] = 0.5 - elementwise(special.betainc, half.expand_as(a), a / 2, s / (a + s)) / 2
+    a, s = nu[outer], square[outer]
+    tail[outer] = elementwise(special.betainc, a / 2, half.expand_as(a), a / (a + s)) / 2
     value = tail.log()
-    # Far out x = nu / (nu + t^2) has lost digits to rounding, or the tail has underflowed.
-    far = (t > _CENTRAL) & t.isfinite()
+    far |= outer & (tail < 1e-250) & t.isfinite()  # SciPy's loses its digits from 1e-265 on
     if far.any():
         log_mass, _ = _tail_moments(t[far], nu[far])
         value = value.masked_scatter(far, log_mass)
@@ -106,10 +148,11 @@ def _tail_nodes(t: Tensor, nu: Tensor) -> tuple[Tensor, Tensor]:
     The log integrand falls in w with slope -r or steeper, r = nu (t^2 - 1) / (nu + t^2).
     """
     nodes, weights = gauss("legendre", 80, t)
-    end = _CUT * (1 / (t * t - 1) + t * t / (t * t - 1) / nu)  # cut / r
+    least = (1 / t) ** 2  # t^2 may overflow
+    end = _CUT * (least + 1 / nu) / (1 - least)  # cut / r
     w = end.unsqueeze(-1) * nodes
     # log f(s) - log f(t) without forming s^2, which may overflow.
-    share = (1 / (1 + nu / (t * t))).unsqueeze(-1)  # t^2 / (nu + t^2)
+    share = (1 / (1 + nu * least)).unsqueeze(-1)  # t^2 / (nu + t^2)
     drop = torch.where(w < 1, torch.log1p(share * torch.expm1(2 * w.clamp(max=1))), 0)
     far = 2 * w + torch.log(share + (1 - share) * (-2 * w).exp())
     drop = torch.where(w < 1, drop, far)
@@ -124,7 +167,7 @@ def _tail_moments(t: Tensor, nu: Tensor) -> tuple[Tensor, Tensor]:
     log_mass = torch.logsumexp(log_term, -1)
     weight = (log_term - log_mass.unsqueeze(-1)).exp()
     # log(1 + s^2/nu) = log(1 + t^2/nu) + drop, and s^2/(nu + s^2) = 1 - e^-(that).
-    log_one = torch.log1p((t / nu.sqrt()) ** 2).unsqueeze(-1) + drop
+    log_one = _log_one(t, nu).unsqueeze(-1) + drop
     score = _score(log_one, nu.unsqueeze(-1))
     return log_density(t, nu) + t.log() + log_mass, (weight * score).sum(-1)
 

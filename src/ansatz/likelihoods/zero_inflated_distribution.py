@@ -70,7 +70,8 @@ class ZeroInflatedDistribution(Distribution):
 
     def cdf(self, y: Tensor) -> Tensor:
         """pi + (1 - pi) F(y), F of the counts; differentiable in all parameters."""
-        return self.log_cdf(y).exp()
+        value = self.inflation + torch.sigmoid(-self.logits) * self.counts.cdf(y)
+        return torch.where(y < 0, 0.0, value)
 
     def log_cdf(self, y: Tensor) -> Tensor:
         """Log P(Y <= y), accurate in both tails."""

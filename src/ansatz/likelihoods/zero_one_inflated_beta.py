@@ -95,7 +95,11 @@ class ZeroOneInflatedBetaDistribution(Distribution):
 
     def cdf(self, y: Tensor) -> Tensor:
         """P(Y <= y), which jumps at 0 and at 1."""
-        return self.log_cdf(y).exp()
+        zero, _, rest = self.parts
+        inside = (y > 0) & (y < 1)
+        value = zero + rest * self.inner.cdf(torch.where(inside, y, 0.5))
+        value = torch.where(inside, value, torch.where(y >= 1, 1.0, zero))
+        return torch.where(y < 0, 0.0, value)
 
     def log_cdf(self, y: Tensor) -> Tensor:
         """Log P(Y <= y), accurate in both tails."""
