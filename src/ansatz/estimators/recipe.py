@@ -104,15 +104,16 @@ def choose_recipe(rows: float, *, classes: bool = False, coupled: bool = False) 
             dtype="float64",
         )
     if coupled:
+        few = rows < 10_000  # risks of some thousand patients: one layer, half of it dropped
         return Recipe(
-            widths=(64, 64),
-            dropout=0.2,
+            widths=(64,) if few else (64, 64),
+            dropout=0.5 if few else 0.2,
             batch_size=0 if rows <= COUPLED else 1_024,
             steps=500 if rows <= COUPLED else round(10 * rows / 1_024),
             learning_rate=3e-3,
             weight_decay=0.3,
             average="ema",
-            holdout=0.2 if rows < 10_000 else 0.1,
+            holdout=0.2 if few else 0.1,
             evaluations=100,
             patience=25,
         )

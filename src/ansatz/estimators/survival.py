@@ -220,8 +220,9 @@ class SurvivalRegressor(SurvivalPredictions):
     def _fair_log_risks(self, job: Job) -> Tensor:
         """Log-risks for the baseline hazard, of rows that their own model did not learn from.
 
-        A network's log-risks of the rows that it learned from are too far apart, and the baseline
-        that goes with them too low for new rows. A linear model has too few coefficients for that.
+        A network's log-risks of the rows that it learned from know too well who had the event:
+        those left at risk look safer than they are, and the baseline that makes up for it is too
+        high for new rows. A linear model has too few coefficients for that.
         """
         raw = self.model_.raw(job.rows, job.offset, notes=[])[:, 0]
         if hasattr(self, "linear_"):

@@ -14,7 +14,20 @@ from ansatz.likelihoods.quadrature import gauss
 
 Metrics = dict[str, float | None]
 BLOCK = 2**20  # numbers that are held at once
-LEVELS = (1e-4, 1e-3, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999, 0.9999)  # between panels
+LEVELS = (
+    1e-4,
+    1e-3,
+    0.01,
+    0.05,
+    0.2,
+    0.5,
+    0.8,
+    0.95,
+    0.99,
+    0.999,
+    0.9999,
+    0.999999,
+)  # between panels
 
 
 class Followed(NamedTuple):
