@@ -4,6 +4,7 @@ import html
 import math
 from typing import Any
 
+from ansatz.likelihoods.likelihood import Likelihood
 from ansatz.linear.result import LinearFit
 from ansatz.linear.table import LEGEND, align, format_column, format_p, plain, stars
 
@@ -77,7 +78,9 @@ class Summary:
         law = self.fit.likelihood
         noun = "Likelihood" if law.is_law else "Loss"
         errors = ", sandwich standard errors" if self.fit.covariance_kind == "sandwich" else ""
-        return f"{noun}: {law.name}, link {self.fit.link}{errors}"
+        inner = getattr(law, "law", None)  # a censored weibull, a truncated normal
+        name = f"{law.name} {inner.name}" if isinstance(inner, Likelihood) else law.name
+        return f"{noun}: {name}, link {self.fit.link}{errors}"
 
     def _tables(self) -> list[list[str]]:
         fit, blocks = self.fit, []
