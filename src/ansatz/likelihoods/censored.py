@@ -12,17 +12,15 @@ from ansatz.likelihoods.censored_outcome import check_bounds
 from ansatz.likelihoods.constant_fit import fit_constant
 from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.inner_law import inner_law
+from ansatz.likelihoods.interval_mass import minus_log_mass, minus_log_survival, none
 from ansatz.likelihoods.likelihood import (
     Likelihood,
     expand_weight,
     refuse_where,
     require_same_shape,
 )
-from ansatz.likelihoods.log_link import soft_cap
 from ansatz.likelihoods.truncated_distribution import TruncatedDistribution
 from ansatz.spec import TargetSpec
-
-LARGEST = 1e30  # of a loss, from where on it grows like a logarithm: float32 holds its gradient
 
 
 class Censored(Likelihood):
@@ -131,18 +129,17 @@ class Censored(Likelihood):
         require_same_shape(self.name, raw, y, event=(3,))
         lower, upper, entry = y.to(raw.dtype).unbind(-1)
         exact = lower == upper
-        if _none(~exact):
+        if none(~exact):
             total = self.law.loss(raw, lower)
         else:
-            total = self._unseen(raw, torch.maximum(lower, entry), upper, ~exact)
-        if not (_none(exact) or _none(~exact)):
+            total = minus_log_mass(self.law, raw, torch.maximum(lower, entry), upper, ~exact)
+        if not (none(exact) or none(~exact)):
             own = torch.where(exact.unsqueeze(-1), raw, 0.0)
             fill = 1.0 if self.law.distribution(own).discrete else 0.5
             total = torch.where(exact, self.law.loss(own, torch.where(exact, lower, fill)), total)
         late = entry > -math.inf
-        if not _none(late):
-            late = late & ~self._nothing_below(self._only(late, raw, entry)[0], entry)
-            total = total - self._tail("log_survival", raw, entry, late).to(raw.dtype)
+        if not none(late):
+            total = total - minus_log_survival(self.law, raw, entry, late)
         return total
 
     def distribution(self, raw: Tensor) -> Distribution:
@@ -159,53 +156,6 @@ class Censored(Likelihood):
     def point(self, raw: Tensor) -> Tensor:
         """As the law inside."""
         return self.law.point(raw)
-
-    def _unseen(self, raw: Tensor, lower: Tensor, upper: Tensor, mine: Tensor) -> Tensor:
-        """-log P(lower < Y <= upper) on the rows of ``mine``, by as few tails as they need."""
-        law = self.law.distribution(torch.where(mine.unsqueeze(-1), raw, 0.0))
-        below, above = self._nothing_below(law, lower), upper == math.inf
-        total = self._tail("log_survival", raw, lower, mine & above & ~below)
-        total = total + self._tail("log_cdf", raw, upper, mine & below & ~above)
-        between = mine & ~(below | above)
-        if not _none(between):
-            total = total + self._between(raw, lower, upper, between)
-        return total.to(raw.dtype)
-
-    def _tail(self, tail: str, raw: Tensor, y: Tensor, rows: Tensor) -> Tensor:
-        """-log of a tail on some rows, 0 elsewhere; in double precision, finite for wild raw."""
-        if _none(rows):
-            return torch.zeros_like(y)
-        law, y = self._only(rows, raw, y)
-        return torch.where(rows, soft_cap(-getattr(law, tail)(y), LARGEST), 0.0)
-
-    def _between(self, raw: Tensor, lower: Tensor, upper: Tensor, rows: Tensor) -> Tensor:
-        law, low = self._only(rows, raw, lower)
-        high = torch.where(rows, upper.to(low), low + 1)
-        total = -law.log_interval(low, high)
-        lost = rows & ~total.isfinite()
-        if not _none(lost):
-            # So far out that both tails are equal to the last digit: what counts is the density.
-            law, _ = self._only(rows & ~lost, raw, lower)
-            total = torch.where(lost, 0.0, -law.log_interval(low, torch.where(lost, low + 1, high)))
-            law, low = self._only(lost, raw, lower)
-            high = torch.where(lost, upper.to(low), low + 1)
-            total = torch.where(lost, -_log_density_between(law, low, high), total)
-        return torch.where(rows, soft_cap(total, LARGEST), 0.0)
-
-    def _only(self, rows: Tensor, raw: Tensor, y: Tensor) -> tuple[Distribution, Tensor]:
-        """The law and outcomes of some rows; at raw 0 and 1/2 (1 for counts) on the others."""
-        if raw.device.type != "mps":  # has no doubles
-            raw, y = raw.double(), y.double()
-        law = self.law.distribution(torch.where(rows.unsqueeze(-1), raw, 0.0))
-        return law, torch.where(rows, y, 1.0 if law.discrete else 0.5)
-
-    @torch.no_grad()
-    def _nothing_below(self, law: Distribution, value: Tensor) -> Tensor:
-        """Where P(Y <= value) is 0 by the support alone."""
-        below, edge = value < law.lower, value == law.lower
-        if _none(edge):
-            return below | (value == -math.inf)
-        return below | (edge & ~(law.cdf(value) > 0)) | (value == -math.inf)
 
     def _mass_at_lower(self, law: Distribution) -> bool:
         if law.lower == -math.inf:
@@ -242,21 +192,3 @@ class Censored(Likelihood):
             raise DataError("no row holds a number inside the support: nothing can be estimated.")
         centre = torch.where(weight > 0, value, math.nan).nanmedian(0).values
         return torch.where(weight > 0, value, centre), weight
-
-
-def _log_density_between(law: Distribution, lower: Tensor, upper: Tensor) -> Tensor:
-    """log P(lower < Y <= upper) far out, by Simpson's rule, or the ends' probabilities."""
-    if law.discrete:
-        return torch.logaddexp(law.log_prob(lower.floor() + 1), law.log_prob(upper.floor()))
-    points = torch.stack([lower, (lower + upper) / 2, upper])
-    weight = torch.tensor([1.0, 4.0, 1.0], dtype=lower.dtype, device=lower.device) / 6
-    weight = weight.reshape(3, *(1,) * lower.ndim)
-    return (law.log_prob(points) + weight.log()).logsumexp(0) + (upper - lower).log()
-
-
-def _none(rows: Tensor) -> bool:
-    """Whether no row is meant, so that its branch may be left out; False where nobody can know."""
-    try:
-        return not bool(rows.any())
-    except RuntimeError:  # inside vmap, and on the meta device
-        return False

@@ -84,14 +84,17 @@ class Distribution:
     def log_interval(self, lower: Tensor, upper: Tensor) -> Tensor:
         """log P(lower < Y <= upper), by the tail in which it lies; an end may be infinite."""
         below, above = lower == -math.inf, upper == math.inf
-        # An infinite end becomes a finite one whose term no branch uses: its gradient would be nan.
-        lower = torch.where(below, torch.where(above, 0.0, upper - 1), lower)
-        upper = torch.where(above, lower + 1, upper)
+        # An infinite end becomes the other one, as the gradient at infinity would be nan.
+        lower = torch.where(below, torch.where(above, 0.5, upper), lower)
+        upper = torch.where(above, lower, upper)
         # Subtract in the smaller tail: where both ends are above the median, survivals differ.
         a, b = self.log_survival(lower), self.log_survival(upper)
         c, d = self.log_cdf(upper), self.log_cdf(lower)
-        high = a < c
-        inside = _log_difference(torch.where(high, a, c), torch.where(high, b, d))
+        high, open_end = a < c, below | above
+        larger, smaller = torch.where(high, a, c), torch.where(high, b, d)
+        inside = _log_difference(
+            torch.where(open_end, 0.0, larger), torch.where(open_end, -1.0, smaller)
+        )
         inside = torch.where(below, c, torch.where(above, a, inside))
         return torch.where(below & above, torch.zeros_like(inside), inside)
 

@@ -10,6 +10,7 @@ from torch import Tensor
 from ansatz.errors import UsageError
 from ansatz.likelihoods.constant_fit import fit_constant
 from ansatz.likelihoods.inner_law import inner_law
+from ansatz.likelihoods.interval_mass import minus_log_mass
 from ansatz.likelihoods.likelihood import Likelihood, refuse_where, require_same_shape
 from ansatz.likelihoods.truncated_distribution import TruncatedDistribution
 from ansatz.spec import TargetSpec
@@ -93,7 +94,7 @@ class Truncated(Likelihood):
         """The negative log-likelihood."""
         require_same_shape(self.name, raw, y)
         ends = (torch.full_like(raw[..., 0], end) for end in (self.lower, self.upper))
-        return self.law.loss(raw, y) + self.law.distribution(raw).log_interval(*ends)
+        return self.law.loss(raw, y) - minus_log_mass(self.law, raw, *ends)
 
     def distribution(self, raw: Tensor) -> TruncatedDistribution:
         """The law inside given that the outcome lies within the bounds."""
