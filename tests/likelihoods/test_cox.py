@@ -170,3 +170,18 @@ def test_wrong_use_is_named():
         survival_outcome(one, torch.ones(3))
     with pytest.raises(ValueError, match=r"raw \(2, 1\) goes with y \(2, 3\)"):
         law.loss(torch.zeros(2, 1), one)
+
+
+def test_other_rows_are_never_taken_for_those_of_the_last_call():
+    """Risk sets are kept from step to step; a change in place of times or weights is noticed."""
+    raw, weight = torch.randn(30, 1), torch.ones(30)
+    y = survival_outcome(torch.rand(30), (torch.rand(30) < 0.7).double())
+    law = Cox()
+    before = law.joint_loss(raw, y, weight).sum()
+    assert_close(law.joint_loss(raw, y, weight).sum(), before)
+    y[:, 0] = y[:, 0].flip(0)
+    assert_close(law.joint_loss(raw, y, weight), Cox().joint_loss(raw, y, weight))
+    weight[3] = 2.0
+    assert_close(law.joint_loss(raw, y, weight), Cox().joint_loss(raw, y, weight))
+    few = raw[:9], y[:9], weight[:9]
+    assert_close(law.joint_loss(*few), Cox().joint_loss(*few))

@@ -72,6 +72,7 @@ class Cox(Likelihood):
         self.ties: Ties = ties
         self.register_buffer("baseline_times", torch.zeros(0))
         self.register_buffer("baseline_hazard", torch.zeros(0))
+        self._last: tuple[Tensor, Tensor, RiskSets] | None = None
 
     def outputs(self, target: TargetSpec) -> int:
         """1: the log-risk."""
@@ -102,14 +103,22 @@ class Cox(Likelihood):
             return raw[..., 0] * weight
         eta, outcome, mass = wide(raw[..., 0], y, weight)
         mass = mass.detach()
-        time, event, entry = outcome.detach().unbind(-1)
-        sets = RiskSets.of(time, event, entry, mass)
+        sets = self._risk_sets(outcome.detach(), mass)
         eta = torch.where(mass > 0, eta, 0.0)
         others, dead = sets.log_sums(eta + mass.log())
         # The term of an event time, shared by the rows that die there.
         term = dead + tie_term(sets.weight, others - dead, self.ties) / sets.weight
         share = mass[sets.events] * (term[sets.place] - eta[sets.events])
         return torch.zeros_like(eta).index_copy(0, sets.events, share).to(raw)
+
+    def _risk_sets(self, outcome: Tensor, mass: Tensor) -> RiskSets:
+        """Those of the last call where the rows are the same, as at every step on all rows."""
+        last = self._last
+        if last is None or not (torch.equal(last[0], outcome) and torch.equal(last[1], mass)):
+            time, event, entry = outcome.unbind(-1)
+            sets = RiskSets.of(time, event, entry, mass)
+            last = self._last = outcome.clone(), mass.clone(), sets
+        return last[2]
 
     @torch.no_grad()
     def set_baseline(self, log_risk: Tensor, y: Tensor, weight: Tensor | None = None) -> None:

@@ -114,8 +114,14 @@ def tie_term(weight: Tensor, u: Tensor, ties: Ties) -> Tensor:
         Efron (1977), section 4; Breslow (1974), Covariance analysis of censored survival data.
     """
     plain = weight * _softplus(u)
-    if ties == "breslow":
+    tied = (weight != 1).nonzero().squeeze(1)
+    if ties == "breslow" or not len(tied):
         return plain
+    return plain.index_add(0, tied, _efron(weight[tied], u[tied]))
+
+
+def _efron(weight: Tensor, u: Tensor) -> Tensor:
+    """What Efron's term has more than Breslow's; nothing where one row dies alone."""
     far = u > 36  # survivors outweigh the dead by 1e15: the order of deaths makes no difference
     log_y = weight.log() + torch.where(far, 0.0, u)
     close = ~far & (log_y < 2.1)  # y = c - W < 8
@@ -126,8 +132,7 @@ def tie_term(weight: Tensor, u: Tensor, ties: Ties) -> Tensor:
     y = torch.where(close | far, 2.1, log_y).exp()
     gap = _softplus(-torch.where(close | far, 0.0, u))  # log(c / y)
     series = (y + 0.5) * gap - weight + stirling(y + weight) - stirling(y)
-    correction = torch.where(close, direct, series)
-    return plain + torch.where(far | (weight == 1), 0.0, correction)
+    return torch.where(far, 0.0, torch.where(close, direct, series))
 
 
 def _softplus(u: Tensor) -> Tensor:

@@ -59,8 +59,10 @@ class OutputGradient:
             terms, gradient = self._autograd(output, batch, own_gradients)
         else:
             raw = self._attach(output, batch.offset)
-            if raw.shape[:-1] != batch.target.shape:
-                require_same_shape(self.likelihood.name, torch.from_numpy(raw), batch.target)
+            event = batch.target.shape[batch.target.ndim - self.likelihood.event_ndim :]
+            if (*raw.shape[:-1], *event) != batch.target.shape:
+                name, made = self.likelihood.name, torch.from_numpy(raw)
+                require_same_shape(name, made, batch.target, event=tuple(event))
             terms, gradient = self._score(raw, batch.target.numpy())
         share, count = _share(batch, terms)
         loss = float(terms.ravel().dot(share.ravel()))

@@ -13,11 +13,13 @@ from torch import Tensor
 
 from ansatz.likelihoods.bernoulli import Bernoulli
 from ansatz.likelihoods.categorical import Categorical
+from ansatz.likelihoods.censored import Censored
 from ansatz.likelihoods.likelihood import Likelihood
 from ansatz.likelihoods.log_link import LIMIT
 from ansatz.likelihoods.mse import MSE
 from ansatz.likelihoods.normal import Normal
 from ansatz.likelihoods.poisson import Poisson
+from ansatz.training.censored_scores import censored_score
 
 Array = np.ndarray[Any, Any]
 Score = Callable[[Array, Array], tuple[Array, Array]]
@@ -41,7 +43,8 @@ def closed_form(likelihood: Likelihood) -> Score | None:
     if make is None:
         return None
     learned = [p for p in likelihood.parameters() if p.requires_grad]
-    constant = likelihood.spread.constant if isinstance(likelihood, Normal) else None
+    spread = getattr(getattr(likelihood, "law", likelihood), "spread", None)
+    constant = getattr(spread, "constant", None)
     if len(learned) > (constant is not None) or (learned and learned[0] is not constant):
         return None  # other learned shapes need a gradient of their own
     return make(likelihood)
@@ -158,6 +161,7 @@ _LOG_2_PI = 1.8378770664093453
 _CLOSED: dict[type, Callable[[Any], Score | None]] = {
     Bernoulli: _bernoulli,
     Categorical: _categorical,
+    Censored: censored_score,
     MSE: _mse,
     Normal: _normal,
     Poisson: _poisson,
