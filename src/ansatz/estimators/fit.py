@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from numpy.typing import NDArray
 
 from ansatz import structures
 from ansatz.data import Column
 from ansatz.errors import UsageError
 from ansatz.estimators.baselines import Metrics
-from ansatz.estimators.choice import choose_law
+from ansatz.estimators.choice import Choice, choose_law
 from ansatz.estimators.copies import Keys, content_keys, copied, describe_copies, warn_of_copies
 from ansatz.estimators.job import Job
 from ansatz.estimators.kinds import make_estimator, split_options
@@ -199,47 +200,71 @@ def fit(
         raise UsageError("--folds mixes past and future; with --time use --test.")
     parts = split(job, estimator, test if folds is None else 0.0, seed)
     number = None if folds is None else folds_of(job, folds, seed)  # refused before training
-    choice = None
-    if len(problem.laws) > 1:
-        estimator._rehearse(job)  # what is wrong is said before laws are compared
-        choice = choose_law(estimator, problem.laws, take(job, parts.learn))
-        estimator.set_params(likelihood=choice.law)
+    choice = _choose(problem, estimator, take(job, parts.learn))
     trainer = {
         "progress": 0 if progress == "off" else progress,
         "tensorboard": tensorboard,
         **run.trainer_options(),
     }
-    keys = content_keys(job.rows, job.y, seed=0)
-    notes = [*problem.notes, *describe_copies(keys)]
     model = estimator._fit_job(
         take(job, parts.learn)._replace(valid=parts.valid, trainer_options=trainer)
     )
-    if choice is not None:
-        notes += [choice.explanation, *choice.notes]
-        if number is not None:
-            notes.append(
-                "the likelihood was chosen on the rows that the folds judge; to judge without "
-                f"that, name it: --likelihood {choice.law}."
-            )
-    if number is not None:
-        scores = cross_validate(estimator, job, number)
-    elif len(parts.test):
-        scores = judge_all(model, take(job, parts.learn), take(job, parts.test))
-    else:
-        scores = Scores()
-        notes.append("no test rows were kept: nothing is known about new rows.")
-    notes += [*model.model_.preprocessor.notes, *getattr(model, "notes_", []), *scores.messages]
+    scores = _scores(estimator, model, job, parts, number)
+    keys = content_keys(job.rows, job.y, seed=0)
     model.uses_, model.row_keys_ = problem.uses, np.unique(keys[parts.learn])
-    notes += _copies(model, job, keys, parts)
+    notes = [
+        *problem.notes,
+        *describe_copies(keys),
+        *_notes_on(choice, number is not None),
+        *model.model_.preprocessor.notes,
+        *getattr(model, "notes_", []),
+        *scores.messages,
+        *_copies(model, job, keys, parts),
+    ]
     result = _result(model, problem, parts, scores, notes, seed, clock.perf_counter() - began)
     result.candidates = [] if choice is None else choice.to_dicts()
     if result.network == "linear":
         result.log_likelihood = _log_likelihood(model, take(job, parts.learn))
-    if (
-        problem.uses.offset is None and problem.uses.exposure is None
-    ):  # effects are of models without offsets
+    if uses.offset is None and uses.exposure is None:  # effects are of models without offsets
         result.rows_of = _rows_of(problem, job, parts)
     return run.save(result)
+
+
+def _choose(problem: Problem, estimator: TableEstimator, learn: Job) -> Choice | None:
+    """Lets the rows to learn from choose among the laws that the values allow."""
+    if len(problem.laws) == 1:
+        return None
+    estimator._rehearse(learn)  # what is wrong is said before laws are compared
+    choice = choose_law(estimator, problem.laws, learn)
+    estimator.set_params(likelihood=choice.law)
+    return choice
+
+
+def _notes_on(choice: Choice | None, folds: bool) -> list[str]:
+    if choice is None:
+        return []
+    notes = [choice.explanation, *choice.notes]
+    if folds:
+        notes.append(
+            "the likelihood was chosen on the rows that the folds judge; to judge without that, "
+            f"name it: --likelihood {choice.law}."
+        )
+    return notes
+
+
+def _scores(
+    estimator: TableEstimator,
+    model: TableEstimator,
+    job: Job,
+    parts: Parts,
+    number: NDArray[np.intp] | None,
+) -> Scores:
+    """By folds where each row has a number, else on the test rows, if there are any."""
+    if number is not None:
+        return cross_validate(estimator, job, number)
+    if len(parts.test):
+        return judge_all(model, take(job, parts.learn), take(job, parts.test))
+    return Scores(messages=("no test rows were kept: nothing is known about new rows.",))
 
 
 def _copies(model: TableEstimator, job: Job, keys: Keys, parts: Parts) -> list[str]:
