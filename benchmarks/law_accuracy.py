@@ -20,7 +20,7 @@ def accuracy(case: Case, points: int, seed: int) -> dict[str, object]:
         parameters = case.draw(generator, points)
         law = case.law(*parameters)
         with torch.no_grad():
-            y = law.sample((), generator)
+            y = case.outcomes(parameters, generator)
             if region != "bulk":
                 u = torch.rand(points, generator=generator, dtype=torch.float64)
                 target = -(math.log(7) + u * math.log(5000 / 7)).exp()
@@ -108,7 +108,7 @@ def far_out(case: Case, parameters: list[Tensor], side: str, target: Tensor) -> 
     low, high = torch.zeros_like(target), torch.ones_like(target)
     upper = getattr(law, "trials", None)
     # Next to the end of a generalized Pareto law the outcome itself has too few digits.
-    bound = (1 - 1e-5) * law.end if hasattr(law, "end") else torch.full_like(target, math.inf)
+    bound = 0.999 * law.end if hasattr(law, "end") else torch.full_like(target, math.inf)
     for _ in range(60):
         middle = (low + high) / 2
         y = along(case.support, centre, side, middle, upper).minimum(bound)

@@ -5,6 +5,7 @@ features. ``scipy`` is a frozen scipy.stats law with the same parameters; where 
 composed of scipy's own functions, in the way a user of scipy would.
 """
 
+import math
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, Literal, NamedTuple
@@ -55,6 +56,14 @@ class Case(NamedTuple):
 
     def draw(self, generator: Generator, points: int) -> list[Tensor]:
         return [draw(generator, points) for draw in self.parameters]
+
+    def outcomes(self, parameters: list[Tensor], generator: Generator) -> Tensor:
+        """One for each point; angles within pi of the mean, as scipy counts them."""
+        law = self.law(*parameters)
+        y = law.sample((), generator)
+        if self.support != "circle":
+            return y
+        return law.mean + torch.remainder(y - law.mean + math.pi, 2 * math.pi) - math.pi
 
 
 def normal(mean: float, sd: float, *more: int) -> Draw:

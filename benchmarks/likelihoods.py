@@ -16,7 +16,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy and torch start th
 
 import argparse
 import json
-import math
 import statistics
 import time
 import warnings
@@ -40,18 +39,10 @@ def clock(function: Callable[[], object]) -> float:
     return time.process_time() - start
 
 
-def outcomes(case: Case, parameters: list[Tensor], generator: torch.Generator) -> Tensor:
-    law = case.law(*parameters)
-    y = law.sample((), generator)
-    if case.support != "circle":
-        return y
-    return law.mean + torch.remainder(y - law.mean + math.pi, 2 * math.pi) - math.pi
-
-
 def speed(case: Case, points: int, repeats: int) -> dict[str, object]:
     generator = torch.Generator().manual_seed(SEED)
     parameters = case.draw(generator, points)
-    y = outcomes(case, parameters, generator)
+    y = case.outcomes(parameters, generator)
     q = torch.rand(points, generator=generator, dtype=torch.float64)
     found: dict[str, object] = {}
     for name in FUNCTIONS:
@@ -101,8 +92,8 @@ def race(case: Case, parameters: list[Tensor], x: Tensor, name: str, repeats: in
         **row,
         "scipy_ns": nanoseconds(taken["scipy"][1:]),
         "scipy_points": runs["scipy"][1],
-        "ratio": round(statistics.median(ratios), 2),
-        "ratio_spread": [round(min(ratios), 2), round(max(ratios), 2)],
+        "ratio": float(f"{statistics.median(ratios):.2g}"),
+        "ratio_spread": [float(f"{r:.2g}") for r in (min(ratios), max(ratios))],
     }
 
 

@@ -5,6 +5,7 @@ from typing import Literal
 
 import torch
 from torch import Tensor
+from torch.nn.functional import softplus
 
 from ansatz.likelihoods.dispersion import PositiveHead
 from ansatz.likelihoods.distribution import Distribution
@@ -79,8 +80,8 @@ class GeneralizedParetoDistribution(Distribution):
         value = -self.log_scale.exp() / torch.where(bounded, self.shape, 1.0)
         return torch.where(bounded, value, math.inf)
 
-    def _hazard(self, y: Tensor) -> tuple[Tensor, Tensor]:
-        """The cumulative hazard log(1 + xi z) / xi of z = y / scale > 0, and its logarithm.
+    def _hazard(self, y: Tensor, *, log: bool = False) -> Tensor:
+        """The cumulative hazard log(1 + xi z) / xi of z = y / scale > 0, or its logarithm.
 
         By a series around xi z = 0, so that values and derivatives pass smoothly through xi = 0.
         Beyond the end of the support the logarithm goes on along its tangent.
@@ -89,24 +90,17 @@ class GeneralizedParetoDistribution(Distribution):
         xi = self.shape
         # Only a xi of 1e-18 or less could have such a z here: its square must not overflow.
         z = soft_cap(d, 40.0).exp()
-        near = (xi.abs() * z < 0.05) | (xi == 0)
+        near = (xi.abs() * z < 0.01) | (xi == 0)
         ratio = _log1p_over(torch.where(near, xi * z, 0.0))
-        heavy = ~near & (xi > 0)
-        positive = torch.where(heavy, xi, 1.0)
-        rising = torch.where(heavy, positive.log() + d, 0.0)
-        rising = torch.logaddexp(rising, torch.zeros_like(rising)) / positive
-        light = ~near & (xi < 0)
-        negative = torch.where(light, xi, -1.0)
-        left = torch.where(light, 1 + negative * soft_cap(d, 60.0).exp(), 1.0)
-        falling = _log_beyond(left) / negative
-        value = torch.where(near, z * ratio, torch.where(heavy, rising, falling))
+        value = torch.where(near, z * ratio, _far_hazard(d, torch.where(near, 1.0, xi)))
+        if not log:
+            return continued(value, y, 0.0, math.inf)
         safe = torch.where(near, 1.0, value)
-        log_value = torch.where(near, d + ratio.log(), safe.log())
-        return continued(value, y, 0.0, math.inf), continued(log_value, y, 0.0, 0.0)
+        return continued(torch.where(near, d + ratio.log(), safe.log()), y, 0.0, 0.0)
 
     def loss(self, y: Tensor) -> Tensor:
         """Minus the log density, finite beyond the end of the support; see GeneralizedPareto."""
-        return self.log_scale + (1 + self.shape) * self._hazard(y)[0]
+        return self.log_scale + (1 + self.shape) * self._hazard(y)
 
     def log_prob(self, y: Tensor) -> Tensor:
         """-log scale - (1 + 1/xi) log(1 + xi y / scale); -inf outside the support."""
@@ -114,11 +108,11 @@ class GeneralizedParetoDistribution(Distribution):
 
     def cdf(self, y: Tensor) -> Tensor:
         """1 - (1 + xi y / scale)^(-1/xi)."""
-        return -torch.expm1(-self._hazard(y)[0])
+        return -torch.expm1(-self._hazard(y))
 
     def log_cdf(self, y: Tensor) -> Tensor:
         """The logarithm of the cdf, exact for the smallest y; twice differentiable."""
-        return continued(log_complement(self._hazard(y)[1]), y, -math.inf, 0.0)
+        return continued(log_complement(self._hazard(y, log=True)), y, -math.inf, 0.0)
 
     def log_survival(self, y: Tensor) -> Tensor:
         """-log(1 + xi y / scale) / xi, twice differentiable.
@@ -126,7 +120,7 @@ class GeneralizedParetoDistribution(Distribution):
         Beyond the end of the support, where the survival is 0, its logarithm goes on as a finite
         number, so that a censored outcome there still has a gradient.
         """
-        return -self._hazard(y)[0]
+        return -self._hazard(y)
 
     def icdf(self, q: Tensor) -> Tensor:
         """scale ((1 - q)^-xi - 1) / xi."""
@@ -147,7 +141,7 @@ class GeneralizedParetoDistribution(Distribution):
         exists = shape < 1
         law = GeneralizedParetoDistribution(log_scale, torch.where(exists, shape, 0.0))
         # S^(1 - xi) is 0 beyond the end, however the hazard goes on there.
-        share = -torch.expm1(-(1 - law.shape) * law._hazard(value)[0])
+        share = -torch.expm1(-(1 - law.shape) * law._hazard(value))
         score = value.abs() - 2 * law.mean * share + log_scale.exp() / (2 - law.shape)
         return torch.where(exists, score, math.inf).to(y)
 
@@ -167,11 +161,20 @@ class GeneralizedParetoDistribution(Distribution):
 
 
 def _log1p_over(t: Tensor) -> Tensor:
-    """log(1 + t) / t for |t| < 0.05 by its series, whose derivatives do not cancel."""
+    """log(1 + t) / t for |t| < 0.01 by its series, whose derivatives do not cancel."""
     series = torch.zeros_like(t)
-    for k in range(13, -1, -1):  # 0.05^14 / 15 is below 1e-18
-        series = 1 / (k + 1) - t * series
+    for k in range(8, -1, -1):  # 0.01^9 / 10 is below 1e-18
+        series = torch.addcmul(t.new_tensor(1 / (k + 1)), t, series, value=-1)
     return series
+
+
+def _far_hazard(d: Tensor, xi: Tensor) -> Tensor:
+    """log(1 + xi e^d) / xi where xi e^d is not small."""
+    heavy = xi > 0
+    # log(1 + e^u), which is u beyond u = 40
+    u = torch.where(heavy, d + xi.abs().log(), 0.0)
+    left = torch.where(heavy, 1.0, 1 + xi * soft_cap(torch.where(heavy, 0.0, d), 60.0).exp())
+    return torch.where(heavy, softplus(u, threshold=40), _log_beyond(left)) / xi
 
 
 def _log_beyond(x: Tensor) -> Tensor:

@@ -6,6 +6,7 @@ import torch
 from scipy import special
 from torch import Tensor
 
+from ansatz.likelihoods.blocks import in_blocks
 from ansatz.likelihoods.elementwise import elementwise, refuse_second_derivative, wide
 from ansatz.likelihoods.quadrature import gauss
 from ansatz.likelihoods.stirling import HALF_LOG_2PI, stirling
@@ -141,6 +142,12 @@ def _series_slope(a: Tensor, x: Tensor) -> Tensor:
 
 def _quadrature_slope(a: Tensor, x: Tensor, upper: bool) -> Tensor:
     """d log(tail) / da = log x - digamma(a) +- E[s], t = x e^(+-s), by Gauss-Legendre."""
+    mean = in_blocks(lambda a, x: _mean_distance(a, x, upper), a, x)
+    return x.log() - torch.digamma(a) + (mean if upper else -mean)
+
+
+def _mean_distance(a: Tensor, x: Tensor, upper: bool) -> Tensor:
+    """E[s] over a tail."""
     nodes, weights = gauss("legendre", 100, x)
     rate = (x - a).abs()
     if upper:  # rate * s + x s^2 / 2 >= cut, and x (e^s - 1) >= cut + a s
@@ -151,8 +158,7 @@ def _quadrature_slope(a: Tensor, x: Tensor, upper: bool) -> Tensor:
     s = end.unsqueeze(-1) * nodes
     bend = torch.expm1(s) - s if upper else s + torch.expm1(-s)
     density = weights * (-rate.unsqueeze(-1) * s - x.unsqueeze(-1) * bend).exp()
-    mean = (density * s).sum(-1) / density.sum(-1)
-    return x.log() - torch.digamma(a) + (mean if upper else -mean)
+    return (density * s).sum(-1) / density.sum(-1)
 
 
 def _positive_root(a: Tensor, b: Tensor, c: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ import torch
 from scipy import special
 from torch import Tensor
 
+from ansatz.likelihoods.blocks import in_blocks
 from ansatz.likelihoods.elementwise import elementwise, refuse_second_derivative, wide
 from ansatz.likelihoods.positive_quantile import positive_quantile
 from ansatz.likelihoods.quadrature import gauss
@@ -137,7 +138,7 @@ def _log_tail(t: Tensor, nu: Tensor) -> Tensor:
     value = tail.log()
     far |= outer & (tail < 1e-250) & t.isfinite()  # SciPy's loses its digits from 1e-265 on
     if far.any():
-        log_mass, _ = _tail_moments(t[far], nu[far])
+        log_mass = in_blocks(lambda *rows: _tail_moments(*rows)[0], t[far], nu[far])
         value = value.masked_scatter(far, log_mass)
     return value
 
@@ -185,12 +186,12 @@ def _slope_in_nu(t: Tensor, nu: Tensor, value: Tensor) -> Tensor:
     """d log P(T <= t) / d nu."""
     size = t.abs()
     central = size <= _CENTRAL
+    log_tail = _log_tail(size, nu)
     slope = torch.empty_like(t)  # d log P(T > |t|) / d nu
-    slope[central] = -_central_slope(size[central], nu[central])
-    slope[central] /= _log_tail(size[central], nu[central]).exp()
-    slope[~central] = _tail_moments(size[~central], nu[~central])[1]
-    ratio = (_log_tail(size, nu) - value).exp()
-    return torch.where(t <= 0, slope, -slope * ratio)
+    slope[central] = -in_blocks(_central_slope, size[central], nu[central])
+    slope[central] /= log_tail[central].exp()
+    slope[~central] = in_blocks(lambda *rows: _tail_moments(*rows)[1], size[~central], nu[~central])
+    return torch.where(t <= 0, slope, -slope * (log_tail - value).exp())
 
 
 def _central_slope(t: Tensor, nu: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from ansatz.likelihoods.bessel import resultant_gap
+from ansatz.likelihoods.blocks import in_blocks
 from ansatz.likelihoods.elementwise import refuse_second_derivative, wide
 from ansatz.likelihoods.inverse import find_root
 from ansatz.likelihoods.quadrature import gauss
@@ -57,7 +58,7 @@ def inverse_tail(log_p: Tensor, k: Tensor) -> Tensor:
     start = torch.where(k > 1, peaked, math.pi * (1 - 2 * p))
 
     def shortfall(x: Tensor, k: Tensor, log_p: Tensor) -> tuple[Tensor, Tensor]:
-        value = _in_blocks(lambda *rows: _moments(*rows)[0], x, k)
+        value = in_blocks(lambda *rows: _moments(*rows)[0], x, k, size=_BLOCK)
         return log_p - value, (_log_density(x, k) - value).exp()
 
     zero = torch.zeros_like(k)
@@ -71,7 +72,7 @@ class _LogTail(torch.autograd.Function):
         ctx.save_for_backward(x, k)
         if x.is_meta:
             return torch.empty_like(x)
-        return _in_blocks(lambda *rows: _moments(*rows)[0], *wide(x, k)).to(x)
+        return in_blocks(lambda *rows: _moments(*rows)[0], *wide(x, k), size=_BLOCK).to(x)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
@@ -79,7 +80,7 @@ class _LogTail(torch.autograd.Function):
         x, k = wide(*ctx.saved_tensors)
         if grad.is_meta:
             return torch.empty_like(grad), torch.empty_like(grad)
-        pair = _in_blocks(lambda *rows: torch.stack(_moments(*rows), -1), x, k)
+        pair = in_blocks(lambda *rows: torch.stack(_moments(*rows), -1), x, k, size=_BLOCK)
         value, drop = pair.unbind(-1)
         # At the cut the tail is 0 and its logarithm has no slope.
         inside = value > -math.inf
@@ -109,10 +110,3 @@ def _moments(x: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
     total = mass @ weights
     mean = 2 * (mass.mul_(drop) @ weights) / total
     return _log_density(x, k) + (total * end).log(), mean
-
-
-def _in_blocks(function: Any, x: Tensor, k: Tensor) -> Tensor:
-    shape = x.shape
-    pairs = zip(x.reshape(-1).split(_BLOCK), k.reshape(-1).split(_BLOCK), strict=True)
-    value = torch.cat([function(*pair) for pair in pairs])
-    return value.reshape((*shape, *value.shape[1:]))
