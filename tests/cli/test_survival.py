@@ -54,6 +54,7 @@ def test_from_a_table_to_chances(command, patients, table_of, law):
     assert json.loads(judged.out)["c_index"] > 0.5
 
 
+@pytest.mark.slow
 def test_the_law_is_chosen_among_those_of_positive_times(command, patients):
     done = fit(command, *TIME)
     laws = {row["law"] for row in done["candidates"]}
