@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from ansatz import Regressor
 from ansatz.errors import UsageError
 from ansatz.estimators.linear_model import current_dispersion, with_dispersion
-from ansatz.likelihoods import Bernoulli, Gamma, Normal, Poisson
+from ansatz.likelihoods import Barron, Bernoulli, Gamma, Normal, Poisson, Truncated
 
 
 def test_the_dispersion_is_changed_and_a_known_one_is_not():
@@ -23,6 +23,29 @@ def test_other_options_of_the_law_stay():
     assert with_dispersion(Normal(beta=0.2), "constant").options == {
         "beta": 0.2, "dispersion": "constant",
     }  # fmt: skip
+
+
+def test_a_truncated_law_keeps_its_bounds_and_a_measured_scale_is_kept():
+    law = with_dispersion(Truncated("normal", lower=0.0), "constant")
+    assert law.options == {
+        "law": "normal", "options": {"dispersion": "constant"}, "lower": 0.0, "upper": None,
+    }  # fmt: skip
+    for law in (Barron(dispersion="mad"), Barron(alpha=-2.0, dispersion="mad")):
+        assert with_dispersion(law, "predicted") is law
+
+
+def test_a_dispersion_that_is_asked_for_depends_on_x():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(400, 1))
+    y = x[:, 0] + np.exp(0.5 * x[:, 0]) * rng.normal(size=400)
+    options = {"dispersion": "predicted"}
+    for law in ({"likelihood_options": options}, {"likelihood": Normal(**options)}):
+        model = Regressor(network="linear", **law).fit(x, y)
+        low, high = model.predict_dist([[-2.0], [2.0]]).sd.tolist()
+        assert high > 3 * low
+        assert model.linear_.parameters == 4
+    alike = Regressor(network="linear").fit(x, y).predict_dist([[-2.0], [2.0]]).sd
+    assert alike[0] == alike[1]
 
 
 def test_precisions_are_weighted_least_squares(numbers):

@@ -192,3 +192,12 @@ def test_the_default_learns_a_curve_on_few_rows_and_on_more():
         new = np.linspace(-2.5, 2.5, 101)[:, None]
         model = Regressor(epochs=None if rows < 100 else 60).fit(x, y)
         assert model.score(new, np.sin(new[:, 0])) > bar
+
+
+@pytest.mark.parametrize(
+    "law, estimator",
+    [("censored", "SurvivalRegressor"), ("cox", "SurvivalRegressor"), ("plackett_luce", "Ranker")],
+)
+def test_outcomes_that_are_no_numbers_name_their_estimator(law, estimator):
+    with pytest.raises(UsageError, match=f"take a {estimator}"):
+        Regressor(law).fit(np.zeros((2, 1)), np.array([[1.0, np.inf, -np.inf], [2.0, 2.0, 0.0]]))

@@ -11,8 +11,8 @@ from ansatz.estimators.fitting import build_objective
 from ansatz.estimators.job import Job
 from ansatz.estimators.linear_model import (
     Dispersion,
-    current_dispersion,
     fit_linear_model,
+    varies,
     with_dispersion,
 )
 from ansatz.estimators.predictions import judge_raw
@@ -81,7 +81,7 @@ def judge_linear(
 
 
 def _dispersions(law: Likelihood) -> tuple[Dispersion, ...]:
-    return ("constant", "predicted") if isinstance(current_dispersion(law), str) else ("constant",)
+    return ("constant", "predicted") if varies(law) else ("constant",)
 
 
 def _aic(fit: LinearFit) -> float:

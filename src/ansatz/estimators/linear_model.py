@@ -9,7 +9,7 @@ from ansatz import likelihoods, networks
 from ansatz.data import Preprocessor
 from ansatz.estimators.job import Job
 from ansatz.estimators.table_model import TableModel
-from ansatz.likelihoods import Censored, Likelihood
+from ansatz.likelihoods import Censored, Likelihood, Truncated
 from ansatz.linear import LinearFit, fit_linear, join_targets
 from ansatz.training import Supervised
 
@@ -20,7 +20,7 @@ def fit_linear_model(
     law: Likelihood,
     job: Job,
     *,
-    dispersion: Dispersion = "constant",
+    dispersion: Dispersion | None = None,
     class_names: Sequence[str] | None = None,
     column_names: Sequence[str] | None = None,
     null: bool = True,
@@ -30,7 +30,8 @@ def fit_linear_model(
     Args:
         law: of each target.
         job: the rows.
-        dispersion: the same for all rows, or linear in x as well.
+        dispersion: the same for all rows, or linear in x as well. Default: the latter only where
+            the law was made with ``dispersion="predicted"`` in so many words.
         class_names: names of the classes.
         column_names: of an array's columns, which have none of their own.
         null: whether the model without x is fitted too, for the summary.
@@ -45,6 +46,9 @@ def fit_linear_model(
         >>> fit.converged
         True
     """
+    if dispersion is None:
+        told = getattr(law, "law", law).options.get("dispersion")
+        dispersion = "predicted" if told == "predicted" else "constant"
     weight = job.weight.numpy()
     preprocessor = Preprocessor.fit(job.rows, job.columns, weight=weight, purpose="linear")
     (design,) = preprocessor.transform(job.rows)
@@ -81,7 +85,7 @@ def _named(feature: str, names: Sequence[str]) -> str:
 
 
 def with_dispersion(law: Likelihood, dispersion: Dispersion) -> Likelihood:
-    """The same law with its dispersion constant or predicted; a known one stays known.
+    """The same law with its dispersion constant or predicted; one that is given stays as it is.
 
     Example:
         >>> from ansatz.estimators.linear_model import with_dispersion
@@ -89,16 +93,19 @@ def with_dispersion(law: Likelihood, dispersion: Dispersion) -> Likelihood:
         >>> with_dispersion(Normal(), "constant").options
         {'dispersion': 'constant'}
     """
-    if not isinstance(current_dispersion(law), str):
+    if not varies(law):
         return law
     if isinstance(law, Censored):
         return Censored(law=with_dispersion(law.law, dispersion))
+    if isinstance(law, Truncated):
+        inner = with_dispersion(law.law, dispersion)
+        return Truncated(inner, lower=law.options["lower"], upper=law.options["upper"])
     changed: Likelihood = likelihoods.create(law.name, **{**law.options, "dispersion": dispersion})
     return changed
 
 
 def current_dispersion(law: Likelihood) -> str | float | None:
-    """``"predicted"``, ``"constant"``, a known number, or None for a law that has none.
+    """``"predicted"``, ``"constant"``, what is given instead, or None for a law that has none.
 
     Example:
         >>> from ansatz.estimators.linear_model import current_dispersion
@@ -112,3 +119,15 @@ def current_dispersion(law: Likelihood) -> str | float | None:
         return None
     found: str | float = law.options.get("dispersion", parameter.default)
     return found
+
+
+def varies(law: Likelihood) -> bool:
+    """Whether the law has a dispersion that is learned, once or from x: neither known nor measured.
+
+    Example:
+        >>> from ansatz.estimators.linear_model import varies
+        >>> from ansatz.likelihoods import Barron, Normal
+        >>> varies(Normal()), varies(Normal(dispersion=0.5)), varies(Barron(dispersion="mad"))
+        (True, False, False)
+    """
+    return current_dispersion(law) in ("constant", "predicted")

@@ -76,6 +76,13 @@ class Regressor(RegressorMixin, TableEstimator):
         return point[:, None] if self._y_is_column else point
 
     def _encode(self, y: Any, *, reset: bool) -> tuple[NDArray[Any], TargetSpec]:
+        if self._law_name() in ("censored", "cox", "discrete_hazard"):
+            raise UsageError(
+                f"{self._law_name()} is for outcomes that are known in part: take a "
+                "SurvivalRegressor, whose fit has event=, entry= and upper=."
+            )
+        if self._law_name() == "plackett_luce":
+            raise UsageError("plackett_luce is a law of rankings: take a Ranker.")
         values = check_array(
             y, ensure_2d=False, dtype=np.float64, input_name="y", ensure_min_samples=1
         )
