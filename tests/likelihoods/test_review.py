@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from ansatz.likelihoods import Truncated, create
+from ansatz.likelihoods import Censored, Truncated, create
+from ansatz.likelihoods.normal_tail import log_ndtr
 
 
 @pytest.mark.parametrize(
@@ -50,3 +51,38 @@ def test_a_one_sided_interval_in_float32_has_the_gradient_of_its_tail():
             for value in (interval, tail)
         )
         assert_close(found, exact)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_the_normal_tail_has_the_gradient_of_mills_ratio_however_far(dtype):
+    """d log Phi(z) / dz = phi / Phi, from mpmath's erfc at 60 digits."""
+    mpmath = pytest.importorskip("mpmath")
+    points = [-1e9, -1e6, -3000.0, -100.0, -21.0, -19.0, -3.0, 0.0, 5.0]
+    z = torch.tensor(points, dtype=dtype, requires_grad=True)
+    value = log_ndtr(z)
+    (slope,) = torch.autograd.grad(value.sum(), z)
+    with mpmath.workdps(60):
+        cdf = [mpmath.erfc(-mpmath.mpf(p) / mpmath.sqrt(2)) / 2 for p in points]
+        density = [mpmath.npdf(p) for p in points]
+        logs = [float(mpmath.log(c)) for c in cdf]
+        slopes = [float(d / c) for d, c in zip(density, cdf, strict=True)]
+    rtol = 2e-6 if dtype == torch.float32 else 1e-12
+    assert_close(value.detach().double(), torch.tensor(logs).double(), rtol=rtol, atol=0)
+    assert_close(slope.double(), torch.tensor(slopes).double(), rtol=10 * rtol, atol=0)
+
+
+def test_the_normal_tail_has_second_derivatives():
+    z = torch.tensor([-500.0, -30.0, -20.5, -19.5, -1.0, 2.0], requires_grad=True)
+    assert torch.autograd.gradgradcheck(log_ndtr, z, atol=1e-6)
+    (slope,) = torch.autograd.grad(log_ndtr(z).sum(), z, create_graph=True)
+    (bend,) = torch.autograd.grad(slope.sum(), z)
+    assert_close(bend[0], torch.tensor(-1.0) + 1 / 500**2, rtol=1e-6, atol=0, check_dtype=False)
+
+
+def test_a_censored_outcome_a_billion_sds_away_has_a_finite_gradient_in_float32():
+    law = Censored("normal").float()
+    raw = torch.tensor([[0.0, -50.0]], dtype=torch.float32, requires_grad=True)
+    y = torch.tensor([[1e6, math.inf, -math.inf]], dtype=torch.float32)
+    loss = law.loss(raw, y)
+    (gradient,) = torch.autograd.grad(loss.sum(), raw)
+    assert loss.isfinite().all() and gradient.isfinite().all()

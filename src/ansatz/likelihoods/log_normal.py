@@ -17,6 +17,7 @@ from ansatz.likelihoods.likelihood import (
     weighted_sd,
 )
 from ansatz.likelihoods.log_link import soft_clamp
+from ansatz.likelihoods.normal_tail import log_ndtr
 from ansatz.likelihoods.stirling import HALF_LOG_2PI
 from ansatz.likelihoods.support import refuse_outside
 from ansatz.spec import TargetSpec
@@ -83,11 +84,11 @@ class LogNormalDistribution(Distribution):
 
     def log_cdf(self, y: Tensor) -> Tensor:
         """Log Phi(z), accurate in both tails."""
-        return continued(torch.special.log_ndtr(self._z(y)), y, -math.inf, 0.0)
+        return continued(log_ndtr(self._z(y)), y, -math.inf, 0.0)
 
     def log_survival(self, y: Tensor) -> Tensor:
         """Log Phi(-z)."""
-        return continued(torch.special.log_ndtr(-self._z(y)), y, 0.0, -math.inf)
+        return continued(log_ndtr(-self._z(y)), y, 0.0, -math.inf)
 
     def icdf(self, q: Tensor) -> Tensor:
         """exp(mu + sigma Phi^{-1}(q))."""

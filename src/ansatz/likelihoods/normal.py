@@ -14,6 +14,7 @@ from ansatz.likelihoods.likelihood import (
     weighted_mean,
     weighted_sd,
 )
+from ansatz.likelihoods.normal_tail import log_ndtr
 from ansatz.likelihoods.support import refuse_outside
 from ansatz.spec import TargetSpec
 
@@ -73,11 +74,11 @@ class NormalDistribution(Distribution):
 
     def log_cdf(self, y: Tensor) -> Tensor:
         """Log Phi(z), accurate in both tails."""
-        return torch.special.log_ndtr(self._z(y))
+        return log_ndtr(self._z(y))
 
     def log_survival(self, y: Tensor) -> Tensor:
         """Log Phi(-z)."""
-        return torch.special.log_ndtr(-self._z(y))
+        return log_ndtr(-self._z(y))
 
     def icdf(self, q: Tensor) -> Tensor:
         """Mean + sd Phi^{-1}(q)."""

@@ -9,6 +9,7 @@ from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.elementwise import wide
 from ansatz.likelihoods.inverse import find_root
 from ansatz.likelihoods.normal import NormalDistribution
+from ansatz.likelihoods.normal_tail import log_ndtr
 
 # Where the slope of the density is looked at around each component's mean, in its sd.
 _STEPS = tuple(i / 4 for i in range(-10, 11))
@@ -189,7 +190,7 @@ def _excess(
     upper = level > 0.5
     z = (y.unsqueeze(-1) - means) / sds
     side = torch.where(upper, -1.0, 1.0)
-    tail = torch.logsumexp(logits + torch.special.log_ndtr(side.unsqueeze(-1) * z), -1)
+    tail = torch.logsumexp(logits + log_ndtr(side.unsqueeze(-1) * z), -1)
     density = logits - 0.5 * z * z - sds.log() - 0.5 * math.log(2 * math.pi)
     slope = (torch.logsumexp(density, -1) - tail).exp()
     goal = torch.where(upper, torch.log1p(-level), level.log())
