@@ -339,3 +339,11 @@ def test_the_first_format_is_still_read(name):
         assert_allclose(found, expected[name]["predict"], rtol=1e-12)
         assert_allclose(model.interval(rows, 0.9), expected[name]["interval"], rtol=1e-9)
         assert "(Intercept)" in str(model.summary())
+
+
+def test_class_weights_found_by_a_rule_come_back(tmp_path):
+    x, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 5 // 2
+    options = {"class_weight": "balanced"}
+    model = Classifier("cross_entropy", likelihood_options=options, **TINY).fit(x, y)
+    again = ansatz.load(model.save(tmp_path / "model"))
+    assert_array_equal(again.predict_proba(x), model.predict_proba(x))

@@ -119,6 +119,8 @@ class CrossEntropy(Likelihood):
                 f"label_smoothing has {len(self.confusion)} rows, but y has {target.classes} "
                 "classes."
             )
+        if self.rule is not None and not given.ndim:  # a saved model has one per class
+            self.class_weight.observe(given.new_ones(target.classes))
         self.classes = target.classes
         return target.classes
 
