@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from ansatz.errors import UsageError
+from ansatz.errors import AnsatzError, UsageError
 
 
 class Entry(NamedTuple):
@@ -65,13 +65,23 @@ class Registry:
         return member
 
     def create(self, name: str, *args: Any, **options: Any) -> Any:
-        """Calls the object called ``name``; an unknown option is an error that lists the known."""
+        """Calls the object called ``name``; an unknown option is an error that lists the known.
+
+        What the object refuses in its options is an error of usage as well.
+        """
         member = self.get(name)
         try:
             inspect.signature(member).bind(*args, **options)
         except TypeError as error:
             raise UsageError(f"{self.kind} '{name}': {error}. {_options(member)}") from None
-        return member(*args, **options)
+        try:
+            return member(*args, **options)
+        except AnsatzError:
+            raise
+        except ValueError as error:  # an option that its own constructor refuses
+            raise UsageError(str(error)) from error
+        except TypeError as error:
+            raise UsageError(f"{self.kind} '{name}': {error}.") from error
 
     def register(self, name: str, member: Callable[..., Any]) -> None:
         """Adds a name of the user's own. A name that is taken is refused."""

@@ -35,7 +35,7 @@ def print_fit(fit: Any) -> None:
     say(f"{trained} in {number(float(fit.seconds))} s, seed {fit.seed}")
     if fit.log_likelihood is not None:
         say(f"log-likelihood {fit.log_likelihood:.3f} on the rows learned from")
-    if fit.metrics:
+    if any(value is not None for value in (fit.metrics or {}).values()):
         say()
         print_metrics({"model": fit.metrics, "linear": fit.linear, "constant": fit.constant})
     if fit.network == "linear":
@@ -46,9 +46,16 @@ def print_fit(fit: Any) -> None:
     folder = shlex.quote(str(fit.folder))
     say()
     say(f"model: {folder}")
-    interval = " --interval 0.9" if hasattr(fit.model, "_y_is_column") else ""
-    say(f"next:  ansatz predict {folder} NEW.csv{interval}")
+    say(f"next:  ansatz predict {folder} NEW.csv{' --interval 0.9' * _has_interval(fit.model)}")
     say(f"       ansatz inspect {folder}")
+
+
+def _has_interval(model: Any) -> bool:
+    """Whether outcomes are numbers: neither classes nor orders, nor one of several causes."""
+    law = model.model_.objective.likelihood
+    if not hasattr(model, "_y_is_column") or law.name == "plackett_luce":
+        return False
+    return bool(law.is_law) and int(getattr(law, "causes", 1)) == 1
 
 
 def print_candidates(candidates: Sequence[Mapping[str, Any]]) -> None:
@@ -109,4 +116,5 @@ def print_metrics(models: Mapping[str, Mapping[str, Any] | None]) -> None:
         for key in keys
         if any(metrics.get(key) is not None for metrics in shown.values())
     ]
-    print_table(["metric", *shown], rows, numbers=range(1, len(shown) + 1))
+    if rows:
+        print_table(["metric", *shown], rows, numbers=range(1, len(shown) + 1))

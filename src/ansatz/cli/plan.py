@@ -61,8 +61,9 @@ def print_plan(chosen: "FitConfig", folder: Path, as_json: bool) -> None:
     if as_json:
         print_document(plan)
         return
-    print_columns(problem.columns)
-    say()
+    if problem.columns:
+        print_columns(problem.columns)
+        say()
     law = f"likelihood {problem.likelihood}"
     if len(problem.laws) > 1:
         law = f"likelihood chosen among {', '.join(problem.laws)}"

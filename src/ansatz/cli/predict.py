@@ -3,7 +3,7 @@
 import math
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -82,11 +82,18 @@ def predict(
     table = open_table(data, reading, estimator)
     predictions = estimator.predict_frame(prepare(estimator, table), interval=interval, **options)
     if interval is not None and not any(name.startswith("lower") for name in predictions.columns):
-        remark("note: classes have no interval; p_CLASS says how sure the model is.")
+        remark(f"note: {_no_interval(estimator)}")
     if out is None:
         _print(predictions, raw)
     else:
         _write(predictions, out, raw, overwrite)
+
+
+def _no_interval(estimator: Any) -> str:
+    """Why bounds were asked for in vain."""
+    if hasattr(estimator, "predict_survival"):
+        return "several causes have no interval; --times adds chances by each time."
+    return "classes have no interval; p_CLASS says how sure the model is."
 
 
 def _numbers(text: str) -> list[float]:

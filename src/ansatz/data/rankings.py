@@ -153,11 +153,11 @@ def _choose(
     if numbered:
         return "places", (
             f"'{first}' to '{last}' are read as places, best first, that hold items; if they are "
-            "items that hold ranks, say layout='items'."
+            "items that hold ranks: layout='items' (--set layout=items)."
         )
     return "items", (
         f"'{first}' to '{last}' are read as items that hold their ranks, 1 the best; if they are "
-        "places that hold items, say layout='places'."
+        "places that hold items: layout='places' (--set layout=places)."
     )
 
 

@@ -27,6 +27,7 @@ from ansatz.estimators.run import Run
 from ansatz.estimators.scores import Scores, cross_validate, judge_all, judge_model
 from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.estimators.uses import Uses
+from ansatz.linear import LinearFit
 
 
 @dataclass
@@ -352,7 +353,7 @@ def _result(
         folder=None,
         structure="vector",
         network=model.model_.network_name,
-        parameters=model.model_.parameters,
+        parameters=_parameters(model),
         likelihood=_law_name(model),
         inference=model.inference,
         rows={
@@ -370,6 +371,14 @@ def _result(
         recipe=described,
         columns=problem.columns,
     )
+
+
+def _parameters(model: TableEstimator) -> int:
+    """Weights of a network; of a linear model the numbers that were estimated."""
+    fits = getattr(model, "linear_", None)
+    if fits is None:
+        return model.model_.parameters
+    return sum(fit.parameters for fit in ([fits] if isinstance(fits, LinearFit) else fits))
 
 
 def _law_name(model: TableEstimator) -> str:

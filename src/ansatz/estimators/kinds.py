@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansatz import likelihoods, networks
+from ansatz.errors import UsageError
 from ansatz.estimators.classifier import Classifier
 from ansatz.estimators.problem import Problem
 from ansatz.estimators.ranker import Ranker
@@ -18,6 +19,7 @@ ESTIMATORS: dict[str, type[TableEstimator]] = {
     "survival": SurvivalRegressor,
     "ranking": Ranker,
 }
+_OF_LINEAR = {"class_weight", "classes", "layout", "prior", "unranked"}
 
 
 def split_options(
@@ -66,6 +68,8 @@ def make_estimator(
     known = kind._get_param_names()
     mine = {name: value for name, value in (options or {}).items() if name in known}
     others = {name: value for name, value in (options or {}).items() if name not in known}
+    if network == "linear":
+        _refuse_of_networks([*others, *(name for name in mine if name not in _OF_LINEAR)], problem)
     return kind(
         **{
             "likelihood": problem.likelihood,
@@ -76,3 +80,13 @@ def make_estimator(
             **mine,
         }
     )
+
+
+def _refuse_of_networks(names: list[str], problem: Problem) -> None:
+    """A linear model has options of its law and its outcomes alone: others would do nothing."""
+    if names:
+        laws = " or ".join(problem.laws)
+        raise UsageError(
+            f"'{names[0]}' is no option of a linear model with likelihood {laws}. To see the "
+            f"likelihood's: ansatz show {problem.laws[0]}."
+        )

@@ -74,7 +74,8 @@ class Predictions:
         if uses is None:
             raise UsageError("this model was fitted to X and y: evaluate(X, y) needs both.")
         frame = as_frame(table)
-        names = [str(name) for name in self.feature_names_in_]  # type: ignore[attr-defined]
+        # scikit-learn gives a table without columns no names.
+        names = [str(name) for name in getattr(self, "feature_names_in_", ())]
         absent = [name for name in names if name not in frame.columns]
         if absent:
             listed = ", ".join(f"'{name}'" for name in absent[:5])

@@ -167,7 +167,9 @@ def _known_outcomes(
     if known.all():
         return frame, []
     gone = int((~known).sum())
-    return frame[known], [f"{gone} rows without a value of '{name}' were left out."]
+    left_out = "1 row" if gone == 1 else f"{gone} rows"
+    was = "was" if gone == 1 else "were"
+    return frame[known], [f"{left_out} without a value of '{name}' {was} left out."]
 
 
 def _warnings(frame: pd.DataFrame, uses: Uses, columns: list[Column], law: str) -> list[str]:

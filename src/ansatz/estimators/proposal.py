@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from ansatz.data.dates import looks_like_dates
 from ansatz.errors import DataError
@@ -84,6 +85,11 @@ def _propose_vector(y: pd.DataFrame, name: str) -> Proposal:
         why += f", their sums within {away:.1g} of 1 and divided by it (normalize=true)."
         return Proposal(["dirichlet"], {"normalize": True}, why)
     why = f"likelihood normal for each of '{name}'; multivariate_normal lets them go together."
+    if _are_rankings(values):
+        why = (
+            f"likelihood normal for each of '{name}', but each row holds the numbers from 1 to "
+            f"{values.shape[1]} once: if they are rankings, --likelihood plackett_luce."
+        )
     return Proposal(["normal"], {}, why)
 
 
@@ -102,11 +108,19 @@ def _propose_survival(frame: pd.DataFrame, uses: Uses) -> Proposal:
 
 
 def _are_orders(y: pd.DataFrame) -> bool:
-    """Whether each cell is an order like b>a>c."""
+    """Whether each cell is an order like b>a>c, or one of the items of these alone."""
     if y.shape[1] != 1:
         return False
     text = y.iloc[:, 0].astype(str)
-    return bool(text.str.contains(">", regex=False).all())
+    several = text.str.contains(">", regex=False)
+    items = {item.strip() for order in text[several].unique() for item in order.split(">")}
+    return bool(several.any()) and {item.strip() for item in text[~several].unique()} <= items
+
+
+def _are_rankings(values: NDArray[np.float64]) -> bool:
+    """Whether each row holds 1, ..., K in some order."""
+    count = values.shape[1]
+    return count > 2 and bool((np.sort(values, axis=1) == np.arange(1, count + 1)).all())
 
 
 def is_numeric(column: pd.Series) -> bool:

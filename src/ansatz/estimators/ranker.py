@@ -141,7 +141,13 @@ class Ranker(TableEstimator):
         """What there is to say about reading and fitting the rankings."""
         read: list[str] = getattr(self, "_reading", [])
         law = cast(PlackettLuce, self.model_.objective.likelihood)
-        return [*read, *law.notes]
+        told = getattr(self, "_left_out", 0) if law.unranked == "last" else 0
+        left_out = [
+            f"in {told} of the rankings two or more of the {len(self.items_)} items are left out: "
+            "they count as behind all that are named; if they took no part: unranked='absent' "
+            "(--set unranked=absent)."
+        ] * bool(told)
+        return [*read, *left_out, *law.notes]
 
     # Predictions.
 
@@ -273,6 +279,8 @@ class Ranker(TableEstimator):
             found = read_rankings(y, layout=self.layout)
             self._set_items(np.array(found.items))
             self._reading = found.notes
+            # One item alone may be left out: it can only be the last.
+            self._left_out = int(((found.codes >= 0).sum(1) < len(found.items) - 1).sum())
             self.target_names_ = _names(y, found)
             self._target_shape, self._y_is_column = found.codes.shape[1:], False
         else:  # written in any layout, and where two are possible, in that of the fit

@@ -9,6 +9,7 @@ from ansatz.estimators.job import Job
 from ansatz.estimators.parts import Rows, take
 from ansatz.estimators.refits import fresh
 from ansatz.estimators.table_estimator import TableEstimator
+from ansatz.linear import LinearFit
 
 
 class Scores(NamedTuple):
@@ -58,10 +59,12 @@ def judge_all(model: TableEstimator, learn: Job, test: Job) -> Scores:
     law = model._law_of(learn.target)
     linear: Metrics | None = None
     messages: list[str] = []
-    if model._has_features(learn):  # without them it is the constant model
-        linear, messages = judge_linear(law, learn, test, judge=model._judge)
     notes: list[str] = []
     metrics = judge_model(model, test, notes)
+    if model.network == "linear":
+        linear, messages = metrics, _said(model)
+    elif model._has_features(learn):  # without them it is the constant model
+        linear, messages = judge_linear(law, learn, test, judge=model._judge)
     constant = judge_constant(law, learn, test, judge=model._judge)
     said = (*(f"judged rows: {note}" for note in notes), *messages)
     return Scores(metrics, linear, constant, said)
@@ -91,6 +94,17 @@ def cross_validate(estimator: TableEstimator, job: Job, number: Rows) -> Scores:
         _mean([score.constant for score in scores], weights),
         tuple(messages),
     )
+
+
+def _said(model: TableEstimator) -> list[str]:
+    """What the fit of a linear model had to say."""
+    fits = getattr(model, "linear_", ())
+    said = [
+        message
+        for fit in ([fits] if isinstance(fits, LinearFit) else fits)
+        for message in fit.messages
+    ]
+    return list(dict.fromkeys(f"linear model: {sentence}" for sentence in said))
 
 
 def _mean(parts: list[Metrics | None], weights: list[float]) -> Metrics:

@@ -103,7 +103,9 @@ def _right_censored(parts: dict[str, Any]) -> tuple[NDArray[np.float64], ...]:
 def _causes(event: Any, count: int) -> NDArray[np.float64]:
     values = np.asarray(event)
     if values.dtype.kind in "OUST":
-        numbers = pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(dtype=np.float64)
+        text = pd.Series(values).replace({"True": 1, "true": 1, "TRUE": 1, "False": 0})
+        text = text.replace({"false": 0, "FALSE": 0})
+        numbers = pd.to_numeric(text, errors="coerce").to_numpy(dtype=np.float64)
         if np.isnan(numbers).any():
             row = int(np.flatnonzero(np.isnan(numbers))[0])
             raise DataError(

@@ -271,6 +271,8 @@ class TableEstimator(Predictions, BaseEstimator):
 
     def _fit_linear(self, job: Job, law: Likelihood) -> None:
         classes = getattr(self, "classes_", None)
+        if classes is None and law.name in ("dirichlet", "multivariate_normal"):
+            classes = self.target_names_  # of its numbers
         names = None if classes is None else [str(name) for name in classes]
         columns = getattr(self, "feature_names_in_", None)
         self.model_, fits = fit_linear_model(law, job, class_names=names, column_names=columns)

@@ -109,7 +109,8 @@ class Censored(Likelihood):
             if bool(((weight <= 0) | other.isinf()).all()):
                 raise DataError(
                     f"no outcome was observed: every row is {word}-censored, and the likelihood "
-                    f"has no maximum. Got {known.shape[0]} rows."
+                    f"has no maximum. Got {known.shape[0]} rows. An event is coded 1; another "
+                    "value is named by --event COLUMN=VALUE."
                 )
         self.law.observe(*self._complete(y, weight))
 

@@ -87,7 +87,7 @@ class Cox(Likelihood):
         if not bool(((y[..., 1] > 0) & (weight > 0)).any()):
             raise DataError(
                 "cox compares those who have the event with those who do not, but no row has an "
-                "event (all are censored)."
+                "event (all are censored). Say which value is the event: --event COLUMN=VALUE."
             )
         zero = torch.zeros(1, dtype=weight.dtype, device=weight.device)
         return zero, torch.ones_like(zero)

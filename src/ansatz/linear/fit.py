@@ -17,7 +17,7 @@ from ansatz.linear.cox import fit_cox
 from ansatz.linear.design import INTERCEPT, Design
 from ansatz.linear.family import dispersion_at, has_deviance, pearson_statistic
 from ansatz.linear.model import Maximum, Model
-from ansatz.linear.naming import output_names, scales_of
+from ansatz.linear.naming import direction_of, output_names, scales_of
 from ansatz.linear.result import LinearFit
 from ansatz.linear.row_loss import Constants
 from ansatz.linear.rows import Rows
@@ -165,7 +165,7 @@ class _Fitting:
             null_deviance=null_deviance,
             dispersion=phi,
             dispersion_ml=phi_ml,
-            scales=scales_of(likelihood, self.raw[:1], model.predicted, self.class_names),
+            scales=self._scales(likelihood),
             iterations=found.location.iterations,
             converged=all(stage.converged for stage in stages),
             gradient=max(stage.gradient for stage in stages),
@@ -175,6 +175,12 @@ class _Fitting:
             curvature="differences" if found.differenced else "exact",
             messages=explain(model, self.design, found, self.observations, errors),
         )
+
+    def _scales(self, likelihood: Likelihood) -> dict[str, float]:
+        raw = self.raw[:1]
+        if likelihood.name == "von_mises" and not self.design.names:  # the same for all
+            return direction_of(raw)
+        return scales_of(likelihood, raw, self.model.predicted, self.class_names)
 
     def _as_they_came(self) -> tuple[Likelihood, Tensor]:
         """The law and the coefficients of the columns as they came.

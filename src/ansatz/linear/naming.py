@@ -177,6 +177,18 @@ def scales_of(
     return scales
 
 
+def direction_of(raw: Tensor) -> dict[str, float]:
+    """Mean direction and concentration of a von Mises law that is the same for all rows.
+
+    Example:
+        >>> import torch
+        >>> direction_of(torch.tensor([[0.0, 2.0]]).double())
+        {'mean direction': 1.5707963267948966, 'kappa': 2.0}
+    """
+    cosine, sine = raw[0].unbind()
+    return {"mean direction": float(torch.atan2(sine, cosine)), "kappa": float(cosine.hypot(sine))}
+
+
 def _covariance(law: Likelihood, raw: Tensor) -> dict[str, float]:
     """Standard deviations and correlations."""
     with torch.no_grad():
