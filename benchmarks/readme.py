@@ -1,15 +1,14 @@
-"""Writes the README's evidence from the records: python benchmarks/readme.py.
+"""Writes the evidence of the README and the pages from the records: python benchmarks/readme.py.
 
-With --check it only says whether the README quotes the records as they are.
+With --check it only says whether they quote the records as they are.
 """
 
 import json
-import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-README = ROOT / "README.md"
 
 
 def record(name: str) -> list[dict]:
@@ -52,23 +51,58 @@ def speed() -> str:
     return "\n".join(lines)
 
 
-def fill(text: str) -> str:
-    for name, block in (("tables", tables()), ("speed", speed())):
-        pattern = rf"<!-- {name} -->\n.*?<!-- end of {name} -->"
-        text = re.sub(
-            pattern,
-            lambda _, n=name, b=block: f"<!-- {n} -->\n{b}\n<!-- end of {n} -->",
-            text,
-            flags=re.DOTALL,
-        )
+def numerics() -> str:
+    lines = [
+        "| law | cdf | log_survival | icdf | error | in the tails | scipy's logsf there |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for row in record("likelihoods"):
+        found, errors = row["speed"], row["accuracy"]
+        ratios = [times(found[name].get("ratio")) for name in ("cdf", "log_survival", "icdf")]
+        logs = [[errors[r][tail] for tail in LOGS] for r in ("bulk", "lower", "upper")]
+        bulk, tails = worst(logs[0]), worst(logs[1] + logs[2])
+        peer = [errors[r].get("scipy_logsf", "none") for r in ("lower", "upper")]
+        theirs = next((v for v in peer if isinstance(v, str)), None) or f"{max(peer):.0e}"
+        shown = " | ".join([*ratios, bulk, tails, theirs])
+        lines.append(f"| `{row['name']}` | {shown} |")
+    return "\n".join(lines)
+
+
+def worst(errors: list[float | str]) -> str:
+    """The largest, or the word that stands for one that is not finite."""
+    words = [error for error in errors if isinstance(error, str)]
+    return words[0] if words else f"{max(map(float, errors)):.0e}"
+
+
+def times(ratio: float | None) -> str:
+    if ratio is None:
+        return "none"
+    return f"{ratio:.1f} x" if ratio >= 0.1 else f"{ratio:.1g} x"
+
+
+LOGS = ("log_cdf", "log_survival")
+PAGES = {
+    ROOT / "README.md": {"tables": tables, "speed": speed},
+    ROOT / "docs" / "likelihoods.md": {"numerics": numerics},
+}
+
+
+def fill(text: str, blocks: dict[str, Callable[[], str]]) -> str:
+    for name, block in blocks.items():
+        start, end = f"<!-- {name} -->\n", f"\n<!-- end of {name} -->"
+        head, _, rest = text.partition(start)
+        text = head + start + block() + end + rest.partition(end)[2]
     return text
 
 
 def main() -> None:
-    text = README.read_text(encoding="utf-8")
-    if "--check" in sys.argv[1:]:
-        sys.exit(0 if fill(text) == text else "README.md differs from benchmarks/results")
-    README.write_text(fill(text), encoding="utf-8")
+    for page, blocks in PAGES.items():
+        text = page.read_text(encoding="utf-8")
+        filled = fill(text, blocks)
+        if "--check" in sys.argv[1:] and filled != text:
+            sys.exit(f"{page.name} differs from benchmarks/results")
+        if filled != text:
+            page.write_text(filled, encoding="utf-8")
 
 
 if __name__ == "__main__":
