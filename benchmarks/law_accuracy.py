@@ -133,7 +133,7 @@ def along(support: Support, centre: Tensor, side: str, t: Tensor, end: Tensor | 
         last = end - 1 if end is not None else 1.0 if support == "few" else math.inf
         return y.minimum(torch.as_tensor(last, dtype=y.dtype)).clamp(min=0)
     if side == "lower":
-        return centre.clamp(min=1e-300) * (-680 * t).exp()
+        return (centre * (-680 * t).exp()).clamp(min=1e-300)  # subnormal numbers have few digits
     if support == "unit":
         return (1 - (1 - centre) * (-36 * t).exp()).clamp(max=1 - 2**-53)
     return centre.clamp(min=1e-12) * (640 * t).exp()

@@ -25,7 +25,7 @@ import numpy as np
 import torch
 from law_accuracy import accuracy
 from law_cases import CASES, Case
-from record import write_record
+from record import commit, write_record
 from torch import Tensor
 
 SEED = 0
@@ -125,6 +125,7 @@ def main() -> None:
     if options.quick:
         options.points, options.exact, options.repeats = 50_000, 20, 3
     torch.set_num_threads(1)
+    measured = commit()  # others may commit while this runs
     results = []
     for name in options.laws:
         case = CASES[name]
@@ -146,6 +147,7 @@ def main() -> None:
         command="python benchmarks/likelihoods.py",
         seed=SEED,
         results=results,
+        commit=measured,
         points=options.points,
         repeats=options.repeats,
         exact_points=options.exact,

@@ -12,12 +12,17 @@ import torch
 RESULTS = Path(__file__).parent / "results"
 
 
-def write_record(name: str, *, command: str, seed: int, results: Any, **facts: Any) -> Path:
-    """Writes ``results/NAME.json`` with seed, commit, machine and versions."""
+def commit() -> str:
+    """The commit that is checked out."""
     git = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+    return git.stdout.strip()
+
+
+def write_record(name: str, *, command: str, seed: int, results: Any, **facts: Any) -> Path:
+    """Writes ``results/NAME.json`` with seed, commit, machine, versions and ``facts``."""
     record = {
         "command": command,
-        "commit": git.stdout.strip(),
+        "commit": commit(),
         "seed": seed,
         "machine": f"{platform.machine()}, {platform.system()}, {os.cpu_count()} cores",
         "threads": torch.get_num_threads(),

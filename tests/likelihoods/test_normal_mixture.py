@@ -157,3 +157,12 @@ def test_the_fit_of_a_shifted_and_scaled_sample_is_shifted_and_scaled():
 def test_components_that_are_no_count_are_refused():
     with pytest.raises(ValueError, match="components must be a whole number >= 1, got 0"):
         NormalMixture(components=0)
+
+
+@pytest.mark.parametrize("y", [-40.0, -12.0, 14.0, 40.0])
+def test_the_larger_tail_keeps_the_digits_of_the_smaller(y):
+    """log(1 - p) = -p for a small p, where a sum of components would end at rounding."""
+    law = mixture([0.2, 0.3, 0.5], [-1.0, 0.5, 2.0], [0.5, 1.0, 1.5])
+    low, high = law.log_cdf(torch.tensor(y)), law.log_survival(torch.tensor(y))
+    larger, smaller = (high, low) if y < 0 else (low, high)
+    assert larger.item() == pytest.approx(-math.exp(smaller.item()), rel=1e-12)

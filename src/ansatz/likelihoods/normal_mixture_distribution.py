@@ -74,12 +74,17 @@ class NormalMixtureDistribution(Distribution):
         return (self.weights * self.components.cdf(y.unsqueeze(-1))).sum(-1)
 
     def log_cdf(self, y: Tensor) -> Tensor:
-        """The logsumexp of the components' log cdfs."""
-        return self._sum(self.components.log_cdf(y.unsqueeze(-1)))
+        """The logsumexp of the components' log cdfs; towards 0, from the other tail."""
+        return self._tails(y)[0]
 
     def log_survival(self, y: Tensor) -> Tensor:
-        """The logsumexp of the components' log survivals."""
-        return self._sum(self.components.log_survival(y.unsqueeze(-1)))
+        """The logsumexp of the components' log survivals; towards 0, from the other tail."""
+        return self._tails(y)[1]
+
+    def _tails(self, y: Tensor) -> tuple[Tensor, Tensor]:
+        each, y = self.components, y.unsqueeze(-1)
+        low, high = self._sum(each.log_cdf(y)), self._sum(each.log_survival(y))
+        return _from_smaller(low, high), _from_smaller(high, low)
 
     def _solve(self, q: Tensor) -> Tensor:
         """Newton's method on the log of the smaller tail, between the components' own quantiles."""
@@ -174,6 +179,12 @@ class NormalMixtureDistribution(Distribution):
             noise = torch.randn(size, generator=generator, **options)
             means, sds = (t.expand(*size, t.shape[-1]) for t in (self.means, self.sds))
             return means.gather(-1, which).squeeze(-1) + sds.gather(-1, which).squeeze(-1) * noise
+
+
+def _from_smaller(this: Tensor, other: Tensor) -> Tensor:
+    """log P from the log of 1 - P where P is near 1: a sum of parts ends at rounding there."""
+    most = this > -0.5
+    return torch.where(most, torch.log1p(-torch.where(most, other, -1.0).exp()), this)
 
 
 def _mean_size(m: Tensor, s: Tensor) -> Tensor:
