@@ -201,3 +201,95 @@ def test_a_linear_model_is_its_own_comparison(command, times, law):
 def test_an_option_that_cannot_be_honoured_is_named(command, times, words, said):
     one_line(command("fit", "times.csv", "--target", "time", *words, *LINEAR), 2, said)
     assert not Path("times-model").exists()
+
+
+# Successes of trials.
+
+
+@pytest.fixture
+def successes(tmp_path):
+    rng = np.random.default_rng(0)
+    x, n = rng.normal(size=60), rng.integers(1, 20, 60)
+    table = pd.DataFrame({"x": x, "k": rng.binomial(n, 1 / (1 + np.exp(-x))), "n": n})
+    table.to_csv(tmp_path / "shots.csv", index=False)
+    return table
+
+
+def test_successes_are_predicted_in_their_own_unit(command, successes, table_of):
+    words = ("--target", "k", "--trials", "n", "--likelihood", "binomial", *LINEAR)
+    assert command("fit", "shots.csv", *words).status == 0
+    found = table_of(command("predict", "shots-model", "shots.csv", "--interval", "0.8").out)
+    law = stats.binom(successes["n"], found["probability"])
+    np.testing.assert_allclose(found["prediction"], law.mean())
+    np.testing.assert_array_equal(found["lower"], law.ppf(0.1))
+    np.testing.assert_array_equal(found["upper"], law.ppf(0.9))
+    successes[["x"]].to_csv("new.csv", index=False)
+    alone = table_of(command("predict", "shots-model", "new.csv").out)
+    assert list(alone) == ["probability"]
+    np.testing.assert_allclose(alone["probability"], found["probability"])
+    refused = command("predict", "shots-model", "new.csv", "--interval", "0.8")
+    one_line(refused, 3, "no column 'n'", "trials")
+
+
+# What evaluate refuses and keeps.
+
+
+def test_impossible_outcomes_are_refused_when_judged(command, successes):
+    words = ("--target", "k", "--trials", "n", "--likelihood", "binomial", *LINEAR)
+    assert command("fit", "shots.csv", *words).status == 0
+    successes.loc[2, "k"] = 99
+    successes.to_csv("wrong.csv", index=False)
+    one_line(command("evaluate", "shots-model", "wrong.csv"), 3, "wrong.csv", "99", "row 3")
+
+
+def test_open_intervals_are_judged(command, times):
+    table = times()
+    ends = {"lower": table["time"], "upper": table["time"] + 0.5}
+    ends["upper"] = ends["upper"].where(table.index % 3 > 0)
+    ends["lower"] = ends["lower"].where(table.index % 5 > 0)
+    both = ends["lower"].isna() & ends["upper"].isna()
+    times("ends.csv", **ends)
+    words = ("--lower", "lower", "--upper", "upper", "--likelihood", "weibull", "--test", "0")
+    fitted = json.loads(
+        command("fit", "ends.csv", *words, "--drop", "time,cause", "--json", *LINEAR).out
+    )
+    done = command("evaluate", "ends-model", "ends.csv", "--json")
+    assert f"left out: {both.sum()}." in done.err
+    total = json.loads(done.out)["nll"] * (~both).sum()
+    assert total == pytest.approx(-fitted["log_likelihood"], rel=1e-6)
+
+
+# Tables that need another look.
+
+
+def test_classes_that_were_not_named_are_refused(command, tmp_path):
+    rows = (f"{k},{'low mid high'.split()[k % 3]}" for k in range(30))
+    (tmp_path / "t.csv").write_text("x,grade\n" + "\n".join(rows))
+    words = ("--target", "grade", "--likelihood", "ordinal", "--set", 'classes=["low","mid"]')
+    done = command("fit", "t.csv", *words, *LINEAR)
+    one_line(done, 3, "t.csv, column 'grade'", "'high' at row 3", "['low', 'mid']")
+
+
+@pytest.mark.parametrize("law", ["normal", "laplace", "student_t"])
+def test_numbers_too_large_to_be_squared_are_refused(command, tmp_path, law):
+    (tmp_path / "t.csv").write_text("x,y\n" + "\n".join(f"{k},{k + 1}e200" for k in range(20)))
+    done = command("fit", "t.csv", "--target", "y", "--likelihood", law, *LINEAR)
+    one_line(done, 3, "t.csv, row 20, column 'y'", "power of ten")
+
+
+def test_percentages_ask_whether_they_are_parts_of_a_whole(command, tmp_path):
+    shares = (100 * np.random.default_rng(0).dirichlet([3.0, 2.0, 4.0], 30)).round(2)
+    pd.DataFrame(shares, columns=list("abc")).to_csv(tmp_path / "t.csv", index=False)
+    done = command("fit", "t.csv", "--target", "a,b,c", "--dry-run")
+    assert "each row adds up to 100" in done.err
+    words = ("--target", "a,b,c", "--likelihood", "dirichlet")
+    one_line(command("fit", "t.csv", *words), 3, "at row 1", "Divide percentages by 100")
+
+
+def test_a_missing_entry_is_said(command, times):
+    table = times()
+    entry = (table["time"] / 2).where(table.index != 4)
+    times("late.csv", entry=entry, cause=(table["cause"] > 0).astype(int))
+    words = ("--target", "time", "--event", "cause", "--entry", "entry", "--likelihood", "cox")
+    done = command("fit", "late.csv", *words, *LINEAR)
+    assert "rows without a value of 'entry', watched from the start: 1." in done.err

@@ -222,7 +222,7 @@ def test_arctic_lake_needs_and_takes_normalisation():
 def test_check_says_what_is_wrong():
     with pytest.raises(DataError, match=r"must be > 0, got 0.0 at y\[1, 0\].*half the smallest"):
         Dirichlet().check(torch.tensor([[0.5, 0.5], [0.0, 1.0]]))
-    with pytest.raises(DataError, match=r"a sum of 0.9 in row 1"):
+    with pytest.raises(DataError, match=r"a sum of 0.9 at y\[1\]"):
         Dirichlet(normalize=True).check(torch.tensor([[0.5, 0.5], [0.4, 0.5]]))
     with pytest.raises(ValueError, match=r"K >= 2, got \(3,\)"):
         Dirichlet().check(torch.ones(3))

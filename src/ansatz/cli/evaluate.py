@@ -20,6 +20,8 @@ from ansatz.cli.terminal import remark
 from ansatz.errors import DataError, UsageError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ansatz.cli.model import Opened
 
 
@@ -63,12 +65,13 @@ def _judge(estimator: Any, table: "Opened") -> dict[str, float | None]:
         raise UsageError(
             "this model was made in Python and knows no target column: use its evaluate(X, y)."
         )
-    known = _has_outcome(uses.outcomes(table.frame))
+    known = _has_outcome(estimator, table)
     if not known.any():
-        raise DataError(f"{table.origin}: no row has a value of '{', '.join(uses.target)}'.")
+        raise DataError(f"{table.origin}: no row has a value of '{uses.outcome_name}'.")
     if not known.all():
-        remark(f"note: {int((~known).sum())} rows without the target were left out.")
+        remark(f"note: rows without the target, which were left out: {int((~known).sum())}.")
     frame = prepare(estimator, Opened(table.frame[known], table.origin))
+    _check_outcomes(estimator, frame, table.origin)
     metrics: dict[str, float | None] = estimator.evaluate(frame)
     mask = estimator.copies(frame)
     honest = estimator.evaluate(frame[~mask]) if mask.any() and not mask.all() else None
@@ -77,6 +80,25 @@ def _judge(estimator: Any, table: "Opened") -> dict[str, float | None]:
     return metrics
 
 
-def _has_outcome(outcomes: Any) -> Any:
-    present = outcomes.notna()
-    return present if present.ndim == 1 else present.all(axis=1)
+def _has_outcome(estimator: Any, table: "Opened") -> Any:
+    """An interval may be open on one side, and a ranking may leave out items."""
+    uses, frame = estimator.uses_, table.frame
+    uses.outcomes(frame)  # all its columns are there
+    if hasattr(estimator, "items_"):
+        return frame[uses.target].notna().any(axis=1).to_numpy()
+    return uses.known(frame)
+
+
+def _check_outcomes(estimator: Any, frame: "pd.DataFrame", origin: str) -> None:
+    """Refuses outcomes that the model's law cannot produce: they have no score."""
+    import torch
+
+    from ansatz.estimators.outcomes import locate
+
+    uses = estimator.uses_
+    try:
+        outcomes, _ = estimator._encode(uses.outcomes(frame), reset=False)
+        if not hasattr(estimator, "classes_"):
+            estimator.model_.objective.likelihood.check(torch.from_numpy(outcomes.copy()))
+    except DataError as error:
+        raise locate(error, origin, frame, uses) from None

@@ -14,7 +14,7 @@ from sklearn.utils.validation import _assert_all_finite
 from torch import Tensor, nn
 
 from ansatz import likelihoods
-from ansatz.errors import UsageError
+from ansatz.errors import DataError, UsageError
 from ansatz.estimators.job import Job
 from ansatz.estimators.refits import out_of_fold
 from ansatz.estimators.table_estimator import TableEstimator
@@ -242,9 +242,9 @@ class Classifier(ClassifierMixin, TableEstimator):
         codes = order[found]
         unknown = np.flatnonzero(self.classes_[codes] != values)
         if len(unknown):
-            raise ValueError(
-                f"y has the class {values.tolist()[unknown[0]]!r} at row {unknown[0]}, not among "
-                f"the known classes {self.classes_.tolist()}."
+            raise DataError(
+                f"the class {values.tolist()[unknown[0]]!r} at y[{unknown[0]}] is not among the "
+                f"known classes {self.classes_.tolist()}."
             )
         if reset:
             self.target_names_ = [str(getattr(y, "name", None) or "y")]

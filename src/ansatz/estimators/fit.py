@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from ansatz import structures
 from ansatz.data import Column
-from ansatz.errors import UsageError
+from ansatz.errors import DataError, UsageError
 from ansatz.estimators.baselines import Metrics
 from ansatz.estimators.choice import Choice, choose_law
 from ansatz.estimators.copies import Keys, content_keys, copied, describe_copies, warn_of_copies
 from ansatz.estimators.job import Job
 from ansatz.estimators.kinds import make_estimator, split_options
+from ansatz.estimators.outcomes import locate
 from ansatz.estimators.parts import Parts, folds_of, split, take
 from ansatz.estimators.problem import Problem, pose
 from ansatz.estimators.run import Run
@@ -289,13 +290,17 @@ def _rows_of(problem: Problem, job: Job, parts: Parts) -> dict[str, Any]:
 def _job(problem: Problem, estimator: TableEstimator) -> Job:
     frame = problem.frame
     group, time = _order(problem)
-    job = estimator._read(
-        problem.features,
-        problem.uses.outcomes(frame),
-        problem.uses.weight(frame),
-        problem.uses.offsets(frame),
-        columns=problem.columns,
-    )
+    weight, offset = problem.uses.weight(frame), problem.uses.offsets(frame)
+    try:
+        job = estimator._read(
+            problem.features,
+            problem.uses.outcomes(frame),
+            weight,
+            offset,
+            columns=problem.columns,
+        )
+    except DataError as error:
+        raise locate(error, problem.origin, frame, problem.uses) from None
     rows = frame.index.to_numpy()[job.index.numpy()]  # errors name rows as the table counts them
     if rows.dtype.kind == "i":
         job = job._replace(index=torch.from_numpy(rows + 1))

@@ -17,6 +17,8 @@ from ansatz.estimators.survival_law import SURVIVAL_LAWS, survival_law, survival
 from ansatz.estimators.survival_outcomes import survival_outcomes
 from ansatz.estimators.uses import Uses
 
+LARGEST = 1e100  # variances and their products stay below the largest double, 1.8e308
+
 
 def check_outcomes(
     origin: str,
@@ -60,13 +62,24 @@ def check_outcomes(
             for name in uses.target:
                 _check_column(frame, name, law, given)
     except DataError as error:
-        where = "" if str(error).startswith(("row ", "column ")) else f"{uses.outcome_name}: "
-        named = (
-            where if uses.is_survival or len(uses.target) > 1 else f"column '{uses.target[0]}': "
-        )
-        raise DataError(
-            f"{origin}, {named if where else ''}{_name_row(str(error), frame)}"
-        ) from None
+        raise locate(error, origin, frame, uses) from None
+
+
+def locate(error: DataError, origin: str, frame: pd.DataFrame, uses: Uses) -> DataError:
+    """The same error, told of a table: its name, the column, and rows as the table counts them.
+
+    Example:
+        >>> import pandas as pd
+        >>> from ansatz.errors import DataError
+        >>> from ansatz.estimators.outcomes import locate
+        >>> from ansatz.estimators.uses import Uses
+        >>> frame = pd.DataFrame({"y": [1.0, -2.0]})
+        >>> str(locate(DataError("got -2 at y[1]."), "t.csv", frame, Uses(target=["y"])))
+        "t.csv, column 'y': got -2 at row 2."
+    """
+    where = "" if str(error).startswith(("row ", "column ")) else f"{uses.outcome_name}: "
+    named = where if uses.is_survival or len(uses.target) > 1 else f"column '{uses.target[0]}': "
+    return DataError(f"{origin}, {named if where else ''}{_name_row(str(error), frame)}")
 
 
 def _survival_frame(frame: pd.DataFrame, uses: Uses) -> Any:
@@ -83,7 +96,14 @@ def _numbers(frame: pd.DataFrame, name: str, law: str) -> np.ndarray:
             f"row {_row(frame, row)}, column '{name}': {law} needs numbers, got "
             f"{str(column.iloc[row])[:60]!r}. For classes use bernoulli or categorical."
         )
-    return column.to_numpy(dtype=np.float64, copy=True)
+    values: np.ndarray = column.to_numpy(dtype=np.float64, copy=True)
+    row = int(np.abs(values).argmax())
+    if np.abs(values[row]) > LARGEST and np.isfinite(values[row]):
+        raise DataError(
+            f"row {_row(frame, row)}, column '{name}': {values[row]:g} is too large to be squared. "
+            "Divide the column by a power of ten."
+        )
+    return values
 
 
 def _check_column(frame: pd.DataFrame, name: str, law: str, options: Mapping[str, Any]) -> None:

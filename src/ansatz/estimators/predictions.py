@@ -20,7 +20,7 @@ from ansatz.estimators.description import describe_estimator
 from ansatz.estimators.rows import read_column, read_rows
 from ansatz.estimators.summaries import summarize
 from ansatz.estimators.table_model import TableModel
-from ansatz.likelihoods import Distribution, Likelihood, Quantiles
+from ansatz.likelihoods import BetaBinomial, Binomial, Distribution, Likelihood, Quantiles
 from ansatz.metrics import judge, pinball
 
 ResidualKind = Literal["response", "pearson", "deviance", "quantile"]
@@ -308,6 +308,9 @@ class Predictions:
     def predict_frame(self, X: Any, interval: float | None = None, **options: Any) -> pd.DataFrame:
         """Predictions as a table: ``prediction``, ``lower``, ``upper``, ``p_<class>``.
 
+        A law of successes predicts their ``probability`` in one trial, and where the number of
+        trials is known, ``prediction`` and bounds of the successes.
+
         Args:
             X: rows as in ``fit``; the frame's index is kept.
             interval: the level of ``lower`` and ``upper``; None leaves them out.
@@ -315,10 +318,16 @@ class Predictions:
         """
         index = X.index if isinstance(X, pd.DataFrame) else None
         trials = options.pop("trials", None)
-        if getattr(self, "uses_", None) is not None:
+        uses = getattr(self, "uses_", None)
+        if uses is not None:
             rows = self._from_table(X, outcomes=False)
             X, options = rows.X, {**options, "offset": rows.offset}
             trials = rows.trials
+            if uses.trials is not None and trials is None and interval is not None:
+                raise DataError(
+                    f"the table has no column '{uses.trials}': an interval of successes needs "
+                    "their trials."
+                )
         prediction = self.predict(X, **options)  # type: ignore[attr-defined]
         classes = getattr(self, "classes_", None)
         if classes is not None:
@@ -335,6 +344,12 @@ class Predictions:
             if bounds is not None:
                 columns[f"lower{suffix}"] = bounds.reshape(*prediction.shape, 2)[pick][..., 0]
                 columns[f"upper{suffix}"] = bounds.reshape(*prediction.shape, 2)[pick][..., 1]
+        if trials is not None:
+            columns["prediction"] = prediction * np.asarray(trials)
+        if isinstance(self.model_.objective.likelihood, Binomial | BetaBinomial):
+            columns["probability"] = prediction
+            if trials is None and bounds is None:
+                del columns["prediction"]  # of how many?
         return pd.DataFrame(columns, index=index)
 
 

@@ -116,6 +116,9 @@ def pose(
     features = uses.features(frame)
     columns = infer_columns(features, roles=roles or {})
     why = [proposal.why] if proposal.why else []
+    if uses.entry is not None and frame[uses.entry].isna().any():
+        early = int(frame[uses.entry].isna().sum())
+        why.append(f"rows without a value of '{uses.entry}', watched from the start: {early}.")
     notes += [*more, *why, *_warnings(frame, uses, columns, laws[0])]
     return Problem(origin, frame, features, columns, uses, laws, given, notes, _fingerprint(frame))
 

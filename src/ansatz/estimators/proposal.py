@@ -85,6 +85,12 @@ def _propose_vector(y: pd.DataFrame, name: str) -> Proposal:
         why += f", their sums within {away:.1g} of 1 and divided by it (normalize=true)."
         return Proposal(["dirichlet"], {"normalize": True}, why)
     why = f"likelihood normal for each of '{name}'; multivariate_normal lets them go together."
+    total = float(np.median(values.sum(axis=1)))
+    if (values > 0).all() and np.abs(values.sum(axis=1) - total).max() <= 0.02 * total:
+        why = (
+            f"likelihood normal for each of '{name}', but each row adds up to {total:.3g}: if they "
+            "are parts of a whole, divide them by it, and dirichlet fits."
+        )
     if _are_rankings(values):
         why = (
             f"likelihood normal for each of '{name}', but each row holds the numbers from 1 to "

@@ -99,13 +99,13 @@ class Dirichlet(Likelihood):
             row = int(bad.reshape(-1).nonzero()[0])
             sums, more = total.reshape(-1), int(bad.sum()) - 1
             advice = (
-                "Divide by the sums yourself if that is meant."
+                "Divide each row by its sum if the parts are a whole."
                 if self.normalize
-                else "Parts that were rounded: Dirichlet(normalize=True) divides by sums within "
-                "2 % of 1."
+                else "Divide percentages by 100; for parts that were rounded normalize=True (--set "
+                "normalize=true) divides by sums within 2 % of 1."
             )
             raise DataError(
-                f"Compositions must add up to 1, got a sum of {sums[row].item():.6g} in row {row}"
+                f"Compositions must add up to 1, got a sum of {sums[row].item():.6g} at y[{row}]"
                 f"{f' (and {more} more)' if more else ''}. {advice}"
             )
 
