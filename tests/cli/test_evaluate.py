@@ -20,7 +20,7 @@ def test_leaves_out_rows_without_the_target_and_says_so(command, model, tmp_path
     (tmp_path / "later.csv").write_text(rows + "3.3,Jena,\n")
     (tmp_path / "known.csv").write_text(rows)
     done = command("evaluate", model, "later.csv", "--json")
-    assert "1 rows without the target" in done.err
+    assert "rows without the target, which were left out: 1." in done.err
     assert json.loads(done.out) == json.loads(command("evaluate", model, "known.csv", "--json").out)
 
 

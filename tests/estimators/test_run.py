@@ -193,12 +193,11 @@ def test_other_data_or_options_are_another_run(finished):
         {"data": data, "options": {**options, "epochs": 3}},
         {"data": data, "likelihood": "laplace"},
     ):
-        arguments = {"options": options, **changed}
+        arguments = {"options": options, "likelihood": "normal", **changed}
         with pytest.raises(UsageError, match=r"other data or with other options.*--force"):
             ansatz.fit(
                 arguments.pop("data"),
                 target="price",
-                likelihood="normal",
                 out=fit.folder,
                 resume=True,
                 **arguments,
@@ -315,7 +314,7 @@ def test_a_folder_that_vanishes_in_training_costs_no_result(tmp_path, monkeypatc
 def test_a_stopped_command_resumes_to_the_same_bits(tmp_path, number, status):
     data = houses(tmp_path / "houses.csv")
     words = ["--target", "price", "--set", "widths=[8]", "--set", "dropout=0.1", "--quiet"]
-    words += ["--set", "epochs=500"]
+    words += ["--set", "epochs=500", "--likelihood", "normal"]
     whole, out = tmp_path / "whole", tmp_path / "cut"
     process = start("fit", data, *words, "--out", out, code=None)
     wait_for_step(process, tmp_path / "cut.training", 0)
