@@ -1,0 +1,8 @@
+"""The evidence of a fitted model as one page that a statistician would sign."""
+
+from ansatz.report.evidence import Evidence as Evidence
+from ansatz.report.evidence import gather as gather
+from ansatz.report.section import Figure as Figure
+from ansatz.report.section import Section as Section
+from ansatz.report.section import Table as Table
+from ansatz.report.section import Text as Text

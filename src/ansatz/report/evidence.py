@@ -1,0 +1,309 @@
+"""What a report is drawn from: a fitted model and rows that it never saw."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from ansatz.data import Column
+from ansatz.errors import DataError
+from ansatz.estimators.rows import read_column
+from ansatz.likelihoods import CategoricalDistribution, Distribution, Likelihood
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ansatz.estimators.table_estimator import TableEstimator
+
+
+class Learned(NamedTuple):
+    """The rows that the model learned from.
+
+    Example:
+        >>> from ansatz.report.evidence import Learned
+        >>> Learned._fields
+        ('X', 'y', 'weight', 'offset', 'group', 'time')
+    """
+
+    X: "pd.DataFrame"
+    y: Any  # as given
+    weight: NDArray[np.float64] | None = None
+    offset: NDArray[np.float64] | None = None
+    group: NDArray[Any] | None = None
+    time: NDArray[Any] | None = None
+
+
+@dataclass
+class Evidence:
+    """A fitted model on held-out rows, with everything that a section of a report may ask for.
+
+    Args:
+        model: fitted.
+        X: features of the test rows.
+        y: their outcomes, as given.
+        outcome: the same as the law takes them, ``(N, ...)``.
+        value: what ``distribution`` is judged by, ``(N, ...)``: ``outcome`` unless part of that
+            is known beforehand, as the number of trials is.
+        weight: ``(N,)`` frequency weights.
+        offset: ``(N,)``, known parts of the linear predictor, or None.
+        group: rows alike in it belong together, or None.
+        time: orders the rows, or None.
+        law: the likelihood.
+        distribution: the predictive as served; None for a loss without a law.
+        point: predictions, ``(N, ...)``; classes as codes.
+        seed: of everything random in the report.
+        learn: the rows learned from, where they are at hand.
+        fit: what the fit recorded about itself.
+        columns: what each feature is.
+        name: of the model, for titles.
+        origin: what the rows were read from.
+        settings: what was asked of the report: costs, refits.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report import gather
+        >>> x = np.linspace(0, 1, 40).reshape(-1, 1)
+        >>> model = Regressor(network="linear").fit(x[::2], x[::2, 0])
+        >>> evidence = gather(model, x[1::2], x[1::2, 0])
+        >>> evidence.point.shape, evidence.columns[0].name
+        ((20,), 'x0')
+    """
+
+    model: "TableEstimator"
+    X: "pd.DataFrame"
+    y: Any
+    outcome: Tensor
+    value: Tensor
+    weight: Tensor
+    offset: NDArray[np.float64] | None
+    group: NDArray[Any] | None
+    time: NDArray[Any] | None
+    law: Likelihood
+    distribution: Distribution | None
+    point: NDArray[Any]
+    seed: int = 0
+    learn: Learned | None = None
+    fit: dict[str, Any] = field(default_factory=dict)
+    columns: list[Column] = field(default_factory=list)
+    name: str = "model"
+    origin: str | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def target(self) -> str:
+        """What the outcome is called."""
+        uses = getattr(self.model, "uses_", None)
+        if uses is not None:
+            return str(uses.outcome_name)
+        return ", ".join(getattr(self.model, "target_names_", None) or ["y"])
+
+    @property
+    def classes(self) -> NDArray[Any] | None:
+        """The labels of the classes that outcomes are codes of, or None."""
+        return getattr(self.model, "classes_", None)
+
+    @property
+    def is_survival(self) -> bool:
+        """Whether outcomes may be censored."""
+        return hasattr(self.model, "followed_")
+
+    def raw(self, X: Any = None) -> Tensor:
+        """The raw numbers that the served predictive is made of, at other features if given."""
+        return served_raw(self.model, self.X if X is None else X, self.offset)
+
+    def row_losses(self, X: Any = None) -> Tensor:
+        """The loss of each test row, ``(N,)``, summed over its targets; the nll of a law.
+
+        Args:
+            X: other features in the place of the rows' own.
+        """
+        return row_losses(self.model, self.law, self.raw(X), self.outcome)
+
+
+def gather(
+    model: "TableEstimator",
+    X: Any,
+    y: Any,
+    sample_weight: ArrayLike | None = None,
+    *,
+    offset: ArrayLike | None = None,
+    group: NDArray[Any] | None = None,
+    time: NDArray[Any] | None = None,
+    learn: Learned | None = None,
+    fit: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    name: str = "model",
+    origin: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> Evidence:
+    """The evidence of a fitted model on rows with their outcomes.
+
+    Args:
+        model: fitted.
+        X: features, as in ``fit``.
+        y: outcomes, as in ``fit``.
+        sample_weight: frequency weights.
+        offset: known parts of the linear predictor.
+        group: rows alike in it belong together.
+        time: orders the rows.
+        learn: the rows learned from.
+        fit: the record of the fit; the model's own by default.
+        seed: of everything random in the report.
+        name: of the model.
+        origin: what the rows were read from.
+        settings: what was asked of the report.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Classifier
+        >>> from ansatz.report import gather
+        >>> x = np.linspace(0, 1, 40).reshape(-1, 1)
+        >>> model = Classifier(network="linear").fit(x, np.arange(40) % 2)
+        >>> gather(model, x, np.arange(40) % 2).distribution.mean.shape
+        torch.Size([40])
+    """
+    frame = as_features(model, X, len(y))
+    if not len(frame):
+        raise DataError("a report needs rows that the model has not seen, got none.")
+    law = model.model_.objective.likelihood
+    extra = read_column("offset", offset, len(frame))
+    outcome = model._outcomes(y, len(frame))
+    raw = served_raw(model, frame, extra)
+    distribution, value = _predictive(model, law, raw, outcome)
+    weight = read_column("sample_weight", sample_weight, len(frame))
+    kept = (
+        torch.ones(len(frame), dtype=torch.float64) if weight is None else torch.from_numpy(weight)
+    )
+    known = fit if fit is not None else getattr(model, "evidence_", {}).get("fit", {})
+    return Evidence(
+        model=model,
+        X=frame,
+        y=y,
+        outcome=outcome,
+        value=value,
+        weight=kept,
+        offset=extra,
+        group=None if group is None else np.asarray(group),
+        time=None if time is None else np.asarray(time),
+        law=law,
+        distribution=distribution,
+        point=_point(law, raw, distribution, outcome, value),
+        seed=seed,
+        learn=learn,
+        fit=dict(known),
+        columns=_columns(model, frame),
+        name=name,
+        origin=origin,
+        settings=dict(settings or {}),
+    )
+
+
+def as_features(model: "TableEstimator", X: Any, count: int) -> "pd.DataFrame":
+    """Features as a frame; the columns of an array are called x0, x1, ...
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report.evidence import as_features
+        >>> model = Regressor(network="linear").fit(np.eye(3), np.arange(3.0))
+        >>> list(as_features(model, np.eye(3), 3))
+        ['x0', 'x1', 'x2']
+    """
+    import pandas as pd
+
+    from ansatz.data import as_frame
+
+    if X is None:
+        return pd.DataFrame(index=range(count))
+    if getattr(model, "columns_", None) is not None or isinstance(X, pd.DataFrame):
+        frame = as_frame(X)
+        names = getattr(model, "feature_names_in_", None)
+        return frame if names is None else frame[[str(name) for name in names]]
+    array = np.asarray(X)
+    return pd.DataFrame(array, columns=[f"x{k}" for k in range(array.shape[1])])
+
+
+def served_raw(model: "TableEstimator", X: Any, offset: ArrayLike | None = None) -> Tensor:
+    """The raw numbers that predictive distributions are made of.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report.evidence import served_raw
+        >>> model = Regressor(network="linear").fit(np.eye(3), np.arange(3.0))
+        >>> len(served_raw(model, np.eye(3)))
+        3
+    """
+    rows = X
+    if getattr(model, "columns_", None) is None and hasattr(X, "to_numpy"):
+        rows = X.to_numpy(dtype=np.float64)  # fitted to an array: its columns have no names
+    return model._served_raw(model._raw(rows, offset))
+
+
+def row_losses(model: "TableEstimator", law: Likelihood, raw: Tensor, outcome: Tensor) -> Tensor:
+    """The loss of each row, ``(N,)``, summed over its targets.
+
+    For a law its negative log-likelihood as served; a loss of classes is judged by the
+    probabilities that it is served as; a partial likelihood gives each row's share.
+
+    Example:
+        >>> import torch
+        >>> from ansatz import Regressor
+        >>> from ansatz.likelihoods import Normal
+        >>> from ansatz.report.evidence import row_losses
+        >>> law = Normal(dispersion=1.0)
+        >>> row_losses(Regressor(), law, torch.zeros(2, 1), torch.zeros(2)).shape
+        torch.Size([2])
+    """
+    with torch.no_grad():
+        if not law.additive:
+            losses = law.joint_loss(raw, outcome, torch.ones(len(raw), dtype=raw.dtype))
+        elif not law.is_law and hasattr(model, "_log_probabilities"):
+            served, _ = _predictive(model, law, raw, outcome)
+            assert served is not None
+            losses = -served.log_prob(outcome)
+        else:
+            losses = law.loss(raw, outcome)
+        return losses.reshape(len(raw), -1).sum(1)
+
+
+def _predictive(
+    model: "TableEstimator", law: Likelihood, raw: Tensor, outcome: Tensor
+) -> tuple[Distribution | None, Tensor]:
+    with torch.no_grad():
+        if law.is_law:
+            return law.given(raw, outcome)
+        if hasattr(model, "_log_probabilities"):  # a loss of classes is served as probabilities
+            return CategoricalDistribution(model._log_probabilities(law, raw)), outcome
+    return None, outcome
+
+
+def _point(
+    law: Likelihood,
+    raw: Tensor,
+    distribution: Distribution | None,
+    outcome: Tensor,
+    value: Tensor,
+) -> NDArray[Any]:
+    """What ``predict`` returns, in the unit of ``value``."""
+    with torch.no_grad():
+        if distribution is not None and value is not outcome:  # successes, not their share
+            return distribution.mean.numpy()
+        if distribution is not None and law.event_ndim and hasattr(law, "law"):
+            return distribution.median.numpy()  # a censored law
+        return law.point(raw).numpy()
+
+
+def _columns(model: "TableEstimator", frame: "pd.DataFrame") -> list[Column]:
+    known = getattr(model, "columns_", None)
+    if known is not None:
+        return list(known)
+    missing = frame.isna().sum()
+    return [
+        Column(name=str(name), role="numeric", missing=int(missing[name])) for name in frame.columns
+    ]
