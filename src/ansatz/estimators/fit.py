@@ -9,21 +9,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 from numpy.typing import NDArray
 
 from ansatz import structures
 from ansatz.data import Column
-from ansatz.errors import DataError, UsageError
+from ansatz.errors import UsageError
 from ansatz.estimators.baselines import Metrics
 from ansatz.estimators.choice import Choice, choose_law
 from ansatz.estimators.copies import Keys, content_keys, copied, describe_copies, warn_of_copies
 from ansatz.estimators.job import Job
 from ansatz.estimators.kinds import make_estimator, split_options
-from ansatz.estimators.outcomes import locate
-from ansatz.estimators.parts import Parts, folds_of, split, take
+from ansatz.estimators.origin import Origin, RowMarks, Source, plain, seen_rows
+from ansatz.estimators.parts import Parts, folds_of, holdout_share, split, take
 from ansatz.estimators.problem import Problem, pose
+from ansatz.estimators.reading import read_job
 from ansatz.estimators.run import Run
 from ansatz.estimators.scores import Scores, cross_validate, judge_all, judge_model
 from ansatz.estimators.table_estimator import TableEstimator
@@ -62,13 +62,15 @@ class Fit:
     recipe: dict[str, Any] = field(default_factory=dict)
     columns: list[Column] = field(default_factory=list)
     rows_of: dict[str, Any] = field(default_factory=dict, repr=False)  # (X, y) of learn and test
+    origin: Origin | None = field(default=None, repr=False)  # how it was asked for
+    posed: tuple[Problem, Job, Parts] | None = field(default=None, repr=False)  # its rows
 
     def to_dict(self) -> dict[str, Any]:
         """The document of ``ansatz fit --json``."""
         document = {
             name: value
             for name, value in self.__dict__.items()
-            if name not in ("folder", "notes", "recipe", "columns", "rows_of")
+            if name not in ("folder", "notes", "recipe", "columns", "rows_of", "origin", "posed")
         }
         return {**document, "model": None if self.folder is None else str(self.folder)}
 
@@ -197,10 +199,12 @@ def fit(
     finished = run.finished()
     if finished is not None:
         return finished
-    job = _job(problem, estimator)
+    job = read_job(problem, estimator)
     if folds is not None and time is not None:
         raise UsageError("--folds mixes past and future; with --time use --test.")
-    parts = split(job, estimator, test if folds is None else 0.0, seed)
+    share = test if folds is None else 0.0
+    holdout = holdout_share(job, estimator, share)  # of the law before rows choose one
+    parts = split(job, estimator, share, seed)
     number = None if folds is None else folds_of(job, folds, seed)  # refused before training
     choice = _choose(problem, estimator, take(job, parts.learn))
     trainer = {
@@ -229,6 +233,26 @@ def fit(
         result.log_likelihood = _log_likelihood(model, take(job, parts.learn))
     if uses.offset is None and uses.exposure is None:  # effects are of models without offsets
         result.rows_of = _rows_of(problem, job, parts)
+    result.posed = problem, job, parts
+    result.origin = Origin(
+        source=Source.of(data),
+        reader=plain(reader),
+        uses=uses.model_dump(),
+        roles=dict(roles or {}),
+        drop=list(drop),
+        seed=seed,
+        test=test,
+        folds=folds,
+        holdout=holdout,
+        x=x,
+        likelihood=likelihood,
+        chosen=result.likelihood,
+        law_options=plain(problem.law_options),
+        network=network,
+        inference=inference,
+        options=plain(options or {}),
+        rows=RowMarks.of(problem, job, parts),
+    )
     return run.save(result)
 
 
@@ -279,46 +303,12 @@ def _copies(model: TableEstimator, job: Job, keys: Keys, parts: Parts) -> list[s
 
 
 def _rows_of(problem: Problem, job: Job, parts: Parts) -> dict[str, Any]:
-    outcomes = problem.uses.outcomes(_seen(problem))
+    outcomes = problem.uses.outcomes(seen_rows(problem))
     return {
         name: (job.rows.iloc[rows], outcomes.iloc[rows])
         for name, rows in (("learn", parts.learn), ("test", parts.test))
         if len(rows)
     }
-
-
-def _job(problem: Problem, estimator: TableEstimator) -> Job:
-    frame = problem.frame
-    group, time = _order(problem)
-    weight, offset = problem.uses.weight(frame), problem.uses.offsets(frame)
-    try:
-        job = estimator._read(
-            problem.features,
-            problem.uses.outcomes(frame),
-            weight,
-            offset,
-            columns=problem.columns,
-        )
-    except DataError as error:
-        raise locate(error, problem.origin, frame, problem.uses) from None
-    rows = frame.index.to_numpy()[job.index.numpy()]  # errors name rows as the table counts them
-    if rows.dtype.kind == "i":
-        job = job._replace(index=torch.from_numpy(rows + 1))
-    return job._replace(group=group, time=time)
-
-
-def _seen(problem: Problem) -> pd.DataFrame:
-    """The rows whose weight is not 0, in the order of the job's."""
-    weight = problem.uses.weight(problem.frame)
-    return problem.frame if weight is None else problem.frame[weight > 0]
-
-
-def _order(problem: Problem) -> tuple[Any, Any]:
-    """The columns that govern every split."""
-    frame, uses = _seen(problem), problem.uses
-    group = None if uses.group is None else frame[uses.group].to_numpy()
-    time = None if uses.time is None else frame[uses.time].to_numpy()
-    return group, time
 
 
 def _fingerprint(

@@ -64,23 +64,36 @@ def split(job: Job, estimator: TableEstimator, test: float, seed: int) -> Parts:
         10
     """
     keys = row_keys(job.rows, job.y.numpy(), seed=seed)
-    total = float(job.weight.sum()) * (1 - test)
-    holdout = estimator.holdout
-    if holdout is None:
-        holdout = estimator._default_recipe(total, job.target).holdout
-    if estimator.network == "linear" or not estimator._has_features(job):
-        holdout = 0.0
     found = split_rows(
         keys,
         seed=seed,
         test=test,
-        valid=holdout * (1 - test),
+        valid=holdout_share(job, estimator, test) * (1 - test),
         group=job.group,
         time=job.time,
         weight=job.weight.numpy(),
     )
     learn = np.sort(np.concatenate([found.train, found.valid]))
     return Parts(learn, np.searchsorted(learn, np.sort(found.valid)), found.test)
+
+
+def holdout_share(job: Job, estimator: TableEstimator, test: float) -> float:
+    """Which share of the rows to learn from stops the training: none for a linear model.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.estimators.parts import holdout_share
+        >>> job = Regressor()._read(np.arange(50.0).reshape(-1, 1), np.arange(50.0))
+        >>> holdout_share(job, Regressor(holdout=0.25), test=0.2)
+        0.25
+    """
+    if estimator.network == "linear" or not estimator._has_features(job):
+        return 0.0
+    if estimator.holdout is not None:
+        return estimator.holdout
+    total = float(job.weight.sum()) * (1 - test)
+    return estimator._default_recipe(total, job.target).holdout
 
 
 def folds_of(job: Job, folds: int, seed: int) -> Rows:

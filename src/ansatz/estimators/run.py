@@ -88,10 +88,14 @@ class Run:
 
     def save(self, result: "Fit") -> "Fit":
         """Writes the model with its evidence, then removes the checkpoints."""
+        result.folder = self.out
+        result.model.evidence_ = {
+            "fingerprint": self.fingerprint,
+            "fit": _evidence(result),
+            "origin": None if result.origin is None else result.origin.model_dump(mode="json"),
+        }
         if self.out is None:
             return result
-        result.folder = self.out
-        result.model.evidence_ = {"fingerprint": self.fingerprint, "fit": _evidence(result)}
         save(result.model, self.out, overwrite=self.overwrite)
         if self.checkpoints.exists():
             shutil.rmtree(self.checkpoints)
@@ -100,7 +104,7 @@ class Run:
 
 def _evidence(result: "Fit") -> dict[str, Any]:
     kept = {item.name: getattr(result, item.name) for item in fields(result)}
-    for name in ("model", "folder", "columns", "rows_of"):
+    for name in ("model", "folder", "columns", "rows_of", "posed", "origin"):
         del kept[name]
     for name in ("metrics", "linear", "constant"):  # JSON has no infinity
         if kept[name] is not None:

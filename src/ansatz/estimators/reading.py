@@ -1,0 +1,51 @@
+"""A posed problem as a job: its rows, outcomes, weights and what governs their splits."""
+
+from typing import Any
+
+import torch
+
+from ansatz.errors import DataError
+from ansatz.estimators.job import Job
+from ansatz.estimators.origin import seen_rows
+from ansatz.estimators.outcomes import locate
+from ansatz.estimators.problem import Problem
+from ansatz.estimators.table_estimator import TableEstimator
+
+
+def read_job(problem: Problem, estimator: TableEstimator) -> Job:
+    """Lets an estimator read the table of a problem; errors name the table's own rows.
+
+    Example:
+        >>> from ansatz import Regressor
+        >>> from ansatz.estimators.problem import pose
+        >>> from ansatz.estimators.reading import read_job
+        >>> from ansatz.estimators.uses import Uses
+        >>> problem = pose({"x": [1.0, 2.0, 4.0], "y": [0.5, 1.5, 2.5]}, Uses(target=["y"]))
+        >>> read_job(problem, Regressor()).y.tolist()
+        [0.5, 1.5, 2.5]
+    """
+    frame = problem.frame
+    group, time = _order(problem)
+    weight, offset = problem.uses.weight(frame), problem.uses.offsets(frame)
+    try:
+        job = estimator._read(
+            problem.features,
+            problem.uses.outcomes(frame),
+            weight,
+            offset,
+            columns=problem.columns,
+        )
+    except DataError as error:
+        raise locate(error, problem.origin, frame, problem.uses) from None
+    rows = frame.index.to_numpy()[job.index.numpy()]  # errors name rows as the table counts them
+    if rows.dtype.kind == "i":
+        job = job._replace(index=torch.from_numpy(rows + 1))
+    return job._replace(group=group, time=time)
+
+
+def _order(problem: Problem) -> tuple[Any, Any]:
+    """The columns that govern every split."""
+    frame, uses = seen_rows(problem), problem.uses
+    group = None if uses.group is None else frame[uses.group].to_numpy()
+    time = None if uses.time is None else frame[uses.time].to_numpy()
+    return group, time
