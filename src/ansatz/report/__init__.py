@@ -2,6 +2,7 @@
 
 from ansatz.report.evidence import Evidence as Evidence
 from ansatz.report.evidence import gather as gather
+from ansatz.report.evidence import replayed as replayed
 from ansatz.report.section import Figure as Figure
 from ansatz.report.section import Section as Section
 from ansatz.report.section import Table as Table

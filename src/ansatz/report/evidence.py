@@ -1,6 +1,5 @@
 """What a report is drawn from: a fitted model and rows that it never saw."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,12 +10,13 @@ from torch import Tensor
 
 from ansatz.data import Column
 from ansatz.errors import DataError
-from ansatz.estimators.rows import read_column
+from ansatz.estimators.job import Job
 from ansatz.likelihoods import CategoricalDistribution, Distribution, Likelihood
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ansatz.estimators.replay import Replay
     from ansatz.estimators.table_estimator import TableEstimator
 
 
@@ -26,15 +26,14 @@ class Learned(NamedTuple):
     Example:
         >>> from ansatz.report.evidence import Learned
         >>> Learned._fields
-        ('X', 'y', 'weight', 'offset', 'group', 'time')
+        ('X', 'y', 'weight', 'offset', 'job')
     """
 
     X: "pd.DataFrame"
     y: Any  # as given
-    weight: NDArray[np.float64] | None = None
-    offset: NDArray[np.float64] | None = None
-    group: NDArray[Any] | None = None
-    time: NDArray[Any] | None = None
+    weight: NDArray[np.float64]
+    offset: NDArray[np.float64] | None
+    job: Job  # the same as the estimator reads it, with group and time
 
 
 @dataclass
@@ -59,6 +58,8 @@ class Evidence:
         learn: the rows learned from, where they are at hand.
         fit: what the fit recorded about itself.
         columns: what each feature is.
+        rows: the numbers of the test rows in their table, from 1.
+        job: the test rows as the estimator reads them.
         name: of the model, for titles.
         origin: what the rows were read from.
         settings: what was asked of the report: costs, refits.
@@ -86,6 +87,8 @@ class Evidence:
     law: Likelihood
     distribution: Distribution | None
     point: NDArray[Any]
+    rows: NDArray[np.int64]
+    job: Job
     seed: int = 0
     learn: Learned | None = None
     fit: dict[str, Any] = field(default_factory=dict)
@@ -114,7 +117,10 @@ class Evidence:
 
     def raw(self, X: Any = None) -> Tensor:
         """The raw numbers that the served predictive is made of, at other features if given."""
-        return served_raw(self.model, self.X if X is None else X, self.offset)
+        rows = self.X if X is None else X
+        if self.job.columns is None:  # fitted to an array: its columns have no names
+            rows = rows.to_numpy(dtype=np.float64)
+        return self.model._served_raw(self.model.model_.raw(rows, self.job.offset, notes=[]))
 
     def row_losses(self, X: Any = None) -> Tensor:
         """The loss of each test row, ``(N,)``, summed over its targets; the nll of a law.
@@ -134,12 +140,8 @@ def gather(
     offset: ArrayLike | None = None,
     group: NDArray[Any] | None = None,
     time: NDArray[Any] | None = None,
-    learn: Learned | None = None,
-    fit: Mapping[str, Any] | None = None,
-    seed: int = 0,
-    name: str = "model",
-    origin: str | None = None,
-    settings: Mapping[str, Any] | None = None,
+    training: tuple[Any, ...] | None = None,
+    **known: Any,
 ) -> Evidence:
     """The evidence of a fitted model on rows with their outcomes.
 
@@ -151,12 +153,8 @@ def gather(
         offset: known parts of the linear predictor.
         group: rows alike in it belong together.
         time: orders the rows.
-        learn: the rows learned from.
-        fit: the record of the fit; the model's own by default.
-        seed: of everything random in the report.
-        name: of the model.
-        origin: what the rows were read from.
-        settings: what was asked of the report.
+        training: the rows learned from: (X, y), with weights and offsets if there were any.
+        known: more fields of :class:`Evidence`: seed, name, origin, settings, fit.
 
     Example:
         >>> import numpy as np
@@ -167,82 +165,123 @@ def gather(
         >>> gather(model, x, np.arange(40) % 2).distribution.mean.shape
         torch.Size([40])
     """
-    frame = as_features(model, X, len(y))
-    if not len(frame):
+    job = model._read(X, y, sample_weight, offset, reset=False)
+    seen = job.index.numpy()
+    job = job._replace(
+        group=None if group is None else np.asarray(group)[seen],
+        time=None if time is None else np.asarray(time)[seen],
+    )
+    learn = None
+    if training is not None:
+        learned = model._read(*training, reset=False)
+        learn = (learned, _pick(training[1], learned.index.numpy()))
+    return _evidence(model, job, _pick(y, seen), learn, rows=seen + 1, **known)
+
+
+def replayed(found: "Replay", **known: Any) -> Evidence:
+    """The evidence of a saved model, on the test rows of its fit.
+
+    Args:
+        found: the rows of the fit, as :func:`ansatz.estimators.replay.replay` gives them back.
+        known: more fields of :class:`Evidence`: seed, name, settings.
+
+    Example:
+        >>> import ansatz
+        >>> from ansatz.estimators.replay import replay
+        >>> from ansatz.report.evidence import replayed
+        >>> fit = ansatz.fit({"x": range(50), "y": range(50)}, target="y", network="linear")
+        >>> len(replayed(replay(fit)).X)
+        10
+    """
+    if not len(found.parts.test):
+        raise DataError(
+            f"{found.name} was fitted without test rows: a report needs rows that the model has "
+            "not seen. Fit with --test 0.2."
+        )
+    test, learn = found.test, found.learn
+    outcomes = None
+    if found.problem is not None:
+        from ansatz.estimators.origin import seen_rows
+
+        outcomes = found.problem.uses.outcomes(seen_rows(found.problem))
+        known = {"origin": found.problem.origin, **known}
+    return _evidence(
+        found.model,
+        test,
+        test.y.numpy() if outcomes is None else _pick(outcomes, found.parts.test),
+        (learn, learn.y.numpy() if outcomes is None else _pick(outcomes, found.parts.learn))
+        if len(learn.y)
+        else None,
+        rows=test.index.numpy(),
+        **{"name": found.name, **known},
+    )
+
+
+def _evidence(
+    model: "TableEstimator",
+    job: Job,
+    y: Any,
+    learn: tuple[Job, Any] | None,
+    *,
+    rows: NDArray[Any],
+    **known: Any,
+) -> Evidence:
+    if not len(job.y):
         raise DataError("a report needs rows that the model has not seen, got none.")
     law = model.model_.objective.likelihood
-    extra = read_column("offset", offset, len(frame))
-    outcome = model._outcomes(y, len(frame))
-    raw = served_raw(model, frame, extra)
-    distribution, value = _predictive(model, law, raw, outcome)
-    weight = read_column("sample_weight", sample_weight, len(frame))
-    kept = (
-        torch.ones(len(frame), dtype=torch.float64) if weight is None else torch.from_numpy(weight)
-    )
-    known = fit if fit is not None else getattr(model, "evidence_", {}).get("fit", {})
+    frame = as_features(job.rows)
+    raw = model._served_raw(model.model_.raw(job.rows, job.offset, notes=[]))
+    distribution, value = _predictive(model, law, raw, job.y)
+    learned = None
+    if learn is not None:
+        part, outcomes = learn
+        learned = Learned(
+            as_features(part.rows),
+            outcomes,
+            part.weight.numpy(),
+            None if part.offset is None else part.offset.numpy(),
+            part,
+        )
+    record = getattr(model, "evidence_", {}).get("fit", {})
     return Evidence(
         model=model,
         X=frame,
         y=y,
-        outcome=outcome,
+        outcome=job.y,
         value=value,
-        weight=kept,
-        offset=extra,
-        group=None if group is None else np.asarray(group),
-        time=None if time is None else np.asarray(time),
+        weight=job.weight.double(),
+        offset=None if job.offset is None else job.offset.numpy(),
+        group=job.group,
+        time=job.time,
         law=law,
         distribution=distribution,
-        point=_point(law, raw, distribution, outcome, value),
-        seed=seed,
-        learn=learn,
-        fit=dict(known),
+        point=_point(law, raw, distribution, job.y, value),
+        rows=rows,
+        job=job,
+        learn=learned,
         columns=_columns(model, frame),
-        name=name,
-        origin=origin,
-        settings=dict(settings or {}),
+        **{"fit": record, **known},
     )
 
 
-def as_features(model: "TableEstimator", X: Any, count: int) -> "pd.DataFrame":
+def _pick(outcomes: Any, rows: NDArray[Any]) -> Any:
+    return outcomes.iloc[rows] if hasattr(outcomes, "iloc") else np.asarray(outcomes)[rows]
+
+
+def as_features(rows: Any) -> "pd.DataFrame":
     """Features as a frame; the columns of an array are called x0, x1, ...
 
     Example:
         >>> import numpy as np
-        >>> from ansatz import Regressor
         >>> from ansatz.report.evidence import as_features
-        >>> model = Regressor(network="linear").fit(np.eye(3), np.arange(3.0))
-        >>> list(as_features(model, np.eye(3), 3))
+        >>> list(as_features(np.eye(3)))
         ['x0', 'x1', 'x2']
     """
     import pandas as pd
 
-    from ansatz.data import as_frame
-
-    if X is None:
-        return pd.DataFrame(index=range(count))
-    if getattr(model, "columns_", None) is not None or isinstance(X, pd.DataFrame):
-        frame = as_frame(X)
-        names = getattr(model, "feature_names_in_", None)
-        return frame if names is None else frame[[str(name) for name in names]]
-    array = np.asarray(X)
-    return pd.DataFrame(array, columns=[f"x{k}" for k in range(array.shape[1])])
-
-
-def served_raw(model: "TableEstimator", X: Any, offset: ArrayLike | None = None) -> Tensor:
-    """The raw numbers that predictive distributions are made of.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report.evidence import served_raw
-        >>> model = Regressor(network="linear").fit(np.eye(3), np.arange(3.0))
-        >>> len(served_raw(model, np.eye(3)))
-        3
-    """
-    rows = X
-    if getattr(model, "columns_", None) is None and hasattr(X, "to_numpy"):
-        rows = X.to_numpy(dtype=np.float64)  # fitted to an array: its columns have no names
-    return model._served_raw(model._raw(rows, offset))
+    if isinstance(rows, pd.DataFrame):
+        return rows
+    return pd.DataFrame(rows, columns=[f"x{k}" for k in range(rows.shape[1])])
 
 
 def row_losses(model: "TableEstimator", law: Likelihood, raw: Tensor, outcome: Tensor) -> Tensor:
