@@ -1,0 +1,200 @@
+"""Whether intervals hold as often as they say."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansatz.errors import AnsatzError
+from ansatz.likelihoods import Quantiles
+from ansatz.report.evidence import Evidence
+from ansatz.report.intervals import (
+    Coverage,
+    Intervals,
+    by_group,
+    by_spread,
+    censored_coverage,
+    coverage,
+    covered,
+    intervals,
+)
+from ansatz.report.section import Figure, Section, Table, Text
+from ansatz.report.style import INK, MODEL, figure, to_svg
+from ansatz.report.univariate import Target, targets
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Numbers = NDArray[np.float64]
+LEVELS = (0.5, 0.8, 0.9, 0.95)
+
+
+def draw_coverage(
+    axes: "Axes", found: Sequence[Coverage], *, title: str = "", label: str = ""
+) -> None:
+    """Observed shares with their intervals against those that the laws promise.
+
+    Args:
+        axes: of matplotlib.
+        found: in the order of the axis.
+        title: above it.
+        label: of the axis.
+
+    Example:
+        >>> from ansatz.report.coverage import draw_coverage
+        >>> from ansatz.report.intervals import coverage
+        >>> from ansatz.report.style import figure
+        >>> with figure() as paper:
+        ...     draw_coverage(paper.subplots(), [coverage([True], [0.9], [1.0], level=0.9)])
+    """
+    x = np.arange(len(found))
+    observed = np.array([part.observed for part in found])
+    ends = np.array([[part.low, part.high] for part in found])
+    nominal = np.array([part.nominal for part in found])
+    axes.hlines(nominal, x - 0.35, x + 0.35, color=INK, lw=1.2)
+    bars = np.clip(np.abs(ends - observed[:, None]).T, 0, None)
+    axes.errorbar(x, observed, yerr=bars, fmt="o", color=MODEL, ms=4, lw=1.3, capsize=0)
+    axes.set_xticks(x, [part.label for part in found])
+    axes.set_xlim(-0.6, len(found) - 0.4)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+    axes.set_xlabel(label)
+    axes.set_ylabel("rows inside")
+    axes.set_title(title)
+
+
+def section(evidence: Evidence) -> Section | None:
+    """Coverage at 50, 80, 90 and 95 %, by predicted spread and by group; None without intervals.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report import gather
+        >>> from ansatz.report.coverage import section
+        >>> x = np.linspace(0, 1, 60).reshape(-1, 1)
+        >>> model = Regressor(network="linear").fit(x, x[:, 0] ** 2)
+        >>> section(gather(model, x, x[:, 0] ** 2)).title
+        'Do intervals hold what they promise?'
+    """
+    if isinstance(evidence.law, Quantiles):
+        return _of_quantiles(evidence)
+    outcomes = targets(evidence)
+    if not outcomes:
+        return None
+    parts: list[Text | Table | Figure] = []
+    leads = []
+    for target in outcomes:
+        overall, sorted_by_spread, groups = _of_target(evidence, target)
+        leads.append(_lead(overall, target.name))
+        parts += _show(overall, sorted_by_spread, groups, target.name)
+    return Section("Do intervals hold what they promise?", " ".join(leads), parts)
+
+
+def _of_target(
+    evidence: Evidence, target: Target
+) -> tuple[list[Coverage], list[Coverage], list[Coverage]]:
+    usable = target.transform.finite()
+    found, weight = target.transform.take(usable), evidence.weight.numpy()[usable]
+    if found.censored.any():
+        return [censored_coverage(found, level, weight) for level in LEVELS], [], []
+    law = evidence.distribution
+    assert law is not None
+    whole = [_column(intervals(law, evidence.value, level), target, usable) for level in LEVELS]
+    overall = [covered(part, weight=weight) for part in whole]
+    at_90 = whole[2]
+    groups = (
+        [] if evidence.group is None else by_group(at_90, evidence.group[usable], weight=weight)
+    )
+    spread = by_spread(at_90, weight=weight) if _varies(at_90.width) else []
+    return overall, spread, groups
+
+
+def _varies(width: Numbers) -> bool:
+    finite = width[np.isfinite(width)]
+    return len(finite) >= 40 and float(finite.max()) > 1.02 * max(float(finite.min()), 1e-300)
+
+
+def _column(found: Intervals, target: Target, usable: NDArray[np.bool_]) -> Intervals:
+    pick = (slice(None),) if target.column is None else (slice(None), target.column)
+    arrays = (part[pick][usable] for part in found[1:])
+    return Intervals(found.level, *arrays)
+
+
+def _lead(found: list[Coverage], name: str) -> str:
+    subject = f"{name}: " if name else ""
+    at_90 = next((part for part in found if part.level == 0.9), found[-1])
+    said = (
+        "as they should"
+        if at_90.holds
+        else ("too seldom" if at_90.observed < at_90.nominal else "more often than they say")
+    )
+    start = f"{subject}{100 * at_90.level:.0f} % intervals"
+    return (
+        f"{start[0].upper()}{start[1:]} hold {said}: {100 * at_90.observed:.1f} % of test rows "
+        f"({100 * at_90.low:.1f} to {100 * at_90.high:.1f} %), where the law says "
+        f"{100 * at_90.nominal:.1f} %."
+    )
+
+
+def _show(
+    overall: list[Coverage], spread: list[Coverage], groups: list[Coverage], name: str
+) -> list[Text | Table | Figure]:
+    panels = 1 + bool(spread)
+    with figure(6.4, 2.7) as paper:
+        grid = paper.subplots(1, panels, squeeze=False, width_ratios=[1, 2][:panels])[0]
+        shown = [part._replace(label=f"{100 * part.level:g} %") for part in overall]
+        draw_coverage(grid[0], shown, title=name, label="level of the interval")
+        if spread:
+            short = [part._replace(label=part.label.split()[0]) for part in spread]
+            label = f"{len(spread)} parts of the rows, narrowest 90 % intervals first"
+            draw_coverage(grid[1], short, label=label)
+        svg = to_svg(paper)
+    caption = (
+        "Share of test outcomes inside their equal-tailed intervals, with 95 % Wilson intervals; "
+        "lines: what the laws promise."
+    )
+    parts: list[Text | Table | Figure] = [
+        Figure(svg, caption, " ".join(_lead([part], name) for part in overall)),
+        Table(
+            ["level", "promised", "observed", "95 % interval", "mean width", "rows"],
+            [[f"{100 * part.level:g} %", *_cells(part)] for part in overall],
+            "Promised is what the laws themselves give the intervals; counts cannot be cut at "
+            "exactly the level.",
+        ),
+    ]
+    for title, found in (("90 % intervals by predicted spread", spread), ("By group", groups)):
+        if found:
+            rows = [[part.label, *_cells(part)] for part in found]
+            head = ["rows", "promised", "observed", "95 % interval", "mean width", "rows"]
+            parts.append(Table(["part" if found is spread else "group", *head[1:]], rows, title))
+    return parts
+
+
+def _cells(part: Coverage) -> list[str | float]:
+    return [
+        f"{100 * part.nominal:.1f} %",
+        f"{100 * part.observed:.1f} %",
+        f"{100 * part.low:.1f} to {100 * part.high:.1f} %",
+        part.width,
+        round(part.rows) if part.rows == round(part.rows) else part.rows,
+    ]
+
+
+def _of_quantiles(evidence: Evidence) -> Section | None:
+    """Intervals between fitted quantiles, where both ends were fitted."""
+    weight, y = evidence.weight.numpy(), evidence.outcome.numpy()
+    if y.ndim > 1:
+        return None
+    found = []
+    for level in LEVELS:
+        try:
+            ends = evidence.model.interval(evidence.X, level, offset=evidence.offset)
+        except AnsatzError:  # no such quantile was fitted
+            continue
+        inside = (y >= ends[:, 0]) & (y <= ends[:, 1])
+        whole = np.full(len(y), level)
+        found.append(coverage(inside, whole, ends[:, 1] - ends[:, 0], level=level, weight=weight))
+    if not found:
+        return None
+    lead = _lead(found, "")
+    return Section("Do intervals hold what they promise?", lead, _show(found, [], [], ""))

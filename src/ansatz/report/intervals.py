@@ -1,0 +1,285 @@
+"""Predictive intervals on held-out rows: whether they held, and what their laws gave them."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from ansatz.likelihoods import Distribution
+from ansatz.metrics import kaplan_meier
+from ansatz.report.printable import printable
+from ansatz.report.shares import wilson
+from ansatz.report.transform import Transform, transform
+
+Numbers = NDArray[np.float64]
+
+
+class Coverage(NamedTuple):
+    """How often intervals held.
+
+    Args:
+        label: of the rows.
+        level: that was asked for.
+        nominal: the mean probability that the laws themselves give the intervals; for counts it
+            is above the level, as no interval of whole numbers holds exactly 90 %.
+        observed: the share of the rows inside.
+        low: of the 95 % interval of the share.
+        high: see ``low``.
+        width: the mean length of the intervals; infinite where any is.
+        rows: how many, by weight.
+
+    Example:
+        >>> from ansatz.report.intervals import Coverage
+        >>> Coverage("all rows", 0.9, 0.9, 0.88, 0.86, 0.9, 3.2, 900.0).holds
+        True
+    """
+
+    label: str
+    level: float
+    nominal: float
+    observed: float
+    low: float
+    high: float
+    width: float
+    rows: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether the interval of the observed share contains the nominal one."""
+        return self.low <= self.nominal <= self.high
+
+
+def coverage(
+    inside: ArrayLike,
+    nominal: ArrayLike,
+    width: ArrayLike,
+    *,
+    level: float,
+    weight: ArrayLike | None = None,
+    label: str = "all rows",
+) -> Coverage:
+    """The share of rows inside their intervals, with Wilson's interval.
+
+    Args:
+        inside: ``(N,)``, whether the outcome lay in its interval.
+        nominal: ``(N,)``, the probability that its law gives the interval.
+        width: ``(N,)``, lengths.
+        level: that was asked for.
+        weight: ``(N,)`` frequency weights.
+        label: of the rows.
+
+    Example:
+        >>> from ansatz.report.intervals import coverage
+        >>> coverage([True] * 9 + [False], [0.9] * 10, [1.0] * 10, level=0.9).observed
+        0.9
+    """
+    held = np.asarray(inside, dtype=np.float64)
+    w = np.ones(len(held)) if weight is None else np.asarray(weight, dtype=np.float64)
+    total = float(w.sum())
+    share = wilson(float((w * held).sum()), total)
+    if not total > 0:
+        return Coverage(label, level, level, *share, float("nan"), 0.0)
+    mean, length = (float(np.average(np.asarray(part), weights=w)) for part in (nominal, width))
+    return Coverage(label, level, mean, *share, length, total)
+
+
+class Intervals(NamedTuple):
+    """The intervals of one level on every row.
+
+    Args:
+        level: that was asked for.
+        inside: ``(N,)``, whether the outcome lies in it.
+        nominal: ``(N,)``, the probability that the law gives it.
+        width: ``(N,)``.
+
+    Example:
+        >>> from ansatz.report.intervals import Intervals
+        >>> Intervals._fields
+        ('level', 'inside', 'nominal', 'width')
+    """
+
+    level: float
+    inside: NDArray[np.bool_]
+    nominal: Numbers
+    width: Numbers
+
+
+def intervals(
+    distribution: Distribution, y: Tensor, level: float, found: Transform | None = None
+) -> Intervals:
+    r"""Equal-tailed intervals, and whether they hold the outcomes.
+
+    The interval from the :math:`\alpha/2` to the :math:`1 - \alpha/2` quantile holds y where
+    :math:`F(y) \ge \alpha/2` and :math:`F(y^-) < 1 - \alpha/2`. A discrete law gives it
+    :math:`F(u) - F(l^-)`, more than :math:`1 - \alpha`: that is what coverage is compared with.
+
+    Args:
+        distribution: one law per outcome.
+        y: ``(N,)`` or ``(N, K)``.
+        level: :math:`1 - \alpha`.
+        found: the transforms, if they are at hand.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import Poisson
+        >>> from ansatz.report.intervals import intervals
+        >>> law = Poisson().distribution(torch.zeros(1, 1, dtype=torch.float64))
+        >>> round(intervals(law, torch.zeros(1), 0.8).nominal.item(), 3)  # of 0, 1, 2
+        0.92
+    """
+    found = transform(distribution, y) if found is None else found
+    tail = (1 - level) / 2
+    inside = (found.upper >= tail) & (found.lower < 1 - tail)
+    with torch.no_grad():
+        lower, upper = distribution.interval(level)
+        before = (
+            lower - 1
+            if distribution.discrete
+            else torch.nextafter(lower, torch.full_like(lower, -torch.inf))
+        )
+        if getattr(distribution, "circular", False):
+            nominal = torch.full_like(lower, level)
+        else:
+            nominal = distribution.cdf(upper) - distribution.cdf(before)
+    return Intervals(level, inside, nominal.double().numpy(), (upper - lower).double().numpy())
+
+
+def covered(
+    found: Intervals, *, weight: ArrayLike | None = None, rows: Any = slice(None), label: str = ""
+) -> Coverage:
+    """The coverage of intervals on some of the rows.
+
+    Args:
+        found: the intervals.
+        weight: ``(N,)`` frequency weights.
+        rows: which.
+        label: of the rows.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import NormalDistribution
+        >>> from ansatz.report.intervals import covered, intervals
+        >>> law = NormalDistribution(torch.zeros(100), torch.ones(100))
+        >>> covered(intervals(law, torch.zeros(100), 0.9)).observed
+        1.0
+    """
+    w = np.ones(len(found.inside)) if weight is None else np.asarray(weight, dtype=np.float64)
+    parts = (found.inside[rows], found.nominal[rows], found.width[rows])
+    return coverage(*parts, level=found.level, weight=w[rows], label=label or "all rows")
+
+
+def censored_coverage(found: Transform, level: float, weight: ArrayLike | None = None) -> Coverage:
+    r"""The share of outcomes inside their intervals, where some are censored.
+
+    By the Kaplan-Meier curve S of the transforms: :math:`S(\alpha/2) - S(1 - \alpha/2)`, with
+    Wilson's interval for the number of rows that would give the same variance.
+
+    Args:
+        found: the transforms.
+        level: :math:`1 - \alpha`.
+        weight: ``(N,)`` frequency weights.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.report.intervals import censored_coverage
+        >>> from ansatz.report.transform import Transform
+        >>> u = np.linspace(0.005, 0.995, 100)
+        >>> known = Transform(u, u, 1 - u, 1 - u, np.zeros(100, dtype=bool))
+        >>> round(censored_coverage(known, 0.9).observed, 2)
+        0.9
+    """
+    w = np.ones(len(found.lower)) if weight is None else np.asarray(weight, dtype=np.float64)
+    right = found.censored & (found.above_upper <= 0)
+    place = np.where(right, found.lower, (found.lower + found.upper) / 2)
+    time, event = torch.from_numpy(place), torch.from_numpy((~right).astype(np.int64))
+    curve = kaplan_meier(time, event, torch.from_numpy(w))
+    tail = (1 - level) / 2
+    ends = torch.tensor([tail, 1 - tail], dtype=torch.float64)
+    below, above = (float(v) for v in curve.at(ends))
+    share = below - above
+    variance = _variance(place, right, w, curve.times.numpy(), curve.values.numpy(), tail)
+    total = share * (1 - share) / variance if variance > 0 else float(w[~right].sum())
+    interval = wilson(share * total, total)
+    return Coverage("all rows", level, level, *interval, float("nan"), float(w.sum()))
+
+
+def _variance(
+    place: Numbers,
+    right: NDArray[np.bool_],
+    w: Numbers,
+    times: Numbers,
+    values: Numbers,
+    tail: float,
+) -> float:
+    """Greenwood's variance of S(a) - S(b) with a < b: both are functions of the same hazards."""
+    order = np.argsort(place)
+    risk = w.sum() - np.concatenate([[0.0], np.cumsum(w[order])])
+    at_risk = risk[np.searchsorted(place[order], times)]
+    before = np.concatenate([[1.0], values[:-1]])
+    hazard = 1 - values / np.where(before > 0, before, 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        step = np.where(hazard < 1, hazard / ((1 - hazard) * at_risk), 0.0)
+    early, middle = step[times <= tail].sum(), step[(times > tail) & (times <= 1 - tail)].sum()
+    s_a = values[times <= tail][-1] if (times <= tail).any() else 1.0
+    s_b = values[times <= 1 - tail][-1] if (times <= 1 - tail).any() else 1.0
+    return float((s_a - s_b) ** 2 * early + s_b**2 * middle)
+
+
+def by_spread(
+    found: Intervals, *, weight: ArrayLike | None = None, parts: int = 10
+) -> list[Coverage]:
+    """Coverage by parts of equal size in the order of the predicted spread.
+
+    A law that is right on average may be too narrow where it says it is sure.
+
+    Args:
+        found: the intervals.
+        weight: ``(N,)`` frequency weights.
+        parts: how many.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import NormalDistribution
+        >>> from ansatz.report.intervals import by_spread, intervals
+        >>> law = NormalDistribution(torch.zeros(200), torch.linspace(1, 2, 200))
+        >>> len(by_spread(intervals(law, torch.zeros(200), 0.9)))
+        10
+    """
+    order = np.argsort(np.nan_to_num(found.width, posinf=np.finfo(np.float64).max), kind="stable")
+    pieces = np.array_split(order, max(1, min(parts, len(order) // 20)))
+    names = [f"{k + 1} of {len(pieces)}" for k in range(len(pieces))]
+    return [
+        covered(found, weight=weight, rows=piece, label=name)
+        for piece, name in zip(pieces, names, strict=True)
+    ]
+
+
+def by_group(
+    found: Intervals, group: ArrayLike, *, weight: ArrayLike | None = None, most: int = 10
+) -> list[Coverage]:
+    """Coverage in the groups with the most rows, at least 20 each.
+
+    Args:
+        found: the intervals.
+        group: ``(N,)`` names.
+        weight: ``(N,)`` frequency weights.
+        most: groups that are shown.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import NormalDistribution
+        >>> from ansatz.report.intervals import by_group, intervals
+        >>> law = NormalDistribution(torch.zeros(60), torch.ones(60))
+        >>> found = intervals(law, torch.zeros(60), 0.9)
+        >>> [part.label for part in by_group(found, ["a"] * 40 + ["b"] * 20)]
+        ['a', 'b']
+    """
+    names = np.asarray(group).astype(str)
+    labels, counts = np.unique(names, return_counts=True)
+    chosen = [k for k in np.argsort(-counts, kind="stable")[:most] if counts[k] >= 20]
+    return [
+        covered(found, weight=weight, rows=names == labels[k], label=printable(labels[k], 40))
+        for k in chosen
+    ]

@@ -1,0 +1,171 @@
+"""Location and spread of normal scores that may be known as intervals only."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import optimize, special, stats
+
+from ansatz.report.effect import Effect, cluster_sums
+from ansatz.report.transform import EXACT, Transform
+
+Numbers = NDArray[np.float64]
+
+
+class NormalScores(NamedTuple):
+    """What the normal scores of outcomes say about a law.
+
+    Args:
+        location: their mean, 0 for the right law; positive where outcomes are above forecasts.
+        spread: their standard deviation, 1 for the right law; above 1 where the law is too narrow.
+        p_value: of the Wald test that both are as they should be.
+
+    Example:
+        >>> from ansatz.report.normal_scores import NormalScores
+        >>> NormalScores._fields
+        ('location', 'spread', 'p_value')
+    """
+
+    location: Effect
+    spread: Effect
+    p_value: float
+
+
+def normal_scores(
+    found: Transform, *, weight: ArrayLike | None = None, group: ArrayLike | None = None
+) -> NormalScores:
+    r"""Location and spread of :math:`z = \Phi^{-1}(F(y))` by maximum likelihood.
+
+    Outcomes of a continuous law give z itself, and the estimates are mean and standard deviation.
+    Counts and censored outcomes say in which interval z lies, and count with the normal
+    probability of it: nothing is randomised. Standard errors are of the sandwich kind, clustered
+    by group.
+
+    Args:
+        found: the transforms.
+        weight: ``(N,)`` frequency weights.
+        group: ``(N,)``, rows that may depend on each other.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import NormalDistribution
+        >>> from ansatz.report.normal_scores import normal_scores
+        >>> from ansatz.report.transform import transform
+        >>> y = torch.linspace(-3, 3, 101, dtype=torch.float64)
+        >>> law = NormalDistribution(torch.zeros_like(y), 0.5 * torch.ones_like(y))
+        >>> round(normal_scores(transform(law, y)).spread.value, 2)  # a sd of 1.75, said 0.5
+        3.5
+
+    References:
+        Berkowitz (2001), Testing density forecasts, with applications to risk management.
+    """
+    low, high = found.scores()
+    w = np.ones(len(low)) if weight is None else np.asarray(weight, dtype=np.float64)
+    point = (found.upper - found.lower < EXACT) | (high - low < 1e-6)
+    open_low = ~point & (found.lower <= 0)
+    open_high = ~point & (found.above_upper <= 0)
+    low, high = np.where(open_low, -np.inf, low), np.where(open_high, np.inf, high)
+    theta = _maximise(low, high, point, w)
+    scores = _scores(theta, low, high, point)  # (N, 2)
+    bread = _information(theta, low, high, point, w)
+    try:
+        inverse = np.linalg.inv(bread)
+    except np.linalg.LinAlgError:
+        inverse = np.full((2, 2), np.nan)
+    if group is None:
+        meat = (w[:, None] * scores).T @ scores
+    else:
+        sums = cluster_sums(w[:, None] * scores, group)
+        meat = sums.T @ sums
+    covariance = inverse @ meat @ inverse
+    return _summary(theta, covariance)
+
+
+def _summary(theta: Numbers, covariance: Numbers) -> NormalScores:
+    errors = np.sqrt(np.clip(np.diag(covariance), 0, None))
+    wald = float(theta @ np.linalg.pinv(covariance) @ theta) if np.isfinite(covariance).all() else 0
+    ends = [theta[k] + 1.96 * errors[k] * np.array([-1, 1]) for k in (0, 1)]
+    pvalues = [2 * stats.norm.sf(abs(theta[k]) / errors[k]) if errors[k] > 0 else 1 for k in (0, 1)]
+    mean, sd = theta[0], math.exp(theta[1])
+    low, high = np.exp(ends[1])
+    return NormalScores(
+        Effect("location of normal scores", float(mean), *map(float, ends[0]), 0.0, pvalues[0]),
+        Effect("spread of normal scores", sd, float(low), float(high), 1.0, pvalues[1]),
+        float(stats.chi2.sf(wald, 2)),
+    )
+
+
+def _maximise(low: Numbers, high: Numbers, point: NDArray[np.bool_], w: Numbers) -> Numbers:
+    middle = np.where(point, low, np.clip((np.clip(low, -8, 8) + np.clip(high, -8, 8)) / 2, -8, 8))
+    mean = np.average(middle, weights=w)
+    sd = math.sqrt(max(float(np.average((middle - mean) ** 2, weights=w)), 1e-12))
+    start = np.array([mean, math.log(sd)])
+    if point.all():
+        return start
+    total = w.sum()
+
+    def objective(theta: Numbers) -> tuple[float, Numbers]:
+        value = -(w * _log_likelihood(theta, low, high, point)).sum() / total
+        slope = -(w[:, None] * _scores(theta, low, high, point)).sum(0) / total
+        return float(value), slope
+
+    begin = np.array([np.clip(mean, -1, 1), 0.0])
+    bounds = [(-8.0, 8.0), (-4.0, 4.0)]
+    solved = optimize.minimize(objective, begin, jac=True, method="L-BFGS-B", bounds=bounds)
+    return np.asarray(solved.x)
+
+
+def _standard(theta: Numbers, low: Numbers, high: Numbers) -> tuple[Numbers, Numbers, float]:
+    sd = math.exp(theta[1])
+    return (low - theta[0]) / sd, (high - theta[0]) / sd, sd
+
+
+def _log_mass(a: Numbers, b: Numbers) -> Numbers:
+    """log(Phi(b) - Phi(a)), from the side on which both are small."""
+    flip = a > 0
+    a, b = np.where(flip, -b, a), np.where(flip, -a, b)
+    upper, lower = special.log_ndtr(b), special.log_ndtr(a)
+    with np.errstate(divide="ignore"):
+        return upper + np.log1p(-np.exp(np.minimum(lower - upper, 0.0)))
+
+
+def _log_likelihood(
+    theta: Numbers, low: Numbers, high: Numbers, point: NDArray[np.bool_]
+) -> Numbers:
+    a, b, sd = _standard(theta, low, high)
+    exact = -0.5 * np.where(point, a, 0.0) ** 2 - math.log(sd)
+    mass = _log_mass(np.where(point, -1.0, a), np.where(point, 1.0, b))
+    return np.where(point, exact, np.maximum(mass, -700.0))
+
+
+def _scores(theta: Numbers, low: Numbers, high: Numbers, point: NDArray[np.bool_]) -> Numbers:
+    """Derivatives of each row's log-likelihood by location and log spread, ``(N, 2)``."""
+    a, b, sd = _standard(theta, low, high)
+    z = np.where(point, a, 0.0)
+    inside_a, inside_b = np.where(point, -1.0, a), np.where(point, 1.0, b)
+    log_mass = np.maximum(_log_mass(inside_a, inside_b), -700.0)
+    at_a, at_b = (np.exp(_log_density(end) - log_mass) for end in (inside_a, inside_b))
+    finite_a, finite_b = (np.where(np.isfinite(end), end, 0.0) for end in (inside_a, inside_b))
+    by_location = np.where(point, z, at_a - at_b) / sd
+    by_spread = np.where(point, z * z - 1, finite_a * at_a - finite_b * at_b)
+    return np.stack([by_location, by_spread], 1)
+
+
+def _log_density(z: Numbers) -> Numbers:
+    return -0.5 * z * z - 0.5 * math.log(2 * math.pi)
+
+
+def _information(
+    theta: Numbers, low: Numbers, high: Numbers, point: NDArray[np.bool_], w: Numbers
+) -> Numbers:
+    """Minus the second derivatives of the log-likelihood, by central differences."""
+    step, columns = 1e-4, []
+    for k in (0, 1):
+        move = np.zeros(2)
+        move[k] = step
+        ahead, behind = (
+            (w[:, None] * _scores(theta + sign * move, low, high, point)).sum(0) for sign in (1, -1)
+        )
+        columns.append(-(ahead - behind) / (2 * step))
+    return np.stack(columns, 1)

@@ -1,0 +1,285 @@
+"""The histogram of outcomes on the scale of their laws: flat if the laws are right."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from ansatz.metrics import kaplan_meier
+from ansatz.report.evidence import Evidence
+from ansatz.report.normal_scores import NormalScores, normal_scores
+from ansatz.report.section import Figure, Section, Table, Text
+from ansatz.report.style import INK, MODEL, figure, to_svg
+from ansatz.report.transform import EXACT, Transform
+from ansatz.report.univariate import Target, targets
+from ansatz.report.verdict import effect_row, say_scores
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Numbers = NDArray[np.float64]
+
+
+class PitHistogram(NamedTuple):
+    """Heights of the bars and where they should lie; 1 is uniform.
+
+    Args:
+        edges: ``(J + 1,)``.
+        heights: ``(J,)``.
+        low: what 95 % of the bars of a right law are above and below ``high``, each by itself.
+        high: see ``low``.
+        all_low: above this and below ``all_high`` all bars lie together with 95 %.
+        all_high: see ``all_low``.
+        rows: how many, by weight.
+
+    Example:
+        >>> from ansatz.report.pit import PitHistogram
+        >>> PitHistogram._fields[:2]
+        ('edges', 'heights')
+    """
+
+    edges: Numbers
+    heights: Numbers
+    low: float
+    high: float
+    all_low: float
+    all_high: float
+    rows: float
+
+    @property
+    def largest(self) -> float:
+        """The height furthest from 1."""
+        return float(self.heights[np.abs(self.heights - 1).argmax()])
+
+    @property
+    def holds(self) -> bool:
+        """Whether all bars lie within the simultaneous band."""
+        return bool(((self.heights >= self.all_low) & (self.heights <= self.all_high)).all())
+
+
+def mean_pit(found: Transform, u: ArrayLike, weight: ArrayLike | None = None) -> Numbers:
+    r"""The distribution function of the transforms at ``u``, without randomisation.
+
+    .. math:: \bar F(u) = \frac{1}{n} \sum_i \min\left(\max\left(
+              \frac{u - F_i(y_i^-)}{F_i(y_i) - F_i(y_i^-)}, 0\right), 1\right)
+
+    A row of a continuous law is a step at F(y); a count is spread evenly over its jump; with
+    censored rows it is 1 - the Kaplan-Meier curve of the transforms (right-censored ones) or
+    spreads the row evenly over what is possible (intervals).
+
+    Args:
+        found: the transforms.
+        u: where.
+        weight: ``(N,)`` frequency weights.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import BernoulliDistribution
+        >>> from ansatz.report.pit import mean_pit
+        >>> from ansatz.report.transform import transform
+        >>> found = transform(BernoulliDistribution(torch.zeros(1)), torch.ones(1))
+        >>> mean_pit(found, [0.25, 0.75, 1.0]).tolist()
+        [0.0, 0.5, 1.0]
+
+    References:
+        Czado, Gneiting and Held (2009), Predictive model assessment for count data, eq. 2.
+        https://doi.org/10.1111/j.1541-0420.2009.01191.x
+    """
+    at = np.asarray(u, dtype=np.float64)
+    w = np.ones(len(found.lower)) if weight is None else np.asarray(weight, dtype=np.float64)
+    right = found.censored & (found.above_upper <= 0)
+    if right.any():
+        return _by_kaplan_meier(found, right, at, w)
+    width = found.upper - found.lower
+    point = width < EXACT
+    values = np.empty(len(at))
+    for k, level in enumerate(at):
+        part = np.clip((level - found.lower) / np.where(point, 1.0, width), 0, 1)
+        values[k] = np.average(np.where(point, found.upper <= level, part), weights=w)
+    return values
+
+
+def _by_kaplan_meier(
+    found: Transform, right: NDArray[np.bool_], at: Numbers, w: Numbers
+) -> Numbers:
+    place = np.where(right, found.lower, (found.lower + found.upper) / 2)
+    curve = kaplan_meier(
+        torch.from_numpy(place), torch.from_numpy((~right).astype(np.int64)), torch.from_numpy(w)
+    )
+    values = 1 - curve.at(torch.from_numpy(at)).numpy()
+    # What lies beyond the last known transform is known to be below 1, no more.
+    return np.where(at >= 1, 1.0, values)
+
+
+def pit_histogram(
+    found: Transform,
+    bins: int | None = None,
+    *,
+    weight: ArrayLike | None = None,
+    seed: int = 0,
+) -> PitHistogram:
+    r"""Heights :math:`J (\bar F(j/J) - \bar F((j-1)/J))` with the band of a right law.
+
+    A bar of a right continuous law holds a binomial number of rows. Those of counts and censored
+    rows vary less and more: the band is too wide for the first and uses the rows that are known
+    for the second. The simultaneous band is that of a multinomial sample, by simulation.
+
+    Args:
+        found: the transforms.
+        bins: J; by default 10 to 20, at least 20 rows in each.
+        weight: ``(N,)`` frequency weights.
+        seed: of the simulation.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import NormalDistribution
+        >>> from ansatz.report.pit import pit_histogram
+        >>> from ansatz.report.transform import transform
+        >>> law = NormalDistribution(torch.zeros(400), torch.ones(400))
+        >>> histogram = pit_histogram(transform(law, torch.zeros(400)), bins=5)
+        >>> histogram.heights.tolist(), histogram.holds
+        ([0.0, 0.0, 5.0, 0.0, 0.0], False)
+
+    References:
+        Czado, Gneiting and Held (2009), Predictive model assessment for count data.
+        https://doi.org/10.1111/j.1541-0420.2009.01191.x
+    """
+    w = np.ones(len(found.lower)) if weight is None else np.asarray(weight, dtype=np.float64)
+    rows = float(w[~found.censored].sum())
+    count = bins or int(np.clip(rows // 50, 5, 20))
+    edges = np.linspace(0, 1, count + 1)
+    heights = count * np.diff(mean_pit(found, edges, w))
+    n = max(round(rows), 1)
+    each = stats.binom(n, 1 / count)
+    low, high = (float(each.ppf(q)) * count / n for q in (0.025, 0.975))
+    all_low, all_high = _simultaneous(n, count, seed)
+    return PitHistogram(edges, heights, low, high, all_low, all_high, float(w.sum()))
+
+
+def _simultaneous(n: int, bins: int, seed: int, draws: int = 4000) -> tuple[float, float]:
+    generator = np.random.default_rng(seed)
+    heights = generator.multinomial(n, np.full(bins, 1 / bins), size=draws) * bins / n
+    # The same tail on both sides of each bar, so small that 95 % of samples leave neither.
+    each = stats.binom(n, 1 / bins)
+    worst = np.minimum(each.cdf(heights.min(1) * n / bins), each.sf(heights.max(1) * n / bins - 1))
+    tail = float(np.quantile(worst, 0.05, method="lower")) * (1 - 1e-9)  # it is still inside
+    return float(each.ppf(tail)) * bins / n, float(each.isf(tail)) * bins / n
+
+
+def draw_pit(axes: "Axes", histogram: PitHistogram, title: str = "") -> None:
+    """Bars of the histogram over the band of a right law.
+
+    Args:
+        axes: of matplotlib.
+        histogram: to be drawn.
+        title: above it.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import NormalDistribution
+        >>> from ansatz.report.pit import draw_pit, pit_histogram
+        >>> from ansatz.report.style import figure
+        >>> from ansatz.report.transform import transform
+        >>> law = NormalDistribution(torch.zeros(50), torch.ones(50))
+        >>> with figure() as paper:
+        ...     draw_pit(paper.subplots(), pit_histogram(transform(law, torch.randn(50))))
+    """
+    axes.axhspan(histogram.all_low, histogram.all_high, color=INK, alpha=0.12, lw=0)
+    axes.axhspan(histogram.low, histogram.high, color=INK, alpha=0.18, lw=0)
+    axes.axhline(1.0, color=INK, lw=0.8)
+    axes.stairs(histogram.heights, histogram.edges, color=MODEL, fill=True, alpha=0.45, lw=0)
+    axes.stairs(histogram.heights, histogram.edges, baseline=None, color=MODEL, lw=1.3)
+    axes.set_xlim(0, 1)
+    axes.set_ylim(0, 1.08 * max(histogram.heights.max(), histogram.all_high))
+    axes.set_xlabel("probability integral transform F(y)")
+    axes.set_ylabel("relative frequency")
+    axes.set_title(title)
+
+
+def section(evidence: Evidence) -> Section | None:
+    """The histogram for every outcome that is a number with a law; None where there is none.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report import gather
+        >>> from ansatz.report.pit import section
+        >>> x = np.linspace(0, 1, 60).reshape(-1, 1)
+        >>> model = Regressor(network="linear").fit(x, x[:, 0] ** 2)
+        >>> section(gather(model, x, x[:, 0] ** 2)).title
+        'Are the predicted distributions right?'
+    """
+    outcomes = targets(evidence)
+    if not outcomes:
+        return None
+    weight = evidence.weight.numpy()
+    parts: list[Text | Table | Figure] = []
+    leads, rows = [], []
+    with figure(6.4, 2.6 if len(outcomes) < 3 else 5.0) as paper:
+        grid = paper.subplots(-(-len(outcomes) // 2), min(len(outcomes), 2), squeeze=False)
+        for axes, target in zip(grid.flat, outcomes, strict=False):
+            usable = target.transform.finite()
+            found = target.transform.take(usable)
+            if not len(found.lower):
+                continue
+            group = None if evidence.group is None else evidence.group[usable]
+            histogram = pit_histogram(found, weight=weight[usable], seed=evidence.seed)
+            scores = normal_scores(found, weight=weight[usable], group=group)
+            draw_pit(axes, histogram, target.name)
+            leads.append(say_scores(scores, target.name))
+            rows += _rows(target, histogram, scores)
+        for axes in grid.flat[len(outcomes) :]:
+            axes.set_axis_off()
+        svg = to_svg(paper)
+    parts.append(Figure(svg, _caption(evidence, outcomes), _alt(rows)))
+    head = ["", "estimate", "95 % interval", "right law", "p"]
+    parts.append(
+        Table(
+            head,
+            rows,
+            "Normal scores are the transforms as quantiles of a standard normal law: their "
+            "location is the bias in units of the predicted spread, their spread the factor by which the "
+            "predicted one is too small (above 1) or too large (below 1).",
+        )
+    )
+    return Section("Are the predicted distributions right?", " ".join(leads), parts)
+
+
+def _rows(target: Target, histogram: PitHistogram, scores: NormalScores) -> list[list[str]]:
+    name = f"{target.name}: " if target.name else ""
+    band = f"{histogram.all_low:.2f} to {histogram.all_high:.2f}"
+    verdict = "within the band" if histogram.holds else "outside the band"
+    return [
+        effect_row(scores.location, name),
+        effect_row(scores.spread, name),
+        [f"{name}bar furthest from 1", f"{histogram.largest:.2f}", "–", band, verdict],
+    ]
+
+
+def _caption(evidence: Evidence, outcomes: list[Target]) -> str:
+    law = evidence.distribution
+    words = [
+        "Histogram of F(y), each test outcome on the scale of its own predicted distribution "
+        "function. Flat is right; a U is a law that is too narrow, a hump one that is too wide, a "
+        "slope a bias. Dark band: 95 % of the bars of a right law, each by itself; light band: "
+        "all bars together."
+    ]
+    if law is not None and law.discrete:
+        words.append(
+            "Counts are spread over the jump of the distribution function (Czado, Gneiting and "
+            "Held), which makes the band conservative."
+        )
+    if any(target.rounding for target in outcomes):
+        step = next(target.rounding for target in outcomes if target.rounding)
+        words.append(f"Outcomes are rounded to {step:g}, which is taken into account.")
+    if any(target.transform.censored.any() for target in outcomes):
+        words.append("Censored rows enter by the Kaplan-Meier curve of the transforms.")
+    return " ".join(words)
+
+
+def _alt(rows: list[list[str]]) -> str:
+    return "Histogram of probability integral transforms. " + "; ".join(
+        f"{row[0]} {row[1]}" for row in rows
+    )

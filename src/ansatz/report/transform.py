@@ -1,0 +1,164 @@
+"""Outcomes on the scale of their own predictive laws, where the right law makes them uniform."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy import special
+from torch import Tensor
+
+from ansatz.likelihoods import Distribution
+
+Numbers = NDArray[np.float64]
+EXACT = 1e-9  # narrower than this, a transform is a point
+
+
+class Transform(NamedTuple):
+    r"""The probability integral transform of each outcome, as the interval it lies in.
+
+    A continuous law puts an outcome at the point F(y). A law with probability on single values
+    puts it anywhere in [F(y-), F(y)], evenly. A censored outcome lies somewhere in it, and where
+    is not known. Both tails are kept, so that 1e-30 from 1 is as good as 1e-30 from 0.
+
+    Args:
+        lower: ``(N,)``, F(y-), or F at the lower end of what is known.
+        upper: ``(N,)``, F(y), or F at the upper end.
+        above_lower: ``(N,)``, 1 - lower.
+        above_upper: ``(N,)``, 1 - upper.
+        censored: ``(N,)``, where the outcome is known in part.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import NormalDistribution
+        >>> from ansatz.report.transform import transform
+        >>> law = NormalDistribution(torch.zeros(2), torch.ones(2))
+        >>> transform(law, torch.tensor([0.0, 1.645])).upper.round(2).tolist()
+        [0.5, 0.95]
+    """
+
+    lower: Numbers
+    upper: Numbers
+    above_lower: Numbers
+    above_upper: Numbers
+    censored: NDArray[np.bool_]
+
+    def take(self, rows: Any) -> "Transform":
+        """The same of some rows; of (N, K) outcomes, ``(slice(None), k)`` takes a column."""
+        return Transform(*(part[rows] for part in self))
+
+    def finite(self) -> NDArray[np.bool_]:
+        """Rows whose law could be evaluated."""
+        return np.isfinite(self.lower) & np.isfinite(self.upper)
+
+    def scores(self) -> tuple[Numbers, Numbers]:
+        """The normal scores of both ends."""
+        return (
+            _normal_score(self.lower, self.above_lower),
+            _normal_score(self.upper, self.above_upper),
+        )
+
+    def draw(self, generator: np.random.Generator) -> tuple[Numbers, Numbers]:
+        """One point in each interval, evenly, and its normal score.
+
+        If the law is right, the points are independent and uniform, censored rows included: what
+        is not known is drawn from the law itself, which can hide a fault but make none.
+        """
+        share = generator.random(self.lower.shape)
+        below = (1 - share) * self.lower + share * self.upper
+        above = (1 - share) * self.above_lower + share * self.above_upper
+        return below, _normal_score(below, above)
+
+
+def transform(distribution: Distribution, y: Tensor, *, rounding: float = 0.0) -> Transform:
+    r"""F(y-) and F(y) of outcomes that are known.
+
+    Args:
+        distribution: one law per outcome.
+        y: outcomes of its batch shape.
+        rounding: the unit that outcomes of a continuous law were rounded to; then the law is
+            asked for F(y - rounding / 2) and F(y + rounding / 2).
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import BernoulliDistribution
+        >>> from ansatz.report.transform import transform
+        >>> found = transform(BernoulliDistribution(torch.zeros(2)), torch.tensor([0.0, 1.0]))
+        >>> found.lower.tolist(), found.upper.tolist()
+        ([0.0, 0.5], [0.5, 1.0])
+
+    References:
+        Rosenblatt (1952), Remarks on a multivariate transformation.
+        Dawid (1984), Statistical theory: the prequential approach.
+    """
+    y = y.to(torch.float64)
+    if distribution.discrete:
+        first, last = y - 1, y
+    elif rounding > 0:
+        first, last = y - rounding / 2, y + rounding / 2
+    else:  # a law may have probability on single values, like the 0 of a Tweedie law
+        first, last = torch.nextafter(y, torch.full_like(y, -torch.inf)), y
+    with torch.no_grad():
+        parts = (
+            distribution.log_cdf(first).exp(),
+            distribution.log_cdf(last).exp(),
+            distribution.log_survival(first).exp(),
+            distribution.log_survival(last).exp(),
+        )
+    arrays = [part.double().numpy() for part in parts]
+    return Transform(*arrays, np.zeros(arrays[0].shape, dtype=np.bool_))
+
+
+def transform_censored(
+    distribution: Distribution, lower: Tensor, upper: Tensor, entry: Tensor | None = None
+) -> Transform:
+    r"""The transforms of outcomes in (lower, upper], given that they are beyond ``entry``.
+
+    Args:
+        distribution: one law per row.
+        lower: ``(N,)``, equal to ``upper`` where the outcome is known.
+        upper: ``(N,)``, infinite where it is known to be above ``lower`` only.
+        entry: ``(N,)``, from where rows were watched; minus infinity is always.
+
+    Example:
+        >>> import math, torch
+        >>> from ansatz.likelihoods import NormalDistribution
+        >>> from ansatz.report.transform import transform_censored
+        >>> law = NormalDistribution(torch.zeros(1), torch.ones(1))
+        >>> found = transform_censored(law, torch.zeros(1), torch.full((1,), math.inf))
+        >>> found.lower.item(), found.upper.item(), found.censored.item()
+        (0.5, 1.0, True)
+    """
+    lower, upper = lower.to(torch.float64), upper.to(torch.float64)
+    known = lower == upper
+    step = 1.0 if distribution.discrete else 0.0
+    just = torch.nextafter(lower, torch.full_like(lower, -torch.inf)) - step
+    first = torch.where(known, just, lower)
+    with torch.no_grad():
+        above = [_log_survival(distribution, end) for end in (first, upper)]
+        if entry is not None and bool((entry > -torch.inf).any()):
+            start = _log_survival(distribution, entry.to(torch.float64))
+            above = [(part - start).clamp(max=0.0) for part in above]
+            below = [-torch.expm1(part) for part in above]
+        else:
+            below = [_cdf(distribution, end) for end in (first, upper)]
+    arrays = [part.double().numpy() for part in (*below, *(part.exp() for part in above))]
+    return Transform(*arrays, (~known).numpy())
+
+
+def _log_survival(distribution: Distribution, y: Tensor) -> Tensor:
+    finite = y.isfinite()
+    inside = distribution.log_survival(torch.where(finite, y, 1.0))
+    return torch.where(finite, inside, torch.where(y > 0, -torch.inf, 0.0))
+
+
+def _cdf(distribution: Distribution, y: Tensor) -> Tensor:
+    finite = y.isfinite()
+    inside = distribution.log_cdf(torch.where(finite, y, 1.0)).exp()
+    return torch.where(finite, inside, torch.where(y > 0, 1.0, 0.0))
+
+
+def _normal_score(below: Numbers, above: Numbers) -> Numbers:
+    """Phi^{-1} by the smaller of both tails; 37 at most, where doubles end."""
+    tail = special.ndtri(np.clip(np.minimum(below, above), 1e-300, 0.5))
+    return np.where(below <= above, tail, -tail)

@@ -1,0 +1,143 @@
+"""Held-out outcomes that are single numbers, each with its transform by its own law."""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ansatz.likelihoods import Censored, Distribution, VectorDistribution
+from ansatz.report.evidence import Evidence
+from ansatz.report.transform import Transform, transform, transform_censored
+
+Numbers = NDArray[np.float64]
+MOST = 4  # targets that are shown
+_STEPS = (1000.0, 100.0, 50.0, 10.0, 5.0, 2.0, 1.0, 0.5, 0.25, 0.1, 0.05, 0.01, 0.005, 0.001, 1e-4)
+
+
+class Target(NamedTuple):
+    """One outcome of every held-out row.
+
+    Args:
+        name: of the outcome; empty where there is only one.
+        column: its place among several.
+        transform: of each row.
+        fitted: ``(N,)``, what the model expects: the mean, or the median where there is none.
+        rounding: the unit outcomes of a continuous law were rounded to, 0 if none matters.
+
+    Example:
+        >>> from ansatz.report.univariate import Target
+        >>> Target._fields
+        ('name', 'column', 'transform', 'fitted', 'rounding')
+    """
+
+    name: str
+    column: int | None
+    transform: Transform
+    fitted: Numbers
+    rounding: float
+
+    def of(self, values: Tensor) -> Tensor:
+        """This target's column of ``(..., N, K)`` numbers, or all of ``(..., N)``."""
+        return values if self.column is None else values[..., self.column]
+
+
+def is_classes(distribution: Distribution) -> bool:
+    """Whether outcomes are classes, which have no cumulative distribution to be judged by.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import BernoulliDistribution
+        >>> from ansatz.report.univariate import is_classes
+        >>> is_classes(BernoulliDistribution(torch.zeros(1)))
+        True
+    """
+    return hasattr(distribution, "probs") and not hasattr(distribution, "trials")
+
+
+def targets(evidence: Evidence) -> list[Target]:
+    """The outcomes that are numbers with a law; none for classes, rankings, vectors and losses.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report import gather
+        >>> from ansatz.report.univariate import targets
+        >>> x = np.linspace(0, 1, 40).reshape(-1, 1)
+        >>> model = Regressor(network="linear").fit(x, x[:, 0] ** 2)
+        >>> len(targets(gather(model, x, x[:, 0] ** 2)))
+        1
+    """
+    law = evidence.distribution
+    if law is None or isinstance(law, VectorDistribution):
+        return []
+    if hasattr(law, "ranks") or is_classes(law):
+        return []
+    if evidence.is_survival:
+        return [Target("", None, _survival(evidence), _expected_time(evidence), 0.0)]
+    y = evidence.value
+    if y.ndim == 1:
+        return [_number(law, y, None, "")]
+    names = getattr(evidence.model, "target_names_", None) or [str(k) for k in range(y.shape[1])]
+    return [_number(law, y, k, str(names[k])) for k in range(min(y.shape[1], MOST))]
+
+
+def _number(law: Distribution, y: Tensor, column: int | None, name: str) -> Target:
+    step = _rounding(law, y, column)
+    found = transform(law, y, rounding=step)
+    fitted = fitted_values(law).numpy()
+    if column is not None:
+        found, fitted = found.take((slice(None), column)), fitted[:, column]
+    return Target(name, column, found, fitted, step)
+
+
+def fitted_values(law: Distribution) -> Tensor:
+    """The mean of each row's law, the median of all where any mean is not finite.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import NormalDistribution
+        >>> from ansatz.report.univariate import fitted_values
+        >>> fitted_values(NormalDistribution(torch.ones(1), torch.ones(1)))
+        tensor([1.])
+    """
+    with torch.no_grad():
+        mean = law.mean
+        return mean if bool(mean.isfinite().all()) else law.median
+
+
+def _survival(evidence: Evidence) -> Transform:
+    law, y = evidence.distribution, evidence.outcome
+    assert law is not None
+    if isinstance(evidence.law, Censored):  # its law is already given the entry
+        return transform_censored(law, y[:, 0], y[:, 1])
+    time, cause, entry = y[:, 0], y[:, 1], y[:, 2]
+    return transform_censored(law, time, torch.where(cause > 0, time, torch.inf), entry)
+
+
+def _expected_time(evidence: Evidence) -> Numbers:
+    model = evidence.model
+    mean: Numbers = model.predict_restricted_mean(evidence.X, offset=evidence.offset)  # type: ignore[attr-defined]
+    return mean
+
+
+def _rounding(law: Distribution, y: Tensor, column: int | None) -> float:
+    """The step of outcomes that were rounded, where it is no small part of the law's spread."""
+    if law.discrete or getattr(law, "circular", False):
+        return 0.0
+    with torch.no_grad():
+        spread = law.stddev
+    if column is not None:
+        y, spread = y[:, column], spread[:, column]
+    y, spread = y.double(), spread.double()
+    if len(y.unique()) > 0.5 * len(y) or not bool(spread.isfinite().any()):
+        return 0.0
+    least = 0.05 * float(spread[spread.isfinite()].median())
+    for step in _STEPS:
+        if step < least:
+            return 0.0
+        places = y / step
+        if bool(((places - places.round()).abs() < 1e-6).all()):
+            return step
+    return 0.0

@@ -1,0 +1,85 @@
+"""Effects in words and as rows of a table."""
+
+from ansatz.report.effect import Effect
+from ansatz.report.normal_scores import NormalScores
+
+
+def p_text(p: float | None) -> str:
+    """A p-value as it is printed.
+
+    Example:
+        >>> from ansatz.report.verdict import p_text
+        >>> p_text(0.0312), p_text(1e-9), p_text(None)
+        ('0.031', '< 0.001', '–')
+    """
+    if p is None or p != p:
+        return "–"
+    return "< 0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
+
+
+def effect_row(effect: Effect, prefix: str = "") -> list[str]:
+    """Name, estimate, interval, what a right law has, p-value.
+
+    Example:
+        >>> from ansatz.report.effect import Effect
+        >>> from ansatz.report.verdict import effect_row
+        >>> effect_row(Effect("dispersion", 1.254, 1.1, 1.4, 1.0, 0.02))
+        ['dispersion', '1.25', '1.10 to 1.40', '1', '0.020']
+    """
+    digits = 3 if max(abs(effect.low), abs(effect.high), abs(effect.value)) < 0.2 else 2
+    if effect.value != effect.value:
+        return [f"{prefix}{effect.name}", "–", "–", f"{effect.neutral:g}", "–"]
+    value, low, high = (
+        f"{end:.{digits}f}".replace("-", "−") for end in (effect.value, effect.low, effect.high)
+    )
+    return [
+        f"{prefix}{effect.name}",
+        value,
+        f"{low} to {high}",
+        f"{effect.neutral:g}",
+        p_text(effect.p_value),
+    ]
+
+
+def say_scores(scores: NormalScores, name: str = "") -> str:
+    """What location and spread of normal scores mean, in one sentence.
+
+    Effects below a tenth are called small whatever their p-value: with many rows every law is
+    found to be wrong, and that is not the question.
+
+    Example:
+        >>> from ansatz.report.effect import Effect
+        >>> from ansatz.report.normal_scores import NormalScores
+        >>> from ansatz.report.verdict import say_scores
+        >>> location = Effect("location", 0.01, -0.05, 0.07, 0.0)
+        >>> spread = Effect("spread", 1.52, 1.4, 1.65, 1.0)
+        >>> say_scores(NormalScores(location, spread, 0.0))
+        'The predicted spread is too small by a factor of 1.52 (1.40 to 1.65).'
+    """
+    found = []
+    spread, location = scores.spread, scores.location
+    if spread.excludes_neutral and abs(spread.value - 1) >= 0.1:
+        small = spread.value > 1
+        size, ends = spread.value, sorted((spread.low, spread.high))
+        if not small:
+            size, ends = 1 / size, sorted((1 / spread.high, 1 / spread.low))
+        found.append(
+            f"spread is too {'small' if small else 'large'} by a factor of {size:.2f} "
+            f"({ends[0]:.2f} to {ends[1]:.2f})"
+        )
+    if location.excludes_neutral and abs(location.value) >= 0.1:
+        side = "low" if location.value > 0 else "high"
+        ends = sorted((abs(location.low), abs(location.high)))
+        found.append(
+            f"centre is too {side} by {abs(location.value):.2f} ({ends[0]:.2f} to {ends[1]:.2f}) "
+            "of its own spread"
+        )
+    subject = f"{name}: the" if name else "The"
+    if found:
+        return f"{subject} predicted " + "; the ".join(found) + "."
+    notable = spread.excludes_neutral or location.excludes_neutral
+    words = "departs from the outcomes by little" if notable else "fits the outcomes"
+    return (
+        f"{subject} predicted law {words}: location {location.value:.2f}".replace("-", "−")
+        + f" and spread {spread.value:.2f} of the normal scores (0 and 1 for the right law)."
+    )
