@@ -29,6 +29,12 @@ from ansatz.metrics.log_score import log_score as log_score
 from ansatz.metrics.pinball import pinball as pinball
 from ansatz.metrics.ranking import kendall_tau as kendall_tau
 from ansatz.metrics.ranking import top_one_accuracy as top_one_accuracy
+from ansatz.metrics.standard_error import Estimate as Estimate
+from ansatz.metrics.standard_error import auc_estimate as auc_estimate
+from ansatz.metrics.standard_error import influence_error as influence_error
+from ansatz.metrics.standard_error import mean_estimate as mean_estimate
+from ansatz.metrics.standard_error import r2_estimate as r2_estimate
+from ansatz.metrics.standard_error import rmse_estimate as rmse_estimate
 from ansatz.metrics.survival import brier_skill as brier_skill
 from ansatz.metrics.survival import brier_survival as brier_survival
 from ansatz.metrics.survival import d_calibration as d_calibration
