@@ -16,6 +16,7 @@ from ansatz.estimators.linear_model import (
     with_dispersion,
 )
 from ansatz.estimators.predictions import judge_raw
+from ansatz.estimators.table_model import TableModel
 from ansatz.likelihoods import Cox, Likelihood
 from ansatz.linear import LinearFit
 
@@ -35,22 +36,36 @@ def judge_constant(law: Likelihood, learn: Job, test: Job, judge: Judge = judge_
         >>> round(judge_constant(Normal(), job, job)["rmse"], 4)
         1.118
     """
+    fitted, raw = constant_raw(law, learn, test)
+    return judge(fitted, raw, test.y, test.weight)
+
+
+def constant_raw(law: Likelihood, learn: Job, test: Job) -> tuple[Likelihood, Tensor]:
+    """The maximum-likelihood constant model of ``learn``: its law, and its numbers for ``test``.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.estimators.baselines import constant_raw
+        >>> from ansatz.likelihoods import Poisson
+        >>> job = Regressor()._read(np.zeros((4, 1)), np.array([1.0, 2.0, 3.0, 4.0]))
+        >>> fitted, raw = constant_raw(Poisson(), job, job)
+        >>> round(fitted.point(raw)[0].item(), 4)
+        2.5
+    """
     rows = Batch.of(torch.empty(len(learn.y), 0), learn.y, learn.weight, learn.offset)
     objective = build_objective(law, rows)
     assert objective.shift is not None
     raw = objective.attach(torch.zeros(len(test.y), objective.shift.numel()).double(), test.offset)
     if isinstance(objective.likelihood, Cox):
         objective.likelihood.set_baseline(torch.zeros(len(learn.y)), learn.y, learn.weight)
-    return judge(objective.likelihood, raw.detach(), test.y, test.weight)
+    return objective.likelihood, raw.detach()
 
 
 def judge_linear(
     law: Likelihood, learn: Job, test: Job, judge: Judge = judge_raw
 ) -> tuple[Metrics | None, list[str]]:
     """Metrics of the linear model of the same law on ``test``, and what its fit had to say.
-
-    With a law that has a dispersion it is fitted twice, dispersion constant and linear in x; the
-    lower AIC on the rows it learned from wins, corrected for few rows.
 
     Example:
         >>> import numpy as np
@@ -61,6 +76,26 @@ def judge_linear(
         >>> metrics, messages = judge_linear(Poisson(), job, job)
         >>> metrics["nll"] < 1.5
         True
+    """
+    model, messages = best_linear(law, learn)
+    raw = model.raw(test.rows, test.offset, notes=[])  # the network's own say the same
+    return judge(model.objective.likelihood, raw, test.y, test.weight), messages
+
+
+def best_linear(law: Likelihood, learn: Job) -> tuple[TableModel, list[str]]:
+    """The linear model of a law, and what its fit had to say.
+
+    With a law that has a dispersion it is fitted twice, dispersion constant and linear in x; the
+    lower AIC on the rows it learned from wins, corrected for few rows.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.estimators.baselines import best_linear
+        >>> from ansatz.likelihoods import Poisson
+        >>> job = Regressor()._read(np.arange(6.0).reshape(-1, 1), np.array([0, 1, 1, 2, 4, 5.0]))
+        >>> best_linear(Poisson(), job)[0].network_name
+        'linear'
 
     References:
         Hurvich and Tsai (1989), Regression and time series model selection in small samples.
@@ -72,12 +107,10 @@ def judge_linear(
         for dispersion in _dispersions(law)
     ]
     model, fits = min(tried, key=lambda pair: sum(_aic(fit) for fit in pair[1]))
-    raw = model.raw(test.rows, test.offset, notes=[])  # the network's own say the same
     said = [message for fit in fits for message in fit.messages]
     if model is not tried[0][0]:
         said.append("its dispersion is linear in x, too, which has the lower AICc.")
-    messages = dict.fromkeys(f"linear model: {sentence}" for sentence in said)
-    return judge(model.objective.likelihood, raw, test.y, test.weight), list(messages)
+    return model, list(dict.fromkeys(f"linear model: {sentence}" for sentence in said))
 
 
 def _dispersions(law: Likelihood) -> tuple[Dispersion, ...]:
