@@ -75,7 +75,15 @@ class Parsed(NamedTuple):
     first_line: int
 
 
-def parse_csv(raw: bytes, origin: str, dialect: Dialect, path: Path | None = None) -> Parsed:
+def parse_csv(
+    raw: bytes,
+    origin: str,
+    dialect: Dialect,
+    path: Path | None = None,
+    *,
+    lines_before: int = 0,
+    rows_before: int = 0,
+) -> Parsed:
     r"""The rows of a delimited text.
 
     Blanks after a delimiter are dropped. Cells in double quotes may hold delimiters and line ends.
@@ -85,6 +93,8 @@ def parse_csv(raw: bytes, origin: str, dialect: Dialect, path: Path | None = Non
         origin: the file's name, for errors.
         dialect: how it is written.
         path: where the same bytes lie on disk, if they do; reading from there is faster.
+        lines_before: of a file of which ``raw`` is a later piece; errors count on from there.
+        rows_before: likewise.
 
     Example:
         >>> from ansatz.data.csv import Dialect, parse_csv
@@ -102,9 +112,10 @@ def parse_csv(raw: bytes, origin: str, dialect: Dialect, path: Path | None = Non
         raise DataError(f"{origin} seems to be cut by '{delimiter}', which is the decimal mark.")
     header = read_header(text, origin, delimiter, header=dialect.header, names=dialect.names)
     notes += header.notes
+    header = header._replace(first_line=header.first_line + lines_before)
     if text is not raw:
         path = None
-    reader = _Reader(text, origin, dialect, delimiter, header, path)
+    reader = _Reader(text, origin, dialect, delimiter, header, path, rows_before)
     if text.find(b"\n", header.start) < 0 and not text[header.start :].strip():
         return Parsed(reader.empty(), notes, header.first_line)
     return Parsed(reader.frame(notes), notes, header.first_line)
@@ -120,6 +131,7 @@ class _Reader:
     delimiter: str
     header: Header
     path: Path | None
+    rows_before: int = 0
 
     def empty(self) -> "pd.DataFrame":
         import pandas as pd
@@ -165,7 +177,7 @@ class _Reader:
         return settled
 
     def _explain(self, name: str, cell: BadCell) -> str:
-        where = f"{self.origin}, row {cell.row + 1}, column '{name}'"
+        where = f"{self.origin}, row {self.rows_before + cell.row + 1}, column '{name}'"
         shown = cell.value if len(cell.value) <= 40 else cell.value[:37] + "..."
         if cell.comma:
             advice = "If the comma is the decimal mark: --decimal ,"

@@ -1,0 +1,97 @@
+"""How much memory is free, and how much a table would take."""
+
+import os
+import re
+from pathlib import Path
+
+from ansatz.data.streams.arrow_frames import ARROW, ArrowParts
+from ansatz.data.streams.blocks import find_parts
+from ansatz.errors import UsageError
+
+SHARE = 0.25  # of the free memory that a table may take before it is streamed
+SMALL = 32 * 2**20  # bytes on disk below which nobody needs to ask
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+_TEXT = 3.0  # bytes in memory per byte of text: the text itself, the numbers, their scaled copy
+
+
+def available_memory() -> int:
+    """Bytes that this process may still take: free memory, or what its control group leaves.
+
+    Example:
+        >>> from ansatz.data.streams import available_memory
+        >>> available_memory() > 2**20
+        True
+    """
+    found = [_of_machine()]
+    for limit, used in (
+        ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+        (
+            "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+            "/sys/fs/cgroup/memory/memory.usage_in_bytes",
+        ),
+    ):
+        top, taken = _number(limit), _number(used)
+        if top is not None and taken is not None:
+            found.append(max(top - taken, 0))
+    return min(found)
+
+
+def parse_bytes(text: str | int | float) -> int:
+    """``"4GB"``, ``"500M"`` or a number of bytes.
+
+    Example:
+        >>> from ansatz.data.streams.available import parse_bytes
+        >>> parse_bytes("1.5GB"), parse_bytes(1000)
+        (1610612736, 1000)
+    """
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)I?B?\s*", str(text), re.IGNORECASE)
+    if match is None or float(match[1]) <= 0:
+        raise UsageError(f"--memory-limit takes a size like 4GB or 500MB, got {text!r}.")
+    return int(float(match[1]) * _UNITS[match[2].upper()])
+
+
+def estimate_bytes(data: str | Path) -> int:
+    """What the rows of a file would take in memory, roughly; 0 where it is small on disk.
+
+    Text takes some three times its size, packed text four times that; Parquet and Arrow tell
+    their unpacked size, which is taken twice.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from ansatz.data.streams.available import estimate_bytes
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.csv"
+        >>> _ = path.write_text("a\\n1\\n")
+        >>> estimate_bytes(path)
+        0
+    """
+    paths, kind = find_parts(data)
+    size = sum(path.stat().st_size for path in paths)
+    if kind == "text":
+        with paths[0].open("rb") as file:
+            packed = file.read(2) == b"\x1f\x8b"
+        return 0 if size < SMALL and not (packed and size > SMALL // 8) else round(
+            size * _TEXT * (4 if packed else 1)
+        )
+    if size < SMALL // 8:
+        return 0
+    return 2 * (size if paths[0].suffix.lower() in ARROW else sum(ArrowParts(paths).bytes))
+
+
+def _of_machine() -> int:
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    except (AttributeError, OSError, ValueError):
+        return 4 * 2**30  # nothing to ask: a usual machine's half
+
+
+def _number(path: str) -> int | None:
+    try:
+        return int(Path(path).read_text())
+    except (OSError, ValueError):  # "max": no limit
+        return None

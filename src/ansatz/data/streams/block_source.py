@@ -1,0 +1,128 @@
+"""Batches from a table on disk: blocks in a new order each epoch, rows mixed within a window."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import torch
+
+from ansatz.data.batch import Batch, map_tensors
+from ansatz.seeds import generator
+
+
+class BlockSource:
+    """Rows of a table that does not fit in memory, as a :class:`~ansatz.data.Source`.
+
+    Epoch e permutes the blocks, cuts the permutation into windows of several blocks, and permutes
+    the rows of each window: both orders are functions of (seed, e) and the window alone. Batches
+    run on from one window into the next, so that all but the last of an epoch are full. To start
+    in the middle of an epoch only the window of that batch is read: there is no buffer to save.
+
+    Args:
+        read: the rows of a block, encoded, in their order.
+        counts: how many rows each block gives.
+        batch_size: rows per batch.
+        seed: of both orders.
+        window: blocks whose rows are mixed; memory grows with it.
+        shuffle: False keeps the table's own order.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data import Batch
+        >>> from ansatz.data.streams import BlockSource
+        >>> x = torch.arange(10.0).unsqueeze(1)
+        >>> blocks = [Batch.of(x[:4], x[:4, 0]), Batch.of(x[4:], x[4:, 0])]
+        >>> source = BlockSource(blocks.__getitem__, [4, 6], batch_size=3, seed=0)
+        >>> [len(batch.index) for batch in source.batches(epoch=0, start=1)]
+        [3, 3, 1]
+    """
+
+    def __init__(
+        self,
+        read: Callable[[int], Batch],
+        counts: Sequence[int],
+        batch_size: int,
+        *,
+        seed: int = 0,
+        window: int = 8,
+        shuffle: bool = True,
+    ) -> None:
+        if batch_size < 1:
+            raise ValueError(f"batch_size must be at least 1, got {batch_size}.")
+        if window < 1:
+            raise ValueError(f"window must be at least 1 block, got {window}.")
+        self.read, self.counts = read, np.asarray(counts, dtype=np.int64)
+        self.batch_size, self.seed, self.window, self.shuffle = batch_size, seed, window, shuffle
+        self.count = int(self.counts.sum())
+
+    def __len__(self) -> int:
+        return -(-self.count // self.batch_size)
+
+    def batches(self, epoch: int, start: int = 0) -> Iterator[Batch]:
+        """The batches of ``epoch`` from position ``start`` on."""
+        order = self._order(epoch)
+        windows = [order[k : k + self.window] for k in range(0, len(order), self.window)]
+        ends = np.cumsum([self.counts[blocks].sum() for blocks in windows])
+        offset = start * self.batch_size
+        if offset >= self.count:
+            return
+        number = int(np.searchsorted(ends, offset, side="right"))
+        begin = offset - (int(ends[number - 1]) if number else 0)
+        left: Batch | None = None  # what did not fill a batch of the window before
+        for k in range(number, len(windows)):
+            rows = self._mixed(epoch, k, windows[k])
+            if rows is None:
+                continue
+            size = len(rows.index)
+            if left is not None:
+                need = min(self.batch_size - len(left.index), size)
+                left = _join([left, _slice(rows, 0, need)])
+                begin = need
+                if len(left.index) < self.batch_size:
+                    continue
+                yield left
+            while begin + self.batch_size <= size:
+                yield _slice(rows, begin, begin + self.batch_size)
+                begin += self.batch_size
+            left = _slice(rows, begin, size) if begin < size else None
+            begin = 0
+        if left is not None:
+            yield left
+
+    def _order(self, epoch: int) -> np.ndarray:
+        if not self.shuffle:
+            return np.arange(len(self.counts))
+        order = torch.randperm(len(self.counts), generator=generator(self.seed, "blocks", epoch))
+        return order.numpy()
+
+    def _mixed(self, epoch: int, number: int, blocks: np.ndarray) -> Batch | None:
+        """The rows of a window in their order of this epoch."""
+        parts = [self.read(int(block)) for block in blocks if self.counts[block]]
+        if not parts:
+            return None
+        rows = _join(parts)
+        del parts
+        if not self.shuffle:
+            return rows
+        count = len(rows.index)
+        order = torch.randperm(count, generator=generator(self.seed, "window", epoch, number))
+        mixed: Batch = map_tensors(lambda tensor: tensor.index_select(0, order), rows)
+        return mixed
+
+
+def _slice(rows: Batch, first: int, last: int) -> Batch:
+    part: Batch = map_tensors(lambda tensor: tensor[first:last], rows)
+    return part
+
+
+def _join(parts: Sequence[Batch]) -> Batch:
+    """Batches one behind the other."""
+    if len(parts) == 1:
+        return parts[0]
+    flat: list[list[torch.Tensor]] = []
+    for part in parts:
+        found: list[torch.Tensor] = []
+        map_tensors(found.append, part)
+        flat.append(found)
+    joined = iter([torch.cat(tensors) for tensors in zip(*flat, strict=True)])
+    whole: Batch = map_tensors(lambda tensor: next(joined), parts[0])
+    return whole

@@ -1,0 +1,216 @@
+"""A table on disk as blocks of rows that can be read in any order."""
+
+import glob
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ansatz.data.csv import Dialect
+from ansatz.data.files import checked_path
+from ansatz.data.streams.arrow_frames import ARROW, PARQUET, ArrowParts
+from ansatz.data.streams.block_file import BlockFile
+from ansatz.data.streams.delimited import delimited_frames
+from ansatz.data.streams.kinds import Kinds
+from ansatz.data.streams.pieces import PIECE_BYTES
+from ansatz.data.table import _refuse_formats
+from ansatz.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LARGEST_GROUP = 32 * 2**20  # bytes of a row group that is still read whole
+
+
+class _Parts(Protocol):
+    counts: list[int]
+
+    def read(self, number: int) -> "pd.DataFrame": ...
+
+
+class Blocks:
+    """Blocks of one table; the index of each counts the rows of the whole table from 0.
+
+    Args:
+        origin: the table's name, for messages.
+        parts: where the blocks are read from.
+        kinds: what the columns hold.
+        notes: what was assumed in reading.
+
+    Example:
+        >>> import pandas as pd, pathlib, tempfile
+        >>> from ansatz.data.streams import open_blocks
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.parquet"
+        >>> pd.DataFrame({"a": [1, 2, 3]}).to_parquet(path, row_group_size=2)
+        >>> blocks = open_blocks(path, path.parent)
+        >>> [blocks.read(k).index.tolist() for k in range(len(blocks))]
+        [[0, 1], [2]]
+    """
+
+    def __init__(self, origin: str, parts: _Parts, kinds: Kinds, notes: list[str]) -> None:
+        self.origin, self.kinds, self.notes = origin, kinds, notes
+        self._parts = parts
+        self._used = [k for k, count in enumerate(parts.counts) if count]  # no empty ones
+        self.counts = [parts.counts[k] for k in self._used]
+        self.starts = [0]
+        for count in self.counts:
+            self.starts.append(self.starts[-1] + count)
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    @property
+    def rows(self) -> int:
+        """All rows."""
+        return self.starts[-1]
+
+    def read(self, number: int) -> "pd.DataFrame":
+        """The rows of one block."""
+        frame = self.kinds.settle(self._parts.read(self._used[number]))
+        frame.index = range(self.starts[number], self.starts[number + 1])  # type: ignore[assignment]
+        return frame
+
+    def frames(self) -> "Iterator[pd.DataFrame]":
+        """All blocks in their order."""
+        for number in range(len(self)):
+            yield self.read(number)
+
+
+def open_blocks(
+    data: str | Path,
+    folder: Path,
+    reader: Mapping[str, Any] | None = None,
+    *,
+    watch: "Callable[[pd.DataFrame], None] | None" = None,
+    block_bytes: int = PIECE_BYTES,
+    largest_group: int = LARGEST_GROUP,
+) -> Blocks:
+    """A table of any size, ready to be read block by block in any order.
+
+    Parquet and Arrow files are read where they are; text, and files whose row groups are too large
+    to be read at once, are first written to ``folder`` as blocks of numbers and words, which later
+    passes read many times as fast.
+
+    Args:
+        data: a file (CSV, gz, Parquet, Arrow), a folder of Parquet parts, or a pattern of names.
+        folder: where blocks may be written; the caller removes it.
+        reader: options of :func:`ansatz.data.read_table`.
+        watch: is shown all rows once, in their order.
+        block_bytes: text per block, about.
+        largest_group: bytes of a row group beyond which the table is written anew.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from ansatz.data.streams import open_blocks
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> _ = (folder / "a.csv").write_text("a,b\\n1,x\\n2,y\\n")
+        >>> open_blocks(folder / "a.csv", folder).read(0)["a"].tolist()
+        [1, 2]
+    """
+    paths, kind = find_parts(data)
+    origin, kinds, notes = str(data), Kinds(str(data)), []
+    show = watch or (lambda frame: None)
+    if kind == "arrow":
+        parts = ArrowParts(paths)
+        if all(size <= largest_group for size in parts.bytes):
+            blocks = Blocks(origin, parts, kinds, notes)
+            for frame in blocks.frames():
+                kinds.observe(frame)
+                show(kinds.settle(frame))
+            return _not_empty(blocks)
+    file = BlockFile(folder / "blocks", kinds)
+    for frame in _frames(paths, kind, origin, reader or {}, kinds, notes, block_bytes):
+        file.append(frame)
+        show(frame)
+    return _not_empty(Blocks(origin, file, kinds, notes))
+
+
+def read_blocks(
+    data: str | Path,
+    reader: Mapping[str, Any] | None = None,
+    *,
+    notes: list[str] | None = None,
+    block_bytes: int = PIECE_BYTES,
+) -> "Iterator[pd.DataFrame]":
+    """All rows of a table in their order, in frames; nothing is written.
+
+    Args:
+        data: as for :func:`open_blocks`.
+        reader: options of :func:`ansatz.data.read_table`.
+        notes: takes what was assumed.
+        block_bytes: text per block, about.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from ansatz.data.streams import read_blocks
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.csv"
+        >>> _ = path.write_text("a,b\\n1,x\\n2,y\\n")
+        >>> sum(len(frame) for frame in read_blocks(path))
+        2
+    """
+    paths, kind = find_parts(data)
+    kinds = Kinds(str(data))
+    said = notes if notes is not None else []
+    for frame in _frames(paths, kind, str(data), reader or {}, kinds, said, block_bytes):
+        yield kinds.settle(frame)
+
+
+def find_parts(data: str | Path) -> tuple[list[Path], str]:
+    """The files of a table, and whether they are ``"arrow"`` (or Parquet) or ``"text"``.
+
+    Example:
+        >>> from ansatz.data.streams.blocks import find_parts
+        >>> find_parts("no-such-file.csv")
+        Traceback (most recent call last):
+        ...
+        ansatz.errors.DataError: no-such-file.csv does not exist...
+    """
+    place = Path(data)
+    if place.is_dir():
+        paths = sorted(p for p in place.iterdir() if p.suffix.lower() in (*PARQUET, *ARROW))
+        if not paths:
+            raise DataError(f"{data} is a folder without Parquet or Arrow files.")
+    elif "*" in str(data) and not place.exists():
+        paths = sorted(Path(name) for name in glob.glob(str(data)))
+        if not paths:
+            raise DataError(f"{data}: no file has such a name.")
+    else:
+        paths = [place]
+    paths = [checked_path(path) for path in paths]
+    endings = {path.suffix.lower() for path in paths}
+    if endings <= set(PARQUET) or endings <= set(ARROW):
+        return paths, "arrow"
+    if len(paths) > 1:
+        raise DataError(f"{data}: several files are read as one only if all are Parquet or Arrow.")
+    _refuse_formats(paths[0], paths[0].suffix.lower())
+    if paths[0].suffix.lower() == ".npz":
+        raise UsageError(f"{data}: .npz files are read at once: --no-stream")
+    return paths, "text"
+
+
+def _frames(
+    paths: list[Path],
+    kind: str,
+    origin: str,
+    reader: Mapping[str, Any],
+    kinds: Kinds,
+    notes: list[str],
+    block_bytes: int,
+) -> "Iterator[pd.DataFrame]":
+    if kind == "text":
+        dialect = Dialect(**{k: v for k, v in reader.items() if k != "limit_bytes"})
+        yield from delimited_frames(
+            paths[0], origin, dialect, kinds, notes=notes, block_bytes=block_bytes
+        )
+        return
+    row = 0
+    for frame in ArrowParts(paths).batches():
+        frame.index = range(row, row + len(frame))  # type: ignore[assignment]
+        kinds.observe(frame)
+        row += len(frame)
+        yield frame
+
+
+def _not_empty(blocks: Blocks) -> Blocks:
+    if blocks.rows == 0:
+        raise DataError(f"{blocks.origin} has columns but no rows.")
+    return blocks

@@ -1,0 +1,114 @@
+"""Delimited text, block by block, with the kinds of its columns decided once."""
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ansatz.data.csv import Dialect, parse_csv
+from ansatz.data.header import read_header, sniff_delimiter
+from ansatz.data.streams.kinds import Kinds
+from ansatz.data.streams.pieces import PIECE_BYTES, pieces
+from ansatz.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_COUNTED = re.compile(r"(column '.*': )(\d+)( cells .*)", re.DOTALL)
+
+
+def delimited_frames(
+    path: Path,
+    origin: str,
+    dialect: Dialect,
+    kinds: Kinds,
+    *,
+    notes: list[str] | None = None,
+    block_bytes: int = PIECE_BYTES,
+) -> "Iterator[pd.DataFrame]":
+    r"""The rows of a file in frames whose index counts the rows of the whole file.
+
+    Each piece is read by :func:`~ansatz.data.csv.parse_csv`, so that cells mean what they mean in
+    a file that is read at once. What a column is, the first rows with a value in it decide: a word
+    that comes later among numbers is an error with its row.
+
+    Args:
+        path: the file, gzipped or not.
+        origin: its name, for errors.
+        dialect: how it is written.
+        kinds: what is known about the columns, added to.
+        notes: takes what was assumed.
+        block_bytes: text per frame, about.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from ansatz.data.csv import Dialect
+        >>> from ansatz.data.streams.delimited import delimited_frames
+        >>> from ansatz.data.streams.kinds import Kinds
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.csv"
+        >>> _ = path.write_text("a,b\n1,x\n2,y\n3,z\n")
+        >>> frames = delimited_frames(path, "a.csv", Dialect(), Kinds("a.csv"), block_bytes=8)
+        >>> [frame.index.tolist() for frame in frames]
+        [[0], [1], [2]]
+    """
+    said: list[str] = []
+    row, names, mark = 0, None, dialect.delimiter
+    parts = pieces(
+        path, origin, encoding=dialect.encoding, delimiter=mark or ",", notes=said, size=block_bytes
+    )
+    plain = replace(dialect, encoding=None, allow_empty=True)
+    for text, lines in parts:
+        if names is None:
+            text, mark, names = _open(text, origin, dialect)
+            fixed, again = replace(plain, delimiter=mark), 0
+        else:
+            # A header of its own: a first row of another width is then an error with its line.
+            head = (" " if mark == "whitespace" else mark).join("c" for _ in names)
+            text, again = head.encode() + b"\n" + text, 1
+            fixed = replace(plain, delimiter=mark, header=True, names=names)
+        if dialect.comment is None and not text.strip():
+            continue
+        fixed = replace(fixed, text={*dialect.text, *kinds.text})
+        found = parse_csv(
+            text, origin, fixed, lines_before=lines - again, rows_before=row
+        )
+        frame = found.frame
+        frame.index = range(row, row + len(frame))  # type: ignore[assignment]
+        said += found.notes
+        kinds.observe(frame, strict=dialect.strict)
+        row += len(frame)
+        if len(frame):
+            yield frame
+    if names is None:
+        raise DataError(f"{origin} is empty. Expected a table with one row per line.")
+    if notes is not None:
+        notes += merge_notes(said)
+
+
+def merge_notes(notes: Collection[str]) -> list[str]:
+    """Each sentence once; counts of cells of one column are added up.
+
+    Example:
+        >>> from ansatz.data.streams.delimited import merge_notes
+        >>> merge_notes(["column 'a': 2 cells 'NA' read as missing."] * 2)
+        ["column 'a': 4 cells 'NA' read as missing."]
+    """
+    counts: dict[tuple[str, str], int] = {}
+    for note in notes:
+        match = _COUNTED.fullmatch(note)
+        key = (match[1], match[3]) if match else (note, "")
+        counts[key] = counts.get(key, 0) + (int(match[2]) if match else 0)
+    return [f"{head}{count}{tail}" if tail else head for (head, tail), count in counts.items()]
+
+
+def _open(text: bytes, origin: str, dialect: Dialect) -> tuple[bytes, str, list[str]]:
+    """The first piece: delimiter and names."""
+    blank = text
+    if dialect.comment:
+        blank = re.sub(rb"(?m)^" + re.escape(dialect.comment.encode()) + rb"[^\n]*", b"", text)
+    if not blank.lstrip():
+        raise DataError(f"{origin} is empty. Expected a table with one row per line.")
+    mark = dialect.delimiter or sniff_delimiter(blank)
+    header = read_header(blank, origin, mark, header=dialect.header, names=dialect.names)
+    return text, mark, header.names
