@@ -96,6 +96,7 @@ class Evidence:
     name: str = "model"
     origin: str | None = None
     settings: dict[str, Any] = field(default_factory=dict)
+    kept: dict[str, Any] = field(default_factory=dict, repr=False)  # what sections share
 
     @property
     def target(self) -> str:
@@ -123,7 +124,7 @@ class Evidence:
         return self.model._served_raw(self.model.model_.raw(rows, self.job.offset, notes=[]))
 
     def row_losses(self, X: Any = None) -> Tensor:
-        """The loss of each test row, ``(N,)``, summed over its targets; the nll of a law.
+        """The loss of each test row, ``(N,)``, the mean over its targets; the nll of a law.
 
         Args:
             X: other features in the place of the rows' own.
@@ -231,7 +232,7 @@ def _evidence(
     law = model.model_.objective.likelihood
     frame = as_features(job.rows)
     raw = model._served_raw(model.model_.raw(job.rows, job.offset, notes=[]))
-    distribution, value = _predictive(model, law, raw, job.y)
+    distribution, value = predictive(model, law, raw, job.y)
     learned = None
     if learn is not None:
         part, outcomes = learn
@@ -255,7 +256,7 @@ def _evidence(
         time=job.time,
         law=law,
         distribution=distribution,
-        point=_point(law, raw, distribution, job.y, value),
+        point=served_point(law, raw, distribution, job.y, value),
         rows=rows,
         job=job,
         learn=learned,
@@ -285,7 +286,7 @@ def as_features(rows: Any) -> "pd.DataFrame":
 
 
 def row_losses(model: "TableEstimator", law: Likelihood, raw: Tensor, outcome: Tensor) -> Tensor:
-    """The loss of each row, ``(N,)``, summed over its targets.
+    """The loss of each row, ``(N,)``, the mean over its targets.
 
     For a law its negative log-likelihood as served; a loss of classes is judged by the
     probabilities that it is served as; a partial likelihood gives each row's share.
@@ -303,17 +304,28 @@ def row_losses(model: "TableEstimator", law: Likelihood, raw: Tensor, outcome: T
         if not law.additive:
             losses = law.joint_loss(raw, outcome, torch.ones(len(raw), dtype=raw.dtype))
         elif not law.is_law and hasattr(model, "_log_probabilities"):
-            served, _ = _predictive(model, law, raw, outcome)
+            served, _ = predictive(model, law, raw, outcome)
             assert served is not None
             losses = -served.log_prob(outcome)
         else:
             losses = law.loss(raw, outcome)
-        return losses.reshape(len(raw), -1).sum(1)
+        return losses.double().reshape(len(raw), -1).mean(1)
 
 
-def _predictive(
+def predictive(
     model: "TableEstimator", law: Likelihood, raw: Tensor, outcome: Tensor
 ) -> tuple[Distribution | None, Tensor]:
+    """The predictive as served, and what it is judged by; None for a loss without a law.
+
+    Example:
+        >>> import torch
+        >>> from ansatz import Regressor
+        >>> from ansatz.likelihoods import Normal
+        >>> from ansatz.report.evidence import predictive
+        >>> law = Normal(dispersion=1.0)
+        >>> predictive(Regressor(), law, torch.zeros(2, 1), torch.zeros(2))[0].mean
+        tensor([0., 0.])
+    """
     with torch.no_grad():
         if law.is_law:
             return law.given(raw, outcome)
@@ -322,14 +334,23 @@ def _predictive(
     return None, outcome
 
 
-def _point(
+def served_point(
     law: Likelihood,
     raw: Tensor,
     distribution: Distribution | None,
     outcome: Tensor,
     value: Tensor,
 ) -> NDArray[Any]:
-    """What ``predict`` returns, in the unit of ``value``."""
+    """What ``predict`` returns, in the unit of ``value``.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import Normal
+        >>> from ansatz.report.evidence import served_point
+        >>> law, y = Normal(dispersion=1.0), torch.zeros(2)
+        >>> served_point(law, torch.ones(2, 1), law.distribution(torch.ones(2, 1)), y, y).tolist()
+        [1.0, 1.0]
+    """
     with torch.no_grad():
         if distribution is not None and value is not outcome:  # successes, not their share
             return distribution.mean.numpy()
