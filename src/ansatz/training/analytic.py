@@ -13,8 +13,10 @@ from ansatz.data.batch import Batch
 from ansatz.errors import NumericalError, UsageError
 from ansatz.optim.flat_adamw import FlatAdamW
 from ansatz.training.backpropagation import Backpropagation
-from ansatz.training.derivatives import Derivative, derivative_of
+from ansatz.training.common_gradient import GatheredNetwork
+from ansatz.training.derivatives import Array, Derivative, derivative_of
 from ansatz.training.diagnosis import diagnose
+from ansatz.training.distributed import Processes
 from ansatz.training.evaluation import evaluate_batch
 from ansatz.training.objectives import Loss, Supervised
 from ansatz.training.output_gradient import OutputGradient
@@ -85,6 +87,7 @@ class AnalyticStep:
         self.learning_rate, self.schedule, self.clip = learning_rate, schedule, clip
         self.rate = learning_rate  # as last used
         self.number = 0  # batches so far
+        self.processes: Processes | None = None  # who else trains these weights; see GradientStep
         self._output_gradient = OutputGradient(cast(Supervised, objective))
         linears = _linears(network)
         self.optimizer = FlatAdamW(
@@ -121,6 +124,8 @@ class AnalyticStep:
         """Updates the weights; a loss or gradient that is not finite leaves them as they were."""
         if self.optimizer.moved:
             self._rebind()
+        if self.processes is not None:
+            return self._common_step(batch, self.processes)
         masks = self._passes.masks.state
         with np.errstate(all="ignore"):  # what is not finite is found below
             output = self._passes.forward(batch.inputs[0].numpy())
@@ -139,7 +144,12 @@ class AnalyticStep:
 
     def evaluate(self, batch: Batch) -> Loss:
         """The plain loss of the batch in evaluation mode, without a gradient."""
-        return evaluate_batch(self.network, self.objective, batch)
+        if self.processes is None or self._output_gradient.likelihood.additive:
+            return evaluate_batch(self.network, self.objective, batch)
+        gathered = GatheredNetwork(self.network, self.processes)
+        loss = evaluate_batch(gathered, self.objective, batch)
+        # Known to all, and counted once.
+        return loss if self.processes.is_first else Loss(loss.total * 0, loss.count * 0)
 
     def observe(self, value: float) -> None:
         """Tells a schedule that listens (plateau) how an evaluation went."""
@@ -165,6 +175,71 @@ class AnalyticStep:
             self.schedule.load_state_dict(state["schedule"])  # type: ignore[attr-defined]
         seed, blocks = state["masks"]
         self._passes.masks.state = int(seed), int(blocks)
+
+    def _common_step(self, batch: Batch, processes: Processes) -> dict[str, float]:
+        """One update by the gradient of all processes' rows, which is one message."""
+        if self._passes.masks.threshold:  # of this process and step: nothing to save for a resume
+            self._passes.masks.state = seeds.derive(self._seed, processes.rank, self.number), 0
+        masks, error, total, count = self._passes.masks.state, None, 0.0, 0.0
+        self.optimizer.gradient.zero_()
+        with np.errstate(all="ignore"):
+            try:
+                if len(batch.index):
+                    total, count = self._own_sums(batch, masks, processes)
+            except Exception as failure:
+                if not self._output_gradient.likelihood.additive:
+                    raise  # the others wait for this one's outputs
+                error = failure
+            summed, total, count = processes.add_up(self.optimizer.gradient, total, count, error)
+            logs = {"loss": total / count if count else math.nan, "count": count}
+            if self.schedule is not None:
+                self.rate = self.learning_rate * self.schedule(self.number)
+            if count > 0 and summed is not None:
+                self.optimizer.gradient.copy_(summed.div_(count))
+                self._bound(batch, masks, logs)
+                self.optimizer.update(self.rate)
+        self.number += 1
+        return logs
+
+    def _own_sums(
+        self, batch: Batch, masks: tuple[int, int], processes: Processes
+    ) -> tuple[float, float]:
+        """Leaves this process's part of the gradient of the sum; returns its total and count."""
+        if not self._output_gradient.likelihood.additive:
+            return self._own_share(batch, masks, processes)
+        output = self._passes.forward(batch.inputs[0].numpy())
+        loss, count, delta = self._output_gradient(output, batch, self._own_gradients)
+        if count > 0:
+            self._sum_backward(delta, loss, count, batch, masks)
+        return loss * count if count > 0 else 0.0, count
+
+    def _own_share(
+        self, batch: Batch, masks: tuple[int, int], processes: Processes
+    ) -> tuple[float, float]:
+        """The same for rows that are coupled: their loss is that of all processes' outputs."""
+        rows = len(batch.index)
+        first, last = processes.bounds(rows)[processes.rank :][:2]
+        own = self._passes.forward(batch.inputs[0][first:last].numpy())
+        output = processes.gather_rows(torch.from_numpy(own), rows).numpy()
+        loss, count, delta = self._output_gradient(output, batch, self._own_gradients)
+        if count > 0:
+            self._sum_backward(delta[first:last], loss, count, batch, masks)
+        if processes.is_first:
+            return loss * count, count
+        for slot in self._own_gradients:  # every process computed all of it
+            slot.zero_()
+        return 0.0, 0.0
+
+    def _sum_backward(
+        self, delta: Array, loss: float, count: float, batch: Batch, masks: tuple[int, int]
+    ) -> None:
+        """The gradient of the total, found to be finite before it spoils everybody's."""
+        if not math.isfinite(loss):
+            self._refuse(batch, masks, f"the loss is {loss:g}")
+        self._passes.backward(delta)
+        if not math.isfinite(self.optimizer.gradient_norm()):
+            self._refuse(batch, masks, "no update")
+        self.optimizer.scale_gradient(count)
 
     def _bind(self) -> Backpropagation:
         """Lets both passes work on the flat vector's memory."""

@@ -9,7 +9,9 @@ from torch import nn
 from ansatz.data.batch import Batch
 from ansatz.data.source import Source
 from ansatz.errors import NumericalError
-from ansatz.training.objectives import Loss
+from ansatz.training.distributed import Processes
+from ansatz.training.objectives import Loss, is_additive
+from ansatz.training.sharded import has_shards
 from ansatz.training.step import Step
 
 
@@ -62,6 +64,7 @@ def mean_loss(
     *,
     move: Callable[[Batch], Batch] = lambda batch: batch,
     stop: Callable[[], bool] = lambda: False,
+    processes: Processes | None = None,
 ) -> float | None:
     """Sum of totals / sum of counts over all of ``source``: a short last batch counts as it should.
 
@@ -70,6 +73,7 @@ def mean_loss(
         source: its epoch 0 is taken.
         move: brings a batch to the weights' device.
         stop: asked before each batch; when it says True, the answer is None.
+        processes: each of them takes its own rows of every batch; all get the same number.
 
     Example:
         >>> import torch
@@ -88,14 +92,26 @@ def mean_loss(
         for batch in source.batches(epoch=0):
             if stop():
                 return None
-            losses.append(step.evaluate(move(batch)))
+            losses.append(_evaluate(step, batch, move, processes))
     if not losses:
         raise ValueError("the validation source has no rows.")
     total, count = (torch.stack(part).cpu().double() for part in zip(*losses, strict=True))
+    if processes is not None:
+        total, count = processes.sum(torch.stack([total, count]))
     mean = float(total.sum() / count.sum())
     if not torch.isfinite(total.sum() / count.sum()):
         raise NumericalError(_bad_batch(mean, total, count, source))
     return mean
+
+
+def _evaluate(
+    step: Step, batch: Batch, move: Callable[[Batch], Batch], processes: Processes | None
+) -> Loss:
+    if processes is not None and is_additive(step.objective):
+        batch = processes.part(batch)
+        if not len(batch.index) and not has_shards(step.network):
+            return Loss(torch.zeros(()), torch.zeros(()))
+    return step.evaluate(move(batch))
 
 
 def _bad_batch(mean: float, total: torch.Tensor, count: torch.Tensor, source: Source) -> str:

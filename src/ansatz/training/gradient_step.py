@@ -10,12 +10,19 @@ from torch import Tensor, nn
 
 from ansatz.data.batch import Batch
 from ansatz.errors import NumericalError, ResourceError, UsageError
+from ansatz.training.common_gradient import (
+    GatheredNetwork,
+    reduce_gradients,
+    running_statistics,
+)
 from ansatz.training.diagnosis import diagnose
+from ansatz.training.distributed import Processes
 from ansatz.training.evaluation import evaluate_batch
 from ansatz.training.finite import all_finite
 from ansatz.training.memory import is_out_of_memory
 from ansatz.training.micro_batches import micro_batches
-from ansatz.training.objectives import Loss
+from ansatz.training.objectives import Loss, is_additive
+from ansatz.training.sharded import clip_gradients, has_shards, local_parts, shard_optimizer
 
 _log = logging.getLogger(__name__)
 
@@ -34,6 +41,10 @@ class GradientStep:
     A loss or gradient that is not finite stops the run before the update, so the weights stay the
     last good ones; the error names the first bad tensor and the rows. When memory runs out, the
     number of micro-batches doubles and the same batch is tried again.
+
+    With ``processes``, which the trainer sets, a batch is this process's part of a larger one, and
+    the sums run over all processes. A network that was given to ``fully_shard`` (FSDP2) keeps its
+    shards; the optimizer must have been made after that.
 
     Args:
         network: gives raw from the inputs of a batch.
@@ -73,13 +84,14 @@ class GradientStep:
             raise UsageError(f"accumulate must be at least 1, got {accumulate}.")
         if clip is not None and not clip > 0:
             raise UsageError(f"clip must be a positive norm, got {clip}.")
-        if accumulate > 1 and not _additive(objective):
+        if accumulate > 1 and not is_additive(objective):
             raise UsageError("this likelihood couples the rows of a batch; use accumulate=1.")
         if getattr(optimizer, "needs_graph", False):
             raise UsageError(f"{type(optimizer).__name__} needs the graph of the loss: NewtonStep.")
         self.network, self.objective, self.optimizer = network, objective, optimizer
         self.schedule, self.clip, self.penalty = schedule, clip, penalty
         self.accumulate, self.evaluation_pieces = accumulate, 1
+        self.processes: Processes | None = None  # who else trains these weights
         self.number = 0  # updates so far
         self.notes: list[str] = []  # what happened on the way that a user should know
         self._base_rates = [float(group["lr"]) for group in optimizer.param_groups]
@@ -112,13 +124,13 @@ class GradientStep:
         while True:
             try:
                 pieces = micro_batches(batch, self.evaluation_pieces)
-                losses = [evaluate_batch(self.network, self.objective, p) for p in pieces]
+                losses = [evaluate_batch(self._whole_network(), self.objective, p) for p in pieces]
                 break
             except (RuntimeError, MemoryError) as error:
                 self._require_split(error, batch, self.evaluation_pieces)
             self.evaluation_pieces = self._double("evaluation", self.evaluation_pieces, batch)
         if len(losses) == 1:
-            return losses[0]
+            return self._own(losses[0])
         return Loss(*(torch.stack(part).sum() for part in zip(*losses, strict=True)))
 
     def observe(self, value: float) -> None:
@@ -142,6 +154,7 @@ class GradientStep:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restores what ``state_dict`` gave, exactly."""
         self.optimizer.load_state_dict(state["optimizer"])
+        shard_optimizer(self.optimizer)
         self.number = int(state["number"])
         self._base_rates = [float(rate) for rate in state["base_rates"]]
         self.accumulate = int(state["accumulate"])
@@ -198,26 +211,35 @@ class GradientStep:
 
     def _gradient(self, batch: Batch) -> Logs:
         """Fills ``.grad`` with the gradient of the batch, checked and clipped."""
+        if self.processes is None:
+            logs = self._as_it_fits(batch, self._backward)
+        else:
+            logs = self._common_backward(batch, self.processes)
+        if logs["count"] == 0:
+            self.optimizer.zero_grad()
+            return logs
+        if self.clip is not None:
+            norm = clip_gradients(self._parameters(), self.clip)
+            finite, logs["gradient_norm"] = math.isfinite(norm), norm
+        else:
+            finite = self._is_finite()
+        if not (finite and math.isfinite(logs["loss"])):
+            self._refuse(logs, batch)
+        return logs
+
+    def _as_it_fits(self, batch: Batch, backward: Callable[[Batch], Logs]) -> Logs:
+        """In as many pieces as the memory wants."""
         while True:
             try:
-                logs = self._backward(batch)
-                break
+                return backward(batch)
             except (RuntimeError, MemoryError) as error:
                 self._require_split(error, batch, self.accumulate)
             # Here, not in the handler: the error's frames hold the tensors that filled the memory.
             self.accumulate = self._double("training", self.accumulate, batch)
-        if logs["count"] == 0:
-            self.optimizer.zero_grad()
-            return logs
-        parameters = self._parameters()
-        if self.clip is not None:
-            norm = torch.nn.utils.clip_grad_norm_(parameters, self.clip).item()
-            finite, logs["gradient_norm"] = math.isfinite(norm), norm
-        else:
-            finite = all_finite([p.grad for p in parameters if p.grad is not None])
-        if not (finite and math.isfinite(logs["loss"])):
-            self._refuse(logs, batch)
-        return logs
+
+    def _is_finite(self) -> bool:
+        gradients = [p.grad for p in self._parameters() if p.grad is not None]
+        return all_finite(local_parts(gradients))
 
     def _backward(self, batch: Batch) -> Logs:
         self.optimizer.zero_grad()
@@ -240,14 +262,82 @@ class GradientStep:
 
     def _accumulated(self, pieces: Sequence[Batch]) -> Logs:
         """The gradient of the sum, divided by the sum of the weights, which comes out last."""
-        total, count = 0.0, 0.0
+        logs = self._sums(pieces)
+        total, count = logs["total"], logs["count"]
+        gradients = [p.grad for p in self._parameters() if p.grad is not None]
+        torch._foreach_div_(gradients, count)
+        return {"loss": total / count if count else math.nan, "count": count}
+
+    def _sums(self, pieces: Sequence[Batch]) -> Logs:
+        """The gradient of the sum of the totals."""
+        network, total, count = self._whole_network(), torch.zeros(()), torch.zeros(())
         for piece in pieces:
-            loss = self.objective(self.network, piece)
+            loss = self._own(self.objective(network, piece))
             loss.total.backward()
             total, count = total + loss.total.detach(), count + loss.count.detach()
-        gradients = [p.grad for p in self._parameters() if p.grad is not None]
-        torch._foreach_div_(gradients, float(count))
-        return {"loss": float(total / count), "count": float(count)}
+        return {"total": float(total), "count": float(count)}
+
+    # --- several processes -----------------------------------------------------------------------
+
+    def _common_backward(self, batch: Batch, processes: Processes) -> Logs:
+        """The gradient of all processes' rows."""
+        logs, error = {"total": 0.0, "count": 0.0}, None
+        sharded = has_shards(self.network)
+        self.optimizer.zero_grad()
+        try:
+            if len(batch.index) or sharded:  # shards are only there while all processes compute
+                logs = self._own_sums(batch, sharded)
+        except Exception as failure:
+            if sharded or not is_additive(self.objective):
+                raise  # the others are in the middle of a forward pass, and wait for this one
+            error = failure
+        total, count = reduce_gradients(
+            processes,
+            self._parameters(),
+            running_statistics(self.network),
+            total=logs["total"],
+            count=logs["count"],
+            error=error,
+        )
+        logs = {"loss": total / count if count else math.nan, "count": count}
+        if self.penalty is not None and count:
+            cost = self.penalty(self.network)
+            if cost.requires_grad:
+                cost.backward()
+            logs["penalty"] = cost.item()
+        return logs
+
+    def _own_sums(self, batch: Batch, sharded: bool) -> Logs:
+        """This process's part, found to be finite before it spoils everybody's."""
+
+        def backward(batch: Batch) -> Logs:
+            self.optimizer.zero_grad()
+            return self._sums(micro_batches(batch, self.accumulate))
+
+        # Memory that runs out in one process cannot change how often all compute with shards.
+        logs = backward(batch) if sharded else self._as_it_fits(batch, backward)
+        if logs["count"] > 0 and not (math.isfinite(logs["total"]) and self._is_finite()):
+            self._refuse({**logs, "loss": logs["total"]}, batch)
+        if self._is_coupled() and self.processes is not None and not self.processes.is_first:
+            for parameter in self.objective.parameters():  # every process computed all of it
+                parameter.grad = None
+        return logs
+
+    def _is_coupled(self) -> bool:
+        return self.processes is not None and not is_additive(self.objective)
+
+    def _whole_network(self) -> nn.Module:
+        """The network, or all processes' outputs where the likelihood must see all rows."""
+        if self.processes is not None and self._is_coupled():
+            return GatheredNetwork(self.network, self.processes)
+        return self.network
+
+    def _own(self, loss: Loss) -> Loss:
+        """What this process adds to the sum: a joint loss is known to all, and counts once."""
+        if self.processes is None or self.processes.is_first or not self._is_coupled():
+            return loss
+        # Its gradient in this process's rows does count.
+        return Loss(loss.total - loss.total.detach(), torch.zeros_like(loss.count))
 
     def _refuse(self, logs: Logs, batch: Batch) -> None:
         finding = diagnose(self.network, self.objective, batch)
@@ -270,7 +360,7 @@ class GradientStep:
             raise ResourceError(
                 "out of memory with one row at a time; use a smaller network or another device."
             ) from error
-        if not _additive(self.objective):
+        if not is_additive(self.objective):
             raise ResourceError(
                 "out of memory, and this likelihood cannot split a batch; use a smaller batch_size."
             ) from error
@@ -284,7 +374,3 @@ class GradientStep:
         self.notes.append(note)
         _log.warning(note)
         return pieces
-
-
-def _additive(objective: nn.Module) -> bool:
-    return getattr(getattr(objective, "likelihood", None), "additive", True)

@@ -14,14 +14,22 @@ from ansatz.errors import AnsatzError, ModelError
 from ansatz.storage import load_into
 from ansatz.training.averaging import Averaging
 from ansatz.training.callbacks import Callbacks, Run
-from ansatz.training.early_stopping import EarlyStopping
+from ansatz.training.distributed import Processes
+from ansatz.training.early_stopping import EarlyStopping, Stopping
 from ansatz.training.evaluation import mean_loss
 from ansatz.training.history import History, Record
 from ansatz.training.interrupt import Signals
-from ansatz.training.randomness import random_state, set_random_state
+from ansatz.training.objectives import is_additive
+from ansatz.training.randomness import (
+    owned_generators,
+    random_state,
+    seed_step,
+    set_random_state,
+)
 from ansatz.training.run_folder import RunFolder, Saved
+from ansatz.training.sharded import gather_shards, has_shards, shard_named
 from ansatz.training.step import Step
-from ansatz.training.weights import Snapshot, restore, snapshot, spoiled
+from ansatz.training.weights import Snapshot, moving, restore, snapshot, spoiled
 
 _SECONDS_BETWEEN_CHECKPOINTS = 30.0
 
@@ -36,6 +44,8 @@ class Plan(NamedTuple):
         evaluate_train: also evaluate the training source.
         checkpoint_every: steps between checkpoints; None for every 30 seconds.
         time_limit: seconds; None for no limit.
+        saves: whether checkpoints are written; by the first process, where there are several.
+        seed: of the random numbers of each process and step, where there are several.
         stop_on_checkpoint_error: otherwise the run goes on without the checkpoint.
 
     Example:
@@ -51,6 +61,8 @@ class Plan(NamedTuple):
     checkpoint_every: int | None = None
     time_limit: float | None = None
     stop_on_checkpoint_error: bool = False
+    saves: bool = False
+    seed: int = 0
 
 
 class Loop:
@@ -70,6 +82,8 @@ class Loop:
         device: where the weights are.
         signals: a signal ends the run after the step.
         folder: where checkpoints go; None for nowhere.
+        processes: who else takes part: all run the same loop, each with its rows of every batch,
+            and pause at the same step.
 
     Example:
         >>> from ansatz.training.loop import Loop
@@ -90,12 +104,17 @@ class Loop:
         device: torch.device,
         signals: Signals,
         folder: RunFolder | None,
+        processes: Processes | None = None,
     ) -> None:
         self.step, self.train, self.valid, self.plan = step, train, valid, plan
         self.average, self.callbacks, self.folder = average, callbacks, folder
-        self.device, self.signals = device, signals
+        self.device, self.signals, self.processes = device, signals, processes
+        self._is_sharded, self._is_additive = has_shards(step.network), is_additive(step.objective)
+        self._generators = owned_generators(step.network, step.objective)
         self.history = History()
-        self.stopping = EarlyStopping(patience)
+        # An ensemble's members stop one by one, which their step sees to.
+        own = getattr(step, "stopping", EarlyStopping)
+        self.stopping: Stopping = own(patience)
         self.number = self.epoch = self.position = 0  # steps in all; batch `position` of `epoch`
         self.evaluated = 0  # the step of the last evaluation
         self.total = self.count = 0.0  # of the training loss since then
@@ -112,12 +131,15 @@ class Loop:
     def run(self) -> str:
         """Trains until there is a reason to stop, and returns it."""
         reason = self._pause() if self.number else None
-        if self.folder is not None and self._saved_number < 0:
+        if self.plan.saves and self._saved_number < 0:
             self._write(None)  # a folder that cannot be written to is found out before any work
-        each_step, average = self.callbacks.each_step, self.average
+        each_step, average, processes = self.callbacks.each_step, self.average, self.processes
         while reason is None:
             for batch in self.train.batches(self.epoch, self.position):
-                logs = self.step.step(self._move(batch))
+                if processes is None:
+                    logs = self.step.step(self._move(batch))
+                else:
+                    logs = self._common_step(batch, processes)
                 self.number += 1
                 self.position += 1
                 count = logs["count"] if "count" in logs else float(batch.weight.sum())
@@ -127,17 +149,28 @@ class Loop:
                     average.update(self.number)
                 if each_step:
                     self._tell(logs)
-                if (
-                    self.number >= self._next_event
-                    or time.monotonic() >= self._next_moment
-                    or self.signals.received is not None
-                    or self.view.stop_reason is not None
+                if self.number >= self._next_event or (
+                    self._wants_pause() if processes is None else processes.pause
                 ):
                     reason = self._pause()
                     if reason is not None:
                         return reason
             self.epoch, self.position = self.epoch + 1, 0
         return reason
+
+    def _common_step(self, batch: Batch, processes: Processes) -> dict[str, float]:
+        """A step that all processes make, each with its own rows and random numbers."""
+        seed_step(self.plan.seed, processes.rank, self.number, self.device, self._generators)
+        processes.wants_pause = self._wants_pause()
+        part = processes.part(batch)
+        return self.step.step(self._move(part if self._is_additive else batch))
+
+    def _wants_pause(self) -> bool:
+        return (
+            time.monotonic() >= self._next_moment
+            or self.signals.received is not None
+            or self.view.stop_reason is not None
+        )
 
     def _move(self, batch: Batch) -> Batch:
         if first_tensor(batch.inputs).device == self.device:
@@ -152,15 +185,31 @@ class Loop:
     def _pause(self) -> str | None:
         """What is due after this step: an evaluation, a checkpoint, the end."""
         self.signals.step = self.view.number = self.number
+        self._agree()
         every = self.plan.evaluate_every
         at_end = self.number >= self.plan.total or self._over_time() or self.view.stop_reason
         if self.number > self.evaluated and (self.number % every == 0 or at_end):
             self._evaluate()
+            self._agree()
         reason = self._reason_to_stop()
         if reason is None and self._checkpoint_due():
             self.save()
         self._set_events()
         return reason
+
+    def _agree(self) -> None:
+        """A signal or a wish to stop that reached one process counts for all."""
+        if self.processes is not None:
+            wishes = self.processes.gather([self.signals.received, self.view.stop_reason])
+            signals, reasons = (
+                [w for w in each if w is not None] for each in zip(*wishes, strict=True)
+            )
+            self.signals.received = signals[0] if signals else None
+            self.view.stop_reason = reasons[0] if reasons else None
+
+    def _decide(self, answer: bool) -> bool:
+        """What depends on a clock is decided by the first process."""
+        return answer if self.processes is None else bool(self.processes.from_first(answer))
 
     def _reason_to_stop(self) -> str | None:
         if self.signals.received is not None:
@@ -193,7 +242,8 @@ class Loop:
         return self._seconds_before + time.monotonic() - self._clock
 
     def _over_time(self) -> bool:
-        return self.plan.time_limit is not None and self.seconds >= self.plan.time_limit
+        limit = self.plan.time_limit
+        return limit is not None and self._decide(self.seconds >= limit)
 
     # --- evaluation ------------------------------------------------------------------------------
 
@@ -202,7 +252,13 @@ class Loop:
         losses: dict[str, float | None] = {}
         with self.average.in_place() if self.average else nullcontext():
             for name, source in self._evaluated_sources():
-                losses[name] = mean_loss(self.step, source, move=self._move, stop=self._signalled)
+                losses[name] = mean_loss(
+                    self.step,
+                    source,
+                    move=self._move,
+                    stop=self._signalled,
+                    processes=self.processes,
+                )
                 if losses[name] is None:
                     return
             record = self._record(losses)
@@ -234,7 +290,8 @@ class Loop:
         return record
 
     def _signalled(self) -> bool:
-        return self.signals.received is not None
+        # Of several processes, none may leave the others in the middle: the next pause will tell.
+        return self.processes is None and self.signals.received is not None
 
     # --- the end ---------------------------------------------------------------------------------
 
@@ -264,15 +321,15 @@ class Loop:
     # --- memory ----------------------------------------------------------------------------------
 
     def _checkpoint_due(self) -> bool:
-        if self.folder is None or self.number == self._saved_number:
+        if not self.plan.saves or self.number == self._saved_number:
             return False
         if self.plan.checkpoint_every is None:
-            return time.monotonic() >= self._next_save
+            return self._decide(time.monotonic() >= self._next_save)
         return self.number % self.plan.checkpoint_every == 0
 
     def save(self, finished: str | None = None) -> None:
         """Writes a checkpoint; when that fails, goes on or stops as the plan says."""
-        if self.folder is None:
+        if not self.plan.saves:
             return
         self._next_save = time.monotonic() + _SECONDS_BETWEEN_CHECKPOINTS
         try:
@@ -287,20 +344,26 @@ class Loop:
             self._said_failed = True
 
     def _write(self, finished: str | None) -> None:
-        assert self.folder is not None
         self._complete(finished)
-        weights = {f"network.{n}": t for n, t in self.step.network.state_dict().items()}
-        moving = snapshot(self.step)
-        weights |= {n: t for n, t in moving.items() if n.startswith("objective.")}
-        self.folder.save(
-            self.number,
-            weights,
-            self.state(),
-            threads=torch.get_num_threads(),
-            device=str(self.device),
-            finished=finished,
-        )
         self._saved_number = self.number
+        if self.folder is None and not self._is_sharded:
+            return  # the first of several processes writes
+        weights = {f"network.{n}": t for n, t in self.step.network.state_dict().items()}
+        moved = snapshot(self.step)
+        weights |= {n: t for n, t in moved.items() if n.startswith("objective.")}
+        state = self.state()
+        if self._is_sharded:  # all processes have a part in this
+            weights, state = gather_shards(weights), gather_shards(state)
+        if self.folder is not None:
+            self.folder.save(
+                self.number,
+                weights,
+                state,
+                threads=torch.get_num_threads(),
+                device=str(self.device),
+                finished=finished,
+                processes=1 if self.processes is None else self.processes.size,
+            )
 
     def state(self) -> dict[str, Any]:
         """All that the rest of the run depends on, but for the weights."""
@@ -343,9 +406,12 @@ class Loop:
             self.epoch, self.position = self.epoch + 1, 0
         set_random_state(state["random"], self.device, self.step.network, self.step.objective)
         self.stopping.load_state_dict(state["stopping"])
-        self.best = state["best"]
+        live = moving(self.step)
+        self.best = None if state["best"] is None else shard_named(state["best"], live)
         if self.average is not None:
-            self.average.load_state_dict(state["average"])
+            average = state["average"]
+            values = shard_named(average["values"], live)
+            self.average.load_state_dict({**average, "values": values})
         if state["train"] is not None:
             self.train.load_state_dict(state["train"])  # type: ignore[attr-defined]
         self.callbacks.load_state_dict(state["callbacks"])
@@ -361,7 +427,7 @@ def _state_of(source: Source) -> Any:
 
 def _load_weights(step: Step, weights: dict[str, torch.Tensor], where: str) -> None:
     network = {n.removeprefix("network."): t for n, t in weights.items() if n[:8] == "network."}
-    load_into(step.network, network, where=where)
+    load_into(step.network, shard_named(network, step.network.state_dict()), where=where)
     rest = {n: t for n, t in weights.items() if n.startswith("objective.")}
     expected = {n: t for n, t in snapshot(step).items() if n.startswith("objective.")}
     misfits = [n for n in rest.keys() | expected.keys() if _shape(rest, n) != _shape(expected, n)]

@@ -106,6 +106,18 @@ class Supervised(nn.Module):
         return Loss(self.likelihood.joint_loss(raw, target, weight).sum(), weight.sum())
 
 
+def is_additive(objective: nn.Module) -> bool:
+    """Whether the loss of a batch is the sum of the losses of its rows, however it is split.
+
+    Example:
+        >>> from ansatz.likelihoods import Cox, Normal
+        >>> from ansatz.training.objectives import Supervised, is_additive
+        >>> is_additive(Supervised(Normal())), is_additive(Supervised(Cox()))
+        (True, False)
+    """
+    return bool(getattr(getattr(objective, "likelihood", None), "additive", True))
+
+
 def observed(target: Any, weight: Tensor) -> Any:
     """The target with a harmless number in place of outcomes of weight 0, which may be nan.
 

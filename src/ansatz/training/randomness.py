@@ -38,6 +38,44 @@ def own_randomness(seed: int, device: torch.device) -> Iterator[None]:
         set_random_state(kept, device)
 
 
+def seed_step(
+    seed: int, rank: int, number: int, device: torch.device, owned: dict[str, torch.Generator]
+) -> None:
+    """Random numbers of one process and step, a pure function of (seed, rank, number).
+
+    Each process of several draws its own dropout masks; since the stream begins anew with every
+    step, a checkpoint by one process is enough to resume them all.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.training.randomness import seed_step
+        >>> with torch.random.fork_rng(devices=[]):
+        ...     seed_step(0, 1, 7, torch.device("cpu"), {})
+        ...     a = torch.rand(1)
+        ...     seed_step(0, 1, 7, torch.device("cpu"), {})
+        ...     bool(a == torch.rand(1))
+        True
+    """
+    value = derive(seed, "fit", rank, number)
+    torch.default_generator.manual_seed(value)
+    if device.type == "cuda":
+        torch.cuda.default_generators[device.index or 0].manual_seed(value)
+    for name, generator in owned.items():
+        generator.manual_seed(derive(value, name))
+
+
+def owned_generators(*modules: nn.Module) -> dict[str, torch.Generator]:
+    """The generators that parts of the modules own, by a name that does not change.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.training.randomness import owned_generators
+        >>> owned_generators(torch.nn.Linear(1, 1))
+        {}
+    """
+    return _owned(modules)
+
+
 def random_state(device: torch.device, *modules: nn.Module) -> dict[str, Tensor]:
     """The state of torch's generators, and of any generator that a module owns.
 

@@ -8,7 +8,15 @@ from typing import Any
 import torch
 
 from ansatz.errors import ModelError, UsageError
-from ansatz.storage import Checkpoints, Manifest, pack_state, read_json, read_tensors, unpack_state
+from ansatz.storage import (
+    Checkpoints,
+    Manifest,
+    encode_tensors,
+    pack_state,
+    read_json,
+    read_tensors,
+    unpack_state,
+)
 
 
 class RunFolder:
@@ -64,6 +72,7 @@ class RunFolder:
         threads: int,
         device: str,
         finished: str | None,
+        processes: int = 1,
     ) -> Path:
         """Writes a checkpoint; a failure leaves the earlier ones as they are."""
         packed, tensors = pack_state(state)
@@ -72,11 +81,12 @@ class RunFolder:
             "fingerprint": self.fingerprint,
             "threads": threads,
             "device": device,
+            "processes": processes,
             "finished": finished,
         }
         return self._checkpoints.save(step, files, header)
 
-    def load(self, *, threads: int, device: str) -> "Saved | None":
+    def load(self, *, threads: int, device: str, processes: int = 1) -> "Saved | None":
         """The newest whole checkpoint; None when there is nothing to resume."""
         if not self._resume:
             return None
@@ -92,7 +102,7 @@ class RunFolder:
             return None
         path, manifest = found
         self._check_fingerprint(path, manifest.header.get("fingerprint", {}))
-        self._compare(manifest, {"threads": threads, "device": device})
+        self._compare(manifest, {"threads": threads, "device": device, "processes": processes})
         state = unpack_state(
             read_json(path / "state.json"), read_tensors(path / "state.safetensors")
         )
@@ -116,7 +126,7 @@ class RunFolder:
         self._say(f"resumed by force although {words}")
 
     def _compare(self, manifest: Manifest, now: dict[str, Any]) -> None:
-        before = {**manifest.header, "torch": manifest.versions.get("torch")}
+        before = {"processes": 1, **manifest.header, "torch": manifest.versions.get("torch")}
         for name, value in {**now, "torch": torch.__version__}.items():
             if before.get(name) != value:
                 self._say(
@@ -153,6 +163,22 @@ class Saved:
         finished: str | None,
     ) -> None:
         self.path, self.weights, self.state, self.finished = path, weights, state, finished
+
+    def to_bytes(self) -> bytes:
+        """For another process."""
+        packed, tensors = pack_state(
+            {"weights": self.weights, "state": self.state, "finished": self.finished}
+        )
+        head = json.dumps({"path": str(self.path), "packed": packed}).encode()
+        return len(head).to_bytes(8, "little") + head + encode_tensors(tensors)
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> "Saved":
+        """From another process."""
+        end = 8 + int.from_bytes(content[:8], "little")
+        head = json.loads(content[8:end])
+        found = unpack_state(head["packed"], read_tensors(content[end:]), where=head["path"])
+        return cls(Path(head["path"]), found["weights"], found["state"], found["finished"])
 
 
 def _short(value: Any) -> str:

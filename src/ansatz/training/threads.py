@@ -1,5 +1,6 @@
 """How many threads: small networks are faster on one."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -14,7 +15,7 @@ _CONVOLUTIONS = (nn.modules.conv._ConvNd,)
 _WORTH_SHARING = 1e8
 
 
-def choose_threads(network: nn.Module, rows: int) -> int:
+def choose_threads(network: nn.Module, rows: int, processes: int = 1) -> int:
     """1 for a small network, else as many as torch is allowed to use; never more than that.
 
     A function of shapes alone, so that a resumed run makes the same choice.
@@ -22,6 +23,7 @@ def choose_threads(network: nn.Module, rows: int) -> int:
     Args:
         network: the largest product of a weight with a batch decides; convolutions are large.
         rows: rows per batch.
+        processes: how many share the cores of this machine, each with its part of the rows.
 
     Example:
         >>> import torch
@@ -30,6 +32,8 @@ def choose_threads(network: nn.Module, rows: int) -> int:
         1
     """
     allowed = torch.get_num_threads()
+    if processes > 1:
+        allowed = max(1, min(allowed, (os.cpu_count() or 1) // processes))
     if any(isinstance(part, _CONVOLUTIONS) for part in network.modules()):
         return allowed
     largest = max((p.numel() for p in network.parameters() if p.ndim > 1), default=0)

@@ -16,12 +16,14 @@ from ansatz.storage import RunLock
 from ansatz.training.averaging import Average, Averaging
 from ansatz.training.callbacks import Callback, Callbacks
 from ansatz.training.device import choose_device, refuse_half_precision, trusted_device
+from ansatz.training.distributed import Processes, current_processes
 from ansatz.training.history import History
 from ansatz.training.interrupt import Interrupted, Signals
+from ansatz.training.joining import device_of_process, join
 from ansatz.training.loop import Loop, Plan
 from ansatz.training.progress import Level, create_progress
 from ansatz.training.randomness import own_randomness
-from ansatz.training.run_folder import RunFolder
+from ansatz.training.run_folder import RunFolder, Saved
 from ansatz.training.step import Step
 from ansatz.training.tensorboard import TensorBoard
 from ansatz.training.threads import choose_threads, using_threads
@@ -39,6 +41,10 @@ class Trainer:
     With ``checkpoint`` and ``resume``, a run that was killed at any moment ends with the same
     weights bit for bit as one that was not, on the same machine type with the same torch and
     thread count. When a checkpoint is written has no influence on the result.
+
+    Under ``torchrun``, or in a program that has opened a process group, all processes train one
+    model: each takes its own rows of every batch, so that ``batch_size`` and the result are those
+    of one process. The first process writes checkpoints and shows progress; callbacks run in all.
 
     Args:
         epochs: passes over the training source.
@@ -157,12 +163,24 @@ class Trainer:
                 "patience needs a validation source; to watch the training loss, "
                 "pass the training source as valid."
             )
-        device = self._place(step, train)
-        threads = self._choose_threads(step, train)
+        processes = current_processes()
+        if processes is None:
+            return self._fit(step, train, valid, None)
+        with processes.together():
+            return self._fit(step, train, valid, processes)
+
+    def _fit(
+        self, step: Step, train: Source, valid: Source | None, processes: Processes | None
+    ) -> History:
+        device = self._place(step, train, processes)
+        threads = self._choose_threads(step, train, processes)
+        is_first = processes is None or processes.is_first
         with ExitStack() as stack:
             stack.enter_context(using_threads(threads))
+            if processes is not None:
+                stack.enter_context(join(processes, step, train, valid, self._settings(train)))
             stack.enter_context(own_randomness(self.seed, device))
-            folder = self._open_folder(stack, train)
+            folder = self._open_folder(stack, train) if is_first else None
             signals = stack.enter_context(Signals())
             plan = self._plan(train)
             loop = Loop(
@@ -172,22 +190,24 @@ class Trainer:
                 plan=plan,
                 patience=self.patience,
                 average=Averaging(self.average, step, plan.total) if self.average else None,
-                callbacks=self._all_callbacks(),
+                callbacks=self._all_callbacks(is_first),
                 device=device,
                 signals=signals,
                 folder=folder,
+                processes=processes,
             )
             return self._run(loop, folder, signals)
 
     def _run(self, loop: Loop, folder: RunFolder | None, signals: Signals) -> History:
-        if folder is not None:
-            saved = folder.load(threads=torch.get_num_threads(), device=str(loop.device))
+        if self.checkpoint is not None:
+            saved = self._load(loop, folder)
             if saved is not None:
                 loop.load(saved)
-            loop.history.notes.extend(folder.notes)
+            if folder is not None:
+                loop.history.notes.extend(folder.notes)
             if saved is not None and saved.finished and not self._goes_on(saved.finished, loop):
                 _log.info(
-                    "nothing to do: the run in %s has ended (%s)", folder.folder, saved.finished
+                    "nothing to do: the run in %s has ended (%s)", self.checkpoint, saved.finished
                 )
                 loop.callbacks, self.nothing_to_do = Callbacks.of(()), True
                 self.history = loop.finish(saved.finished)
@@ -198,14 +218,31 @@ class Trainer:
         try:
             reason = loop.run()
             loop.save(finished=None if reason == "interrupted" else reason)
+            if loop.processes is not None:
+                loop.processes.gather()  # nobody leaves before it is written
         except BaseException as error:
             loop.finish(_name(error))
             raise
         loop.finish(reason)
         if signals.received is not None:
             where = None if self.checkpoint is None else str(self.checkpoint)
-            raise Interrupted(signals.received, loop.number, where)
+            interrupted = Interrupted(signals.received, loop.number, where)
+            raise interrupted if loop.processes is None else loop.processes.settle(interrupted)
         return loop.history
+
+    def _load(self, loop: Loop, folder: RunFolder | None) -> Saved | None:
+        """The checkpoint to go on from, which the first of several processes reads for all."""
+        saved, processes = None, loop.processes
+        if folder is not None:
+            saved = folder.load(
+                threads=torch.get_num_threads(),
+                device=str(loop.device),
+                processes=1 if processes is None else processes.size,
+            )
+        if processes is None:
+            return saved
+        content = processes.bytes_from_first(b"" if saved is None else saved.to_bytes())
+        return Saved.from_bytes(content) if content else None
 
     def _goes_on(self, finished: str, loop: Loop) -> bool:
         """Whether a finished run has a larger budget now."""
@@ -215,8 +252,10 @@ class Trainer:
             return self.time_limit is None or loop.history.seconds < self.time_limit
         return False
 
-    def _place(self, step: Step, train: Source) -> torch.device:
+    def _place(self, step: Step, train: Source, processes: Processes | None) -> torch.device:
         device = choose_device(self.device)
+        if processes is not None:
+            device = device_of_process(device, processes, asked=self.device)
         if device.type == "mps":
             first = next(iter(train.batches(epoch=0)))
             device = trusted_device(step.network, step.objective, first, device)
@@ -225,32 +264,38 @@ class Trainer:
         step.objective.to(device)
         return device
 
-    def _choose_threads(self, step: Step, train: Source) -> int:
+    def _choose_threads(self, step: Step, train: Source, processes: Processes | None) -> int:
         if self.threads != "auto":
             return self.threads
-        return choose_threads(step.network, getattr(train, "batch_size", 1024))
+        rows = getattr(train, "batch_size", 1024)
+        if processes is None:
+            return choose_threads(step.network, rows)
+        return choose_threads(step.network, -(-rows // processes.size), processes.local_size)
 
     def _open_folder(self, stack: ExitStack, train: Source) -> RunFolder | None:
         if self.checkpoint is None:
             return None
         lock = stack.enter_context(RunLock(self.checkpoint))
-        own = {
-            "seed": self.seed,
-            "average": self.average,
-            "evaluate_every": self.evaluate_every,
-            "patience": self.patience,
-            "batches per epoch": len(train),
-        }
         folder = RunFolder(
             self.checkpoint,
             keep=self.keep,
-            fingerprint=own | (self.fingerprint or {}),
+            fingerprint=self._settings(train) | (self.fingerprint or {}),
             resume=self.resume,
             force=self.force,
         )
         if lock.note:
             folder.notes.append(lock.note)
         return folder
+
+    def _settings(self, train: Source) -> dict[str, Any]:
+        """What makes a run this run, beside its data."""
+        return {
+            "seed": self.seed,
+            "average": self.average,
+            "evaluate_every": self.evaluate_every,
+            "patience": self.patience,
+            "batches per epoch": len(train),
+        }
 
     def _plan(self, train: Source) -> Plan:
         by_epochs = sys.maxsize if self.epochs is None else self.epochs * len(train)
@@ -263,14 +308,16 @@ class Trainer:
             checkpoint_every=self.checkpoint_every,
             time_limit=self.time_limit,
             stop_on_checkpoint_error=self.on_checkpoint_error == "stop",
+            saves=self.checkpoint is not None,
+            seed=self.seed,
         )
 
-    def _all_callbacks(self) -> Callbacks:
+    def _all_callbacks(self, is_first: bool) -> Callbacks:
         extra: list[Callback] = []
-        if self.tensorboard is not None:
+        if self.tensorboard is not None and is_first:
             extra.append(TensorBoard(self.tensorboard))
         progress = create_progress(self.progress)
-        if progress is not None:
+        if progress is not None and is_first:
             extra.append(progress)
         return Callbacks.of([*self.callbacks, *extra])
 

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+from ansatz.training.sharded import is_sharded
 from ansatz.training.step import Step
 
 Snapshot = dict[str, Tensor]
@@ -58,7 +59,10 @@ def spoiled(step: Step, kept: Snapshot) -> bool:
         True
     """
     # Compared with before, since a buffer may be infinite on purpose, as an attention mask is.
-    return any(bool((kept[n].isfinite() & ~t.isfinite()).any()) for n, t in moving(step).items())
+    live = moving(step)
+    if any(is_sharded(t) for t in live.values()):
+        return True  # what this process sees is not what all see, and all must do the same
+    return any(bool((kept[n].isfinite() & ~t.isfinite()).any()) for n, t in live.items())
 
 
 def moving(step: Step) -> dict[str, Tensor]:

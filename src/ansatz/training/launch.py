@@ -1,0 +1,203 @@
+"""Several processes on this machine, started from here."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from types import FrameType
+from typing import IO, Any, NamedTuple
+
+import torch.distributed as dist
+
+_GRACE = 15.0  # seconds in which the others end by themselves once one has failed
+
+
+class Meeting:
+    """The place where processes find each other: a port of the loopback interface, held from here.
+
+    The system chooses the port, and it is ours before any process is told of it, so that no other
+    program can take it in between. Nothing listens on other interfaces.
+
+    Example:
+        >>> from ansatz.training.launch import Meeting
+        >>> Meeting(2).environment(1)["WORLD_SIZE"]
+        '2'
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        listener = socket.socket()
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        self.port = int(listener.getsockname()[1])
+        self._store = dist.TCPStore(
+            "127.0.0.1",
+            self.port,
+            is_master=True,
+            wait_for_workers=False,
+            master_listen_fd=listener.detach(),
+        )
+
+    def environment(self, rank: int) -> dict[str, str]:
+        """The variables that make a process number ``rank``, as torchrun sets them."""
+        threads = max(1, (os.cpu_count() or 1) // self.size)
+        loopback = [name for _, name in socket.if_nameindex() if name.startswith("lo")]
+        defaults = {"OMP_NUM_THREADS": str(threads)}
+        if loopback:
+            defaults["GLOO_SOCKET_IFNAME"] = loopback[0]
+        return {
+            **defaults,
+            **os.environ,
+            "RANK": str(rank),
+            "LOCAL_RANK": str(rank),
+            "WORLD_SIZE": str(self.size),
+            "LOCAL_WORLD_SIZE": str(self.size),
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(self.port),
+            "TORCHELASTIC_USE_AGENT_STORE": "True",  # the store is there: connect, do not open one
+            "TORCHELASTIC_RESTART_COUNT": "0",
+        }
+
+
+class Ending(NamedTuple):
+    """How processes ended.
+
+    Args:
+        status: 0 when all did their work; else the exit status of the first one, or of the one
+            that failed first.
+        killed: the number of the process that a signal ended, and the signal; None if none.
+        words: what the others than the first had to say, where the first had nothing to say.
+
+    Example:
+        >>> from ansatz.training.launch import Ending
+        >>> Ending(0, None, "").status
+        0
+    """
+
+    status: int
+    killed: tuple[int, int] | None
+    words: str
+
+
+def launch(command: Sequence[str], size: int) -> Ending:
+    """Runs ``command`` in ``size`` processes and waits for all of them.
+
+    The first one has this process's standard output and error. A signal that arrives here is
+    passed on to all, once each time. When one fails, the others have 15 seconds to end by
+    themselves. If this process is killed, their standard input closes, and they stop.
+
+    Args:
+        command: program and arguments.
+        size: how many.
+
+    Example:
+        >>> import sys
+        >>> from ansatz.training.launch import launch
+        >>> launch([sys.executable, "-c", "pass"], 2).status
+        0
+    """
+    meeting = Meeting(size)
+    children: list[subprocess.Popen[str]] = []
+    with _Forwarding(children):
+        try:
+            for rank in range(size):
+                children.append(_start(command, meeting, rank))
+            first_to_fail = _watch(children)
+        finally:
+            _stop(children)
+    return _ending(children, first_to_fail)
+
+
+def follow_parent(pipe: IO[Any] | None = None) -> None:
+    """Ends this process when the one that launched it is gone, which closes ``pipe`` (stdin).
+
+    Example:
+        >>> import io
+        >>> from ansatz.training.launch import follow_parent
+        >>> callable(follow_parent)
+        True
+    """
+    import threading
+
+    def watch() -> None:
+        (pipe or sys.stdin).read()
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(_GRACE)
+        os._exit(143)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+class _Forwarding:
+    """Passes on SIGINT and SIGTERM to processes that the terminal does not reach."""
+
+    def __init__(self, children: Sequence["subprocess.Popen[str]"]) -> None:
+        self._children, self._before = children, {}  # type: ignore[var-annotated]
+
+    def __enter__(self) -> "_Forwarding":
+        try:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._before[number] = signal.signal(number, self._pass_on)
+        except ValueError:  # only the main thread may
+            pass
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _pass_on(self, number: int, frame: FrameType | None) -> None:
+        for child in self._children:
+            if child.poll() is None:
+                child.send_signal(number)
+
+
+def _start(command: Sequence[str], meeting: Meeting, rank: int) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        list(command),
+        env=meeting.environment(rank),
+        stdin=subprocess.PIPE,
+        stdout=None if rank == 0 else subprocess.DEVNULL,
+        stderr=None if rank == 0 else subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,  # Ctrl-C reaches them through this process only
+    )
+
+
+def _watch(children: Sequence["subprocess.Popen[str]"]) -> int | None:
+    """Waits until all have ended, or some time after one failed; returns which was the first."""
+    failed, end = None, float("inf")
+    while any(child.poll() is None for child in children) and time.monotonic() < end:
+        for rank, child in enumerate(children):
+            if failed is None and child.poll() not in (None, 0):
+                failed, end = rank, time.monotonic() + _GRACE
+        time.sleep(0.05)
+    if failed is None:
+        failed = next((r for r, child in enumerate(children) if child.poll()), None)
+    return failed
+
+
+def _stop(children: Sequence["subprocess.Popen[str]"]) -> None:
+    for ask in (subprocess.Popen.terminate, subprocess.Popen.kill):
+        for child in children:
+            if child.poll() is None:
+                ask(child)
+        end = time.monotonic() + 5
+        while any(child.poll() is None for child in children) and time.monotonic() < end:
+            time.sleep(0.05)
+
+
+def _ending(children: Sequence["subprocess.Popen[str]"], failed: int | None) -> Ending:
+    words = [child.communicate()[1] or "" for child in children[1:]]
+    if failed is None:
+        return Ending(0, None, "")
+    killed = next(((r, -c.returncode) for r, c in enumerate(children) if c.returncode < 0), None)
+    if killed is not None and killed[1] in (signal.SIGTERM, signal.SIGKILL) and killed[0] != failed:
+        killed = None  # by us, because another had failed
+    status = children[0].returncode or children[failed].returncode
+    said = "" if children[0].returncode > 0 else next((w for w in words if w), "")
+    return Ending(status if status > 0 else 128 - status, killed, said)

@@ -1,0 +1,133 @@
+"""What one process tells the others when it fails, as plain text: nothing is unpickled."""
+
+import json
+import os
+import signal
+import socket
+from typing import NamedTuple
+
+from ansatz import errors
+from ansatz.errors import AnsatzError, MissingExtraError, UsageError
+from ansatz.training.interrupt import Interrupted
+
+
+class ProcessError(AnsatzError):
+    """Another process of the run failed in a way that has no name of its own (exit status 1).
+
+    Example:
+        >>> from ansatz.training.process_failure import ProcessError
+        >>> ProcessError("process 1: ZeroDivisionError: division by zero").exit_status
+        1
+    """
+
+
+class LostProcess(ProcessError):
+    """Another process stopped answering without a word (exit status 5).
+
+    Example:
+        >>> from ansatz.training.process_failure import LostProcess
+        >>> LostProcess("lost contact").exit_status
+        5
+    """
+
+    exit_status = 5
+
+    @classmethod
+    def of(cls, error: Exception) -> "LostProcess":
+        """From the error of a message that did not get through."""
+        text = str(error).splitlines()[0] if str(error) else type(error).__name__
+        if "timed out" in text.lower() or "timeout" in text.lower():
+            return cls(
+                "another process has not answered in time (ANSATZ_PROCESS_TIMEOUT seconds): it "
+                "hangs, or the network does. Continue with resume from the last checkpoint."
+            )
+        return cls(
+            "lost contact with another process: it was killed, or its machine or network failed. "
+            "If memory ran out, use fewer processes; continue with resume from the last checkpoint."
+        )
+
+
+class Failure(NamedTuple):
+    """An error as it travels between processes.
+
+    Args:
+        kind: the name of its class.
+        message: its one line.
+        rank: whose it is.
+        signal: what interrupted it; 0 for nothing.
+        step: steps done when it was interrupted.
+
+    Example:
+        >>> from ansatz.errors import NumericalError
+        >>> from ansatz.training.process_failure import Failure
+        >>> error = Failure.of(NumericalError("the loss is nan"), rank=1).rebuild()
+        >>> type(error).__name__, str(error)
+        ('NumericalError', 'the loss is nan')
+    """
+
+    kind: str
+    message: str
+    rank: int
+    signal: int = 0
+    step: int = 0
+
+    @classmethod
+    def of(cls, error: BaseException, rank: int) -> "Failure":
+        """An error of this process."""
+        number = int(getattr(error, "signal", signal.SIGINT if _is_interrupt(error) else 0) or 0)
+        step = int(getattr(error, "step", 0) or 0)
+        return cls(type(error).__name__, str(error), rank, number, step)
+
+    def to_json(self) -> str:
+        """As text."""
+        return json.dumps(self._asdict())
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> "Failure":
+        """From text."""
+        return cls(**json.loads(text))
+
+    def rebuild(self) -> BaseException:
+        """The same error in another process; one that is not ours keeps its name as text."""
+        if self.signal:
+            return Interrupted(self.signal, self.step)
+        kind = getattr(errors, self.kind, None)
+        if kind is MissingExtraError:
+            kind = UsageError
+        if isinstance(kind, type) and issubclass(kind, AnsatzError):
+            return kind(self.message)
+        if self.kind == LostProcess.__name__:
+            return LostProcess(self.message)
+        return ProcessError(f"process {self.rank}: {self.kind}: {self.message}")
+
+
+def explain_start(error: Exception) -> str:
+    """Why processes did not find each other, in one line.
+
+    Example:
+        >>> from ansatz.training.process_failure import explain_start
+        >>> explain_start(RuntimeError("EADDRINUSE"))[:33]
+        'the port of the processes, MASTER'
+    """
+    text = " ".join(str(error).split())
+    where = f"{os.environ.get('MASTER_ADDR', '')}:{os.environ.get('MASTER_PORT', '')}"
+    interface = os.environ.get("GLOO_SOCKET_IFNAME")
+    if "EADDRINUSE" in text or "address already in use" in text.lower():
+        return (
+            f"the port of the processes, MASTER_PORT ({where}), is in use. Choose another: "
+            "torchrun --master-port N, or --standalone to have a free one chosen."
+        )
+    if interface and ("address for" in text or "interface" in text.lower()):
+        known = ", ".join(name for _, name in socket.if_nameindex())
+        return (
+            f"there is no network interface '{interface}' (GLOO_SOCKET_IFNAME) on this machine. "
+            f"It has {known}."
+        )
+    return (
+        f"the processes did not find each other at {where}: {text[:200]} "
+        "Check MASTER_ADDR, MASTER_PORT and that all processes have started."
+    )
+
+
+def _is_interrupt(error: BaseException) -> bool:
+    return isinstance(error, KeyboardInterrupt)

@@ -1,0 +1,195 @@
+"""One process of several, for tests: trains as it is told and writes down what came out."""
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from ansatz.data import Batch, TensorSource
+from ansatz.errors import AnsatzError
+from ansatz.likelihoods import Cox, Normal, survival_outcome
+from ansatz.networks import MLP
+from ansatz.training import (
+    AnalyticStep,
+    Callback,
+    GradientStep,
+    Interrupted,
+    Supervised,
+    Trainer,
+)
+
+RANK = int(os.environ.get("RANK", 0))
+
+
+def rows(count, law, weighted):
+    generator = torch.Generator().manual_seed(4)
+    x = torch.randn(count, 3, generator=generator)
+    y = x[:, 0] * x[:, 1] + 0.3 * torch.randn(count, generator=generator)
+    weight = torch.randint(0, 4, (count,), generator=generator).double() if weighted else None
+    if law == "cox":
+        event = torch.rand(count, generator=generator) < 0.7
+        y = survival_outcome((0.5 * y).exp(), event.double())
+    return Batch.of(x, y, weight)
+
+
+def make_step(kind, law, *, dropout=0.0, accumulate=1, shard=False, norm=False):
+    likelihood = Cox() if law == "cox" else Normal(dispersion="constant")
+    torch.manual_seed(1)
+    network = MLP(3, 1, widths=(8, 6), activation="tanh", dropout=dropout).double()
+    if norm:
+        network = nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8), nn.Tanh(), nn.Linear(8, 1))
+        network = network.double()
+    objective = Supervised(likelihood).double()
+    schedule = _schedule
+    if kind == "analytic":
+        generator = torch.Generator().manual_seed(2)
+        return AnalyticStep(
+            network,
+            objective,
+            learning_rate=0.02,
+            schedule=schedule,
+            clip=1.0,
+            generator=generator,
+        )
+    if shard:
+        _shard(network)
+    parameters = [*network.parameters(), *objective.parameters()]
+    groups = [
+        {"params": [p for p in parameters if p.ndim > 1], "weight_decay": 1e-2},
+        {"params": [p for p in parameters if p.ndim < 2], "weight_decay": 0.0},
+    ]
+    optimizer = torch.optim.AdamW(groups, lr=0.02, betas=(0.9, 0.99), foreach=False)
+    options = {"schedule": schedule, "clip": 1.0, "accumulate": accumulate}
+    return GradientStep(network, objective, optimizer, **options)
+
+
+def _schedule(number):
+    return 1 / (1 + 0.01 * number)
+
+
+def _shard(network):
+    import torch.distributed as dist
+    from torch.distributed.fsdp import fully_shard
+
+    if not dist.is_initialized():
+        dist.init_process_group("gloo")
+    for layer in network.hidden:
+        fully_shard(layer)
+    fully_shard(network)
+
+
+class Losses(Callback):
+    def __init__(self):
+        self.losses = []
+
+    def on_step(self, run, logs):
+        self.losses.append(logs["loss"])
+
+
+class Trouble(Callback):
+    """What can happen to one process of several."""
+
+    def __init__(self, kind, at, marker):
+        self.kind, self.at, self.marker = kind, at, Path(marker)
+
+    def on_step(self, run, logs):
+        if run.number != self.at or os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0":
+            return
+        if self.kind == "callback" and RANK == 1:
+            raise ZeroDivisionError("a callback of process 1")
+        if self.kind == "stop" and RANK == 1:
+            run.stop("enough")
+        if self.kind == "signal" and RANK == 1:
+            os.kill(os.getpid(), signal.SIGTERM)
+        if self.kind == "kill" and RANK == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.kind == "kill always" and RANK == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.kind == "wait":
+            (self.marker / f"ready-{RANK}").touch()
+            time.sleep(0.2)
+
+
+class Faulty(TensorSource):
+    """Rows that go wrong in the second process."""
+
+    def __init__(self, *arguments, fault, **options):
+        super().__init__(*arguments, **options)
+        self.fault = fault
+
+    def batches(self, epoch, start=0):
+        for number, batch in enumerate(super().batches(epoch, start)):
+            if epoch == 1 and number == 2 and self.fault == "nan":
+                x = batch.inputs[0].clone()
+                x[-1, 1] = torch.nan  # among the rows of the last process only
+                batch = batch._replace(inputs=(x,))
+            if epoch == 1 and number == 2 and self.fault == "raise" and RANK == 1:
+                raise OSError("the disk of process 1 is gone")
+            if epoch == 1 and number == 2 and self.fault == "short" and RANK == 1:
+                return
+            yield batch
+
+
+def train(options):
+    """Trains as the options say; returns what happened."""
+    law, count = options.get("law", "normal"), options.get("rows", 90)
+    step = make_step(options.get("step", "gradient"), law, **options.get("make", {}))
+    seed = RANK if options.get("fault") == "seed" else 3
+    if options.get("fault") == "count" and RANK == 1:
+        count -= 20
+    data = rows(count, law, options.get("weighted", False))
+    source = Faulty(data, options.get("batch", 16), seed=seed, fault=options.get("fault"))
+    losses = Losses()
+    callbacks = [losses]
+    if "trouble" in options:
+        kind = options["trouble"]
+        callbacks.append(Trouble(kind, options.get("at", 7), options.get("marker", ".")))
+    settings = {"steps": 40, "evaluate_every": 5, **options.get("trainer", {})}
+    trainer = Trainer(progress=0, device="cpu", callbacks=callbacks, **settings)
+    trainer.fit(step, source, TensorSource(rows(41, law, False), 16, shuffle=False))
+    return outcome(step, trainer, losses)
+
+
+def outcome(step, trainer, losses):
+    from ansatz.training.sharded import gather_shards
+
+    history = trainer.history
+    weights = gather_shards(dict(step.network.state_dict()))
+    return {
+        "losses": losses.losses,
+        "valid": history.losses("valid_loss"),
+        "end": [history.stop_reason, history.steps, history.best_step],
+        "weights": {name: t.flatten().tolist() for name, t in weights.items()},
+    }
+
+
+def main():
+    torch.set_num_threads(1)
+    torch.set_default_dtype(torch.float64)
+    options, folder = json.loads(sys.argv[1]), Path(sys.argv[2])
+    try:
+        result = train(options)
+    except Interrupted as error:
+        result = {"error": "Interrupted", "message": str(error)}
+        status = error.exit_status
+    except AnsatzError as error:
+        result = {"error": type(error).__name__, "message": str(error)}
+        status = error.exit_status
+    except Exception as error:
+        result = {"error": type(error).__name__, "message": str(error)}
+        status = 1
+    else:
+        status = 0
+    (folder / f"process-{RANK}.json").write_text(json.dumps(result))
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    main()
+
+SCRIPT = Path(__file__)
