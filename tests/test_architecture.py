@@ -34,6 +34,7 @@ ALLOWED = {
 # What faces the user may import everything below it; nobody imports the command line.
 ALLOWED["estimators"] = set(ALLOWED)
 ALLOWED["report"] = set(ALLOWED)
+ALLOWED["bench"] = set(ALLOWED)
 ALLOWED["cli"] = set(ALLOWED)
 # A model offers its own report: the method imports what draws it when it is called.
 ALLOWED["estimators"] = ALLOWED["estimators"] | {"report"}

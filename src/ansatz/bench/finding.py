@@ -1,0 +1,110 @@
+"""One measured claim: our number, the others', the bars, and whether they are met."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ansatz.bench.bar import Bar
+from ansatz.bench.race import Clock, Race, Spread
+
+
+@dataclass
+class Finding:
+    """What a case found.
+
+    A ratio under a bar *at least* is their number over ours (how many times as fast we are); under
+    a bar *at most* it is ours over theirs. A bar called ``"ours"`` bounds our number itself.
+
+    Args:
+        name: the case.
+        unit: of ``ours`` and ``peers``.
+        ours: our number; None if it could not be measured.
+        peers: the others' numbers.
+        ratio: peer -> median and quartiles over rounds.
+        limit: peer, or ``"ours"`` -> what must hold.
+        missing: peers that are not installed, and parts that do not exist here.
+        facts: whatever else is worth keeping.
+
+    Example:
+        >>> from ansatz.bench import Bar, Finding
+        >>> finding = Finding("boston nll", "nats", 2.27, limit={"ours": Bar(at_most=2.3)})
+        >>> finding.met
+        {'ours': True}
+    """
+
+    name: str
+    unit: str
+    ours: float | None = None
+    peers: dict[str, float] = field(default_factory=dict)
+    ratio: dict[str, Spread] = field(default_factory=dict)
+    limit: dict[str, Bar] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        race: Race,
+        limit: dict[str, Bar],
+        *,
+        us: str = "ours",
+        clock: Clock = "processor",
+        missing: list[str] | None = None,
+        facts: dict[str, Any] | None = None,
+    ) -> "Finding":
+        """From a race against ``us``; bars of who did not run are left out."""
+        others = [other for other in race.times if other != us]
+        ratios = {other: _ratio(race, other, us, limit.get(other), clock) for other in others}
+        found = cls(
+            name,
+            f"seconds of {clock} time",
+            race.seconds(us, clock).median,
+            {other: race.seconds(other, clock).median for other in others},
+            ratios,
+            {peer: bar for peer, bar in limit.items() if peer in ratios},
+            list(missing or []),
+            dict(facts or {}),
+        )
+        second: Clock = "wall" if clock == "processor" else "processor"
+        found.facts[f"{second} ratio"] = {
+            other: round(_ratio(race, other, us, limit.get(other), second).median, 3)
+            for other in others
+        }
+        found.facts["rounds"] = len(race.times[us])
+        return found
+
+    @property
+    def met(self) -> dict[str, bool]:
+        """For each bar, whether it is met; the median decides."""
+        return {name: bar.met(self._value(name)) for name, bar in self.limit.items()}
+
+    @property
+    def holds(self) -> bool:
+        """Whether every bar that could be judged is met."""
+        return all(self.met.values())
+
+    def _value(self, name: str) -> float | None:
+        if name == "ours":
+            return self.ours
+        return self.ratio[name].median if name in self.ratio else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As ``ansatz bench --json`` prints it."""
+        return {
+            "name": self.name,
+            "ours": self.ours,
+            "peers": self.peers,
+            "limit": {name: bar.to_dict() for name, bar in self.limit.items()},
+            "unit": self.unit,
+            "ratio": {name: ratio.median for name, ratio in self.ratio.items()},
+            "spread": {name: [ratio.lower, ratio.upper] for name, ratio in self.ratio.items()},
+            "met": self.met,
+            "holds": self.holds,
+            "missing": self.missing,
+            **self.facts,
+        }
+
+
+def _ratio(race: Race, other: str, us: str, bar: Bar | None, clock: Clock) -> Spread:
+    shorter = bar is not None and bar.at_most is not None
+    return race.ratio(us, other, clock) if shorter else race.ratio(other, us, clock)

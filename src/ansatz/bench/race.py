@@ -1,0 +1,155 @@
+"""Contestants measured side by side: in turns, in a new order each round, on one thread."""
+
+import gc
+import random
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal, NamedTuple
+
+Clock = Literal["processor", "wall"]
+
+
+class Time(NamedTuple):
+    """What one run took, in seconds.
+
+    Args:
+        processor: of all threads of this process.
+        wall: on the clock, with whatever else the machine did meanwhile.
+
+    Example:
+        >>> from ansatz.bench.race import Time
+        >>> Time(0.25, 0.5).wall
+        0.5
+    """
+
+    processor: float
+    wall: float
+
+
+class Spread(NamedTuple):
+    """The median over rounds, and the quartiles around it.
+
+    Example:
+        >>> from ansatz.bench.race import Spread
+        >>> Spread.of([1.0, 2.0, 3.0, 4.0, 5.0])
+        Spread(median=3.0, lower=2.0, upper=4.0)
+    """
+
+    median: float
+    lower: float
+    upper: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> "Spread":
+        """The three quartiles; of one value, three times that value."""
+        if len(values) == 1:
+            return cls(values[0], values[0], values[0])
+        lower, median, upper = statistics.quantiles(values, n=4, method="inclusive")
+        return cls(median, lower, upper)
+
+
+class Race:
+    """The times of all contestants, round by round.
+
+    A ratio is taken within a round, where the machine was the same for both, and summarised over
+    rounds by its median and quartiles: a slow minute moves both sides of a round and no ratio.
+
+    Args:
+        times: contestant -> its time in each round.
+        results: contestant -> what it returned in the round that warms up.
+
+    Example:
+        >>> from ansatz.bench.race import Race, Time
+        >>> race = Race({"a": [Time(1, 1), Time(2, 2)], "b": [Time(2, 2), Time(6, 6)]})
+        >>> race.ratio("b", "a").median
+        2.5
+    """
+
+    def __init__(
+        self, times: Mapping[str, Sequence[Time]], results: Mapping[str, Any] | None = None
+    ) -> None:
+        self.times, self.results = times, results or {}
+
+    def seconds(self, name: str, clock: Clock = "processor") -> Spread:
+        """What a contestant took."""
+        return Spread.of([getattr(time, clock) for time in self.times[name]])
+
+    def ratio(self, above: str, below: str, clock: Clock = "processor") -> Spread:
+        """The time of ``above`` in units of that of ``below``."""
+        pairs = zip(self.times[above], self.times[below], strict=True)
+        return Spread.of([getattr(a, clock) / getattr(b, clock) for a, b in pairs])
+
+
+def race(
+    contestants: Mapping[str, Callable[[], Any]],
+    *,
+    rounds: int,
+    seed: int,
+    measure: Callable[[Callable[[], Any]], Time] | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> Race:
+    """Runs everyone once to warm up, then ``rounds`` times in turns, shuffled by ``seed``.
+
+    Args:
+        contestants: name -> what it does.
+        rounds: how often each is measured.
+        seed: of the order within a round.
+        measure: how one run is timed; by default this process's clocks.
+        tell: is told what is going on.
+
+    Example:
+        >>> from ansatz.bench.race import race
+        >>> found = race({"sum": lambda: sum(range(9)), "max": lambda: 8}, rounds=3, seed=0)
+        >>> found.results["sum"], len(found.times["max"])
+        (36, 3)
+    """
+    order, shuffled = list(contestants), random.Random(seed)
+    times: dict[str, list[Time]] = {name: [] for name in contestants}
+    with one_thread():
+        results = {name: run() for name, run in contestants.items()}
+        for number in range(rounds):
+            if tell:
+                tell(f"round {number + 1} of {rounds}")
+            shuffled.shuffle(order)
+            for name in order:
+                times[name].append((measure or measured)(contestants[name]))
+    return Race(times, results)
+
+
+def measured(run: Callable[[], Any]) -> Time:
+    """The time of one call; garbage of whoever ran before is collected first.
+
+    Example:
+        >>> from ansatz.bench.race import measured
+        >>> measured(lambda: None).wall < 1
+        True
+    """
+    gc.collect()
+    processor, wall = time.process_time(), time.perf_counter()
+    run()
+    return Time(time.process_time() - processor, time.perf_counter() - wall)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """torch, and every library that threadpoolctl knows (NumPy's, scikit-learn's), on one thread.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.bench.race import one_thread
+        >>> with one_thread():
+        ...     torch.get_num_threads()
+        1
+    """
+    import torch
+    from threadpoolctl import threadpool_limits
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with threadpool_limits(1):
+            yield
+    finally:
+        torch.set_num_threads(before)

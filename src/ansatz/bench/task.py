@@ -1,0 +1,115 @@
+"""A table and the network that everyone trains on it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Task:
+    """Rows, a multilayer perceptron of given widths, and how long to train it.
+
+    Args:
+        x: ``(N, D)`` float32, standardised.
+        y: ``(N,)`` class codes, or float32 numbers.
+        classes: how many; 0 for numbers.
+        widths: hidden units per layer, all ReLU.
+        batch: rows per step.
+        epochs: passes over the rows.
+        rate: the learning rate of AdamW.
+        source: where the rows come from.
+
+    Example:
+        >>> from ansatz.bench.task import tiny
+        >>> task = tiny()
+        >>> task.x.shape, task.widths, task.outputs
+        ((1000, 20), (64, 64), 1)
+    """
+
+    x: Array
+    y: Array
+    classes: int
+    widths: tuple[int, ...]
+    batch: int
+    epochs: int
+    rate: float
+    source: str = "generated"
+
+    @property
+    def outputs(self) -> int:
+        """Numbers that the network gives per row."""
+        return self.classes or 1
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Columns, hidden units, outputs."""
+        return (self.x.shape[1], *self.widths, self.outputs)
+
+    @property
+    def steps(self) -> int:
+        """Updates in all."""
+        return self.epochs * -(-len(self.x) // self.batch)
+
+    def score(self, prediction: Array) -> float:
+        """Accuracy of classes, or the share of the variance that is explained."""
+        if self.classes:
+            return float((prediction == self.y).mean())
+        return 1 - float(((prediction - self.y) ** 2).mean() / self.y.var())
+
+
+def large(seed: int = 0, rows: int = 20_000, epochs: int = 3) -> Task:
+    """784-256-128-10 on digits: MNIST's first rows where it is at hand, else generated ones.
+
+    Example:
+        >>> from ansatz.bench.task import large
+        >>> large(rows=100).sizes
+        (784, 256, 128, 10)
+    """
+    found = _mnist(rows)
+    x, y = found or _generated_digits(seed, rows)
+    source = "mnist" if found else "generated"
+    return Task(x, y, 10, (256, 128), 128, epochs, 1e-3, source)
+
+
+def tiny(seed: int = 0, epochs: int = 20) -> Task:
+    """20-64-64-1 on 1,000 rows with two columns that matter.
+
+    Example:
+        >>> from ansatz.bench.task import tiny
+        >>> tiny(epochs=2).steps
+        64
+    """
+    random = np.random.default_rng(seed)
+    x = random.standard_normal((1_000, 20), dtype=np.float32)
+    noise = 0.1 * random.standard_normal(1_000, dtype=np.float32)
+    y = x[:, 0] + np.sin(x[:, 1]) + noise
+    return Task(x, y, 0, (64, 64), 32, epochs, 3e-3)
+
+
+def _mnist(rows: int) -> tuple[Array, Array] | None:
+    import gzip
+    import os
+    from pathlib import Path
+
+    folder = Path(os.environ.get("ANSATZ_DATA", ".")) / "mnist"
+    pixels = folder / "train-images-idx3-ubyte.gz"
+    labels = folder / "train-labels-idx1-ubyte.gz"
+    if not (pixels.exists() and labels.exists()):
+        return None
+    with gzip.open(pixels) as file:  # a header of 16 bytes, then 28 x 28 bytes per image
+        x = np.frombuffer(file.read(16 + rows * 784), np.uint8, offset=16).reshape(-1, 784)
+    with gzip.open(labels) as file:
+        y = np.frombuffer(file.read(8 + rows), np.uint8, offset=8)
+    scaled = (x.astype(np.float32) - 33.3) / 78.6  # mean and deviation of all its pixels
+    return scaled, y.astype(np.int64)
+
+
+def _generated_digits(seed: int, rows: int) -> tuple[Array, Array]:
+    random = np.random.default_rng(seed)
+    x = random.standard_normal((rows, 784), dtype=np.float32)
+    scores = x @ random.standard_normal((784, 10), dtype=np.float32)
+    y = (scores + 9 * random.standard_normal(scores.shape)).argmax(1)
+    return x, y
