@@ -38,7 +38,9 @@ class Classifier(ClassifierMixin, TableEstimator):
         class_weight: ``"balanced"``, a mapping class -> weight, or None. Weights move the decision
             of ``predict``; ``predict_proba`` takes them out again and keeps estimating P(y | x).
         network: a network by name (``"mlp"``, ``"linear"``, ``"random_features"``), or a module.
-        inference: ``"point"``: one weight vector, the penalised maximum-likelihood estimate.
+        inference: ``"point"``: one weight vector, the penalised maximum-likelihood estimate;
+            ``"ensemble"``: the mixture of several that stop on different rows.
+        members: networks of an ensemble; ten if not given, five beyond 50,000 rows.
         widths: hidden units per layer.
         activation: of the hidden layers.
         dropout: share of hidden units dropped in training.
@@ -77,7 +79,8 @@ class Classifier(ClassifierMixin, TableEstimator):
         classes: Sequence[Any] | None = None,
         class_weight: Literal["balanced"] | Mapping[Any, float] | None = None,
         network: str | nn.Module = "mlp",
-        inference: Literal["point"] = "point",
+        inference: Literal["point", "ensemble"] = "point",
+        members: int | None = None,
         widths: Sequence[int] | None = None,
         activation: str | None = None,
         dropout: float | None = None,
@@ -100,6 +103,7 @@ class Classifier(ClassifierMixin, TableEstimator):
             likelihood_options=likelihood_options,
             network=network,
             inference=inference,
+            members=members,
             widths=widths,
             activation=activation,
             dropout=dropout,

@@ -200,7 +200,7 @@ def fit_network(
         >>> fitted.history.steps
         20
     """
-    rows = _in_dtype(rows, recipe)
+    rows = in_dtype(rows, recipe)
     learn, stop = take(rows, train), take(rows, valid) if len(valid) else None
 
     def begin(part: Batch) -> Step:
@@ -278,7 +278,7 @@ def update_network(
         >>> fitted.history.steps
         4
     """
-    rows = _in_dtype(rows, recipe)
+    rows = in_dtype(rows, recipe)
     module, objective = _begin(rows, inputs, likelihood, network, network_options, seed, start)
     step = build_step(module, objective, recipe, seed=seed)
     if state is not None:
@@ -289,7 +289,17 @@ def update_network(
     return Fitted(module, objective, step, history)
 
 
-def _in_dtype(rows: Batch, recipe: Recipe) -> Batch:
+def in_dtype(rows: Batch, recipe: Recipe) -> Batch:
+    """The rows in the number type of the recipe.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data import Batch
+        >>> from ansatz.estimators.recipe import Recipe
+        >>> rows = Batch.of(torch.zeros(2, 1), torch.zeros(2))
+        >>> in_dtype(rows, Recipe(dtype="float64")).target.dtype
+        torch.float64
+    """
     dtype = getattr(torch, recipe.dtype)
     typed: Batch = map_tensors(lambda t: t.to(dtype) if t.is_floating_point() else t, rows)
     return typed

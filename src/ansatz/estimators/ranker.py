@@ -45,7 +45,9 @@ class Ranker(TableEstimator):
             column per item that holds its rank; ``"orders"``, text like ``b>a>c``; ``"auto"``.
         likelihood_options: further options of a likelihood given by name.
         network: a network by name (``"mlp"``, ``"linear"``, ``"random_features"``), or a module.
-        inference: ``"point"``: one weight vector, the penalised maximum-likelihood estimate.
+        inference: ``"point"``: one weight vector, the penalised maximum-likelihood estimate;
+            ``"ensemble"``: the mixture of several that stop on different rows.
+        members: networks of an ensemble; ten if not given, five beyond 50,000 rows.
         widths: hidden units per layer.
         activation: of the hidden layers.
         dropout: share of hidden units dropped in training.
@@ -92,7 +94,8 @@ class Ranker(TableEstimator):
         layout: Layout = "auto",
         likelihood_options: Mapping[str, Any] | None = None,
         network: str | nn.Module = "mlp",
-        inference: Literal["point"] = "point",
+        inference: Literal["point", "ensemble"] = "point",
+        members: int | None = None,
         widths: Sequence[int] | None = None,
         activation: str | None = None,
         dropout: float | None = None,
@@ -115,6 +118,7 @@ class Ranker(TableEstimator):
             likelihood_options=likelihood_options,
             network=network,
             inference=inference,
+            members=members,
             widths=widths,
             activation=activation,
             dropout=dropout,

@@ -29,7 +29,9 @@ class Regressor(RegressorMixin, TableEstimator):
         likelihood_options: options of a likelihood given by name, like
             ``{"components": 2}`` of ``"normal_mixture"``.
         network: a network by name (``"mlp"``, ``"linear"``, ``"random_features"``), or a module.
-        inference: ``"point"``: one weight vector, the penalised maximum-likelihood estimate.
+        inference: ``"point"``: one weight vector, the penalised maximum-likelihood estimate;
+            ``"ensemble"``: the mixture of several that stop on different rows.
+        members: networks of an ensemble; ten if not given, five beyond 50,000 rows.
         widths: hidden units per layer.
         activation: of the hidden layers.
         dropout: share of hidden units dropped in training.

@@ -32,7 +32,14 @@ from ansatz.estimators.job import Job
 from ansatz.estimators.linear_model import fit_linear_model
 from ansatz.estimators.precision import needs_double
 from ansatz.estimators.predictions import Predictions
-from ansatz.estimators.recipe import FEW, STREAM, Recipe, choose_recipe, one_line
+from ansatz.estimators.recipe import (
+    FEW,
+    STREAM,
+    Recipe,
+    choose_ensemble_recipe,
+    choose_recipe,
+    one_line,
+)
 from ansatz.estimators.rows import read_column, read_rows
 from ansatz.estimators.table_model import TableModel
 from ansatz.likelihoods import Likelihood
@@ -49,8 +56,12 @@ _OF_ONE_FIT = (
     "evidence_",
     "uses_",
     "row_keys_",
+    "recalibration_",
     "_optimizer_state",
 )
+
+
+INFERENCES = ("point", "ensemble")
 
 
 class TableEstimator(Predictions, BaseEstimator):
@@ -71,7 +82,8 @@ class TableEstimator(Predictions, BaseEstimator):
         *,
         likelihood_options: Mapping[str, Any] | None = None,
         network: str | nn.Module = "mlp",
-        inference: Literal["point"] = "point",
+        inference: Literal["point", "ensemble"] = "point",
+        members: int | None = None,
         widths: Sequence[int] | None = None,
         activation: str | None = None,
         dropout: float | None = None,
@@ -93,6 +105,7 @@ class TableEstimator(Predictions, BaseEstimator):
         self.likelihood_options = likelihood_options
         self.network = network
         self.inference = inference
+        self.members = members
         self.widths = widths
         self.activation = activation
         self.dropout = dropout
@@ -246,8 +259,9 @@ class TableEstimator(Predictions, BaseEstimator):
         )
 
     def _fit_job(self, job: Job) -> Self:
-        if self.inference != "point":
-            raise UsageError(f"unknown inference {self.inference!r}. Known: point.")
+        if self.inference not in INFERENCES:
+            known = ", ".join(INFERENCES)
+            raise UsageError(f"unknown inference {self.inference!r}. Known: {known}.")
         law = self._law_of(job.target, float(job.weight.sum()))
         law.check(job.y)
         if job.precision is not None and self.network != "linear":
@@ -258,6 +272,8 @@ class TableEstimator(Predictions, BaseEstimator):
         self.columns_, self.has_offset_ = job.columns, job.offset is not None
         if self.network == "linear" or not self._has_features(job):
             self._fit_linear(job, law)
+        elif self.inference == "ensemble":
+            self._fit_ensemble(job, law)
         else:
             self._fit_network(job, law, previous)
         return self
@@ -309,7 +325,35 @@ class TableEstimator(Predictions, BaseEstimator):
         self.recipe_, self.history_, self.n_iter_ = recipe, fitted.history, fitted.history.steps
         self.model_ = self._model(preprocessor, fitted, options)
 
+    def _fit_ensemble(self, job: Job, law: Likelihood) -> None:
+        from ansatz.estimators.ensemble import fit_ensemble  # it knows linear models too
+
+        if self.warm_start:
+            raise UsageError("an ensemble has no warm_start: its members start anew.")
+        seed, recipe = self._seed(), self._recipe(job)
+        preprocessor = self._preprocessor(job.rows, job.columns, job.weight.numpy())
+        options = self._options(recipe)
+        named = isinstance(self.network, str)
+        fitted = fit_ensemble(
+            job,
+            preprocessor=preprocessor,
+            law=law,
+            network=self.network,
+            network_name=str(self.network) if named else type(self.network).__name__,
+            options=options,
+            recipe=recipe,
+            dropouts=(0.0, recipe.dropout) if self.dropout is None else (recipe.dropout,),
+            seed=seed,
+            trainer_options={**self._trainer_options(), **job.trainer_options},
+        )
+        self.recipe_, self.history_ = recipe, fitted.history
+        self.n_iter_, self.model_ = fitted.history.steps, fitted.model
+        if fitted.recalibration is not None:
+            self.recalibration_ = fitted.recalibration
+
     def _partial_fit_job(self, job: Job, *, first: bool) -> Self:
+        if self.inference != "point":
+            raise UsageError("partial_fit goes on with one network: inference='point'.")
         if self.network == "linear":
             raise UsageError("network='linear' is solved exactly and has no partial_fit: use fit.")
         seed = self._seed()
@@ -411,7 +455,12 @@ class TableEstimator(Predictions, BaseEstimator):
 
     def _default_recipe(self, rows: float, target: TargetSpec) -> Recipe:
         coupled = not self._law(target, rows).additive
-        return choose_recipe(rows, classes=target.classes > 0, coupled=coupled)
+        classes = target.classes > 0
+        if self.inference == "ensemble":
+            return choose_ensemble_recipe(
+                rows, classes=classes, coupled=coupled, members=self.members
+            )
+        return choose_recipe(rows, classes=classes, coupled=coupled)
 
     def _options(self, recipe: Recipe) -> dict[str, Any]:
         """The options of the network's factory; explicit ones win over the recipe."""

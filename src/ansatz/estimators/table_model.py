@@ -63,8 +63,15 @@ class TableModel:
 
         Levels never seen are told in ``notes``, or as warnings without it.
         """
+        return self.raw_of(self.prepare(rows, notes=notes), offset)
+
+    def prepare(self, rows: Any, *, notes: list[str] | None = None) -> tuple[Tensor, ...]:
+        """The network's inputs, in float64."""
         inputs = self.preprocessor.transform(rows, clip=True, notes=notes)
-        inputs = tuple(t.double() if t.is_floating_point() else t for t in inputs)
+        return tuple(t.double() if t.is_floating_point() else t for t in inputs)
+
+    def raw_of(self, inputs: tuple[Tensor, ...], offset: Tensor | None = None) -> Tensor:
+        """The likelihood's parameters at inputs that are prepared."""
         with torch.no_grad():
             parts = [
                 self.objective.raw(self.network, tuple(t[rows] for t in inputs), extra)

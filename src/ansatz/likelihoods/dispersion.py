@@ -58,6 +58,7 @@ class PositiveHead(nn.Module):
         self.register_buffer("known", torch.tensor(float(dispersion) if known else 1.0))
         start = softplus_inverse(self.unit - self.floor)  # the value 1
         self.constant = nn.Parameter(start) if self.kind == "constant" else None
+        self.factor = 1.0  # what recalibration multiplies the served value by
 
     unit: Tensor
     floor: Tensor
@@ -101,14 +102,16 @@ class PositiveHead(nn.Module):
     def value(self, dtype: torch.dtype) -> Tensor:
         """The number that does not depend on x, ``()`` or ``(K,)``: constant or known."""
         if self.constant is None:
-            return self.known.to(dtype)
-        return self.unit.to(dtype) * softplus(self.constant.to(dtype)) + self.floor.to(dtype)
+            return self.known.to(dtype) * self.factor
+        value = self.unit.to(dtype) * softplus(self.constant.to(dtype)) + self.floor.to(dtype)
+        return value * self.factor
 
     def forward(self, raw: Tensor) -> Tensor:
         if self.kind != "predicted":
             return self.value(raw.dtype).expand(raw.shape[:-1])
         unit, floor = self.unit.to(raw.dtype), self.floor.to(raw.dtype)
-        return (unit * softplus(raw[..., -1]) + floor).expand(raw.shape[:-1])
+        value = (unit * softplus(raw[..., -1]) + floor).expand(raw.shape[:-1])
+        return value * self.factor
 
     def _load_from_state_dict(self, state, prefix, *rest) -> None:  # type: ignore[no-untyped-def]
         # One entry per target, which only the saved file knows.

@@ -1,9 +1,35 @@
 """Stop when the validation loss has stopped falling."""
 
 import math
-from typing import Any
+from typing import Any, Protocol
 
 from ansatz.errors import UsageError
+
+
+class Stopping(Protocol):
+    """What decides, evaluation by evaluation, when enough has been learned.
+
+    Example:
+        >>> from ansatz.training.early_stopping import EarlyStopping, Stopping
+        >>> stopping: Stopping = EarlyStopping(patience=3)
+    """
+
+    @property
+    def exhausted(self) -> bool:
+        """True when it is time to stop."""
+        ...
+
+    def observe(self, loss: float) -> bool:
+        """Takes note of a loss; True when it is the best so far."""
+        ...
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that it remembers."""
+        ...
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restores what ``state_dict`` gave."""
+        ...
 
 
 class EarlyStopping:

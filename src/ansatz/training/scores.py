@@ -55,7 +55,7 @@ def _normal(law: Normal) -> Score:
     if head.kind == "known":
         return _normal_known(head)
     if head.kind == "constant":
-        return _normal_constant(head)
+        return normal_constant_score(head)
 
     def score(raw: Array, y: Array) -> tuple[Array, Array]:
         mean, r = raw[..., 0], raw[..., 1]
@@ -88,7 +88,21 @@ def _normal_known(head: Any) -> Score:
     return score
 
 
-def _normal_constant(head: Any) -> Score:
+def normal_constant_score(head: Any) -> Score:
+    """The normal law whose spread is one learned number, ``()``, ``(K,)`` or one per row.
+
+    Args:
+        head: has ``unit``, ``floor`` and ``constant``, read at every call.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.likelihoods import Normal
+        >>> from ansatz.training.scores import normal_constant_score
+        >>> score = normal_constant_score(Normal(dispersion="constant").spread)
+        >>> score(np.zeros((3, 1)), np.zeros(3))[1].shape
+        (3, 2)
+    """
+
     def score(raw: Array, y: Array) -> tuple[Array, Array]:
         unit, floor, r = (_like(raw, t.detach()) for t in (head.unit, head.floor, head.constant))
         tail = np.exp(-np.abs(r))

@@ -1,0 +1,390 @@
+"""From the rows of a table to an ensemble: folds, members, weights, recalibration."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from ansatz.data import Batch, Preprocessor, row_keys, split_rows
+from ansatz.errors import NumericalError
+from ansatz.estimators.ensemble_model import EnsembleModel
+from ansatz.estimators.fitting import build_network, build_objective, fit_network, in_dtype, take
+from ansatz.estimators.job import Job
+from ansatz.estimators.linear_model import fit_linear_model
+from ansatz.estimators.out_of_fold import choose_folds
+from ansatz.estimators.parts import take as take_job
+from ansatz.estimators.recipe import FEW, Recipe
+from ansatz.estimators.table_model import TableModel
+from ansatz.inference.combination import Combination
+from ansatz.inference.member_step import MemberStep
+from ansatz.inference.recalibration import Recalibration, find_factor, kind_of, mean_of
+from ansatz.inference.stacking import stack_weights
+from ansatz.inference.training import Rows, member_folder, train_together
+from ansatz.likelihoods import Likelihood
+from ansatz.networks import MLP
+from ansatz.seeds import derive
+from ansatz.spec import InputSpec
+from ansatz.training import History, Supervised, choose_device
+
+FOLDS = 5
+
+
+class Ensembled(NamedTuple):
+    """A fitted ensemble and how it came about.
+
+    Example:
+        >>> from ansatz.estimators.ensemble import Ensembled
+        >>> Ensembled._fields
+        ('model', 'history', 'recalibration', 'judged')
+    """
+
+    model: EnsembleModel
+    history: History
+    recalibration: Recalibration | None
+    judged: "OutOfFold"
+
+
+class OutOfFold(NamedTuple):
+    """What models that did not learn from a row say about it.
+
+    Args:
+        rows: ``(M,)`` numbers of the rows that are judged.
+        pieces: the rows that the same members left out.
+
+    Example:
+        >>> from ansatz.estimators.ensemble import OutOfFold
+        >>> OutOfFold._fields[:2]
+        ('rows', 'pieces')
+    """
+
+    rows: Tensor
+    pieces: "list[Piece]"
+
+
+class Piece(NamedTuple):
+    """Rows that the same members left out: the laws of these members and their raw numbers.
+
+    Example:
+        >>> from ansatz.estimators.ensemble import Piece
+        >>> Piece._fields
+        ('rows', 'laws', 'raws')
+    """
+
+    rows: Tensor
+    laws: list[Likelihood]
+    raws: list[Tensor]
+
+
+def fit_ensemble(
+    job: Job,
+    *,
+    preprocessor: Preprocessor,
+    law: Likelihood,
+    network: str | nn.Module,
+    network_name: str,
+    options: dict[str, Any],
+    recipe: Recipe,
+    dropouts: tuple[float, ...],
+    seed: int,
+    trainer_options: dict[str, Any],
+) -> Ensembled:
+    """Trains the members and mixes them by what they say about rows they did not learn from.
+
+    Members k = 0..S-1 leave out fold k mod 5 of repeat k div 5, and stop by it. Every repeat of the
+    folds counts as much as its out-of-fold log score deserves, and so does the linear model below
+    500 rows; one factor then recalibrates the out-of-fold mixture.
+
+    Args:
+        job: the rows to learn from.
+        preprocessor: fitted to them.
+        law: copied, never changed.
+        network: a name of the registry, or a module.
+        network_name: to be saved under.
+        options: the factory's options.
+        recipe: how to train; ``recipe.members`` of them.
+        dropouts: of the repeats, the last for all further ones.
+        seed: of folds, initial weights, order and dropout.
+        trainer_options: passed to the trainer.
+
+    Example:
+        >>> import inspect
+        >>> from ansatz.estimators.ensemble import fit_ensemble
+        >>> list(inspect.signature(fit_ensemble).parameters)[:2]
+        ['job', 'preprocessor']
+    """
+    inputs = preprocessor.transform(job.rows, notes=[])
+    rows = in_dtype(Batch(inputs, job.y, job.weight, job.offset, job.index), recipe)
+    members = plan_members(job, recipe, dropouts, seed)
+    pairs, history = _train(
+        rows, members, preprocessor.spec, law, network, options, recipe, seed, trainer_options
+    )
+    saved = options if isinstance(network, str) else None
+    models = [TableModel(preprocessor, *pair, network_name, saved) for pair in pairs]
+    linear = _linear(job, law, models[0]) if float(job.weight.sum()) < FEW else None
+    judged = _out_of_fold(job, rows, members, models, linear)
+    return _combine(job, models, members, linear, judged, history)
+
+
+def plan_members(job: Job, recipe: Recipe, dropouts: tuple[float, ...], seed: int) -> list[Rows]:
+    """The rows that each member learns from and stops by.
+
+    With rows held out for all (``job.valid``), or in order of time, all members share them; else
+    member k leaves out fold k mod 5 of repeat k div 5.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.estimators.ensemble import plan_members
+        >>> from ansatz.estimators.recipe import Recipe
+        >>> job = Regressor()._read(np.arange(20.0).reshape(-1, 1), np.arange(20.0))
+        >>> plan = plan_members(job, Recipe(members=10), (0.0, 0.1), seed=0)
+        >>> len(plan), len(plan[0].valid), plan[9].dropout
+        (10, 4, 0.1)
+    """
+    shared = _shared_valid(job, recipe, seed)
+    everyone = np.arange(len(job.y))
+    found = []
+    count = FOLDS if recipe.members % FOLDS == 0 else recipe.members
+    for member in range(recipe.members):
+        repeat, fold = divmod(member, count)
+        if shared is not None:
+            train, valid = np.setdiff1d(everyone, shared), shared
+        else:
+            folds = choose_folds(job, count, derive(seed, "repeat", repeat))
+            train, valid = folds[fold % len(folds)] if folds else (everyone, everyone[:0])
+        dropout = dropouts[min(repeat, len(dropouts) - 1)]
+        found.append(Rows(torch.from_numpy(train), torch.from_numpy(valid), dropout))
+    return found
+
+
+def _shared_valid(job: Job, recipe: Recipe, seed: int) -> NDArray[np.intp] | None:
+    if job.valid is not None and len(job.valid):
+        return job.valid
+    if job.time is None and not recipe.holdout:
+        return None
+    keys = row_keys(job.rows, job.y.numpy(), seed=seed)
+    share = recipe.holdout or 1 / FOLDS
+    return split_rows(
+        keys,
+        seed=seed,
+        test=0.0,
+        valid=share,
+        group=job.group,
+        time=job.time,
+        weight=job.weight.numpy(),
+    ).valid
+
+
+def _train(
+    rows: Batch,
+    members: list[Rows],
+    spec: InputSpec,
+    law: Likelihood,
+    network: str | nn.Module,
+    options: dict[str, Any],
+    recipe: Recipe,
+    seed: int,
+    trainer_options: dict[str, Any],
+) -> tuple[list[tuple[nn.Module, Supervised]], History]:
+    objective = build_objective(law, rows)
+    objective.likelihood.loosen()
+    assert objective.shift is not None
+    outputs = objective.shift.numel()
+
+    def make(number: int) -> nn.Module:
+        own = {**options, "dropout": members[number].dropout} if "dropout" in options else options
+        return build_network(
+            network,
+            own,
+            inputs=spec,
+            outputs=outputs,
+            dtype=rows.weight.dtype,
+            seed=derive(seed, "member", number),
+        )
+
+    networks = [make(number) for number in range(len(members))]
+    on_cpu = choose_device(trainer_options.get("device", "auto")).type == "cpu"
+    if on_cpu and MemberStep.supports(networks[0], objective):
+        return train_together(
+            rows,
+            members,
+            [n for n in networks if isinstance(n, MLP)],
+            objective,
+            steps=recipe.steps,
+            batch_size=recipe.batch_size,
+            learning_rate=recipe.learning_rate,
+            weight_decay=recipe.weight_decay,
+            schedule=recipe.schedule,
+            clip=recipe.clip,
+            evaluations=recipe.evaluations,
+            patience=recipe.patience,
+            average=recipe.average,
+            seed=seed,
+            trainer_options=trainer_options,
+        )
+    return _in_turn(rows, members, spec, law, network, options, recipe, seed, trainer_options)
+
+
+def _in_turn(
+    rows: Batch,
+    members: list[Rows],
+    spec: InputSpec,
+    law: Likelihood,
+    network: str | nn.Module,
+    options: dict[str, Any],
+    recipe: Recipe,
+    seed: int,
+    trainer_options: dict[str, Any],
+) -> tuple[list[tuple[nn.Module, Supervised]], History]:
+    """Networks that are no plain MLP, or on another device, one after another."""
+    pairs, histories = [], []
+    for number, member in enumerate(members):
+        own = {**options, "dropout": member.dropout} if "dropout" in options else options
+        fitted = fit_network(
+            rows,
+            train=member.train,
+            valid=member.valid,
+            inputs=spec,
+            likelihood=law,
+            network=network,
+            network_options=own,
+            recipe=recipe,
+            seed=derive(seed, "member", number),
+            trainer_options=member_folder(trainer_options, number),
+        )
+        pairs.append((fitted.network, fitted.objective))
+        histories.append(fitted.history)
+    return pairs, max(histories, key=lambda history: history.steps)
+
+
+def _linear(job: Job, law: Likelihood, like: TableModel) -> TableModel | None:
+    """The linear model of the law, where it predicts the same raw numbers."""
+    try:
+        model, _ = fit_linear_model(law, job, null=False)
+    except NumericalError:  # separated classes and the like: the networks go without it
+        return None
+    return model if _compatible(model, like) else None
+
+
+def _compatible(model: TableModel, like: TableModel) -> bool:
+    mine, theirs = model.objective.likelihood, like.objective.likelihood
+    names = [name for name, _ in theirs.named_parameters()]
+    same = [name for name, _ in mine.named_parameters()] == names and mine.name == theirs.name
+    return same and not theirs.event_ndim and theirs.is_law
+
+
+def _out_of_fold(
+    job: Job,
+    rows: Batch,
+    members: list[Rows],
+    models: list[TableModel],
+    linear: TableModel | None,
+) -> OutOfFold:
+    """Every judged row, with what those members say that left it out: one of each repeat."""
+    who = _left_out(members, len(job.y))  # (N, G)
+    judged = (who >= 0).all(1)
+    wide = in_dtype(rows, Recipe(dtype="float64"))
+    refits = _linear_refits(job, members, models[0]) if linear is not None else []
+    pieces = []
+    for group in who[judged].unique(dim=0):
+        index = ((who == group).all(1)).nonzero().squeeze(1)
+        part = take(wide, index)
+        chosen = [models[member] for member in group.tolist()]
+        laws = [model.objective.likelihood for model in chosen]
+        raws = [model.raw_of(part.inputs, part.offset) for model in chosen]
+        if refits:
+            refit = refits[int(group[0])]
+            mine = take_job(job, index.numpy())
+            laws.append(refit.objective.likelihood)
+            raws.append(refit.raw(mine.rows, mine.offset, notes=[]))
+        pieces.append(Piece(index, laws, raws))
+    return OutOfFold(judged.nonzero().squeeze(1), pieces)
+
+
+def _left_out(members: list[Rows], count: int) -> Tensor:
+    """For each row the members that did not learn from it, -1 where all did: ``(N, G)``.
+
+    Where folds part the rows, one for each repeat; where all members share what they leave out,
+    all of them.
+    """
+    folds = _folds(members)
+    groups = len(members) // folds
+    who = torch.full((count, groups), -1, dtype=torch.int64)
+    for number, member in enumerate(members):
+        who[member.valid, number // folds] = number
+    return who
+
+
+def _folds(members: list[Rows]) -> int:
+    """Members per repeat of the folds; 1 where all leave out the same rows."""
+    if len(members) > 1 and torch.equal(members[0].valid, members[1].valid):
+        return 1
+    return FOLDS if len(members) % FOLDS == 0 else len(members)
+
+
+def _linear_refits(job: Job, members: list[Rows], like: TableModel) -> list[TableModel]:
+    """The linear model of the rows that each member of the first repeat learned from."""
+    law = like.objective.likelihood
+    return [
+        fit_linear_model(law, take_job(job, member.train.numpy()), null=False)[0]
+        for member in members[: _folds(members)]
+    ]
+
+
+def _combine(
+    job: Job,
+    models: list[TableModel],
+    members: list[Rows],
+    linear: TableModel | None,
+    judged: OutOfFold,
+    history: History,
+) -> Ensembled:
+    folds = _folds(members)
+    groups = torch.full((len(models) // folds + (linear is not None),), 1.0)
+    groups = groups.double() / groups.sum()
+    law = models[0].objective.likelihood
+    comparable = law.is_law and law.additive and len(judged.rows) > 0
+    if comparable and folds > 1:
+        scores = torch.cat([_scores(piece, job) for piece in judged.pieces])
+        weight = torch.cat([job.weight[piece.rows] for piece in judged.pieces])
+        groups = stack_weights(scores, weight)
+    recalibration = _recalibrate(job, judged, groups) if len(judged.rows) else None
+    per_member = groups[: len(models) // folds].repeat_interleave(folds) / folds
+    everyone, weights = models, per_member
+    if linear is not None:
+        everyone, weights = [*models, linear], torch.cat([per_member, groups[-1:]])
+    factor = 1.0 if recalibration is None else recalibration.value
+    return Ensembled(EnsembleModel(everyone, weights, factor), history, recalibration, judged)
+
+
+def _scores(piece: Piece, job: Job) -> Tensor:
+    """The log scores of one piece's rows by each group, ``(M, G)``."""
+    y = job.y[piece.rows]
+    with torch.no_grad():
+        terms = [-law.loss(raw, y) for law, raw in zip(piece.laws, piece.raws, strict=True)]
+    return torch.stack([term.reshape(len(y), -1).sum(1) for term in terms], 1)
+
+
+def _recalibrate(job: Job, judged: OutOfFold, groups: Tensor) -> Recalibration | None:
+    law = judged.pieces[0].laws[0]
+    kind = kind_of(law)
+    if kind is None:
+        return None
+    weight = torch.cat([job.weight[piece.rows] for piece in judged.pieces])
+
+    def loss(factor: float) -> Tensor:
+        return torch.cat([_mixed_loss(piece, job, groups, factor) for piece in judged.pieces])
+
+    factor = find_factor(loss, weight)
+    before, after = ({"nll": mean_of(loss(value), weight)} for value in (1.0, factor))
+    return Recalibration(kind, factor, before, after)
+
+
+def _mixed_loss(piece: Piece, job: Job, groups: Tensor, factor: float) -> Tensor:
+    mixed = Combination(piece.laws, groups, factor)
+    y = job.y[piece.rows]
+    with torch.no_grad():
+        terms = mixed.likelihood.loss(mixed.serve(piece.raws), y)
+    return terms.reshape(len(y), -1).sum(1)

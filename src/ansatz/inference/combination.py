@@ -1,0 +1,60 @@
+"""The laws of several members as one law."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from ansatz.likelihoods import Categorical, Likelihood
+from ansatz.likelihoods.averaged import Averaged
+from ansatz.likelihoods.merging import merge, merges
+
+
+class Combination:
+    """Members' laws with weights and one factor of recalibration.
+
+    Some laws stay what they are when members are mixed (classes, hazards at cuts): then the raw
+    numbers are merged. For all others ``likelihood`` is the mixture, which takes every member's.
+
+    Args:
+        laws: one per member, fitted.
+        weights: ``(S,)``, normalised here.
+        factor: of recalibration; for merged laws the temperature that raw is divided by.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.inference.combination import Combination
+        >>> from ansatz.likelihoods import Bernoulli
+        >>> both = Combination([Bernoulli(), Bernoulli()], torch.ones(2))
+        >>> both.serve([torch.logit(torch.tensor([[p]])) for p in (0.2, 0.6)]).sigmoid()
+        tensor([[0.4000]])
+    """
+
+    def __init__(self, laws: Sequence[Likelihood], weights: Tensor, factor: float = 1.0) -> None:
+        self.laws, self.factor = list(laws), float(factor)
+        self.weights = (weights / weights.sum()).double()
+        self.merged = merges(self.laws[0])
+        self.likelihood: Likelihood = (
+            self.laws[0]
+            if self.merged
+            else Averaged(self.laws, self.weights.log(), factor=self.factor)
+        )
+
+    def serve(self, raws: Sequence[Tensor]) -> Tensor:
+        """From the members' raw numbers, ``(N, ..., P)`` each, to those that the law takes.
+
+        Returns:
+            ``(N, ..., P)`` where members merge into one law, else ``(N, S, ..., P)``.
+        """
+        if not self.merged:
+            return torch.stack(list(raws), 1)
+        aligned = [self._align(law, raw) for law, raw in zip(self.laws, raws, strict=True)]
+        together = merge(self.likelihood, torch.stack(aligned), self.weights)
+        return together if self.factor == 1 else together / self.factor
+
+    def _align(self, law: Likelihood, raw: Tensor) -> Tensor:
+        """Logits against a first class, as a linear model has them, become those of all classes."""
+        mine = self.likelihood
+        if isinstance(law, Categorical) and isinstance(mine, Categorical):
+            return law.logits(raw) if law.reference and not mine.reference else raw
+        return raw

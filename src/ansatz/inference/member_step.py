@@ -1,0 +1,192 @@
+"""Training several plain networks together, without autograd: the speed of an ensemble."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import torch
+from torch import Tensor, nn
+
+from ansatz import seeds
+from ansatz.data import Batch
+from ansatz.data.batch import map_tensors
+from ansatz.errors import NumericalError
+from ansatz.inference.member_objective import MemberObjective
+from ansatz.inference.member_passes import MemberPasses
+from ansatz.inference.member_stopping import MemberStopping
+from ansatz.inference.members import Members
+from ansatz.optim import FlatAdamW
+from ansatz.training import AnalyticStep, Loss, Supervised
+
+_ROWS = 4_096  # of each member that are judged at once
+
+
+class MemberStep:
+    """One AdamW step of each of S plain networks, every one on rows of its own.
+
+    Members share nothing but the call: each has its gradient clipped by itself, its own dropout,
+    its own learned shapes of the likelihood, and stops by its own held-out rows. The path of a
+    member is that of :class:`~ansatz.training.AnalyticStep` up to rounding.
+
+    Args:
+        network: the members; parameters become views into one flat vector.
+        objective: their losses.
+        dropout: one probability per member, zeros first.
+        learning_rate: at multiplier 1.
+        betas: of AdamW.
+        weight_decay: decoupled, on matrices.
+        schedule: step number from 0 -> multiplier of the rate; None for a constant rate.
+        clip: the norm of each member's gradient is scaled down to this; None for no clipping.
+        seed: of the dropout masks.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data import Batch
+        >>> from ansatz.inference.member_objective import MemberObjective
+        >>> from ansatz.inference.member_step import MemberStep
+        >>> from ansatz.inference.members import Members
+        >>> from ansatz.likelihoods import Normal
+        >>> from ansatz.networks import MLP
+        >>> from ansatz.training import Supervised
+        >>> network = Members([MLP(3, 2, widths=(8,)) for _ in range(4)])
+        >>> step = MemberStep(network, MemberObjective(Supervised(Normal()), 4))
+        >>> batch = Batch.of(torch.randn(4, 16, 3), torch.randn(4, 16))
+        >>> losses = [step.step(batch)["loss"] for _ in range(20)]
+        >>> losses[-1] < losses[0]
+        True
+    """
+
+    network: Members
+    objective: MemberObjective
+
+    def __init__(
+        self,
+        network: Members,
+        objective: MemberObjective,
+        *,
+        dropout: Sequence[float] = (),
+        learning_rate: float = 3e-3,
+        betas: tuple[float, float] = (0.9, 0.99),
+        weight_decay: float = 1e-2,
+        schedule: Callable[[int], float] | None = None,
+        clip: float | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.network, self.objective = network, objective
+        self.learning_rate, self.schedule, self.clip = learning_rate, schedule, clip
+        self.rate, self.number = learning_rate, 0
+        self.optimizer = FlatAdamW(
+            list(network.weights),
+            [*network.biases, *objective.own],
+            betas=betas,
+            weight_decay=weight_decay,
+        )
+        depth = len(network.weights)
+        values, gradients = self.optimizer.values, self.optimizer.gradients
+        self._own_gradients = gradients[2 * depth :]
+        self._gradients = gradients
+        self._passes = MemberPasses(
+            values[:depth],
+            values[depth : 2 * depth],
+            gradients[:depth],
+            gradients[depth : 2 * depth],
+            network.activation,
+            dropout=dropout,
+            seed=seeds.derive(seed, "dropout"),
+        )
+        self._stopping: MemberStopping | None = None
+
+    @staticmethod
+    def supports(network: nn.Module, objective: nn.Module) -> bool:
+        """Whether members like this one can be trained together."""
+        return isinstance(objective, Supervised) and AnalyticStep.supports(network, objective)
+
+    def stopping(self, patience: int | None) -> MemberStopping:
+        """What decides when each member has learned enough."""
+        self._stopping = MemberStopping(self.optimizer.values, patience)
+        return self._stopping
+
+    @torch.no_grad()
+    def step(self, batch: Batch) -> dict[str, float]:
+        """Updates all members; a loss or gradient that is not finite leaves them as they were."""
+        masks = self._passes.masks.state
+        output = self._passes.forward(batch.inputs[0])
+        losses, delta = self.objective.gradient(output, batch, self._own_gradients)
+        loss = float(losses.mean())
+        if self.schedule is not None:
+            self.rate = self.learning_rate * self.schedule(self.number)
+        if not math.isfinite(loss):
+            self._refuse(batch, masks, losses, f"the loss is {loss:g}")
+        self._passes.backward(delta)
+        self._clip(batch, masks)
+        self.optimizer.update(self.rate)
+        self.number += 1
+        return {"loss": loss, "count": float(batch.weight.sum())}
+
+    def _clip(self, batch: Batch, masks: tuple[int, int]) -> None:
+        norm = self.optimizer.gradient_norm()  # of all members: none has a longer one
+        if math.isfinite(norm) and (self.clip is None or norm <= self.clip):
+            return
+        norms = self._norms()
+        if not norms.isfinite().all():
+            self._refuse(batch, masks, norms, "no update")
+        if self.clip is None:
+            return
+        factor = (self.clip / (norms + 1e-6)).clamp(max=1)
+        if bool((factor < 1).any()):
+            for gradient in self._gradients:
+                gradient *= factor.reshape(-1, *(1,) * (gradient.ndim - 1))
+
+    def _norms(self) -> Tensor:
+        """The Euclidean norm of each member's gradient."""
+        flat = [gradient.flatten(1) for gradient in self._gradients]
+        norms = torch.stack([torch.linalg.vecdot(g, g) for g in flat]).sum(0).sqrt()
+        if bool(norms.isfinite().all()):
+            return norms
+        # A square overflows long before its root.
+        wide = torch.stack([g.double().square().sum(1) for g in flat]).sum(0).sqrt()
+        return wide.to(norms.dtype)
+
+    @torch.no_grad()
+    def evaluate(self, batch: Batch) -> Loss:
+        """The plain loss of the batch in evaluation mode; each member's mean goes to its memory."""
+        total = count = torch.zeros(len(self.network), dtype=torch.float64)
+        width = batch.weight.shape[1] if not self.objective.likelihood.additive else _ROWS
+        for first in range(0, batch.weight.shape[1], width):
+            part: Batch = map_tensors(lambda t, k=first: t[:, k : k + width], batch)
+            output = self.network(part.inputs[0])
+            sums, weights = self.objective.losses(output, part)
+            total, count = total + sums.double(), count + weights.double()
+        if self._stopping is not None:
+            self._stopping.latest = total / count
+        return Loss(total.sum(), count.sum())
+
+    def restore_best(self) -> None:
+        """Gives every member the weights of its best evaluation."""
+        if self._stopping is not None:
+            self._stopping.restore()
+
+    def state_dict(self) -> dict[str, Any]:
+        """The optimiser's state, the batch number, the position in the masks."""
+        return {
+            "optimizer": self.optimizer.state_dict(),
+            "number": self.number,
+            "masks": list(self._passes.masks.state),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restores what ``state_dict`` gave; the weights are loaded into the network itself."""
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.number = int(state["number"])
+        seed, blocks = state["masks"]
+        self._passes.masks.state = int(seed), int(blocks)
+
+    def _refuse(self, batch: Batch, masks: tuple[int, int], values: Tensor, what: str) -> NoReturn:
+        self._passes.masks.state = masks
+        member = int((~values.isfinite()).nonzero()[0, 0])
+        rows = batch.index[member, :5].tolist()
+        raise NumericalError(
+            f"{what} at step {self.number + 1}, first in member {member + 1} of "
+            f"{len(self.network)}, in a batch with the rows {', '.join(map(str, rows))}. The "
+            f"update was not applied. Lower the learning rate, which is {self.rate:g}."
+        )

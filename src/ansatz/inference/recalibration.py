@@ -1,0 +1,94 @@
+"""One number that makes a predictive distribution as sure as it may be."""
+
+import math
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+import torch
+from scipy.optimize import minimize_scalar
+from torch import Tensor
+
+from ansatz.likelihoods import Likelihood
+from ansatz.likelihoods.averaged import STRETCHED
+from ansatz.likelihoods.dispersion import PositiveHead
+
+Kind = Literal["scale", "dispersion", "temperature"]
+
+
+class Recalibration(NamedTuple):
+    """What the served predictive was multiplied by, and what that did on out-of-fold rows.
+
+    Args:
+        kind: ``"scale"`` stretches the mixture about its mean; ``"dispersion"`` multiplies the
+            members' dispersions; ``"temperature"`` divides the log probabilities of classes.
+        value: the number; 1 changes nothing.
+        before: metrics of out-of-fold rows without it.
+        after: and with it.
+
+    Example:
+        >>> from ansatz.inference.recalibration import Recalibration
+        >>> Recalibration("scale", 1.1, {"nll": 2.0}, {"nll": 1.9}).value
+        1.1
+    """
+
+    kind: Kind
+    value: float
+    before: dict[str, float]
+    after: dict[str, float]
+
+
+def kind_of(law: Likelihood) -> Kind | None:
+    """What can be recalibrated in a law; None for one without a spread of its own.
+
+    Example:
+        >>> from ansatz.inference.recalibration import kind_of
+        >>> from ansatz.likelihoods import Gamma, Normal, Poisson
+        >>> kind_of(Normal()), kind_of(Gamma()), kind_of(Poisson())
+        ('scale', 'dispersion', None)
+    """
+    if law.name in ("bernoulli", "categorical", "cross_entropy", "focal", "von_mises"):
+        return "temperature"
+    if not law.is_law or law.event_ndim and law.name in ("cox", "discrete_hazard"):
+        return None
+    if law.name in STRETCHED:
+        return "scale"
+    heads = (part for part in law.modules() if isinstance(part, PositiveHead))
+    return "dispersion" if any(True for _ in heads) else None
+
+
+def find_factor(loss: Callable[[float], Tensor], weight: Tensor) -> float:
+    r"""The factor with the least mean loss of rows that took no part in the fit.
+
+    .. math:: \hat c = \arg\min_c \sum_i w_i \ell_i(c)
+
+    Args:
+        loss: factor -> the losses ``(N,)`` of all rows.
+        weight: ``(N,)``.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.inference.recalibration import find_factor
+        >>> z = torch.tensor([-2.0, 2.0])
+        >>> round(find_factor(lambda c: z**2 / (2 * c**2) + torch.tensor(c).log(), torch.ones(2)), 3)
+        2.0
+    """
+
+    def total(log_factor: float) -> float:
+        losses = loss(math.exp(log_factor)).double()
+        return float((weight.double() * losses).sum() / weight.sum())
+
+    best = minimize_scalar(total, bounds=(-2.0, 2.0), method="bounded", options={"xatol": 1e-4})
+    return math.exp(float(best.x)) if best.fun < total(0.0) else 1.0
+
+
+def mean_of(losses: Tensor, weight: Tensor) -> float:
+    """The weighted mean as a number.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.inference.recalibration import mean_of
+        >>> mean_of(torch.tensor([1.0, 4.0]), torch.tensor([2.0, 1.0]))
+        2.0
+    """
+    with torch.no_grad():
+        return float((weight.double() * losses.double()).sum() / weight.double().sum())

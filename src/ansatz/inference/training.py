@@ -1,0 +1,145 @@
+"""The members of an ensemble in training: together where that is fast, else one by one."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from ansatz import optim
+from ansatz.data import Batch
+from ansatz.data.member_source import MemberSource
+from ansatz.inference.member_objective import MemberObjective
+from ansatz.inference.member_step import MemberStep
+from ansatz.inference.members import Members
+from ansatz.likelihoods import Likelihood
+from ansatz.networks import MLP
+from ansatz.seeds import derive
+from ansatz.training import History, Supervised, Trainer
+
+Make = Callable[[int], tuple[nn.Module, Supervised]]
+"""Member number -> a fresh network and objective."""
+
+
+class Rows(NamedTuple):
+    """What a member learns from and what stops it.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.inference.training import Rows
+        >>> Rows(torch.arange(4), torch.arange(4, 5)).dropout
+        0.0
+    """
+
+    train: Tensor
+    valid: Tensor
+    dropout: float = 0.0
+
+
+def train_together(
+    rows: Batch,
+    members: Sequence[Rows],
+    networks: Sequence[MLP],
+    objective: Supervised,
+    *,
+    steps: int,
+    batch_size: int,
+    learning_rate: float,
+    weight_decay: float,
+    schedule: str,
+    clip: float,
+    evaluations: int,
+    patience: int,
+    average: Any,
+    seed: int,
+    trainer_options: dict[str, Any],
+) -> tuple[list[tuple[nn.Module, Supervised]], History]:
+    """Trains plain networks side by side; each keeps the weights that its own rows like best.
+
+    Args:
+        rows: all rows, typed.
+        members: which rows each member has, and its dropout; those without dropout first.
+        networks: their starts.
+        objective: likelihood, shift and scale of all.
+        steps: the budget.
+        batch_size: rows per member and step; 0 for all.
+        learning_rate: the peak.
+        weight_decay: on matrices.
+        schedule: of the rate.
+        clip: of each member's gradient.
+        evaluations: looks at the held-out rows within the budget.
+        patience: evaluations.
+        average: as for :class:`~ansatz.training.Trainer`.
+        seed: of order and dropout.
+        trainer_options: further ones.
+
+    Example:
+        >>> import inspect
+        >>> from ansatz.inference.training import train_together
+        >>> list(inspect.signature(train_together).parameters)[:3]
+        ['rows', 'members', 'networks']
+    """
+    step = MemberStep(
+        Members(networks),
+        MemberObjective(objective, len(networks)),
+        dropout=[member.dropout for member in members],
+        learning_rate=learning_rate,
+        weight_decay=weight_decay,
+        schedule=optim.create_schedule(schedule, steps=steps, warmup=0.05),
+        clip=clip,
+        seed=seed,
+    )
+    learn = MemberSource(rows, [m.train for m in members], batch_size, seed=derive(seed, "rows"))
+    held_out = all(len(member.valid) for member in members)
+    trainer = Trainer(
+        steps=steps,
+        evaluate_every=max(1, steps // evaluations) if held_out else None,
+        patience=patience if held_out else None,
+        average=average,
+        seed=seed,
+        **trainer_options,
+    )
+    stop = MemberSource(rows, [m.valid for m in members], 0) if held_out else None
+    history = trainer.fit(step, learn, stop)
+    step.restore_best()
+    return [_unstack(step, k, networks[k], objective) for k in range(len(networks))], history
+
+
+def _unstack(
+    step: MemberStep, number: int, like: MLP, objective: Supervised
+) -> tuple[nn.Module, Supervised]:
+    import copy
+
+    own = copy.deepcopy(objective)
+    learned = step.objective.of_member(number)
+    parameters = dict(own.likelihood.named_parameters())
+    with torch.no_grad():
+        for name, value in learned.items():
+            parameters[name].copy_(value)
+    return step.network.member(number, like), own
+
+
+def member_folder(options: dict[str, Any], number: int) -> dict[str, Any]:
+    """The trainer's options with a checkpoint folder of the member's own.
+
+    Example:
+        >>> from ansatz.inference.training import member_folder
+        >>> member_folder({"progress": 0}, 3)
+        {'progress': 0}
+    """
+    if options.get("checkpoint") is None:
+        return options
+    return {**options, "checkpoint": Path(options["checkpoint"]) / f"member-{number}"}
+
+
+def learned_names(likelihood: Likelihood) -> list[str]:
+    """The names of the shapes that a likelihood learns.
+
+    Example:
+        >>> from ansatz.inference.training import learned_names
+        >>> from ansatz.likelihoods import Normal
+        >>> learned_names(Normal(dispersion="constant"))
+        ['spread.constant']
+    """
+    return [name for name, p in likelihood.named_parameters() if p.requires_grad]

@@ -1,0 +1,108 @@
+"""Where a mixture of one law is, or is served as, one distribution of that law."""
+
+import torch
+from torch import Tensor
+from torch.nn.functional import logsigmoid
+
+from ansatz.likelihoods.bernoulli import Bernoulli
+from ansatz.likelihoods.bessel import concentration
+from ansatz.likelihoods.categorical import Categorical
+from ansatz.likelihoods.cox import Cox
+from ansatz.likelihoods.cross_entropy import CrossEntropy
+from ansatz.likelihoods.discrete_hazard import DiscreteHazard
+from ansatz.likelihoods.dispersion import softplus_inverse
+from ansatz.likelihoods.focal import Focal
+from ansatz.likelihoods.likelihood import Likelihood
+from ansatz.likelihoods.plackett_luce import PlackettLuce
+from ansatz.likelihoods.quantiles import Quantiles
+from ansatz.likelihoods.von_mises import VonMises
+
+
+def merges(law: Likelihood) -> bool:
+    """Whether :func:`merge` knows what several members of this law are together.
+
+    Example:
+        >>> from ansatz.likelihoods import Bernoulli, Normal
+        >>> from ansatz.likelihoods.merging import merges
+        >>> merges(Bernoulli()), merges(Normal())
+        (True, False)
+    """
+    kept = (Bernoulli, Categorical, Cox, DiscreteHazard, PlackettLuce, VonMises)
+    return not law.is_law or isinstance(law, kept)
+
+
+def merge(law: Likelihood, raw: Tensor, weights: Tensor) -> Tensor:
+    """The raw numbers of the members' mixture, for laws that stay what they are.
+
+    Exactly the mixture: classes (the mean of the probabilities) and discrete hazards (the mean of
+    the survival curves and incidences at the cuts). A convention: log-risks of ``cox``, scores of
+    ``plackett_luce`` and predictions of losses are averaged, quantiles too; ``von_mises`` has the
+    mixture's mean direction and length.
+
+    Args:
+        law: for which :func:`merges` holds.
+        raw: ``(S, ..., P)``.
+        weights: ``(S,)``, adding up to 1.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import Bernoulli
+        >>> from ansatz.likelihoods.merging import merge
+        >>> raw = torch.logit(torch.tensor([[[0.2]], [[0.6]]]))
+        >>> torch.sigmoid(merge(Bernoulli(), raw, torch.tensor([0.5, 0.5])))
+        tensor([[0.4000]])
+    """
+    weights = weights.to(raw).reshape(-1, *(1,) * (raw.ndim - 1))
+    if isinstance(law, Bernoulli):
+        return _log_mean(logsigmoid(raw), weights) - _log_mean(logsigmoid(-raw), weights)
+    if isinstance(law, Focal) and raw.shape[-1] == 1:
+        return _log_mean(logsigmoid(raw), weights) - _log_mean(logsigmoid(-raw), weights)
+    if isinstance(law, Categorical):
+        merged = _log_mean(torch.log_softmax(law.logits(raw), -1), weights)
+        return (merged - merged[..., :1])[..., 1:] if law.reference else merged
+    if isinstance(law, CrossEntropy | Focal):
+        return _log_mean(torch.log_softmax(raw, -1), weights)
+    if isinstance(law, DiscreteHazard):
+        return _hazards(law, raw, weights)
+    if isinstance(law, Quantiles):
+        return _quantiles(law, raw, weights)
+    if isinstance(law, VonMises):
+        return _directions(law, raw, weights)
+    return (weights * raw).sum(0)
+
+
+def _log_mean(log_values: Tensor, weights: Tensor) -> Tensor:
+    return torch.logsumexp(log_values + weights.log(), 0)
+
+
+def _hazards(law: DiscreteHazard, raw: Tensor, weights: Tensor) -> Tensor:
+    """Chances of each cause in each interval, weighted by who is still there in each member."""
+    logits, together, hazard = law._hazards(raw)  # (S, ..., J, K), (S, ..., J) twice
+    before = hazard - hazard.cumsum(-1)  # log S at the start of each interval
+    there = torch.log_softmax(before + weights.log(), 0)  # who is still there, by member
+    log_none = _log_mean(there - hazard, torch.ones_like(weights))
+    shares = logits - torch.logaddexp(together, torch.zeros_like(together)).unsqueeze(-1)
+    log_cause = torch.logsumexp(shares + there.unsqueeze(-1), 0)
+    merged = (log_cause - log_none.unsqueeze(-1)).flatten(-2)
+    return torch.cat([merged, raw[0][..., merged.shape[-1] :]], -1)
+
+
+def _quantiles(law: Quantiles, raw: Tensor, weights: Tensor) -> Tensor:
+    """The mean of each quantile, as a median and steps outward from it."""
+    q = (weights * law.quantiles(raw)).sum(0)
+    gaps = q.diff(dim=-1) / law.unit.value.to(q).unsqueeze(-1)
+    steps = softplus_inverse(gaps.clamp(min=1e-300))
+    up, down = steps[..., law.middle :], steps[..., : law.middle].flip(-1)
+    return torch.cat([q[..., law.middle : law.middle + 1], up, down], -1)
+
+
+def _directions(law: VonMises, raw: Tensor, weights: Tensor) -> Tensor:
+    """The natural parameters with the first moment of the mixture."""
+    members = law.distribution(raw)
+    length = 1 - members.variance  # the mean resultant length of each member
+    angle = members.mean
+    moment = torch.stack([length * angle.cos(), length * angle.sin()], -1)
+    moment = (weights * moment).sum(0)
+    total = moment.norm(dim=-1, keepdim=True)
+    kappa = concentration((1 - total).clamp(min=1e-12))
+    return torch.where(total > 0, moment * (kappa / total.clamp(min=1e-300)), 0.0)

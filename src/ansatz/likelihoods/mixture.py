@@ -1,0 +1,255 @@
+"""What an ensemble predicts: the mixture of its members' distributions."""
+
+import math
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from ansatz.likelihoods.distribution import Distribution
+from ansatz.likelihoods.quadrature import gauss
+from ansatz.likelihoods.vector_distribution import VectorDistribution
+
+
+class _Mixing:
+    """Sums over components; common to numbers and vectors."""
+
+    components: list[Distribution]
+    log_weights: Tensor
+
+    def _mean(self, values: Callable[[Distribution], Tensor]) -> Tensor:
+        stacked = torch.stack([values(component) for component in self.components])
+        weights = self.log_weights.exp().to(stacked)
+        return (_leading(weights, stacked) * stacked).sum(0)
+
+    def _log_mean(self, values: Callable[[Distribution], Tensor]) -> Tensor:
+        stacked = torch.stack([values(component) for component in self.components])
+        return torch.logsumexp(stacked + _leading(self.log_weights.to(stacked), stacked), 0)
+
+    @property
+    def mean(self) -> Tensor:
+        """The weighted mean of the members' means."""
+        return self._mean(lambda c: c.mean)
+
+    @property
+    def within_variance(self) -> Tensor:
+        """The mean of the members' variances: the part that more data would not remove."""
+        return self._mean(lambda c: c.variance)
+
+    @property
+    def between_variance(self) -> Tensor:
+        """The variance of the members' means: how much they disagree."""
+        centre = self.mean
+        return self._mean(lambda c: (c.mean - centre) ** 2)
+
+    @property
+    def variance(self) -> Tensor:
+        """Within and between the members."""
+        return self.within_variance + self.between_variance
+
+    def log_prob(self, y: Tensor) -> Tensor:
+        """The log of the mean density."""
+        return self._log_mean(lambda c: c.log_prob(y))
+
+    def _choose(self, shape: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
+        weights = self.log_weights.exp()
+        count = math.prod(shape)
+        drawn = torch.multinomial(weights, max(count, 1), replacement=True, generator=generator)
+        return drawn[:count].reshape(shape)
+
+
+class Mixture(_Mixing, Distribution):
+    r"""Univariate distributions mixed with fixed weights, whatever their law.
+
+    .. math:: F(y) = \sum_s \pi_s F_s(y)
+
+    The cdf is the mean of the members', quantiles are found by root search between theirs, the
+    variance is the one within the members plus the one between them, and so is the entropy.
+
+    Args:
+        components: distributions of one batch shape.
+        log_weights: ``(S,)``; equal weights if not given.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import NormalDistribution
+        >>> from ansatz.likelihoods.mixture import Mixture
+        >>> one = torch.ones(3)
+        >>> mixture = Mixture([NormalDistribution(-one, one), NormalDistribution(one, one)])
+        >>> mixture.variance[0].item(), mixture.between_variance[0].item()
+        (2.0, 1.0)
+    """
+
+    def __init__(
+        self, components: Sequence[Distribution], log_weights: Tensor | None = None
+    ) -> None:
+        self.components = list(components)
+        weights = torch.zeros(len(self.components)) if log_weights is None else log_weights
+        self.log_weights = torch.log_softmax(weights.double(), 0)
+        first = self.components[0]
+        self.discrete = first.discrete
+        self.lower = min(c.lower for c in self.components)
+        self.upper = max(c.upper for c in self.components)
+
+    @property
+    def batch_shape(self) -> torch.Size:
+        """The shape of one sample."""
+        return self.components[0].batch_shape
+
+    @property
+    def mode(self) -> Tensor:
+        """The members' mode with the highest density of the mixture; near the true one."""
+        modes = torch.stack([c.mode.to(torch.float64) for c in self.components])
+        heights = torch.stack([self.log_prob(mode) for mode in modes])
+        return modes.gather(0, heights.argmax(0, keepdim=True)).squeeze(0)
+
+    def cdf(self, y: Tensor) -> Tensor:
+        """The mean of the members' cdfs."""
+        return self._mean(lambda c: c.cdf(y))
+
+    def log_cdf(self, y: Tensor) -> Tensor:
+        """The log of the mean, from the members' logarithms."""
+        return self._log_mean(lambda c: c.log_cdf(y))
+
+    def log_survival(self, y: Tensor) -> Tensor:
+        """The log of the mean, from the members' logarithms."""
+        return self._log_mean(lambda c: c.log_survival(y))
+
+    def _solve(self, q: Tensor) -> Tensor:
+        bounds = torch.stack([c.icdf(q) for c in self.components])
+        low, high = bounds.min(0).values, bounds.max(0).values
+        return _whole(self, q, low, high) if self.discrete else _root(self, q, low, high)
+
+    @property
+    def entropy(self) -> Tensor:
+        r"""E[-log p(Y)], by quadrature over the quantiles or a sum over the values."""
+        return _entropy(self)
+
+    @property
+    def within_entropy(self) -> Tensor:
+        """The mean of the members' entropies."""
+        return self._mean(_entropy)
+
+    @property
+    def between_entropy(self) -> Tensor:
+        """What knowing the member would tell about the outcome: the mutual information."""
+        return self.entropy - self.within_entropy
+
+    def sample(
+        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
+    ) -> Tensor:
+        """Independent draws, each from a member drawn by weight."""
+        with torch.no_grad():
+            draws = torch.stack([c.sample(shape, generator) for c in self.components])
+            which = self._choose((1, *draws.shape[1:]), generator)
+            return draws.gather(0, which).squeeze(0)
+
+
+class VectorMixture(_Mixing, VectorDistribution):
+    """Distributions of vectors mixed with fixed weights.
+
+    Args:
+        components: distributions of one batch and event shape.
+        log_weights: ``(S,)``; equal weights if not given.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import MultivariateNormal
+        >>> from ansatz.likelihoods.mixture import VectorMixture
+        >>> law = MultivariateNormal(covariance="diagonal")
+        >>> parts = [law.distribution(torch.full((5, 4), value)) for value in (0.0, 1.0)]
+        >>> VectorMixture(parts).mean[0]
+        tensor([0.5000, 0.5000])
+    """
+
+    def __init__(
+        self, components: Sequence[Distribution], log_weights: Tensor | None = None
+    ) -> None:
+        self.components = list(components)
+        weights = torch.zeros(len(self.components)) if log_weights is None else log_weights
+        self.log_weights = torch.log_softmax(weights.double(), 0)
+
+    @property
+    def marginal(self) -> Distribution:
+        """The mixture of the members' marginals."""
+        parts = [c.marginal for c in self.components if isinstance(c, VectorDistribution)]
+        return Mixture(parts, self.log_weights)
+
+    def sample(
+        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
+    ) -> Tensor:
+        """Independent vectors, each from a member drawn by weight."""
+        with torch.no_grad():
+            draws = torch.stack([c.sample(shape, generator) for c in self.components])
+            which = self._choose((1, *draws.shape[1:-1]), generator).unsqueeze(-1)
+            return draws.gather(0, which.expand(1, *draws.shape[1:])).squeeze(0)
+
+
+def _leading(weights: Tensor, stacked: Tensor) -> Tensor:
+    return weights.reshape(-1, *(1,) * (stacked.ndim - 1))
+
+
+def _root(mixture: Mixture, q: Tensor, low: Tensor, high: Tensor) -> Tensor:
+    """Newton steps kept inside a bracket that halves whenever they leave it."""
+    x = low + (high - low) / 2
+    tight = 4 * torch.finfo(x.dtype).eps
+    for step in range(200):
+        gap = mixture.cdf(x) - q
+        low, high = torch.where(gap <= 0, x, low), torch.where(gap >= 0, x, high)
+        newton = x - gap * (-mixture.log_prob(x)).exp()
+        inside = (newton >= low) & (newton <= high) & (step % 8 != 7)
+        fresh = torch.where(inside, newton, low + (high - low) / 2)
+        moving = (fresh - x).abs() > tight * x.abs()  # false for nan and infinite ends
+        x = torch.where(torch.isfinite(fresh), fresh, x)
+        if not bool(moving.any()):
+            break
+    ends = torch.where(low == high, low, x)
+    return torch.where((q > 0) & (q < 1), ends, low)
+
+
+def _whole(mixture: Mixture, q: Tensor, low: Tensor, high: Tensor) -> Tensor:
+    """The least whole number with cdf >= q, by bisection between the members' quantiles."""
+    low, high = low - 1, high.clone()
+    for _ in range(1100):
+        middle = torch.where(high - low > 1, ((low + high) / 2).floor(), high)
+        reached = mixture.cdf(middle) >= q
+        low, high = torch.where(reached, low, middle), torch.where(reached, middle, high)
+        if not bool((high - low > 1).any()):
+            break
+    return high
+
+
+def _entropy(distribution: Distribution) -> Tensor:
+    try:
+        return (
+            distribution.entropy
+            if not isinstance(distribution, Mixture)
+            else _by_quantiles(distribution)
+        )
+    except TypeError:
+        return _by_quantiles(distribution)
+
+
+def _by_quantiles(distribution: Distribution) -> Tensor:
+    """-E[log p(F^{-1}(U))]; each value of a discrete law counts with its own probability."""
+    like = distribution.mean
+    if distribution.discrete:
+        return _by_values(distribution, like)
+    nodes, weights = gauss("legendre", 64, like)
+    # q = sin^2(pi u / 2): more nodes in the tails, where log p changes.
+    level = torch.sin(0.5 * math.pi * nodes) ** 2
+    slope = 0.5 * math.pi * torch.sin(math.pi * nodes)
+    total = torch.zeros_like(like)
+    for q, w in zip(level.tolist(), (weights * slope).tolist(), strict=True):
+        total = total - w * distribution.log_prob(distribution.icdf(torch.full_like(like, q)))
+    return total
+
+
+def _by_values(distribution: Distribution, like: Tensor) -> Tensor:
+    low = float(distribution.icdf(torch.full_like(like, 1e-12)).min())
+    high = float(distribution.icdf(torch.full_like(like, 1 - 1e-12)).max())
+    total = torch.zeros_like(like)
+    for value in torch.arange(low, high + 1).tolist():
+        log_p = distribution.log_prob(torch.full_like(like, value))
+        total = total - torch.where(log_p > -math.inf, log_p.exp() * log_p, 0)
+    return total
