@@ -31,6 +31,7 @@ ALLOWED = {
     "training": BUILDING | {"networks", "structures"},
     "linear": BUILDING | {"networks", "structures", "training"},
 }
+ALLOWED["inference"] = ALLOWED["linear"]
 # What faces the user may import everything below it; nobody imports the command line.
 ALLOWED["estimators"] = set(ALLOWED)
 ALLOWED["report"] = set(ALLOWED)

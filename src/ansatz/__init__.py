@@ -19,13 +19,16 @@ if TYPE_CHECKING:
     from ansatz.estimators.regressor import Regressor as Regressor
     from ansatz.estimators.saved import load as load
     from ansatz.estimators.survival import SurvivalRegressor as SurvivalRegressor
+    from ansatz.report.compare import compare as compare
 
 # Imported when first asked for, so that `import ansatz` and `ansatz --help` are instant.
 _NAMES = ("Classifier", "Fit", "Ranker", "Regressor", "SurvivalRegressor", "fit", "load")
+_ELSEWHERE = {"compare": "ansatz.report.compare"}
 _MODULES = (
     "data",
     "errors",
     "estimators",
+    "inference",
     "layers",
     "likelihoods",
     "linear",
@@ -44,12 +47,13 @@ _MODULES = (
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"ansatz.{name}")
-    if name in _NAMES:
-        value = getattr(importlib.import_module("ansatz.estimators"), name)
+    if name in _NAMES or name in _ELSEWHERE:
+        home = _ELSEWHERE.get(name, "ansatz.estimators")
+        value = getattr(importlib.import_module(home), name)
         globals()[name] = value
         return value
     raise AttributeError(f"module 'ansatz' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted((*_NAMES, *_MODULES, "__version__"))
+    return sorted((*_NAMES, *_ELSEWHERE, *_MODULES, "__version__"))

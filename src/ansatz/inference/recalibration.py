@@ -48,7 +48,7 @@ def kind_of(law: Likelihood) -> Kind | None:
     """
     if law.name in ("bernoulli", "categorical", "cross_entropy", "focal", "von_mises"):
         return "temperature"
-    if not law.is_law or law.event_ndim and law.name in ("cox", "discrete_hazard"):
+    if not law.is_law or law.name in ("cox", "discrete_hazard"):
         return None
     if law.name in STRETCHED:
         return "scale"
@@ -69,7 +69,8 @@ def find_factor(loss: Callable[[float], Tensor], weight: Tensor) -> float:
         >>> import torch
         >>> from ansatz.inference.recalibration import find_factor
         >>> z = torch.tensor([-2.0, 2.0])
-        >>> round(find_factor(lambda c: z**2 / (2 * c**2) + torch.tensor(c).log(), torch.ones(2)), 3)
+        >>> loss = lambda c: z**2 / (2 * c**2) + torch.tensor(c).log()
+        >>> round(find_factor(loss, torch.ones(2)), 3)
         2.0
     """
 
