@@ -56,6 +56,47 @@ def brier_survival(
         Graf et al. (1999), Assessment and comparison of prognostic classification schemes for
         survival data. Statistics in Medicine 18.
     """
+    return row_mean(
+        brier_rows(
+            *(survival, times, time, event, train_time, train_event),
+            weight=weight,
+            train_weight=train_weight,
+        ),
+        weight,
+    )
+
+
+def brier_rows(
+    survival: Tensor,
+    times: Tensor,
+    time: Tensor,
+    event: Tensor,
+    train_time: Tensor,
+    train_event: Tensor,
+    *,
+    weight: Tensor | None = None,
+    train_weight: Tensor | None = None,
+) -> Tensor:
+    """What each row brings to :func:`brier_survival` at each time, ``(N, T)``.
+
+    Args:
+        survival: ``(N, T)``.
+        times: ``(T,)``.
+        time: ``(N,)``.
+        event: ``(N,)``.
+        train_time: ``(M,)`` of the training rows.
+        train_event: ``(M,)``.
+        weight: ``(N,)``; rows of weight 0 need no score.
+        train_weight: ``(M,)``.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.metrics.survival import brier_rows
+        >>> time, event = torch.tensor([1.0, 2.0]), torch.ones(2)
+        >>> curves = torch.tensor([[0.5], [0.9]])
+        >>> brier_rows(curves, torch.tensor([1.5]), time, event, time, event)[:, 0]
+        tensor([0.2500, 0.0100], dtype=torch.float64)
+    """
     if survival.shape != (len(time), len(times)):
         raise ValueError(
             f"brier_survival needs curves ({len(time)}, {len(times)}), got {tuple(survival.shape)}."
@@ -75,8 +116,7 @@ def brier_survival(
             "weighted there. Judge at earlier times."
         )
     terms = torch.where(dead, survival**2 / then.clamp(min=1e-300), 0.0)
-    terms = torch.where(alive, (1 - survival) ** 2 / now.clamp(min=1e-300), terms)
-    return row_mean(terms, weight)
+    return torch.where(alive, (1 - survival) ** 2 / now.clamp(min=1e-300), terms)
 
 
 def integrated_brier(

@@ -1,0 +1,380 @@
+"""Does A beat B? Two models on the rows that neither has seen, or two methods on many splits."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ansatz.errors import DataError, UsageError
+from ansatz.estimators.fit import Fit
+from ansatz.estimators.job import Job
+from ansatz.estimators.parts import take
+from ansatz.estimators.replay import Replay, replay
+from ansatz.estimators.table_estimator import TableEstimator
+from ansatz.report.difference import FEW_GROUPS, FEW_ROWS, Difference, paired_difference
+from ansatz.report.judged import Judged, judge_rows
+from ansatz.report.measure import require_same_kind, require_same_outcomes
+from ansatz.report.methods import Methods, Progress, candidate, compare_methods
+from ansatz.report.paired_scores import ScorePair
+from ansatz.report.recipe_difference import Setting, recipe_difference
+from ansatz.report.score_pair import score_beside, score_pair
+from ansatz.report.verdicts import fits_verdict, methods_verdict
+
+Model = str | Path | Fit | TableEstimator
+
+
+@dataclass
+class Scored:
+    """A score of both models and their paired difference.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.report.compare import Scored
+        >>> from ansatz.report.difference import paired_difference
+        >>> Scored("crps", False, 1.0, 2.0, paired_difference(np.ones(3), np.zeros(3))).a
+        1.0
+    """
+
+    name: str
+    higher: bool  # whether larger is better
+    a: float
+    b: float
+    difference: Difference  # of the gains: positive where a is better
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data; ``difference`` is a - b, in the score's own direction."""
+        sign = 1.0 if self.higher else -1.0
+        found = self.difference
+        return {
+            "score": self.name,
+            "higher_is_better": self.higher,
+            "a": _finite(self.a),
+            "b": _finite(self.b),
+            "difference": _finite(sign * found.mean),
+            "standard_error": found.error,
+            "method": found.method,
+            "rows": found.rows,
+            "worst_rows": found.worst_rows,
+            "worst_share": found.worst_share,
+        }
+
+
+@dataclass
+class Comparison:
+    """What ``ansatz.compare`` found.
+
+    Args:
+        a: the first model's name.
+        b: the other's; of more than two, the one that was chosen.
+        verdict: one sentence.
+        better: the name of the better one, or None where chance explains the difference.
+        cautions: what to keep in mind.
+        scores: on the test rows: the log score (or what takes its place), and one beside it.
+        metrics: every metric of both on the test rows.
+        methods: of refits, where asked for.
+        differs: the settings that are not the same.
+
+    Example:
+        >>> import ansatz
+        >>> table = {"x": range(60), "y": [3 * (k % 2) + k % 5 for k in range(60)]}
+        >>> fits = [
+        ...     ansatz.fit(table, target="y", likelihood=law, network="linear")
+        ...     for law in ("poisson", "negative_binomial")
+        ... ]
+        >>> found = ansatz.compare(*fits)
+        >>> found.scores[0].name, found.scores[0].difference.rows
+        ('log score', 12)
+    """
+
+    a: str
+    b: str
+    verdict: str
+    better: str | None
+    cautions: list[str] = field(default_factory=list)
+    scores: list[Scored] = field(default_factory=list)
+    metrics: dict[str, dict[str, float | None]] = field(default_factory=dict)
+    methods: Methods | None = None
+    differs: list[Setting] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of ``ansatz compare --json``."""
+        return {
+            "a": self.a,
+            "b": self.b,
+            "verdict": self.verdict,
+            "better": self.better,
+            "cautions": self.cautions,
+            "scores": [score.to_dict() for score in self.scores],
+            "metrics": self.metrics,
+            "methods": None if self.methods is None else _methods_dict(self.methods),
+            "differs": [setting._asdict() for setting in self.differs],
+        }
+
+
+def compare(
+    a: Model,
+    b: Model,
+    *others: Model,
+    data: Any = None,
+    refit: bool = False,
+    folds: int = 5,
+    repeats: int = 2,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Whether one model is better than another, by rows that neither has seen.
+
+    The scores of each row are subtracted, so that what makes a row hard cancels out; the mean
+    difference is judged by its standard error, which knows groups and time. Below two standard
+    errors the models are not distinguishable. With ``refit`` the question is about the methods:
+    both are fitted anew to the same folds of all rows. Of more than two models, refits to folds
+    of the rows to learn from choose one, and the test rows are opened once, for the one that was
+    chosen against the first.
+
+    Args:
+        a: a model's folder, a ``Fit``, or a model that ``ansatz.fit`` made.
+        b: another.
+        others: more of them.
+        data: the table, where it moved or was in memory; for models of ``estimator.fit``, rows
+            that neither has seen: ``(X, y)``.
+        refit: compare the methods, by repeated folds.
+        folds: of each repetition.
+        repeats: of the folds.
+        seed: of folds and refits.
+        progress: called with the number of refits done and of all.
+
+    Raises:
+        DataError: the models have other test rows, or no measure in common.
+
+    Example:
+        >>> import ansatz
+        >>> table = {"x": range(60), "y": [k / 9 + k % 5 for k in range(60)]}
+        >>> fits = [
+        ...     ansatz.fit(table, target="y", likelihood=law, network="linear")
+        ...     for law in ("normal", "laplace")
+        ... ]
+        >>> print(ansatz.compare(*fits).verdict)
+        Not distinguishable: ...
+
+    References:
+        Diebold and Mariano (1995), Comparing predictive accuracy.
+        Nadeau and Bengio (2003), Inference for the generalization error.
+    """
+    found = [replay(model, data) for model in (a, b, *others)]
+    found = [each._replace(name=name) for each, name in zip(found, _names(found), strict=True)]
+    if len(found) > 2:
+        return _compare_many(found, refit, folds, repeats, seed, progress)
+    if refit:
+        return _compare_refits(found, folds, repeats, seed, progress)
+    return _compare_fits(*found)
+
+
+def _compare_fits(a: Replay, b: Replay) -> Comparison:
+    first, second, cautions = _on_test_rows(a, b)
+    scores, pair = _scored(first, second)
+    verdict, better = fits_verdict(first.name, second.name, scores[0].difference, pair)
+    if pair.note:
+        cautions.append(pair.note)
+    cautions += _cautions(first.name, second.name, scores)
+    return Comparison(
+        a=a.name,
+        b=b.name,
+        verdict=verdict,
+        better=better,
+        cautions=cautions,
+        scores=scores,
+        metrics={judged.name: judged.metrics() for judged in (first, second)},
+        differs=recipe_difference(a.model, b.model),
+    )
+
+
+def _compare_refits(
+    found: Sequence[Replay], folds: int, repeats: int, seed: int, progress: Progress | None
+) -> Comparison:
+    _check_folds(folds, repeats)
+    methods = compare_methods(
+        [candidate(each) for each in found],
+        folds=folds,
+        repeats=repeats,
+        seed=seed,
+        progress=progress,
+    )
+    verdict, better = methods_verdict(methods)
+    cautions = [*methods.notes, *_kept_laws(found)]
+    if methods.rows < FEW_ROWS:
+        cautions.append(f"{methods.rows} rows: the standard error is unreliable below {FEW_ROWS}.")
+    a, b = found
+    result = Comparison(a.name, b.name, verdict, better, cautions, methods=methods)
+    result.differs = recipe_difference(a.model, b.model)
+    return result
+
+
+def _compare_many(
+    found: Sequence[Replay],
+    refit: bool,
+    folds: int,
+    repeats: int,
+    seed: int,
+    progress: Progress | None,
+) -> Comparison:
+    """Folds of the rows to learn from choose; the test rows judge once."""
+    _check_folds(folds, repeats)
+    for other in found[1:]:
+        _require_same_test_rows(found[0], other)
+    methods = compare_methods(
+        [candidate(each) for each in found],
+        rows=None if refit else found[0].parts.learn,
+        folds=folds,
+        repeats=repeats,
+        seed=seed,
+        progress=progress,
+    )
+    best = methods.best.name
+    chosen = next(each for each in found if each.name == best)
+    if refit or chosen is found[0]:
+        verdict, better = methods_verdict(methods)
+        result = Comparison(found[0].name, best, verdict, better, methods=methods)
+        if not refit:
+            result.cautions.append("the test rows were not opened: the first model was chosen.")
+    else:
+        result = _compare_fits(found[0], chosen)
+        result.methods = methods
+        result.verdict = f"{best} was chosen out of fold. On the test rows: {result.verdict}"
+    result.cautions += [*methods.notes, *_kept_laws(found)]
+    result.differs = recipe_difference(found[0].model, chosen.model)
+    return result
+
+
+def _on_test_rows(a: Replay, b: Replay) -> tuple[Judged, Judged, list[str]]:
+    """Both models on the same rows in the same order, and what is to be said about them."""
+    _require_same_test_rows(a, b)
+    cautions = []
+    jobs = [_ordered(each.test) for each in (a, b)]
+    if not (jobs[0].weight == jobs[1].weight).all():
+        cautions.append("the models weigh the rows differently: here every row counts once.")
+        jobs = [job._replace(weight=job.weight * 0 + 1) for job in jobs]
+    if a.origin is not None and b.origin is not None:
+        if a.origin.rows.table != b.origin.rows.table:
+            cautions.append("the tables differ: rows were matched by their number and outcome.")
+    if a.origin is None or b.origin is None:
+        cautions.append("nothing tells whether the models learned from these rows.")
+    first, second = (
+        judge_rows(each.name, each.model, job) for each, job in zip((a, b), jobs, strict=True)
+    )
+    require_same_kind(first, second)
+    require_same_outcomes(first, second)
+    return first, second, cautions
+
+
+def _ordered(job: Job) -> Job:
+    return take(job, np.argsort(job.index.numpy(), kind="stable"))
+
+
+def _require_same_test_rows(a: Replay, b: Replay) -> None:
+    for each in (a, b):
+        if not len(each.parts.test):
+            raise DataError(
+                f"{each.name} has no test rows: fit it with --test 0.2, or compare the methods "
+                "with --refit."
+            )
+    rows = [set(each.test.index.tolist()) for each in (a, b)]
+    if rows[0] == rows[1]:
+        return
+    common = len(rows[0] & rows[1])
+    raise DataError(
+        f"{a.name} and {b.name} have other test rows ({len(rows[0])} and {len(rows[1])}, {common} "
+        "in common), which depend on seed, share and columns: fit both with the same, or compare "
+        "the methods with --refit."
+    )
+
+
+def _scored(a: Judged, b: Judged) -> tuple[list[Scored], ScorePair]:
+    main = score_pair(a, b)
+    beside = score_beside(a, b)
+    group = a.job.group if a.job.group is not None else b.job.group
+    time = a.job.time if a.job.time is not None else b.job.time
+    weight = a.job.weight.numpy()
+    scores = []
+    for pair in (main, beside):
+        if pair is None:
+            continue
+        better, worse = (pair.a, pair.b) if pair.higher else (-pair.a, -pair.b)
+        scores.append(
+            Scored(
+                pair.name,
+                pair.higher,
+                float(np.average(pair.a, weights=weight)),
+                float(np.average(pair.b, weights=weight)),
+                paired_difference(better, worse, weight, group=group, time=time),
+            )
+        )
+    return scores, main
+
+
+def _cautions(a: str, b: str, scores: list[Scored]) -> list[str]:
+    main = scores[0].difference
+    said = []
+    if main.rows < FEW_ROWS:
+        said.append(f"{main.rows} test rows: the standard error is unreliable below {FEW_ROWS}.")
+    elif main.units < FEW_GROUPS:
+        said.append(
+            f"the standard error rests on {main.units} groups or moments: unreliable below "
+            f"{FEW_GROUPS}."
+        )
+    if main.worst_share is not None and main.is_clear and main.worst_share > 0.5:
+        count = "row" if main.worst_rows == 1 else f"{main.worst_rows} rows"
+        said.append(
+            f"{100 * main.worst_share:.0f} % of the difference comes from the {count} on which "
+            "the models differ most: look at them."
+        )
+    if len(scores) > 1:
+        other = scores[1].difference
+        if main.is_clear and other.is_clear and (main.mean > 0) != (other.mean > 0):
+            winner = a if other.mean > 0 else b
+            said.append(f"by {scores[1].name} {winner} is better: the two scores disagree.")
+    return said
+
+
+def _kept_laws(found: Sequence[Replay]) -> list[str]:
+    chosen = [
+        each.name for each in found if each.origin is not None and each.origin.likelihood is None
+    ]
+    if not chosen or all(each.origin is not None and _one_law(each) for each in found):
+        return []
+    return [f"refits keep the law that the rows chose for {', '.join(chosen)}."]
+
+
+def _one_law(found: Replay) -> bool:
+    return found.problem is not None and len(found.problem.laws) == 1
+
+
+def _check_folds(folds: int, repeats: int) -> None:
+    if folds < 2 or repeats < 1:
+        raise UsageError(f"--folds from 2 and --repeats from 1, got {folds} and {repeats}.")
+
+
+def _names(found: Sequence[Replay]) -> list[str]:
+    """The folders' last names where they tell the models apart; else whole paths, or letters."""
+    short = [Path(each.name).name for each in found]
+    if len(set(short)) == len(short):
+        return short
+    whole = [each.name for each in found]
+    if len(set(whole)) == len(whole):
+        return whole
+    return [f"{name} ({chr(ord('A') + k)})" for k, name in enumerate(short)]
+
+
+def _methods_dict(methods: Methods) -> dict[str, Any]:
+    kept = {name: value for name, value in methods._asdict().items() if name != "table"}
+    table = [
+        {**method._asdict(), "score": _finite(method.score), "gain": _finite(method.gain)}
+        for method in methods.table
+    ]
+    return {**kept, "notes": list(methods.notes), "best": methods.best.name, "table": table}
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,222 @@
+"""The mean of paired differences, and how far chance alone would have moved it."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ansatz.errors import UsageError
+
+FEW_ROWS = 100  # below it a standard error of log scores is not to be relied on
+FEW_GROUPS = 30  # a clustered one rests on the number of groups
+CLEAR = 2.0  # standard errors from which a difference is more than chance
+
+
+class Difference(NamedTuple):
+    r"""A mean difference of scores, :math:`\bar d = \sum_i w_i (a_i - b_i) / \sum_i w_i`.
+
+    Args:
+        mean: of a - b.
+        error: its standard error; None where it cannot be told.
+        method: how the standard error was found, in words.
+        rows: how many rows were compared.
+        units: how many are independent: rows, groups or moments.
+        worst_share: the share of the total difference that comes from the 1 % of the rows on
+            which the scores differ most; None where the total is 0.
+        worst_rows: how many these are.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.report.difference import paired_difference
+        >>> found = paired_difference(np.array([3.0, 2.0, 4.0]), np.array([1.0, 1.0, 1.0]))
+        >>> round(found.mean, 3), round(found.error, 3), found.is_clear
+        (2.0, 0.577, True)
+    """
+
+    mean: float
+    error: float | None
+    method: str
+    rows: int
+    units: int
+    worst_share: float | None
+    worst_rows: int
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the mean is at least two standard errors from 0."""
+        if self.mean == 0 or math.isnan(self.mean):
+            return False
+        return math.isinf(self.mean) or (
+            self.error is not None and abs(self.mean) >= CLEAR * self.error
+        )
+
+
+def paired_difference(
+    a: ArrayLike,
+    b: ArrayLike,
+    weight: ArrayLike | None = None,
+    *,
+    group: ArrayLike | None = None,
+    time: ArrayLike | None = None,
+) -> Difference:
+    r"""The mean difference of two scores of the same rows, with its standard error.
+
+    Rows that are independent of each other give
+
+    .. math:: s^2 = \frac{1}{W (W - 1)} \sum_i w_i (d_i - \bar d)^2, \qquad W = \sum_i w_i,
+
+    groups the clustered :math:`\frac{G}{G - 1} \sum_g S_g^2 / W^2` with
+    :math:`S_g = \sum_{i \in g} w_i (d_i - \bar d)`, and an order in time that of Newey and West,
+    with :math:`S_t` the sum over the rows of one moment, Bartlett's weights and
+    :math:`L = \lfloor 4 (T / 100)^{2/9} \rfloor` lags:
+
+    .. math:: \frac{T}{T - 1} \Big(\sum_t S_t^2 + 2 \sum_{l=1}^{L} \big(1 - \tfrac{l}{L + 1}\big)
+              \sum_t S_t S_{t-l}\Big) / W^2 .
+
+    With both, the larger of the two.
+
+    Args:
+        a: ``(N,)``.
+        b: ``(N,)``.
+        weight: ``(N,)`` frequency weights.
+        group: ``(N,)``; rows alike in it belong together, a missing value is a group by itself.
+        time: ``(N,)`` numbers or dates.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.report.difference import paired_difference
+        >>> d = np.array([1.0, 1.0, 0.0, 0.0])
+        >>> alone, together = paired_difference(d, 0 * d), paired_difference(d, 0 * d, group=d)
+        >>> round(alone.error, 3), round(together.error, 3)
+        (0.289, 0.5)
+
+    References:
+        Diebold and Mariano (1995), Comparing predictive accuracy.
+        Newey and West (1987), A simple, positive semi-definite, heteroskedasticity and
+        autocorrelation consistent covariance matrix.
+        Liang and Zeger (1986), Longitudinal data analysis using generalized linear models.
+    """
+    first, second = (np.asarray(part, dtype=np.float64) for part in (a, b))
+    if first.shape != second.shape or first.ndim != 1 or not len(first):
+        raise UsageError(
+            f"paired scores must be two rows of equal length, got {first.shape} and {second.shape}."
+        )
+    w = np.ones(len(first)) if weight is None else np.asarray(weight, dtype=np.float64)
+    # Two scores of minus infinity are equal: neither model is better there.
+    d = np.where(first == second, 0.0, first - second)
+    mean = float(np.average(d, weights=w))
+    share, worst = _worst_share(w * d)
+    if not np.isfinite(d).all():
+        return Difference(mean, None, "undefined", len(d), len(d), share, worst)
+    found = [_alone(d, w, mean)] if group is None and time is None else []
+    if group is not None:
+        found.append(_clustered(d, w, mean, np.asarray(group)))
+    if time is not None:
+        found.append(_newey_west(d, w, mean, time))
+    error, method, units = max(found, key=lambda item: -1.0 if item[0] is None else item[0])
+    return Difference(mean, error, method, len(d), units, share, worst)
+
+
+def corrected_error(
+    differences: ArrayLike, tested: float, learned: float
+) -> tuple[float, float | None]:
+    r"""Mean and corrected standard error of the differences of J overlapping splits.
+
+    .. math:: s \sqrt{\frac{1}{J} + \frac{n_{test}}{n_{train}}}
+
+    Splits of one table share most of their training rows: :math:`s / \sqrt J` shrinks with every
+    repetition although no row is added.
+
+    Args:
+        differences: ``(J,)``, the mean difference of each split.
+        tested: rows judged by in a split.
+        learned: rows learned from.
+
+    Returns:
+        The mean, and the standard error; None for a single split.
+
+    Example:
+        >>> from ansatz.report.difference import corrected_error
+        >>> mean, error = corrected_error([0.1, 0.3, 0.2, 0.2], tested=25, learned=75)
+        >>> round(error, 4)
+        0.0624
+
+    References:
+        Nadeau and Bengio (2003), Inference for the generalization error, equation 17.
+        https://doi.org/10.1023/A:1024068626366
+    """
+    d = np.asarray(differences, dtype=np.float64)
+    mean = float(d.mean())
+    if len(d) < 2 or not np.isfinite(d).all():
+        return mean, None
+    return mean, float(d.std(ddof=1)) * math.sqrt(1 / len(d) + tested / learned)
+
+
+Error = tuple[float | None, str, int]
+
+
+def _alone(d: NDArray[np.float64], w: NDArray[np.float64], mean: float) -> Error:
+    total = float(w.sum())
+    if len(d) < 2 or total <= 1:
+        return None, "undefined", len(d)
+    return math.sqrt(float((w * (d - mean) ** 2).sum()) / (total - 1) / total), "rows", len(d)
+
+
+def _clustered(
+    d: NDArray[np.float64], w: NDArray[np.float64], mean: float, group: NDArray[Any]
+) -> Error:
+    import pandas as pd
+
+    codes = pd.factorize(group)[0]
+    alone = codes < 0
+    codes[alone] = codes.max(initial=-1) + 1 + np.arange(alone.sum())
+    sums = np.bincount(codes, weights=w * (d - mean))
+    count = len(sums)
+    if count < 2:
+        return None, "undefined", count
+    variance = count / (count - 1) * float(sums @ sums) / float(w.sum()) ** 2
+    return math.sqrt(variance), f"clustered, {count} groups", count
+
+
+def _newey_west(
+    d: NDArray[np.float64], w: NDArray[np.float64], mean: float, time: ArrayLike
+) -> Error:
+    sums = np.bincount(moments(time), weights=w * (d - mean))
+    count = len(sums)
+    if count < 2:
+        return None, "undefined", count
+    lags = min(int(4 * (count / 100) ** (2 / 9)), count - 1)
+    total = float(sums @ sums)
+    for lag in range(1, lags + 1):
+        total += 2 * (1 - lag / (lags + 1)) * float(sums[lag:] @ sums[:-lag])
+    variance = count / (count - 1) * total / float(w.sum()) ** 2
+    return math.sqrt(max(variance, 0.0)), f"Newey-West, {lags} lags of {count} moments", count
+
+
+def moments(time: ArrayLike) -> NDArray[np.intp]:
+    """The place of each row's time among the distinct times, in order.
+
+    Example:
+        >>> from ansatz.report.difference import moments
+        >>> moments(["2024-02-01", "2024-01-01", "2024-02-01"]).tolist()
+        [1, 0, 1]
+    """
+    import pandas as pd
+
+    from ansatz.data.dates import as_dates
+
+    column = pd.Series(np.asarray(time))
+    values = column if pd.api.types.is_numeric_dtype(column.dtype) else as_dates(column)
+    places: NDArray[np.intp] = np.unique(values.to_numpy(), return_inverse=True)[1]
+    return places
+
+
+def _worst_share(parts: NDArray[np.float64]) -> tuple[float | None, int]:
+    """What the 1 % of the rows with the largest parts, of either sign, bring to their total."""
+    count = max(1, math.ceil(len(parts) / 100))
+    total = float(parts.sum())
+    if total == 0 or not math.isfinite(total):
+        return None, count
+    worst = np.argpartition(-np.abs(parts), count - 1)[:count]
+    return float(parts[worst].sum()) / total, count

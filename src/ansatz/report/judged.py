@@ -1,0 +1,91 @@
+"""A fitted model's say about rows with outcomes: what scores are made of."""
+
+from typing import Any, Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from ansatz.estimators.job import Job
+from ansatz.estimators.scores import judge_model
+from ansatz.estimators.table_estimator import TableEstimator
+from ansatz.likelihoods import CategoricalDistribution, Distribution, Likelihood
+from ansatz.report.evidence import row_losses
+
+Kind = Literal["number", "class", "survival", "ranking"]
+
+
+class Judged(NamedTuple):
+    """A model and the predictive law that it serves for each of some rows.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report.judged import judge_rows
+        >>> x = np.arange(20.0).reshape(-1, 1)
+        >>> model = Regressor(network="linear").fit(x, x[:, 0] % 3)
+        >>> found = judge_rows("line", model, model._read(x, x[:, 0] % 3))
+        >>> found.kind, found.log_scores.shape
+        ('number', torch.Size([20]))
+    """
+
+    name: str
+    model: TableEstimator
+    job: Job
+    law: Likelihood
+    raw: Tensor  # as served
+    distribution: Distribution | None  # None for a loss of numbers
+    value: Tensor  # what the distribution is judged by
+
+    @property
+    def kind(self) -> Kind:
+        """What the outcomes are."""
+        if hasattr(self.model, "followed_"):
+            return "survival"
+        if hasattr(self.model, "items_"):
+            return "ranking"
+        return "class" if hasattr(self.model, "classes_") else "number"
+
+    @property
+    def log_scores(self) -> Tensor:
+        """The log score of each row, ``(N,)``; of several targets their mean, as in ``nll``."""
+        losses = row_losses(self.model, self.law, self.raw, self.job.y)
+        several = self.law.event_ndim == 0 and self.job.y.ndim > 1
+        return -losses.double() / (self.job.y[0].numel() if several else 1)
+
+    @property
+    def law_name(self) -> str:
+        """As the user would say it: a censored Weibull law is weibull."""
+        return str(getattr(self.law, "law", self.law).name)
+
+    def metrics(self) -> dict[str, float | None]:
+        """Every metric that applies, as the fit reports them."""
+        return judge_model(self.model, self.job, [])
+
+
+def judge_rows(name: str, model: TableEstimator, job: Job) -> Judged:
+    """What a model predicts for the rows of a job.
+
+    Args:
+        name: what messages call the model.
+        model: fitted.
+        job: rows with outcomes, as the estimator reads them.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Classifier
+        >>> from ansatz.report.judged import judge_rows
+        >>> x = np.arange(20.0).reshape(-1, 1)
+        >>> model = Classifier(network="linear").fit(x, np.arange(20) % 2)
+        >>> judge_rows("logit", model, model._read(x, np.arange(20) % 2)).kind
+        'class'
+    """
+    law = model.model_.objective.likelihood
+    raw = model._served_raw(model.model_.raw(job.rows, job.offset, notes=[]))
+    distribution: Any = None
+    value = job.y
+    with torch.no_grad():
+        if law.is_law:
+            distribution, value = law.given(raw, job.y)
+        elif hasattr(model, "_log_probabilities"):  # a loss of classes is served as probabilities
+            distribution = CategoricalDistribution(model._log_probabilities(law, raw))
+    return Judged(name, model, job, law, raw, distribution, value)

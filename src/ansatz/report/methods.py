@@ -1,0 +1,241 @@
+"""Methods compared: every one fitted again to the same rows of the same folds."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from ansatz.data import row_keys
+from ansatz.errors import DataError, UsageError
+from ansatz.estimators.job import Job
+from ansatz.estimators.out_of_fold import Folds, choose_folds
+from ansatz.estimators.parts import Rows, take
+from ansatz.estimators.reading import read_job
+from ansatz.estimators.refits import fresh
+from ansatz.estimators.replay import Replay
+from ansatz.estimators.table_estimator import TableEstimator
+from ansatz.report.difference import CLEAR, corrected_error
+from ansatz.report.judged import judge_rows
+from ansatz.report.score_pair import score_pair
+from ansatz.seeds import derive
+
+Progress = Callable[[int, int], None]
+
+
+class Candidate(NamedTuple):
+    """A method by the estimator that it fits and the rows as that reads them.
+
+    Example:
+        >>> import ansatz
+        >>> from ansatz.estimators.replay import replay
+        >>> from ansatz.report.methods import candidate
+        >>> fit = ansatz.fit({"x": range(50), "y": range(50)}, target="y", network="linear")
+        >>> len(candidate(replay(fit)).job.y)
+        50
+    """
+
+    name: str
+    estimator: TableEstimator  # has read the rows, is not fitted
+    job: Job
+
+
+class Method(NamedTuple):
+    """How a method does out of fold, beside the first.
+
+    Args:
+        name: of the method.
+        score: its mean over the splits.
+        gain: the mean by which it is better than the first; negative: worse.
+        error: Nadeau and Bengio's standard error of the gain; None where undefined.
+
+    Example:
+        >>> from ansatz.report.methods import Method
+        >>> Method("wide", -1.2, 0.3, 0.1).is_clear
+        True
+    """
+
+    name: str
+    score: float
+    gain: float
+    error: float | None
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the gain is at least two standard errors from 0."""
+        return self.error is not None and abs(self.gain) >= CLEAR * self.error > 0
+
+
+class Methods(NamedTuple):
+    """Several methods on the same splits, the first being the reference.
+
+    Example:
+        >>> from ansatz.report.methods import Method, Methods
+        >>> table = [Method("line", -1.5, 0.0, 0.0), Method("wide", -1.2, 0.3, 0.1)]
+        >>> Methods(table, "log score", True, 5, 2, 200, 50.0, 150.0, ()).best.name
+        'wide'
+    """
+
+    table: list[Method]
+    score: str  # what it is called
+    higher: bool
+    folds: int
+    repeats: int
+    rows: int
+    tested: float  # rows of a split, on average
+    learned: float
+    notes: tuple[str, ...]
+
+    @property
+    def best(self) -> Method:
+        """The method of the best mean score."""
+        return max(self.table, key=lambda method: method.gain)
+
+
+def candidate(found: Replay) -> Candidate:
+    """The method that made a model, ready to be fitted to some of its rows.
+
+    Example:
+        >>> import ansatz
+        >>> from ansatz.estimators.replay import replay
+        >>> from ansatz.report.methods import candidate
+        >>> fit = ansatz.fit({"x": range(50), "y": range(50)}, target="y", network="linear")
+        >>> candidate(replay(fit)).estimator.network
+        'linear'
+    """
+    if found.problem is None:
+        raise UsageError(
+            f"{found.name} was made by estimator.fit(X, y) and has no record to refit it from: fit "
+            "it with ansatz.fit."
+        )
+    estimator = clone(found.model)
+    job = read_job(found.problem, estimator)
+    return Candidate(found.name, estimator, job)
+
+
+def compare_methods(
+    candidates: Sequence[Candidate],
+    *,
+    rows: Rows | None = None,
+    folds: int = 5,
+    repeats: int = 2,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Methods:
+    """Fits every method to the same folds and compares their scores of the rows left out.
+
+    The standard error of a gain is that of Nadeau and Bengio, as folds share their rows. Rows in
+    order of time are judged by models of their past, once: repetitions would be the same folds.
+
+    Args:
+        candidates: at least two methods of the same rows.
+        rows: numbers of the rows to use; None for all.
+        folds: of each repetition.
+        repeats: with other folds each.
+        seed: of folds and refits.
+        progress: called with the number of refits done and of all.
+
+    Example:
+        >>> import ansatz
+        >>> from ansatz.estimators.replay import replay
+        >>> from ansatz.report.methods import candidate, compare_methods
+        >>> table = {"x": [k % 7 for k in range(60)], "y": [k % 7 + k % 3 / 2 for k in range(60)]}
+        >>> fits = [
+        ...     ansatz.fit(table, target="y", likelihood=law, network="linear")
+        ...     for law in ("normal", "laplace")
+        ... ]
+        >>> found = compare_methods([candidate(replay(fit)) for fit in fits], folds=3, repeats=1)
+        >>> found.score, len(found.table), found.rows
+        ('log score', 2, 60)
+    """
+    _require_same_rows(candidates)
+    first = candidates[0]
+    used: Rows = np.arange(len(first.job.y), dtype=np.intp) if rows is None else rows
+    if first.job.time is not None:
+        repeats = 1
+    splits = list(_splits(candidates, used, folds, repeats, seed))
+    if len(splits) < 2:
+        raise DataError(
+            f"{len(used)} rows or their groups cannot be parted into {folds} folds to compare by."
+        )
+    total, done = len(splits) * len(candidates), 0
+    scores = np.zeros((len(splits), len(candidates)))
+    gains = np.zeros((len(splits), len(candidates)))
+    name, higher, notes = "log score", True, dict[str, None]()
+    for place, (inside, outside, state) in enumerate(splits):
+        judged = []
+        for each in candidates:
+            model = _refit(each, inside, state)
+            judged.append(judge_rows(each.name, model, take(each.job, outside)))
+            done += 1
+            if progress is not None:
+                progress(done, total)
+        weight = judged[0].job.weight.numpy()
+        for k, other in enumerate(judged):
+            pair = score_pair(judged[0], other)
+            name, higher = pair.name, pair.higher
+            scores[place, k] = np.average(pair.b, weights=weight)
+            gains[place, k] = np.average(-pair.gain, weights=weight)
+            if pair.note:
+                notes[pair.note] = None
+    tested = float(np.mean([len(outside) for _, outside, _ in splits]))
+    learned = float(np.mean([len(inside) for inside, _, _ in splits]))
+    table = [
+        Method(
+            each.name, float(scores[:, k].mean()), *corrected_error(gains[:, k], tested, learned)
+        )
+        for k, each in enumerate(candidates)
+    ]
+    return Methods(
+        *(table, name, higher, len(splits) // repeats, repeats, len(used)),
+        tested=tested,
+        learned=learned,
+        notes=tuple(notes),
+    )
+
+
+def _refit(each: Candidate, inside: Rows, state: int) -> Any:
+    model = fresh(each.estimator).set_params(random_state=state)
+    return model._fit_job(take(each.job, inside)._replace(valid=None, trainer_options={}))
+
+
+def _splits(
+    candidates: Sequence[Candidate], used: Rows, folds: int, repeats: int, seed: int
+) -> Iterator[tuple[Rows, Rows, int]]:
+    """Rows to learn from, rows to judge by, and the seed of the refits."""
+    shared = take(candidates[0].job, used)._replace(rows=_common(candidates, used, folds))
+    for repeat in range(repeats):
+        parts: Folds = choose_folds(shared, folds, derive(seed, "compare", repeat) >> 32)
+        for k, (inside, outside) in enumerate(parts):
+            if len(inside) and len(outside):
+                yield used[inside], used[outside], derive(seed, "refit", repeat, k) >> 32
+
+
+def _common(candidates: Sequence[Candidate], used: Rows, folds: int) -> Any:
+    """The features that all methods know: rows alike in them are copies to one of the methods.
+
+    Where these tell too few rows apart, the first method's features.
+    """
+    first = candidates[0].job.rows
+    if not all(isinstance(each.job.rows, pd.DataFrame) for each in candidates):
+        return first[used]
+    names = [
+        name for name in first.columns if all(name in each.job.rows.columns for each in candidates)
+    ]
+    shared = first[names].iloc[used]
+    if names and len(np.unique(row_keys(shared))) >= 10 * folds:
+        return shared
+    return first.iloc[used]
+
+
+def _require_same_rows(candidates: Sequence[Candidate]) -> None:
+    first = candidates[0]
+    index: NDArray[Any] = first.job.index.numpy()
+    for other in candidates[1:]:
+        if not np.array_equal(index, other.job.index.numpy()):
+            raise DataError(
+                f"{first.name} and {other.name} have other rows: {len(index)} and "
+                f"{len(other.job.index)} with an outcome and a weight. Fit both to one table."
+            )

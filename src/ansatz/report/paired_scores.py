@@ -1,0 +1,36 @@
+"""One score of each row by each of two models."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class ScorePair(NamedTuple):
+    """One score of each row by each of two models.
+
+    Args:
+        name: of the score.
+        a: ``(N,)`` of the one model.
+        b: ``(N,)`` of the other.
+        higher: whether larger is better.
+        note: what is to be said about it.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.report.paired_scores import ScorePair
+        >>> ScorePair("log score", np.zeros(2), np.ones(2), higher=True).gain.tolist()
+        [-1.0, -1.0]
+    """
+
+    name: str
+    a: NDArray[np.float64]
+    b: NDArray[np.float64]
+    higher: bool
+    note: str | None = None
+
+    @property
+    def gain(self) -> NDArray[np.float64]:
+        """By how much a is better, row by row; 0 where both are minus infinity."""
+        found = (self.a - self.b) if self.higher else (self.b - self.a)
+        return np.where(self.a == self.b, 0.0, found)

@@ -1,0 +1,89 @@
+"""What two models were made with that is not the same."""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ansatz.estimators.origin import plain
+
+if TYPE_CHECKING:
+    from ansatz.estimators.table_estimator import TableEstimator
+
+# What a fit was asked for that is told by what came of it.
+_TOLD = ("rows", "source", "uses", "options", "law_options", "chosen", "network", "inference")
+
+
+class Setting(NamedTuple):
+    """One setting that differs; None where a model does not have it.
+
+    Example:
+        >>> from ansatz.report.recipe_difference import Setting
+        >>> Setting("dropout", 0.1, 0.3).b
+        0.3
+    """
+
+    name: str
+    a: Any
+    b: Any
+
+
+def recipe_difference(a: "TableEstimator", b: "TableEstimator") -> list[Setting]:
+    """Law, network, training, columns and split of two models, where they differ.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report.recipe_difference import recipe_difference
+        >>> x = np.arange(20.0).reshape(-1, 1)
+        >>> line = Regressor(network="linear").fit(x, x[:, 0])
+        >>> other = Regressor("laplace", network="linear").fit(x, x[:, 0])
+        >>> recipe_difference(line, other)[0]
+        Setting(name='likelihood', a='normal', b='laplace')
+    """
+    first, second = recipe_of(a), recipe_of(b)
+    return [
+        Setting(name, first.get(name), second.get(name))
+        for name in dict.fromkeys([*first, *second])
+        if first.get(name) != second.get(name)
+    ]
+
+
+def recipe_of(model: "TableEstimator") -> dict[str, Any]:
+    """Everything that decided a fitted model besides its rows, flat, by name.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report.recipe_difference import recipe_of
+        >>> x = np.arange(20.0).reshape(-1, 1)
+        >>> recipe_of(Regressor(network="linear").fit(x, x[:, 0]))["network"]
+        'linear'
+    """
+    said = model.describe()
+    origin = getattr(model, "evidence_", {}).get("origin") or {}
+    found: dict[str, Any] = {"likelihood": said["likelihood"]}
+    found |= {f"likelihood.{name}": value for name, value in said["likelihood_options"].items()}
+    found["network"] = said["network"]
+    found |= {f"network.{name}": value for name, value in (said["network_options"] or {}).items()}
+    found["inference"] = said["inference"]
+    recipe = getattr(model, "recipe_", None)
+    if recipe is not None:
+        mlp = ("widths", "activation", "dropout")  # told as options of the network
+        fields = recipe.model_dump(mode="json")
+        found |= {name: value for name, value in fields.items() if name not in mlp}
+    found |= _other_parameters(model, found)
+    names = [column["name"] for column in said["columns"]]
+    found["columns"] = ", ".join(map(str, names))
+    found |= {name: value for name, value in (origin.get("uses") or {}).items() if value}
+    found |= {name: value for name, value in origin.items() if name not in _TOLD}
+    found["parameters"] = said["parameters"]
+    return {name: plain(value) for name, value in found.items()}
+
+
+def _other_parameters(model: "TableEstimator", known: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of the estimator that neither the recipe nor the network's options repeat."""
+    silent = {"likelihood_options", "network_options", "random_state", "widths", "activation"}
+    silent |= {"dropout", "n_jobs", "device", "verbose", "warm_start", "time_limit", "epochs"}
+    return {
+        name: value
+        for name, value in model.get_params(deep=False).items()
+        if name not in silent and name not in known and value is not None
+    }

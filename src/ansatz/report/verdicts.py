@@ -1,0 +1,97 @@
+"""A comparison in one sentence."""
+
+import math
+
+import numpy as np
+
+from ansatz.report.difference import Difference
+from ansatz.report.methods import Methods
+from ansatz.report.paired_scores import ScorePair
+
+
+def fits_verdict(a: str, b: str, difference: Difference, pair: ScorePair) -> tuple[str, str | None]:
+    """Which of two fitted models is better on their test rows; None where chance explains it.
+
+    Args:
+        a: name of the one.
+        b: name of the other.
+        difference: of their gains, positive where a is better.
+        pair: their scores.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.report.difference import paired_difference
+        >>> from ansatz.report.paired_scores import ScorePair
+        >>> from ansatz.report.verdicts import fits_verdict
+        >>> pair = ScorePair("log score", np.array([1.0, 1.2, 1.1]), np.zeros(3), higher=True)
+        >>> fits_verdict("A", "B", paired_difference(pair.a, pair.b), pair)[0]
+        'A is better: its log score is higher by 1.1 (standard error 0.058) on 3 test rows.'
+    """
+    name = "loss" if pair.note and "is a loss" in pair.note else pair.name.replace("_", " ")
+    rows = f"on {difference.rows} test rows"
+    if math.isnan(difference.mean):
+        return f"Not comparable: each model gives some outcomes probability 0 {rows}.", None
+    if math.isinf(difference.mean):
+        winner, loser = (a, b) if difference.mean > 0 else (b, a)
+        scores = pair.b if difference.mean > 0 else pair.a
+        count = int((~np.isfinite(scores)).sum())
+        outcomes = "1 outcome" if count == 1 else f"{count} outcomes"
+        return f"{winner} is better: {loser} gives {outcomes} probability 0 {rows}.", winner
+    size = f"{abs(difference.mean):.2g}"
+    if difference.error is None:
+        return f"Not distinguishable: too few {rows} to tell a standard error.", None
+    if np.array_equal(pair.a, pair.b):
+        return f"Not distinguishable: the models predict the same {rows}.", None
+    error = f"{difference.error:.2g}"
+    if not difference.is_clear:
+        return (
+            f"Not distinguishable: the {name} differs by {size} with a standard error of {error} "
+            f"{rows}.",
+            None,
+        )
+    winner = a if difference.mean > 0 else b
+    direction = "higher" if pair.higher else "lower"
+    return (
+        f"{winner} is better: its {name} is {direction} by {size} (standard error {error}) {rows}.",
+        winner,
+    )
+
+
+def methods_verdict(methods: Methods) -> tuple[str, str | None]:
+    """Which method is better on average over refits; None where chance explains it.
+
+    Example:
+        >>> from ansatz.report.methods import Method, Methods
+        >>> from ansatz.report.verdicts import methods_verdict
+        >>> table = [Method("line", -1.5, 0.0, 0.0), Method("wide", -1.4, 0.1, 0.2)]
+        >>> methods_verdict(Methods(table, "log score", True, 5, 2, 200, 40.0, 160.0, ()))[0]
+        'Not distinguishable as methods: wide and line differ by 0.1 in log score with a corrected standard error of 0.2 over 10 refits.'
+    """  # noqa: E501
+    first = methods.table[0]
+    others = sorted(methods.table[1:], key=lambda method: -method.gain)
+    rival = others[0]
+    name = methods.score.replace("_", " ")
+    refits = f"over {methods.folds * methods.repeats} refits"
+    if rival.error is None or not math.isfinite(rival.gain):
+        if math.isinf(rival.gain):
+            winner, loser = (rival, first) if rival.gain > 0 else (first, rival)
+            return (
+                f"{winner.name} is the better method: {loser.name} gives some outcomes "
+                f"probability 0 {refits}.",
+                winner.name,
+            )
+        return f"Not comparable: the scores are not finite {refits}.", None
+    size, error = f"{abs(rival.gain):.2g}", f"{rival.error:.2g}"
+    if not rival.is_clear:
+        return (
+            f"Not distinguishable as methods: {rival.name} and {first.name} differ by {size} in "
+            f"{name} with a corrected standard error of {error} {refits}.",
+            None,
+        )
+    winner = rival if rival.gain > 0 else first
+    direction = "higher" if methods.higher else "lower"
+    return (
+        f"{winner.name} is the better method: its {name} is {direction} by {size} (corrected "
+        f"standard error {error}) {refits}.",
+        winner.name,
+    )
