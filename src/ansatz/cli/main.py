@@ -24,6 +24,7 @@ from ansatz.cli.fit import fit
 from ansatz.cli.inspect import inspect
 from ansatz.cli.list import list_names
 from ansatz.cli.predict import predict
+from ansatz.cli.report import report
 from ansatz.cli.show import show
 from ansatz.cli.terminal import printable, remark
 
@@ -67,6 +68,7 @@ for _name, _function in (
     ("fit", fit),
     ("predict", predict),
     ("evaluate", evaluate),
+    ("report", report),
     ("inspect", inspect),
     ("list", list_names),
     ("show", show),

@@ -1,0 +1,162 @@
+"""A whole report: every section that applies, as one page."""
+
+import importlib
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ansatz import __version__
+from ansatz.errors import AnsatzError
+from ansatz.report.evidence import Evidence, replayed
+from ansatz.report.headline import headline
+from ansatz.report.page import render, write_page
+from ansatz.report.printable import printable
+from ansatz.report.section import Section, Text
+
+# In the order of the page; each module has a function section(evidence).
+SECTIONS = {
+    "what_was_fitted": "what was fitted",
+    "scores": "scores beside other models",
+    "pit": "probability integral transform",
+    "coverage": "coverage of intervals",
+    "reliability": "reliability of probabilities",
+    "survival_calibration": "calibration of survival",
+    "quantile_residuals": "quantile residuals",
+    "residual_panels": "residual panels",
+    "recalibration": "recalibration",
+    "importance": "importance of columns",
+    "effects": "effects of columns",
+    "subgroups": "subgroups",
+    "extrapolation": "extrapolation",
+    "worst_rows": "worst-fitted rows",
+    "costs": "decisions from costs",
+    "data_summary": "the data",
+}
+
+
+class Report(NamedTuple):
+    """A page and what it says first.
+
+    Example:
+        >>> from ansatz.report.build import Report
+        >>> Report._fields
+        ('page', 'verdict', 'sections')
+    """
+
+    page: str
+    verdict: list[str]
+    sections: list[Section]
+
+
+def build(evidence: Evidence, progress: Callable[[str], None] | None = None) -> Report:
+    """Computes every section that applies and writes the page.
+
+    What one section cannot compute is said in its place; the others stand.
+
+    Args:
+        evidence: of a model on its test rows.
+        progress: told what is being computed.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report import gather
+        >>> from ansatz.report.build import SECTIONS
+        >>> "scores" in SECTIONS
+        True
+    """
+    found = []
+    for module, words in SECTIONS.items():
+        if progress is not None:
+            progress(words)
+        section = _section(module, words, evidence)
+        if section is not None:
+            found.append(section)
+    verdict = headline(evidence)
+    rows = f"{len(evidence.weight)} test rows"
+    where = f", rows of {evidence.origin}" if evidence.origin else ""
+    page = render(
+        found,
+        title=f"{Path(evidence.name).name or 'model'}: {evidence.target}",
+        kicker=f"Evidence of a fitted model, {rows}{where}; ansatz {__version__}.",
+        verdict=verdict,
+        footer=(
+            "Computed from rows that took no part in the fit, unless a section says otherwise. "
+            "Importance and effects describe predictions, not causes."
+        ),
+    )
+    return Report(page, verdict, found)
+
+
+def _section(module: str, words: str, evidence: Evidence) -> Section | None:
+    try:
+        made = importlib.import_module(f"ansatz.report.{module}").section(evidence)
+    except ModuleNotFoundError:
+        return None
+    except (AnsatzError, ValueError, TypeError, RuntimeError, ArithmeticError) as error:
+        said = printable(str(error).split("\n")[0], 300)
+        return Section(words.capitalize(), "", [Text(f"Could not be computed: {said}", "warning")])
+    result: Section | None = made
+    return result
+
+
+def write_report(
+    model: Any,
+    path: str | Path,
+    *,
+    data: Any = None,
+    refits: int | None = None,
+    costs: dict[str, float] | None = None,
+    overwrite: bool = False,
+    progress: Callable[[str], None] | None = None,
+) -> Report:
+    """Writes the report of a saved model, on the test rows of its fit.
+
+    Args:
+        model: a folder, a ``Fit``, or a model that ``ansatz.fit`` made.
+        path: the file to write.
+        data: the table, where it is not where it was.
+        refits: networks fitted again for the bands of effects; chosen by their cost if None.
+        costs: of decisions: ``under``, ``over``, ``miss``, ``alarm``.
+        overwrite: replace what is at ``path``.
+        progress: told what is being computed.
+
+    Example:
+        >>> import inspect
+        >>> from ansatz.report import write_report
+        >>> list(inspect.signature(write_report).parameters)[:2]
+        ['model', 'path']
+    """
+    from ansatz.estimators.replay import replay
+
+    settings = {"refits": refits, "costs": check_costs(costs or {})}
+    if progress is not None:
+        progress("reading the rows again")
+    report = build(replayed(replay(model, data), settings=settings), progress)
+    write_page(path, report.page, overwrite=overwrite)
+    return report
+
+
+def check_costs(costs: dict[str, float]) -> dict[str, float]:
+    """Costs that go together, all of them positive.
+
+    Example:
+        >>> from ansatz.report.build import check_costs
+        >>> check_costs({"under": 5.0})
+        Traceback (most recent call last):
+        ...
+        ansatz.errors.UsageError: --cost-under and --cost-over go together: ...
+    """
+    from ansatz.errors import UsageError
+
+    for one, other in (("under", "over"), ("miss", "alarm")):
+        if (one in costs) != (other in costs):
+            raise UsageError(
+                f"--cost-{one} and --cost-{other} go together: the best decision depends on their "
+                "ratio."
+            )
+    for name, cost in costs.items():
+        if not (math.isfinite(cost) and cost > 0):
+            raise UsageError(f"--cost-{name} must be a positive number, got {cost}.")
+    return costs

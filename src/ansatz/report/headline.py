@@ -1,0 +1,134 @@
+"""The verdict of a report in two sentences."""
+
+import math
+
+import torch
+from scipy import stats
+
+from ansatz.report.evidence import Evidence
+from ansatz.report.number import percent
+from ansatz.report.printable import printable
+from ansatz.report.scores import verdict
+from ansatz.report.shares import wilson
+from ansatz.report.what_was_fitted import describe_network, law_name
+
+LEVEL = 0.9  # of the intervals whose coverage is told
+
+
+def headline(evidence: Evidence) -> list[str]:
+    """What was fitted and whether it beats simpler models; whether it is calibrated.
+
+    Args:
+        evidence: of a model on its test rows.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report import gather
+        >>> from ansatz.report.headline import headline
+        >>> x = np.arange(60.0).reshape(-1, 1)
+        >>> model = Regressor("normal", network="linear").fit(x, np.cos(x[:, 0]))
+        >>> headline(gather(model, x, np.cos(x[:, 0])))[1].startswith("Calibration:")
+        True
+    """
+    count = len(evidence.weight)
+    what = (
+        f"{describe_network(evidence).capitalize()} of {printable(evidence.target, 80)} with the "
+        f"{law_name(evidence)} {'law' if evidence.law.is_law else 'loss'}, judged on {count} rows "
+        "that it never saw:"
+    )
+    beats = verdict(evidence, "linear") or verdict(evidence, "constant")
+    if not beats:
+        beats = "there was no simpler model to compare it with."
+    return [f"{what} {beats[0].lower()}{beats[1:]}", f"Calibration: {calibration(evidence)}"]
+
+
+def calibration(evidence: Evidence) -> str:
+    """Whether what is said to happen so often does, in a sentence.
+
+    Numbers: the coverage of 90 % intervals with a Wilson interval. Classes: Spiegelhalter's test
+    of the probabilities. Survival: whether as many rows had the event as the curves expected.
+
+    Args:
+        evidence: of a model on its test rows.
+
+    References:
+        Spiegelhalter (1986), Probabilistic prediction in patient management and clinical trials.
+        https://doi.org/10.1002/sim.4780050506
+    """
+    law = evidence.distribution
+    if law is None:
+        return "a loss predicts a point, no distribution whose calibration could be judged."
+    if evidence.is_survival:
+        return "see calibration at horizons below."
+    if hasattr(law, "ranks"):
+        return "orders have no intervals to be judged by."
+    if evidence.classes is not None:
+        return _of_classes(evidence)
+    if evidence.law.event_ndim and evidence.value.ndim != 1:
+        return "outcomes are vectors; the residuals below judge them part by part."
+    return _of_intervals(evidence)
+
+
+def _of_intervals(evidence: Evidence) -> str:
+    assert evidence.distribution is not None
+    with torch.no_grad():
+        low, high = evidence.distribution.interval(LEVEL)
+    inside = ((evidence.value >= low) & (evidence.value <= high)).double()
+    if getattr(evidence.distribution, "circular", False):  # an arc may pass the cut
+        turn = 2 * math.pi
+        inside = (((evidence.value - low) % turn) <= ((high - low) % turn)).double()
+    rows = inside.reshape(len(inside), -1).mean(1)
+    total = float(evidence.weight.sum())
+    share, least, most = wilson(float((rows * evidence.weight).sum()), total)
+    range_ = f"{percent(share)} of the rows (95 % interval {percent(least)} to {percent(most)})"
+    said = f"its {LEVEL:.0%} intervals".replace("%", " %")
+    if least <= LEVEL <= most:
+        return f"{said} cover {range_}, as they should."
+    if share > LEVEL:
+        if evidence.distribution.discrete:
+            return f"{said} cover {range_}; intervals of counts cover at least what they promise."
+        return f"{said} cover {range_}: they are too wide."
+    return f"{said} cover {range_}: they are too narrow."
+
+
+def spiegelhalter(event: torch.Tensor, forecast: torch.Tensor, weight: torch.Tensor) -> float:
+    r"""Spiegelhalter's z: standard normal if each event has the probability that was forecast.
+
+    .. math:: z = \frac{\sum_i w_i (y_i - p_i)(1 - 2 p_i)}
+              {\sqrt{\sum_i w_i (1 - 2 p_i)^2 p_i (1 - p_i)}}
+
+    Example:
+        >>> import torch
+        >>> from ansatz.report.headline import spiegelhalter
+        >>> p = torch.tensor([0.2, 0.2, 0.2, 0.2, 0.2])
+        >>> round(spiegelhalter(torch.tensor([1.0, 0, 0, 0, 0]), p, torch.ones(5)), 6)
+        0.0
+    """
+    tilt = 1 - 2 * forecast
+    variance = float((weight * tilt**2 * forecast * (1 - forecast)).sum())
+    return float((weight * (event - forecast) * tilt).sum()) / variance**0.5 if variance else 0.0
+
+
+def _of_classes(evidence: Evidence) -> str:
+    probs = evidence.distribution.probs  # type: ignore[union-attr]
+    if evidence.value.ndim != 1:
+        return "see the reliability of each outcome below."
+    if probs.ndim == 1:
+        event, forecast = evidence.value.double(), probs.double()
+        assert evidence.classes is not None
+        what = f"the probability of '{printable(evidence.classes[1], 40)}'"
+    else:
+        forecast, code = probs.double().max(-1)
+        event = (code == evidence.value).double()
+        what = "the probability of the class that it predicts"
+    total = float(evidence.weight.sum())
+    said = float((forecast * evidence.weight).sum()) / total
+    seen = float((event * evidence.weight).sum()) / total
+    p = 2 * float(stats.norm.sf(abs(spiegelhalter(event, forecast, evidence.weight))))
+    told = f"{what} averages {percent(said)} where {percent(seen)} came true"
+    test = f"Spiegelhalter's test, p = {p:.2f}" if p >= 0.01 else "Spiegelhalter's test, p < 0.01"
+    verdict_ = (
+        "it is calibrated as far as these rows can tell" if p >= 0.05 else "it is not calibrated"
+    )
+    return f"{told}; {verdict_} ({test})."

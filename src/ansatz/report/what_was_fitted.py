@@ -1,0 +1,321 @@
+"""What was fitted and why, how the training went, and how to do it again."""
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ansatz import __version__
+from ansatz.report.evidence import Evidence
+from ansatz.report.number import number
+from ansatz.report.section import Figure, Section, Table, Text
+from ansatz.report.style import INK, LINEAR, MODEL, figure, to_svg
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ansatz.training import History
+
+_READER = ("delimiter", "header", "names", "comment", "missing", "decimal", "encoding")
+STOPPED = {
+    "patience": "the validation loss stopped falling",
+    "steps": "it had taken all its steps",
+    "epochs": "it had made all its passes",
+    "time limit": "its time was up",
+    "interrupted": "it was interrupted",
+}
+
+
+def draw_history(axes: "Axes", history: "History") -> None:
+    """Learning curves: the running loss of training, the loss of rows held out, the best step.
+
+    Args:
+        axes: to draw on.
+        history: of the training.
+    """
+    for name, label, colour in (
+        ("running_loss", "training (running, with dropout)", INK),
+        ("train_loss", "training", LINEAR),
+        ("valid_loss", "validation", MODEL),
+    ):
+        pairs = [
+            (float(record["step"] or 0), float(record[name] or 0.0))
+            for record in history.records
+            if record.get(name) is not None and record.get("step") is not None
+        ]
+        if pairs:
+            steps, losses = np.array(pairs).T
+            axes.plot(steps, losses, label=label, color=colour)
+    if history.best_step is not None and history.best_loss is not None:
+        axes.axvline(history.best_step, color=INK, linewidth=0.8, linestyle=":")
+        axes.plot([history.best_step], [history.best_loss], "o", color=MODEL)
+    axes.set_xlabel("step")
+    axes.set_ylabel("loss per row")
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend()
+
+
+def command_line(evidence: Evidence) -> str | None:
+    """The exact command that repeats the fit; None for a model made in Python.
+
+    Args:
+        evidence: of the model.
+
+    Example:
+        >>> import ansatz
+        >>> from ansatz.estimators.replay import replay
+        >>> from ansatz.report import replayed
+        >>> from ansatz.report.what_was_fitted import command_line
+        >>> fit = ansatz.fit({"x": range(50), "y": range(50)}, target="y", network="linear")
+        >>> command_line(replayed(replay(fit)))
+        'ansatz fit TABLE --target y --network linear --seed 0 --test 0.2'
+    """
+    origin = getattr(evidence.model, "evidence_", {}).get("origin")
+    if origin is None:
+        return None
+    source = origin["source"]
+    name = source.get("path") or source["name"]
+    words = ["ansatz", "fit", "TABLE" if source["kind"] == "memory" else shlex.quote(str(name))]
+    for option, value in _options(origin):
+        words += [option] if value is True else [option, shlex.quote(str(value))]
+    return " ".join(words)
+
+
+def _options(origin: dict[str, Any]) -> list[tuple[str, Any]]:
+    found: list[tuple[str, Any]] = []
+    uses = origin["uses"]
+    if uses.get("target"):
+        found.append(("--target", ",".join(uses["target"])))
+    for name, value in uses.items():
+        if name != "target" and value is not None:
+            found.append((f"--{name}", value))
+    for name in ("likelihood", "network"):
+        if origin.get(name):
+            found.append((f"--{name}", origin[name]))
+    if origin.get("inference") not in (None, "point"):
+        found.append(("--inference", origin["inference"]))
+    found += [("--role", f"{name}={role}") for name, role in (origin.get("roles") or {}).items()]
+    if origin.get("drop"):
+        found.append(("--drop", ",".join(origin["drop"])))
+    found += [
+        ("--set", f"{key}={_json(value)}") for key, value in (origin.get("options") or {}).items()
+    ]
+    for name, value in (origin.get("reader") or {}).items():
+        found.append(("--no-header", True) if name == "header" else (f"--{name}", _joined(value)))
+    found.append(("--seed", origin["seed"]))
+    if origin.get("folds") is not None:
+        found.append(("--folds", origin["folds"]))
+    elif origin.get("test") is not None:
+        found.append(("--test", f"{origin['test']:g}"))
+    return found
+
+
+def _json(value: Any) -> str:
+    import json
+
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _joined(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def python_lines(evidence: Evidence) -> str:
+    """The same as lines of Python.
+
+    Args:
+        evidence: of the model.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report import gather
+        >>> from ansatz.report.what_was_fitted import python_lines
+        >>> x = np.arange(9.0).reshape(-1, 1)
+        >>> model = Regressor("normal", network="linear").fit(x, x[:, 0])
+        >>> print(python_lines(gather(model, x, x[:, 0])))
+        from ansatz import Regressor
+        model = Regressor(likelihood='normal', network='linear')
+        model.fit(X, y)
+    """
+    origin = getattr(evidence.model, "evidence_", {}).get("origin")
+    if origin is None:
+        kind = type(evidence.model).__name__
+        return f"from ansatz import {kind}\nmodel = {_constructor(evidence.model)}\nmodel.fit(X, y)"
+    source = origin["source"]
+    data = "table" if source["kind"] == "memory" else repr(source.get("path") or source["name"])
+    words: list[str] = []
+    for name, value in origin["uses"].items():
+        if value:
+            single = name == "target" and len(value) == 1
+            words.append(f"{name}={(value[0] if single else value)!r}")
+    for name in ("likelihood", "network"):
+        if origin.get(name):
+            words.append(f"{name}={origin[name]!r}")
+    if origin.get("inference") not in (None, "point"):
+        words.append(f"inference={origin['inference']!r}")
+    for name in ("roles", "drop", "options"):
+        if origin.get(name):
+            words.append(f"{name}={origin[name]!r}")
+    words += [f"{name}={value!r}" for name, value in (origin.get("reader") or {}).items()]
+    words.append(f"seed={origin['seed']}")
+    words.append(f"folds={origin['folds']}" if origin.get("folds") else f"test={origin['test']!r}")
+    return f"import ansatz\nfit = ansatz.fit({data}, {', '.join(words)})"
+
+
+def _constructor(model: Any) -> str:
+    defaults = type(model)().get_params(deep=False)
+    given = {
+        name: value
+        for name, value in model.get_params(deep=False).items()
+        if name in ("likelihood", "network") or repr(value) != repr(defaults[name])
+    }
+    words = ", ".join(f"{name}={value!r}" for name, value in given.items())
+    return f"{type(model).__name__}({words})"
+
+
+def section(evidence: Evidence) -> Section | None:
+    """Law, network, recipe, learning curves, and the lines that repeat the fit.
+
+    Args:
+        evidence: of a model on its test rows.
+    """
+    fit, model = evidence.fit, evidence.model
+    parts: list[Text | Table | Figure] = [Table(["", ""], _facts(evidence), "")]
+    if fit.get("candidates"):
+        parts.append(_candidates(fit["candidates"]))
+    history = getattr(model, "history_", None)
+    if history is not None and len(history.records) > 1:
+        parts.append(_curves(history))
+    command = command_line(evidence)
+    if command is not None:
+        parts += [Text("The command that repeats the fit:"), Text(command, "code")]
+    parts += [Text("In Python:"), Text(python_lines(evidence), "code")]
+    return Section("What was fitted", _lead(evidence), parts)
+
+
+def describe_network(evidence: Evidence) -> str:
+    """The network in a few words.
+
+    Args:
+        evidence: of the model.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report import gather
+        >>> from ansatz.report.what_was_fitted import describe_network
+        >>> x = np.arange(9.0).reshape(-1, 1)
+        >>> model = Regressor("normal", network="linear").fit(x, x[:, 0])
+        >>> describe_network(gather(model, x, x[:, 0]))
+        'a linear model'
+    """
+    model = evidence.model.model_
+    if model.network_name == "linear":
+        return "a linear model" if any(c.used for c in evidence.columns) else "a constant model"
+    count = evidence.fit.get("parameters") or model.parameters
+    kind = "an ensemble of networks" if evidence.model.inference == "ensemble" else "a network"
+    return f"{kind} ({model.network_name}, {number(int(count))} parameters)"
+
+
+def law_name(evidence: Evidence) -> str:
+    """The law as the user would say it.
+
+    Args:
+        evidence: of the model.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report import gather
+        >>> from ansatz.report.what_was_fitted import law_name
+        >>> x = np.arange(9.0).reshape(-1, 1)
+        >>> model = Regressor("gamma", network="linear").fit(x, x[:, 0] + 1)
+        >>> law_name(gather(model, x, x[:, 0] + 1))
+        'gamma'
+    """
+    told = evidence.fit.get("likelihood")
+    return str(told or getattr(evidence.law, "law", evidence.law).name)
+
+
+def _lead(evidence: Evidence) -> str:
+    law = law_name(evidence)
+    why = "was asked for"
+    if evidence.fit.get("candidates"):
+        why = "was chosen among the laws whose support holds the values, by out-of-fold log score"
+    elif _was_derived(evidence):
+        why = "is what the values of the outcome allow"
+    kind = "law" if evidence.law.is_law else "loss"
+    return f"{describe_network(evidence).capitalize()} with the {kind} {law}, which {why}."
+
+
+def _was_derived(evidence: Evidence) -> bool:
+    origin = getattr(evidence.model, "evidence_", {}).get("origin")
+    return origin is not None and not origin.get("likelihood")
+
+
+def _facts(evidence: Evidence) -> list[list[Any]]:
+    fit, model = evidence.fit, evidence.model
+    history = getattr(model, "history_", None)
+    rows = fit.get("rows", {})
+    facts: list[list[Any]] = [
+        ["outcome", evidence.target],
+        ["law", f"{law_name(evidence)}{_described(evidence.law.options)}"],
+        ["network", describe_network(evidence)],
+        ["inference", model.inference],
+    ]
+    recipe = fit.get("recipe", {}).get("recipe")
+    if recipe is None and getattr(model, "recipe_", None) is not None:
+        recipe = model.recipe_.sentence(model.model_.network_name)
+    if recipe:
+        facts.append(["recipe", recipe])
+    if rows:
+        told = ", ".join(
+            f"{rows[part]} {part}" for part in ("train", "valid", "test") if rows.get(part)
+        )
+        facts.append(["rows", told])
+    if history is not None and history.stop_reason:
+        reason = STOPPED.get(history.stop_reason, history.stop_reason)
+        best = f"; the weights of step {history.best_step} were kept" if history.best_step else ""
+        facts.append(["training", f"{history.steps} steps until {reason}{best}"])
+    if fit.get("seconds") is not None:
+        facts.append(["seconds", f"{number(float(fit['seconds']), 3)} for fit and test"])
+    facts.append(["seed", fit.get("seed", getattr(model, "random_state", None))])
+    facts.append(["version", f"ansatz {__version__}"])
+    return [[name, value if isinstance(value, str | int) else str(value)] for name, value in facts]
+
+
+def _described(options: dict[str, Any]) -> str:
+    words = [
+        f"{name} {value}" for name, value in options.items() if isinstance(value, str | int | float)
+    ]
+    return f" ({', '.join(words)})" if words else ""
+
+
+def _candidates(candidates: list[dict[str, Any]]) -> Table:
+    rows = [
+        [
+            row["law"],
+            float(row["score"]),
+            float(row["worse"]) if row["worse"] > 0 else "",
+            float(row["error"]) if row["worse"] > 0 else "",
+        ]
+        for row in sorted(candidates, key=lambda row: row["worse"])
+    ]
+    return Table(
+        ["law", "out-of-fold log score", "worse by", "±"],
+        rows,
+        "How the laws compare on the rows learned from, by small networks; the simplest law within "
+        "one standard error of the best is taken.",
+    )
+
+
+def _curves(history: "History") -> Figure:
+    with figure(6.4, 2.6) as paper:
+        draw_history(paper.subplots(), history)
+        return Figure(
+            to_svg(paper),
+            "The loss while the network learned; the dotted line is the step whose weights were "
+            "kept. Units of the loss are those of training, which may scale the outcome.",
+            "Learning curves.",
+        )
