@@ -55,6 +55,8 @@ class FitConfig(BaseModel):
     time_limit: Annotated[float, Field(gt=0)] | None = None
     progress: Literal["auto", "off"] = "auto"
     tensorboard: str | None = None
+    stream: bool | None = None
+    memory_limit: Name | None = None
     delimiter: str | None = None
     header: bool = True
     names: list[Name] | None = None

@@ -161,6 +161,24 @@ def fit(
     tensorboard: Annotated[
         Path | None, _option("Write TensorBoard logs to this folder.", _RUN, metavar="DIR")
     ] = None,
+    stream: Annotated[
+        bool | None,
+        _option(
+            "Read the table block by block in bounded memory, or all at once. Default: by its "
+            "size.",
+            _RUN,
+            "--stream/--no-stream",
+        ),
+    ] = None,
+    memory_limit: Annotated[
+        str | None,
+        _option(
+            "What the table may take in memory before it is streamed, like 4GB. Default: a "
+            "quarter of what is free.",
+            _RUN,
+            metavar="SIZE",
+        ),
+    ] = None,
     config: Annotated[
         Path | None,
         _option("Read options from a TOML or JSON file; the command line wins.", _RUN),
@@ -223,6 +241,8 @@ def fit(
         "drop": words(drop),
         "time_limit": time_limit,
         "tensorboard": None if tensorboard is None else str(tensorboard),
+        "stream": stream,
+        "memory_limit": memory_limit,
         "progress": "off" if quiet else None,
         **reader_options(delimiter, no_header, names, comment, missing, decimal, encoding),
     }

@@ -12,8 +12,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ansatz import data as ansatz_data
 from ansatz import structures
 from ansatz.data import Column
+from ansatz.data.streams.available import reason_to_stream
 from ansatz.errors import UsageError
 from ansatz.estimators.baselines import Metrics
 from ansatz.estimators.choice import Choice, choose_law
@@ -116,6 +118,8 @@ def fit(
     progress: str | int = "off",
     tensorboard: str | Path | None = None,
     options: Mapping[str, Any] | None = None,
+    stream: bool | None = None,
+    memory_limit: str | int | None = None,
     **reader: Any,
 ) -> Fit:
     """Fits a model to a table and judges it on rows it never saw, beside simpler models.
@@ -155,6 +159,9 @@ def fit(
         tensorboard: folder for TensorBoard logs.
         options: of the estimator (``widths``, ``epochs``, ``learning_rate``, ...), the likelihood
             or the network.
+        stream: True reads a file block by block in bounded memory, False all at once; None does
+            the former where the table would take more than ``memory_limit``.
+        memory_limit: bytes, or a text like ``"4GB"``; None for a quarter of the free memory.
         reader: options of :func:`ansatz.data.read_table`.
 
     Example:
@@ -180,6 +187,34 @@ def fit(
         group=group,
         time=time,
     )
+    why = _why_a_stream(data, stream, memory_limit)
+    if why is not None:
+        from ansatz.estimators.streamed_fit import fit_stream  # it makes a Fit
+
+        return fit_stream(
+            data,
+            uses,
+            why=why,
+            x=x,
+            likelihood=likelihood,
+            network=network,
+            inference=inference,
+            out=out,
+            overwrite=overwrite,
+            resume=resume,
+            force=force,
+            device=device,
+            seed=seed,
+            test=test,
+            folds=folds,
+            roles=roles,
+            drop=drop,
+            time_limit=time_limit,
+            progress=progress,
+            tensorboard=tensorboard,
+            options=options,
+            reader=reader,
+        )
     others, law_options = split_options(likelihood, options or {})
     problem = pose(
         data,
@@ -254,6 +289,16 @@ def fit(
         rows=RowMarks.of(problem, job, parts),
     )
     return run.save(result)
+
+
+def _why_a_stream(data: Any, stream: bool | None, memory_limit: str | int | None) -> str | None:
+    """Why the rows are not read at once; None where they are."""
+    named = isinstance(data, str) and data in ansatz_data.names() and not Path(data).exists()
+    if named or not isinstance(data, str | Path):
+        if stream:
+            raise UsageError("--stream is for files; these data are in memory already.")
+        return None
+    return reason_to_stream(data, stream=stream, memory_limit=memory_limit)
 
 
 def _choose(problem: Problem, estimator: TableEstimator, learn: Job) -> Choice | None:

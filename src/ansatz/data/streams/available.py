@@ -11,6 +11,7 @@ from ansatz.errors import UsageError
 SHARE = 0.25  # of the free memory that a table may take before it is streamed
 SMALL = 32 * 2**20  # bytes on disk below which nobody needs to ask
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+_AT_ONCE = (".npz",)
 _TEXT = 3.0  # bytes in memory per byte of text: the text itself, the numbers, their scaled copy
 
 
@@ -51,7 +52,7 @@ def parse_bytes(text: str | int | float) -> int:
 
 
 def estimate_bytes(data: str | Path) -> int:
-    """What the rows of a file would take in memory, roughly; 0 where it is small on disk.
+    r"""What the rows of a file would take in memory, roughly; 0 where it is small on disk.
 
     Text takes some three times its size, packed text four times that; Parquet and Arrow tell
     their unpacked size, which is taken twice.
@@ -60,7 +61,7 @@ def estimate_bytes(data: str | Path) -> int:
         >>> import pathlib, tempfile
         >>> from ansatz.data.streams.available import estimate_bytes
         >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.csv"
-        >>> _ = path.write_text("a\\n1\\n")
+        >>> _ = path.write_text("a\n1\n")
         >>> estimate_bytes(path)
         0
     """
@@ -69,12 +70,54 @@ def estimate_bytes(data: str | Path) -> int:
     if kind == "text":
         with paths[0].open("rb") as file:
             packed = file.read(2) == b"\x1f\x8b"
-        return 0 if size < SMALL and not (packed and size > SMALL // 8) else round(
-            size * _TEXT * (4 if packed else 1)
+        return (
+            0
+            if size < SMALL and not (packed and size > SMALL // 8)
+            else round(size * _TEXT * (4 if packed else 1))
         )
     if size < SMALL // 8:
         return 0
     return 2 * (size if paths[0].suffix.lower() in ARROW else sum(ArrowParts(paths).bytes))
+
+
+def reason_to_stream(
+    data: str | Path, *, stream: bool | None = None, memory_limit: str | int | None = None
+) -> str | None:
+    """Why a table is read as a stream, in a sentence; None where it is read at once.
+
+    Args:
+        data: a file, a folder of parts or a pattern of names.
+        stream: what the user says; None compares the table's size with the memory.
+        memory_limit: what a table may take; None for a quarter of the free memory.
+
+    Example:
+        >>> from ansatz.data.streams.available import reason_to_stream
+        >>> reason_to_stream("houses.csv", stream=False) is None
+        True
+    """
+    limit = None if memory_limit is None else parse_bytes(memory_limit)
+    if stream is False:
+        return None
+    if stream:
+        return "the table was read as a stream, as asked."
+    several = Path(data).is_dir() or ("*" in str(data) and not Path(data).exists())
+    if not several and not Path(data).is_file():
+        return None  # the reader says what is wrong with it
+    if not several and Path(data).suffix.lower() in _AT_ONCE:
+        return None
+    if several:
+        return "the parts of the table were read as a stream."
+    size, free = estimate_bytes(data), available_memory()
+    if limit is None:
+        limit, said = round(SHARE * free), f"a quarter of the {free / 2**30:.1f} GB that are free"
+    else:
+        said = f"the limit of {limit / 2**30:.3g} GB"
+    if size <= limit:
+        return None
+    return (
+        f"the table would take some {size / 2**30:.1f} GB in memory, more than {said}: it was read "
+        "as a stream (--no-stream reads it at once)."
+    )
 
 
 def _of_machine() -> int:

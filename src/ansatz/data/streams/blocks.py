@@ -66,7 +66,7 @@ class Blocks:
     def read(self, number: int) -> "pd.DataFrame":
         """The rows of one block."""
         frame = self.kinds.settle(self._parts.read(self._used[number]))
-        frame.index = range(self.starts[number], self.starts[number + 1])  # type: ignore[assignment]
+        frame.index = range(self.starts[number], self.starts[number + 1])
         return frame
 
     def frames(self) -> "Iterator[pd.DataFrame]":
@@ -84,7 +84,7 @@ def open_blocks(
     block_bytes: int = PIECE_BYTES,
     largest_group: int = LARGEST_GROUP,
 ) -> Blocks:
-    """A table of any size, ready to be read block by block in any order.
+    r"""A table of any size, ready to be read block by block in any order.
 
     Parquet and Arrow files are read where they are; text, and files whose row groups are too large
     to be read at once, are first written to ``folder`` as blocks of numbers and words, which later
@@ -102,12 +102,13 @@ def open_blocks(
         >>> import pathlib, tempfile
         >>> from ansatz.data.streams import open_blocks
         >>> folder = pathlib.Path(tempfile.mkdtemp())
-        >>> _ = (folder / "a.csv").write_text("a,b\\n1,x\\n2,y\\n")
+        >>> _ = (folder / "a.csv").write_text("a,b\n1,x\n2,y\n")
         >>> open_blocks(folder / "a.csv", folder).read(0)["a"].tolist()
         [1, 2]
     """
     paths, kind = find_parts(data)
-    origin, kinds, notes = str(data), Kinds(str(data)), []
+    origin, kinds = str(data), Kinds(str(data))
+    notes: list[str] = []
     show = watch or (lambda frame: None)
     if kind == "arrow":
         parts = ArrowParts(paths)
@@ -131,7 +132,7 @@ def read_blocks(
     notes: list[str] | None = None,
     block_bytes: int = PIECE_BYTES,
 ) -> "Iterator[pd.DataFrame]":
-    """All rows of a table in their order, in frames; nothing is written.
+    r"""All rows of a table in their order, in frames; nothing is written.
 
     Args:
         data: as for :func:`open_blocks`.
@@ -143,7 +144,7 @@ def read_blocks(
         >>> import pathlib, tempfile
         >>> from ansatz.data.streams import read_blocks
         >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.csv"
-        >>> _ = path.write_text("a,b\\n1,x\\n2,y\\n")
+        >>> _ = path.write_text("a,b\n1,x\n2,y\n")
         >>> sum(len(frame) for frame in read_blocks(path))
         2
     """
@@ -204,7 +205,7 @@ def _frames(
         return
     row = 0
     for frame in ArrowParts(paths).batches():
-        frame.index = range(row, row + len(frame))  # type: ignore[assignment]
+        frame.index = range(row, row + len(frame))
         kinds.observe(frame)
         row += len(frame)
         yield frame

@@ -230,8 +230,14 @@ class ColumnScan:
         return self._as(self.role, note="as asked")
 
     def _as(self, role: str, levels: tuple[str, ...] = (), note: str = "") -> Column:
-        return Column(
-            name=self.name, role=role, levels=levels, missing=self.gaps, note=note  # type: ignore[arg-type]
+        return Column.model_validate(
+            {
+                "name": self.name,
+                "role": role,
+                "levels": levels,
+                "missing": self.gaps,
+                "note": note,
+            }
         )
 
 

@@ -50,31 +50,34 @@ def delimited_frames(
         >>> _ = path.write_text("a,b\n1,x\n2,y\n3,z\n")
         >>> frames = delimited_frames(path, "a.csv", Dialect(), Kinds("a.csv"), block_bytes=8)
         >>> [frame.index.tolist() for frame in frames]
-        [[0], [1], [2]]
+        [[0], [1, 2]]
     """
     said: list[str] = []
-    row, names, mark = 0, None, dialect.delimiter
+    row = 0
+    names: list[str] | None = None
+    mark = dialect.delimiter or _sniff(path, origin, dialect)
     parts = pieces(
-        path, origin, encoding=dialect.encoding, delimiter=mark or ",", notes=said, size=block_bytes
+        path, origin, encoding=dialect.encoding, delimiter=mark, notes=said, size=block_bytes
     )
-    plain = replace(dialect, encoding=None, allow_empty=True)
+    plain = replace(dialect, encoding=None, allow_empty=True, delimiter=mark)
     for text, lines in parts:
         if names is None:
-            text, mark, names = _open(text, origin, dialect)
-            fixed, again = replace(plain, delimiter=mark), 0
+            blank = _without_comments(text, dialect)
+            names = read_header(
+                blank, origin, mark, header=dialect.header, names=dialect.names
+            ).names
+            fixed, again = plain, 0
         else:
             # A header of its own: a first row of another width is then an error with its line.
             head = (" " if mark == "whitespace" else mark).join("c" for _ in names)
             text, again = head.encode() + b"\n" + text, 1
-            fixed = replace(plain, delimiter=mark, header=True, names=names)
-        if dialect.comment is None and not text.strip():
+            fixed = replace(plain, header=True, names=names)
+        if not _without_comments(text, dialect).strip():
             continue
         fixed = replace(fixed, text={*dialect.text, *kinds.text})
-        found = parse_csv(
-            text, origin, fixed, lines_before=lines - again, rows_before=row
-        )
+        found = parse_csv(text, origin, fixed, lines_before=lines - again, rows_before=row)
         frame = found.frame
-        frame.index = range(row, row + len(frame))  # type: ignore[assignment]
+        frame.index = range(row, row + len(frame))
         said += found.notes
         kinds.observe(frame, strict=dialect.strict)
         row += len(frame)
@@ -102,13 +105,19 @@ def merge_notes(notes: Collection[str]) -> list[str]:
     return [f"{head}{count}{tail}" if tail else head for (head, tail), count in counts.items()]
 
 
-def _open(text: bytes, origin: str, dialect: Dialect) -> tuple[bytes, str, list[str]]:
-    """The first piece: delimiter and names."""
-    blank = text
-    if dialect.comment:
-        blank = re.sub(rb"(?m)^" + re.escape(dialect.comment.encode()) + rb"[^\n]*", b"", text)
-    if not blank.lstrip():
+def _sniff(path: Path, origin: str, dialect: Dialect) -> str:
+    """The delimiter, by the first rows."""
+    first = next(pieces(path, origin, encoding=dialect.encoding, size=2**16), None)
+    text = b"" if first is None else _without_comments(first.text, dialect)
+    if not text.lstrip():
         raise DataError(f"{origin} is empty. Expected a table with one row per line.")
-    mark = dialect.delimiter or sniff_delimiter(blank)
-    header = read_header(blank, origin, mark, header=dialect.header, names=dialect.names)
-    return text, mark, header.names
+    mark = sniff_delimiter(text)
+    if mark == dialect.decimal:
+        raise DataError(f"{origin} seems to be cut by '{mark}', which is the decimal mark.")
+    return mark
+
+
+def _without_comments(text: bytes, dialect: Dialect) -> bytes:
+    if not dialect.comment:
+        return text
+    return re.sub(rb"(?m)^" + re.escape(dialect.comment.encode()) + rb"[^\n]*", b"", text)

@@ -73,7 +73,7 @@ class Learner:
     def preprocessor(
         self, sample: "pd.DataFrame | None" = None, weight: np.ndarray | None = None
     ) -> Preprocessor:
-        """The preprocessor of the rows so far; a sample of them is needed where columns are bent."""
+        """The preprocessor of the rows so far; bent columns take their curve from a sample."""
         if self.rows == 0:
             raise DataError("no rows to learn from.")
         moments = self._moments
@@ -113,8 +113,9 @@ class Learner:
             "named": True,
             "columns": [column.model_dump() for column in self.columns],
             "numeric": numeric.model_dump(),
-            "categorical": [self._categorical(column) for column in self.columns if
-                            column.role == "categorical"],
+            "categorical": [
+                self._categorical(column) for column in self.columns if column.role == "categorical"
+            ],
             "dates": dates,
             "missing": {slots[j].column: int(gone[j]) for j in masked},
         }

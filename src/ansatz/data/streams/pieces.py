@@ -121,9 +121,9 @@ class _Decoder:
             "--encoding NAME."
         )
         self.codec = "cp1252"
-        # Five bytes are undefined in cp1252: there, as in whole files, Latin-1 steps in.
-        codecs.register_error("latin", lambda e: (e.object[e.start : e.end].decode("latin-1"), e.end))  # type: ignore[attr-defined]
-        self.incremental = codecs.getincrementaldecoder("cp1252")("latin")
+        # Five bytes are undefined in cp1252: for these Latin-1 steps in.
+        codecs.register_error("ansatz-latin", _latin)
+        self.incremental = codecs.getincrementaldecoder("cp1252")("ansatz-latin")
         return self._plain_ends(self.incremental.decode(raw, final).encode(), final)
 
     def _plain_ends(self, text: bytes, final: bool) -> bytes:
@@ -140,6 +140,11 @@ class _Decoder:
             text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         self.line += text.count(b"\n")
         return text
+
+
+def _latin(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)
+    return error.object[error.start : error.end].decode("latin-1"), error.end
 
 
 def _codec(first: bytes, origin: str, encoding: str | None, notes: list[str]) -> tuple[str, int]:
@@ -201,8 +206,7 @@ def _last_end(text: bytes, delimiter: str) -> int:
 def _quoted_spans(text: bytes, delimiter: str) -> list[tuple[int, int]]:
     """Begin and end of each quoted cell; one that is still open ends beyond the text."""
     marks = rb" \t" if delimiter == "whitespace" else re.escape(delimiter.encode())
-    cell = re.compile(rb'(?:\A|(?<=[\n' + marks + rb'])) *"(?:[^"]|"")*("?)')
+    cell = re.compile(rb"(?:\A|(?<=[\n" + marks + rb'])) *"(?:[^"]|"")*("?)')
     return [
-        (found.start(), found.end() if found[1] else len(text) + 1)
-        for found in cell.finditer(text)
+        (found.start(), found.end() if found[1] else len(text) + 1) for found in cell.finditer(text)
     ]

@@ -27,7 +27,8 @@ class RowSample:
         >>> from ansatz.data.streams import RowSample
         >>> sample = RowSample(3, seed=0)
         >>> for start in (0, 50):
-        ...     sample.add(pd.DataFrame({"a": range(start, start + 50)}, index=range(start, start + 50)))
+        ...     rows = range(start, start + 50)
+        ...     sample.add(pd.DataFrame({"a": rows}, index=rows))
         >>> len(sample.frame), sample.seen
         (3, 100)
     """
