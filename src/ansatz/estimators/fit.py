@@ -31,6 +31,7 @@ from ansatz.estimators.scores import Scores, cross_validate, judge_all, judge_mo
 from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.estimators.uses import Uses
 from ansatz.linear import LinearFit
+from ansatz.training.distributed import by_first, in_all_processes
 
 
 @dataclass
@@ -86,6 +87,7 @@ class Fit:
         return self.model.summary(X, y, training=self.rows_of.get("learn"), refits=refits)
 
 
+@in_all_processes
 def fit(
     data: Any,
     *,
@@ -306,9 +308,15 @@ def _choose(problem: Problem, estimator: TableEstimator, learn: Job) -> Choice |
     if len(problem.laws) == 1:
         return None
     estimator._rehearse(learn)  # what is wrong is said before laws are compared
-    choice = choose_law(estimator, problem.laws, learn)
-    estimator.set_params(likelihood=choice.law)
-    return choice
+    choices: list[Choice] = []
+
+    def choose() -> str:
+        choices.append(choose_law(estimator, problem.laws, learn))
+        return choices[0].law
+
+    # By the first of several processes: one that rounds otherwise might choose otherwise.
+    estimator.set_params(likelihood=by_first(choose))
+    return choices[0] if choices else None
 
 
 def _notes_on(choice: Choice | None, folds: bool) -> list[str]:
@@ -334,7 +342,8 @@ def _scores(
     if number is not None:
         return cross_validate(estimator, job, number)
     if len(parts.test):
-        return judge_all(model, take(job, parts.learn), take(job, parts.test))
+        found = by_first(lambda: judge_all(model, take(job, parts.learn), take(job, parts.test)))
+        return Scores(*found)
     return Scores(messages=("no test rows were kept: nothing is known about new rows.",))
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ansatz.errors import UsageError
 from ansatz.estimators.saved import load, save
 from ansatz.storage import check_target
+from ansatz.training.distributed import current_processes
 
 if TYPE_CHECKING:
     from ansatz.estimators.fit import Fit
@@ -60,7 +61,9 @@ class Run:
 
     def finished(self) -> "Fit | None":
         """The fit that is already there, when asked to resume it."""
-        if self.out is None or not self.resume or not self.out.exists():
+        is_there = self.out is not None and self.resume and self.out.exists()
+        self._agree(is_there)
+        if self.out is None or not is_there:
             return None
         model = load(self.out)
         evidence = getattr(model, "evidence_", {})
@@ -70,14 +73,15 @@ class Run:
                 "--overwrite it, or --force to keep it."
             )
         if self.checkpoints.exists():  # killed after the model was written
-            shutil.rmtree(self.checkpoints)
+            shutil.rmtree(self.checkpoints, ignore_errors=True)  # of several processes, one does it
         return _from_evidence(model, self.out, evidence["fit"])
 
     def trainer_options(self) -> dict[str, Any]:
         """What the trainer needs to leave checkpoints and to go on from them."""
         if self.out is None:
             return {}
-        if self.overwrite and not self.resume and self.checkpoints.exists():
+        is_stale = self.overwrite and not self.resume and self.checkpoints.exists()
+        if is_stale and self._is_first:
             shutil.rmtree(self.checkpoints)
         return {
             "checkpoint": self.checkpoints,
@@ -87,7 +91,10 @@ class Run:
         }
 
     def save(self, result: "Fit") -> "Fit":
-        """Writes the model with its evidence, then removes the checkpoints."""
+        """Writes the model with its evidence, then removes the checkpoints.
+
+        Of several processes the first one writes, and the others wait until it has.
+        """
         result.folder = self.out
         result.model.evidence_ = {
             "fingerprint": self.fingerprint,
@@ -96,10 +103,27 @@ class Run:
         }
         if self.out is None:
             return result
-        save(result.model, self.out, overwrite=self.overwrite)
-        if self.checkpoints.exists():
-            shutil.rmtree(self.checkpoints)
+        if self._is_first:
+            save(result.model, self.out, overwrite=self.overwrite)
+            if self.checkpoints.exists():
+                shutil.rmtree(self.checkpoints)
+        processes = current_processes()
+        if processes is not None:
+            processes.gather()
         return result
+
+    @property
+    def _is_first(self) -> bool:
+        processes = current_processes()
+        return processes is None or processes.is_first
+
+    def _agree(self, is_there: bool) -> None:
+        """Several processes must see the same data, and the same folder before anyone writes."""
+        processes = current_processes()
+        if processes is not None:
+            seen = {**self.fingerprint, f"whether {self.out} is finished": is_there}
+            advice = "Give every process the same file; the folder must be on a shared disk."
+            processes.agree(seen, advice)
 
 
 def _evidence(result: "Fit") -> dict[str, Any]:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import timedelta
-from functools import partial
+from functools import partial, wraps
 from itertools import pairwise
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import torch
 import torch.distributed as dist
@@ -19,6 +19,9 @@ from torch import Tensor
 from ansatz.data.batch import Batch, map_tensors
 from ansatz.errors import ResourceError, UsageError
 from ansatz.training.process_failure import Failure, LostProcess, ProcessError, explain_start
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _VARIABLES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 _OWNER = "ANSATZ_PROCESS"  # which process the variables above are of: its children inherit them
@@ -153,7 +156,9 @@ class Processes:
     def from_first(self, value: Any) -> Any:
         """The first process's ``value`` (anything that JSON can say), in all."""
         return json.loads(
-            self.bytes_from_first(json.dumps(value).encode() if self.is_first else b"")
+            self.bytes_from_first(
+                json.dumps(value, default=float).encode() if self.is_first else b""
+            )
         )
 
     def bytes_from_first(self, content: bytes) -> bytes:
@@ -335,6 +340,48 @@ def alone() -> Iterator[None]:
         yield
     finally:
         _alone.reset(token)
+
+
+def in_all_processes(function: Callable[P, T]) -> Callable[P, T]:
+    """A function that all processes call, and leave together: what fails in one fails in all.
+
+    Example:
+        >>> from ansatz.training.distributed import in_all_processes
+        >>> in_all_processes(max)(2, 3)
+        3
+    """
+
+    @wraps(function)
+    def call(*arguments: P.args, **options: P.kwargs) -> T:
+        processes = current_processes()
+        if processes is None:
+            return function(*arguments, **options)
+        with processes.together():
+            return function(*arguments, **options)
+
+    return call
+
+
+def by_first(compute: Callable[[], T]) -> T:
+    """What the first process computes, alone, for all; the others wait for it.
+
+    Args:
+        compute: gives something that JSON can say.
+
+    Example:
+        >>> from ansatz.training.distributed import by_first
+        >>> by_first(lambda: [1, 2])
+        [1, 2]
+    """
+    processes = current_processes()
+    if processes is None:
+        return compute()
+    value = None
+    if processes.is_first:
+        with alone():
+            value = compute()
+    found: T = processes.from_first(value)
+    return found
 
 
 def seconds_to_wait() -> float:

@@ -192,7 +192,7 @@ def _stop(children: Sequence["subprocess.Popen[str]"]) -> None:
 
 
 def _ending(children: Sequence["subprocess.Popen[str]"], failed: int | None) -> Ending:
-    words = [child.communicate()[1] or "" for child in children[1:]]
+    words = [child.communicate()[1] or "" for child in children][1:]
     if failed is None:
         return Ending(0, None, "")
     killed = next(((r, -c.returncode) for r, c in enumerate(children) if c.returncode < 0), None)
