@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from ansatz.errors import AnsatzError
-from ansatz.likelihoods import Quantiles
+from ansatz.likelihoods import Distribution, Quantiles
 from ansatz.report.evidence import Evidence
 from ansatz.report.intervals import (
     Coverage,
@@ -21,6 +22,7 @@ from ansatz.report.intervals import (
 )
 from ansatz.report.section import Figure, Section, Table, Text
 from ansatz.report.style import INK, MODEL, figure, to_svg
+from ansatz.report.transform import Transform
 from ansatz.report.univariate import Target, targets
 
 if TYPE_CHECKING:
@@ -57,7 +59,7 @@ def draw_coverage(
     axes.errorbar(x, observed, yerr=bars, fmt="o", color=MODEL, ms=4, lw=1.3, capsize=0)
     axes.set_xticks(x, [part.label for part in found])
     axes.set_xlim(-0.6, len(found) - 0.4)
-    axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+    axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %")
     axes.set_xlabel(label)
     axes.set_ylabel("rows inside")
     axes.set_title(title)
@@ -95,10 +97,10 @@ def _of_target(
 ) -> tuple[list[Coverage], list[Coverage], list[Coverage]]:
     usable = target.transform.finite()
     found, weight = target.transform.take(usable), evidence.weight.numpy()[usable]
-    if found.censored.any():
-        return [censored_coverage(found, level, weight) for level in LEVELS], [], []
     law = evidence.distribution
     assert law is not None
+    if found.censored.any():
+        return [_censored(law, found, usable, level, weight) for level in LEVELS], [], []
     whole = [_column(intervals(law, evidence.value, level), target, usable) for level in LEVELS]
     overall = [covered(part, weight=weight) for part in whole]
     at_90 = whole[2]
@@ -109,6 +111,15 @@ def _of_target(
     return overall, spread, groups
 
 
+def _censored(
+    law: Distribution, found: Transform, usable: NDArray[np.bool_], level: float, weight: Numbers
+) -> Coverage:
+    with torch.no_grad():
+        lower, upper = (end.numpy()[usable] for end in law.interval(level))
+    width = float(np.average(upper - lower, weights=weight))
+    return censored_coverage(found, level, weight)._replace(width=width)
+
+
 def _varies(width: Numbers) -> bool:
     finite = width[np.isfinite(width)]
     return len(finite) >= 40 and float(finite.max()) > 1.02 * max(float(finite.min()), 1e-300)
@@ -116,8 +127,12 @@ def _varies(width: Numbers) -> bool:
 
 def _column(found: Intervals, target: Target, usable: NDArray[np.bool_]) -> Intervals:
     pick = (slice(None),) if target.column is None else (slice(None), target.column)
-    arrays = (part[pick][usable] for part in found[1:])
-    return Intervals(found.level, *arrays)
+    return Intervals(
+        found.level,
+        found.inside[pick][usable],
+        found.nominal[pick][usable],
+        found.width[pick][usable],
+    )
 
 
 def _lead(found: list[Coverage], name: str) -> str:
@@ -140,7 +155,7 @@ def _show(
     overall: list[Coverage], spread: list[Coverage], groups: list[Coverage], name: str
 ) -> list[Text | Table | Figure]:
     panels = 1 + bool(spread)
-    with figure(6.4, 2.7) as paper:
+    with figure(6.4 if panels > 1 else 3.4, 2.7) as paper:
         grid = paper.subplots(1, panels, squeeze=False, width_ratios=[1, 2][:panels])[0]
         shown = [part._replace(label=f"{100 * part.level:g} %") for part in overall]
         draw_coverage(grid[0], shown, title=name, label="level of the interval")
@@ -158,8 +173,8 @@ def _show(
         Table(
             ["level", "promised", "observed", "95 % interval", "mean width", "rows"],
             [[f"{100 * part.level:g} %", *_cells(part)] for part in overall],
-            "Promised is what the laws themselves give the intervals; counts cannot be cut at "
-            "exactly the level.",
+            "Promised is what the laws themselves give the intervals: that of counts is above the "
+            "level, as whole numbers cannot be cut exactly there.",
         ),
     ]
     for title, found in (("90 % intervals by predicted spread", spread), ("By group", groups)):

@@ -85,13 +85,17 @@ def normal_scores(
 def _summary(theta: Numbers, covariance: Numbers) -> NormalScores:
     errors = np.sqrt(np.clip(np.diag(covariance), 0, None))
     wald = float(theta @ np.linalg.pinv(covariance) @ theta) if np.isfinite(covariance).all() else 0
-    ends = [theta[k] + 1.96 * errors[k] * np.array([-1, 1]) for k in (0, 1)]
-    pvalues = [2 * stats.norm.sf(abs(theta[k]) / errors[k]) if errors[k] > 0 else 1 for k in (0, 1)]
+    left, right = theta - 1.96 * errors, theta + 1.96 * errors
+    pvalues = [
+        float(2 * stats.norm.sf(abs(theta[k]) / errors[k])) if errors[k] > 0 else 1.0
+        for k in (0, 1)
+    ]
     mean, sd = theta[0], math.exp(theta[1])
-    low, high = np.exp(ends[1])
+    low, high = math.exp(left[1]), math.exp(right[1])
+    first = (float(mean), float(left[0]), float(right[0]))
     return NormalScores(
-        Effect("location of normal scores", float(mean), *map(float, ends[0]), 0.0, pvalues[0]),
-        Effect("spread of normal scores", sd, float(low), float(high), 1.0, pvalues[1]),
+        Effect("location of normal scores", *first, 0.0, pvalues[0]),
+        Effect("spread of normal scores", sd, low, high, 1.0, pvalues[1]),
         float(stats.chi2.sf(wald, 2)),
     )
 

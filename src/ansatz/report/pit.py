@@ -128,7 +128,7 @@ def pit_histogram(
 
     Args:
         found: the transforms.
-        bins: J; by default 10 to 20, at least 20 rows in each.
+        bins: J; by default 5 to 20, some 30 rows in each.
         weight: ``(N,)`` frequency weights.
         seed: of the simulation.
 
@@ -148,7 +148,7 @@ def pit_histogram(
     """
     w = np.ones(len(found.lower)) if weight is None else np.asarray(weight, dtype=np.float64)
     rows = float(w[~found.censored].sum())
-    count = bins or int(np.clip(rows // 50, 5, 20))
+    count = bins or int(np.clip(rows // 30, 5, 20))
     edges = np.linspace(0, 1, count + 1)
     heights = count * np.diff(mean_pit(found, edges, w))
     n = max(round(rows), 1)
@@ -228,7 +228,7 @@ def section(evidence: Evidence) -> Section | None:
             histogram = pit_histogram(found, weight=weight[usable], seed=evidence.seed)
             scores = normal_scores(found, weight=weight[usable], group=group)
             draw_pit(axes, histogram, target.name)
-            leads.append(say_scores(scores, target.name))
+            leads.append(_lead(histogram, scores, target.name))
             rows += _rows(target, histogram, scores)
         for axes in grid.flat[len(outcomes) :]:
             axes.set_axis_off()
@@ -240,11 +240,23 @@ def section(evidence: Evidence) -> Section | None:
             head,
             rows,
             "Normal scores are the transforms as quantiles of a standard normal law: their "
-            "location is the bias in units of the predicted spread, their spread the factor by which the "
-            "predicted one is too small (above 1) or too large (below 1).",
+            "location is the bias in units of the predicted spread, their spread the factor by "
+            "which the predicted one is too small (above 1) or too large (below 1).",
         )
     )
     return Section("Are the predicted distributions right?", " ".join(leads), parts)
+
+
+def _lead(histogram: PitHistogram, scores: NormalScores, name: str) -> str:
+    said = say_scores(scores, name)
+    if histogram.holds:
+        return said
+    low, high = float(histogram.heights.min()), float(histogram.heights.max())
+    return (
+        f"{said} Its shape is not quite right: bars of the histogram from {low:.2f} to {high:.2f}, "
+        f"where those of the right law lie between {histogram.all_low:.2f} and "
+        f"{histogram.all_high:.2f}."
+    )
 
 
 def _rows(target: Target, histogram: PitHistogram, scores: NormalScores) -> list[list[str]]:

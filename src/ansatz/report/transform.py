@@ -95,7 +95,8 @@ def transform(distribution: Distribution, y: Tensor, *, rounding: float = 0.0) -
     if distribution.discrete:
         first, last = y - 1, y
     elif rounding > 0:
-        first, last = y - rounding / 2, y + rounding / 2
+        first = (y - rounding / 2).clamp(min=distribution.lower)
+        last = (y + rounding / 2).clamp(max=distribution.upper)
     else:  # a law may have probability on single values, like the 0 of a Tweedie law
         first, last = torch.nextafter(y, torch.full_like(y, -torch.inf)), y
     with torch.no_grad():
@@ -105,8 +106,8 @@ def transform(distribution: Distribution, y: Tensor, *, rounding: float = 0.0) -
             distribution.log_survival(first).exp(),
             distribution.log_survival(last).exp(),
         )
-    arrays = [part.double().numpy() for part in parts]
-    return Transform(*arrays, np.zeros(arrays[0].shape, dtype=np.bool_))
+    below, upto, above, beyond = (part.double().numpy() for part in parts)
+    return Transform(below, upto, above, beyond, np.zeros(below.shape, dtype=np.bool_))
 
 
 def transform_censored(
@@ -142,8 +143,11 @@ def transform_censored(
             below = [-torch.expm1(part) for part in above]
         else:
             below = [_cdf(distribution, end) for end in (first, upper)]
-    arrays = [part.double().numpy() for part in (*below, *(part.exp() for part in above))]
-    return Transform(*arrays, (~known).numpy())
+    (low, high), (low_tail, high_tail) = (
+        [part.double().numpy() for part in parts]
+        for parts in (below, [part.exp() for part in above])
+    )
+    return Transform(low, high, low_tail, high_tail, (~known).numpy())
 
 
 def _log_survival(distribution: Distribution, y: Tensor) -> Tensor:

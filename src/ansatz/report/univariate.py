@@ -69,6 +69,13 @@ def targets(evidence: Evidence) -> list[Target]:
         >>> len(targets(gather(model, x, x[:, 0] ** 2)))
         1
     """
+    if "targets" not in evidence.kept:  # several sections ask
+        evidence.kept["targets"] = _targets(evidence)
+    found: list[Target] = evidence.kept["targets"]
+    return found
+
+
+def _targets(evidence: Evidence) -> list[Target]:
     law = evidence.distribution
     if law is None or isinstance(law, VectorDistribution):
         return []
@@ -118,7 +125,7 @@ def _survival(evidence: Evidence) -> Transform:
 
 def _expected_time(evidence: Evidence) -> Numbers:
     model = evidence.model
-    mean: Numbers = model.predict_restricted_mean(evidence.X, offset=evidence.offset)  # type: ignore[attr-defined]
+    mean: Numbers = model.predict_restricted_mean(evidence.job.rows, offset=evidence.offset)
     return mean
 
 

@@ -78,8 +78,10 @@ def say_scores(scores: NormalScores, name: str = "") -> str:
     if found:
         return f"{subject} predicted " + "; the ".join(found) + "."
     notable = spread.excludes_neutral or location.excludes_neutral
-    words = "departs from the outcomes by little" if notable else "fits the outcomes"
+    words = "are close to right" if notable else "fit the outcomes"
     return (
-        f"{subject} predicted law {words}: location {location.value:.2f}".replace("-", "−")
+        f"{subject} predicted centre and spread {words}: location {location.value:.2f}".replace(
+            "-", "−"
+        )
         + f" and spread {spread.value:.2f} of the normal scores (0 and 1 for the right law)."
     )

@@ -1,0 +1,244 @@
+"""Residuals that mean the same for every law: uniform if it is right, as DHARMa shows them."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy import stats
+
+from ansatz.likelihoods import Distribution
+from ansatz.report.effect import Effect
+from ansatz.report.envelope import Envelope, holds, uniform_envelope
+from ansatz.report.evidence import Evidence
+from ansatz.report.quantile_lines import QuantileLine, quantile_lines
+from ansatz.report.residual_tests import (
+    Residuals,
+    dispersion,
+    outliers,
+    quantile_residuals,
+    simulate,
+    uniformity,
+    zero_inflation,
+)
+from ansatz.report.section import Figure, Section, Table, Text
+from ansatz.report.style import INK, LINEAR, MODEL, figure, thin, to_svg
+from ansatz.report.univariate import Target, targets
+from ansatz.report.verdict import effect_row, p_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Numbers = NDArray[np.float64]
+TITLE = "Quantile residuals"
+
+
+def draw_uniform_qq(axes: "Axes", uniform: Numbers, band: Envelope) -> None:
+    """Sorted residuals against uniform quantiles, in the envelope that holds all of them.
+
+    Args:
+        axes: of matplotlib.
+        uniform: ``(N,)`` residuals.
+        band: the envelope of N uniform numbers.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.report.envelope import uniform_envelope
+        >>> from ansatz.report.quantile_residuals import draw_uniform_qq
+        >>> from ansatz.report.style import figure
+        >>> with figure() as paper:
+        ...     draw_uniform_qq(paper.subplots(), np.random.rand(50), uniform_envelope(50))
+    """
+    rows = len(uniform)
+    expected = np.arange(1, rows + 1) / (rows + 1)
+    x, y = thin(expected, np.sort(uniform), limit=600)
+    axes.fill_between(band.expected, band.low, band.high, color=INK, alpha=0.2, lw=0)
+    axes.plot([0, 1], [0, 1], color=INK, lw=0.8)
+    axes.plot(x, y, ".", color=MODEL, ms=3)
+    axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+    axes.set_xlabel("expected")
+    axes.set_ylabel("residual, sorted")
+    axes.set_title("Uniform QQ")
+
+
+def draw_quantile_lines(
+    axes: "Axes", uniform: Numbers, fitted: Numbers, lines: list[QuantileLine]
+) -> None:
+    """Residuals against ranks of the predictions, with their quartiles in parts.
+
+    Args:
+        axes: of matplotlib.
+        uniform: ``(N,)`` residuals.
+        fitted: ``(N,)`` predictions.
+        lines: their quantiles.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.report.quantile_lines import quantile_lines
+        >>> from ansatz.report.quantile_residuals import draw_quantile_lines
+        >>> from ansatz.report.style import figure
+        >>> u, fitted = np.random.rand(90), np.arange(90.0)
+        >>> with figure() as paper:
+        ...     draw_quantile_lines(paper.subplots(), u, fitted, quantile_lines(u, fitted))
+    """
+    rank = (stats.rankdata(fitted, "ordinal") - 0.5) / len(fitted)
+    x, y = thin(rank, uniform, limit=1000)
+    axes.plot(x, y, ".", color=MODEL, ms=2.5, alpha=0.35, mew=0)
+    for line in lines:
+        axes.fill_between(line.x, line.low, line.high, color=INK, alpha=0.17, lw=0)
+        axes.axhline(line.level, color=INK, lw=0.8, ls=(0, (4, 3)))
+        axes.plot(line.x, line.value, color=LINEAR, lw=1.5)
+    axes.set(xlim=(0, 1), ylim=(0, 1))
+    axes.set_yticks([0, 0.25, 0.5, 0.75, 1])
+    axes.set_xlabel("rank of the prediction")
+    axes.set_ylabel("residual")
+    axes.set_title("Residuals along the predictions")
+
+
+def section(evidence: Evidence) -> Section | None:
+    """QQ, quartiles along the predictions, and the tests; None where there are no residuals.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report import gather
+        >>> from ansatz.report.quantile_residuals import section
+        >>> x = np.linspace(0, 1, 60).reshape(-1, 1)
+        >>> model = Regressor(network="linear").fit(x, x[:, 0] ** 2)
+        >>> section(gather(model, x, x[:, 0] ** 2)).title
+        'Quantile residuals'
+    """
+    outcomes = targets(evidence)
+    if not outcomes:
+        return None
+    parts: list[Text | Table | Figure] = []
+    leads = []
+    for target in outcomes:
+        usable = target.transform.finite()
+        if usable.sum() < 5:
+            parts.append(Text("Fewer than five rows have a residual: no test is of use."))
+            continue
+        found = quantile_residuals(target.transform.take(usable), seed=evidence.seed)
+        lines = quantile_lines(found.uniform[0], target.fitted[usable])
+        effects = [uniformity(found.uniform), *_by_law(evidence, target, usable)]
+        effects.append(outliers(found.uniform))
+        inside = holds(np.sort(found.uniform[0]), uniform_envelope(int(usable.sum())))
+        leads.append(_lead(effects, lines, inside, target.name))
+        parts.append(_figure(found, target.fitted[usable], lines, target))
+        parts.append(_table(effects, lines, target.name))
+        parts.append(Text(_how(found, evidence, target), "note"))
+    return Section(TITLE, " ".join(leads), parts)
+
+
+def _by_law(evidence: Evidence, target: Target, usable: NDArray[np.bool_]) -> list[Effect]:
+    """Dispersion and zeros, which need the law and the outcomes themselves."""
+    law = evidence.distribution
+    if law is None or evidence.is_survival or getattr(law, "circular", False):
+        return []
+    rows = torch.from_numpy(np.flatnonzero(usable))
+    weight = evidence.weight.numpy()[usable]
+    group = None if evidence.group is None else evidence.group[usable]
+    y = target.of(evidence.value).double()[rows]
+    found = []
+    with torch.no_grad():
+        mean, variance = target.of(law.mean)[rows], target.of(law.variance)[rows]
+    if bool(variance.isfinite().all()):
+        draws = target.of(simulate(law, evidence.seed))[:, rows]
+        found.append(dispersion(mean, variance, y, draws, weight=weight, group=group))
+    chance = _chance_of_zero(law, target)
+    if chance is not None:
+        p = chance.numpy()[usable]
+        if (weight * p).sum() >= 0.5 or bool((y == 0).any()):
+            options: dict[str, Any] = {"weight": weight, "group": group}
+            found.append(zero_inflation((y == 0).numpy(), p, **options, seed=evidence.seed))
+    return found
+
+
+def _chance_of_zero(law: Distribution, target: Target) -> torch.Tensor | None:
+    """P(Y = 0) of each row, where 0 is the least value and has any probability."""
+    if law.lower != 0:
+        return None
+    with torch.no_grad():
+        chance = target.of(law.cdf(torch.zeros_like(law.mean)))
+    return chance if bool((chance > 0).any()) else None
+
+
+def _lead(effects: list[Effect], lines: list[QuantileLine], inside: bool, name: str) -> str:
+    subject = f"{name}: " if name else ""
+    off = [
+        f"{effect.name} {effect.value:.2f} ({effect.low:.2f} to {effect.high:.2f})"
+        for effect in effects
+        if effect.excludes_neutral and effect.p_value is not None and effect.p_value < 0.01
+    ]
+    bent = [line for line in lines if line.p_value < 0.01]
+    if bent:
+        worst = max(bent, key=lambda line: line.largest)
+        off.append(
+            f"the {100 * worst.level:.0f} % line moves up to {worst.largest:.2f} from its place"
+        )
+    if not off and inside:
+        return f"{subject}the residuals are as a right law would leave them.".capitalize()
+    if not off:
+        return f"{subject}the residuals leave the envelope of a right law somewhere.".capitalize()
+    words = f"{subject}the residuals differ from those of a right law: {'; '.join(off)}."
+    return words[0].upper() + words[1:]
+
+
+def _figure(found: Residuals, fitted: Numbers, lines: list[QuantileLine], target: Target) -> Figure:
+    with figure(6.4, 2.9) as paper:
+        left, right = paper.subplots(1, 2, width_ratios=[1, 1.35])
+        draw_uniform_qq(left, found.uniform[0], uniform_envelope(found.uniform.shape[1]))
+        draw_quantile_lines(right, found.uniform[0], fitted, lines)
+        if target.name:
+            paper.suptitle(target.name)
+        svg = to_svg(paper)
+    caption = (
+        "Left: sorted residuals against uniform quantiles; the band holds all points together "
+        "with 95 % if the law is right. Right: residuals by rank of the prediction, their "
+        "quartiles in parts of the rows (lines) and where these may lie (bands, 95 % for all "
+        "parts of a line together)."
+    )
+    moved = ", ".join(f"{100 * line.level:.0f} % line {line.largest:.2f}" for line in lines)
+    return Figure(svg, caption, f"Uniform QQ plot and quartiles of residuals; moved by {moved}.")
+
+
+def _table(effects: list[Effect], lines: list[QuantileLine], name: str) -> Table:
+    rows = [effect_row(effect) for effect in effects]
+    rows += [
+        [
+            f"{100 * line.level:.0f} % line, largest distance",
+            f"{line.largest:.2f}",
+            "–",
+            f"band ±{(line.high - line.low).max() / 2:.2f}",
+            p_text(line.p_value),
+        ]
+        for line in lines
+    ]
+    head = ["", "estimate", "95 % interval", "right law", "p"]
+    caption = (
+        "Effects first; with many rows a p-value finds the smallest fault. Outliers are rows "
+        "beyond what 250 simulations of their law would reach."
+    )
+    return Table(head, rows, f"{name}: {caption}" if name else caption)
+
+
+def _how(found: Residuals, evidence: Evidence, target: Target) -> str:
+    words = []
+    if len(found.uniform) > 1:
+        words.append(
+            f"Residuals of {'censored rows' if evidence.is_survival else 'outcomes with jumps'} "
+            f"are randomised: numbers are medians of {len(found.uniform)} draws from seed "
+            f"{evidence.seed}, figures show the first."
+        )
+    if target.transform.censored.any():
+        words.append(
+            "Where a censored row would have ended is drawn from its own law, which can hide a "
+            "fault but make none; the observed variance cannot be had."
+        )
+    if evidence.group is not None:
+        words.append(
+            "Intervals of ratios allow for dependence within groups; the other p-values do not."
+        )
+    if not words:
+        words.append("Nothing in these residuals is random: the law is continuous.")
+    return " ".join(words)

@@ -1,0 +1,369 @@
+"""Do events with a predicted probability of 70 % happen in 70 of 100 cases?"""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ansatz.likelihoods import OrdinalDistribution
+from ansatz.metrics import ece
+from ansatz.report.corp import Decomposition, Reliability, add, decompose, reliability
+from ansatz.report.discrimination import (
+    Curve,
+    confusion,
+    precision_recall_curve,
+    roc_curve,
+)
+from ansatz.report.evidence import Evidence
+from ansatz.report.printable import printable
+from ansatz.report.section import Figure, Section, Table, Text
+from ansatz.report.style import INK, MODEL, PALETTE, figure, to_svg
+from ansatz.report.univariate import is_classes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Numbers = NDArray[np.float64]
+MOST = 6  # classes that are shown
+
+
+class Question(NamedTuple):
+    """Something that happens or not, with its predicted probability.
+
+    Args:
+        name: of the event.
+        event: ``(N,)``, 0 or 1.
+        probability: ``(N,)``.
+
+    Example:
+        >>> from ansatz.report.reliability import Question
+        >>> Question._fields
+        ('name', 'event', 'probability')
+    """
+
+    name: str
+    event: Numbers
+    probability: Numbers
+
+
+def draw_reliability(axes: "Axes", found: Reliability, title: str = "") -> None:
+    """The isotonic line in its consistency band, and the forecasts' histogram at the bottom.
+
+    Args:
+        axes: of matplotlib.
+        found: what to draw.
+        title: above it.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.report.corp import reliability
+        >>> from ansatz.report.reliability import draw_reliability
+        >>> from ansatz.report.style import figure
+        >>> p = np.random.rand(60)
+        >>> with figure() as paper:
+        ...     draw_reliability(paper.subplots(), reliability(np.random.rand(60) < p, p))
+    """
+    edges = np.linspace(0, 1, 31)
+    counts, _ = np.histogram(found.forecast, edges, weights=found.weight)
+    axes.stairs(0.18 * counts / max(counts.max(), 1e-300), edges, color=INK, fill=True, alpha=0.35)
+    axes.fill_between(found.forecast, found.low, found.high, color=INK, alpha=0.2, lw=0)
+    axes.plot([0, 1], [0, 1], color=INK, lw=0.8)
+    x, y = _corners(found)
+    axes.plot(x, y, color=MODEL, lw=1.5)
+    axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+    axes.set_xlabel("predicted probability")
+    axes.set_ylabel("observed frequency")
+    axes.set_title(title)
+
+
+def _corners(found: Reliability) -> tuple[Numbers, Numbers]:
+    """Where the line bends: both ends of each level part."""
+    level = found.calibrated
+    bend = np.ones(len(level), dtype=np.bool_)
+    if len(level) > 2:
+        bend[1:-1] = (level[1:-1] != level[:-2]) | (level[1:-1] != level[2:])
+    return found.forecast[bend], level[bend]
+
+
+def draw_curves(axes: "Axes", curves: dict[str, Curve], *, kind: str) -> None:
+    """ROC or precision-recall curves by name.
+
+    Args:
+        axes: of matplotlib.
+        curves: by the name of their event.
+        kind: ``"roc"`` or ``"precision-recall"``.
+
+    Example:
+        >>> from ansatz.report.discrimination import roc_curve
+        >>> from ansatz.report.reliability import draw_curves
+        >>> from ansatz.report.style import figure
+        >>> with figure() as paper:
+        ...     draw_curves(paper.subplots(), {"a": roc_curve([0, 1], [0.1, 0.9])}, kind="roc")
+    """
+    if kind == "roc":
+        axes.plot([0, 1], [0, 1], color=INK, lw=0.8)
+    for (name, curve), colour in zip(curves.items(), PALETTE, strict=False):
+        places = np.unique(np.linspace(0, len(curve.x) - 1, 300).round()).astype(np.intp)
+        x, y = curve.x[places], curve.y[places]
+        axes.plot(x, y, color=colour, lw=1.4, label=printable(name, 18))
+    axes.set(xlim=(0, 1), ylim=(0, 1.01), aspect="equal")
+    axes.set_xlabel("false positive rate" if kind == "roc" else "recall")
+    axes.set_ylabel("true positive rate" if kind == "roc" else "precision")
+    axes.set_title("ROC" if kind == "roc" else "Precision and recall")
+    if len(curves) > 1:
+        axes.legend(loc="lower right" if kind == "roc" else "lower left", fontsize=7.5)
+
+
+def questions(evidence: Evidence) -> list[Question]:
+    """What is asked of class probabilities.
+
+    Two classes: the second. Ordered ones: whether the outcome is above each threshold. Others:
+    each class against the rest, the six most frequent ones, and whether the most probable class
+    is the right one.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Classifier
+        >>> from ansatz.report import gather
+        >>> from ansatz.report.reliability import questions
+        >>> x, y = np.linspace(0, 1, 40).reshape(-1, 1), np.array(["no", "yes"] * 20)
+        >>> [q.name for q in questions(gather(Classifier(network="linear").fit(x, y), x, y))]
+        ['yes']
+    """
+    probs, code = class_probabilities(evidence)
+    labels = evidence.classes
+    names = [
+        printable(name, 30) for name in (labels if labels is not None else range(len(probs.T)))
+    ]
+    if probs.shape[1] == 2:
+        return [Question(names[1], (code == 1).astype(np.float64), probs[:, 1])]
+    if isinstance(evidence.distribution, OrdinalDistribution):
+        above = probs[:, ::-1].cumsum(1)[:, ::-1]
+        return [
+            Question(f"{names[k]} or more", (code >= k).astype(np.float64), above[:, k].clip(0, 1))
+            for k in range(1, min(probs.shape[1], MOST + 1))
+        ]
+    weight = evidence.weight.numpy()
+    frequent = np.argsort(-np.bincount(code, weight, probs.shape[1]), kind="stable")[:MOST]
+    found = [
+        Question(names[k], (code == k).astype(np.float64), probs[:, k]) for k in sorted(frequent)
+    ]
+    top = probs.argmax(1)
+    return [*found, Question("the predicted class", (top == code).astype(np.float64), probs.max(1))]
+
+
+def class_probabilities(evidence: Evidence) -> tuple[Numbers, NDArray[np.intp]]:
+    """Predicted probabilities ``(N, K)`` and the codes of the outcomes ``(N,)``.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Classifier
+        >>> from ansatz.report import gather
+        >>> from ansatz.report.reliability import class_probabilities
+        >>> x, y = np.linspace(0, 1, 40).reshape(-1, 1), np.array(["no", "yes"] * 20)
+        >>> class_probabilities(gather(Classifier(network="linear").fit(x, y), x, y))[0].shape
+        (40, 2)
+    """
+    law = evidence.distribution
+    assert law is not None
+    with torch.no_grad():
+        probs: torch.Tensor = law.probs  # type: ignore[attr-defined]
+    if probs.ndim == 1:
+        probs = torch.stack([1 - probs, probs], 1)
+    return probs.double().numpy(), evidence.value.long().numpy().astype(np.intp)
+
+
+def section(evidence: Evidence) -> Section | None:
+    """Reliability, decomposed scores, ROC, precision and recall, confusion; None if no classes.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Classifier
+        >>> from ansatz.report import gather
+        >>> from ansatz.report.reliability import section
+        >>> x, y = np.linspace(0, 1, 40).reshape(-1, 1), np.array(["no", "yes"] * 20)
+        >>> section(gather(Classifier(network="linear").fit(x, y), x, y)).title
+        'Are the probabilities right?'
+    """
+    law = evidence.distribution
+    if law is None or not is_classes(law) or hasattr(law, "ranks") or evidence.value.ndim > 1:
+        return None
+    asked = questions(evidence)
+    weight = evidence.weight.numpy()
+    found = {q.name: _reliability(q, weight, evidence.seed) for q in asked}
+    brier = {q.name: decompose(q.event, q.probability, weight=weight) for q in asked}
+    log = {q.name: decompose(q.event, q.probability, "log", weight=weight) for q in asked}
+    several = len(asked) > 1
+    separate = [q for q in asked if not several or q.name != "the predicted class"]
+    rocs = {
+        q.name: roc_curve(q.event, q.probability, weight=weight, group=evidence.group)
+        for q in separate
+        if 0 < q.event.sum() < len(q.event)
+    }
+    parts: list[Text | Table | Figure] = [
+        _reliability_figure(found),
+        _score_table(asked, brier, log, found, weight),
+    ]
+    total = _whole_brier(evidence, weight) if several else None
+    if total is not None:
+        parts.append(Text(_say_total(total)))
+    if rocs:
+        parts += _curves(separate, rocs, weight, evidence.group)
+    parts.append(_confusion_table(evidence, weight))
+    return Section("Are the probabilities right?", _lead(asked, brier, found), parts)
+
+
+def _reliability(q: Question, weight: Numbers, seed: int) -> Reliability:
+    resamples = 200 if len(q.event) <= 20_000 else 60
+    return reliability(q.event, q.probability, weight=weight, seed=seed, resamples=resamples)
+
+
+def _lead(
+    asked: list[Question], brier: dict[str, Decomposition], found: dict[str, Reliability]
+) -> str:
+    worst = max(asked, key=lambda q: brier[q.name].miscalibration)
+    part, line = brier[worst.name], found[worst.name]
+    gap = float(np.average(np.abs(line.calibrated - line.forecast), weights=line.weight))
+    said = "agree with the observed frequencies" if line.outside <= 0.15 else "are off"
+    where = "" if len(asked) == 1 else f" (worst: {worst.name})"
+    return (
+        f"Predicted probabilities {said}{where}: on average {100 * gap:.1f} points from the "
+        f"isotonic line, which leaves the band of right probabilities for {100 * line.outside:.0f} "
+        f"% of rows; recalibration could take {part.miscalibration:.4f} off a Brier score of "
+        f"{part.score:.4f}."
+    )
+
+
+def _reliability_figure(found: dict[str, Reliability]) -> Figure:
+    count = len(found)
+    columns = 1 if count == 1 else 2 if count == 2 else 3 if count <= 6 else 4
+    lines = -(-count // columns)
+    size = 3.4 if count == 1 else 6.6 / columns
+    width = 3.6 if count == 1 else 6.6
+    with figure(width, lines * (size + 0.25)) as paper:
+        grid = paper.subplots(lines, columns, squeeze=False)
+        for axes, (name, part) in zip(grid.flat, found.items(), strict=False):
+            draw_reliability(axes, part, name)
+        for axes in grid.flat[count:]:
+            axes.set_axis_off()
+        svg = to_svg(paper)
+    caption = (
+        "Observed frequency of the event against its predicted probability, by isotonic "
+        "regression (CORP). Band: where the line lies with 90 % at each place if the probabilities "
+        "are right. Bars at the bottom: how often each probability was predicted."
+    )
+    alt = "; ".join(
+        f"{name}: outside the band for {part.outside:.0%} of rows" for name, part in found.items()
+    )
+    return Figure(svg, caption, f"Reliability diagrams. {alt}.")
+
+
+def _score_table(
+    asked: list[Question],
+    brier: dict[str, Decomposition],
+    log: dict[str, Decomposition],
+    found: dict[str, Reliability],
+    weight: Numbers,
+) -> Table:
+    rows: list[list[str | float]] = []
+    w = torch.from_numpy(weight)
+    for q in asked:
+        error = float(ece(torch.from_numpy(q.event), torch.from_numpy(q.probability), w))
+        outside = f"{100 * found[q.name].outside:.0f} %"
+        for name, parts in (("Brier", brier[q.name]), ("log", log[q.name])):
+            last = [f"{error:.4f}", outside] if name == "Brier" else ["", ""]
+            rows.append([q.name, name, *(f"{part:.4f}" for part in parts), *last])
+    head = ["event", "score", "mean", "miscalibration", "discrimination", "uncertainty"]
+    return Table(
+        [*head, "ECE", "outside band"],
+        rows,
+        "Score = miscalibration − discrimination + uncertainty, exactly. Miscalibration is what "
+        "isotonic recalibration of these very rows would gain, more than any could on new ones. "
+        "ECE: 15 bins of equal size, with the share of noise taken out.",
+    )
+
+
+def _whole_brier(evidence: Evidence, weight: Numbers) -> Decomposition:
+    """Brier's score of all classes is the sum of those of the single ones."""
+    probs, code = class_probabilities(evidence)
+    return add(
+        [
+            decompose((code == k).astype(np.float64), probs[:, k], weight=weight)
+            for k in range(probs.shape[1])
+        ]
+    )
+
+
+def _say_total(total: Decomposition) -> str:
+    return (
+        f"All classes together: Brier score {total.score:.4f} = miscalibration "
+        f"{total.miscalibration:.4f} − discrimination {total.discrimination:.4f} + uncertainty "
+        f"{total.uncertainty:.4f}, the sums over classes."
+    )
+
+
+def _curves(
+    asked: list[Question], rocs: dict[str, Curve], weight: Numbers, group: NDArray[Any] | None
+) -> list[Text | Table | Figure]:
+    pairs = {
+        q.name: precision_recall_curve(q.event, q.probability, weight=weight, group=group)
+        for q in asked
+        if q.name in rocs
+    }
+    with figure(6.4, 3.1) as paper:
+        left, right = paper.subplots(1, 2)
+        draw_curves(left, rocs, kind="roc")
+        draw_curves(right, pairs, kind="precision-recall")
+        if len(pairs) == 1:
+            q = asked[0]
+            share = float(np.average(q.event, weights=weight))
+            right.axhline(share, color=INK, lw=0.8)
+        svg = to_svg(paper)
+    rows: list[list[str | float]] = []
+    for q in asked:
+        if q.name in rocs:
+            share = float(np.average(q.event, weights=weight))
+            roc, pair = rocs[q.name], pairs[q.name]
+            rows.append([q.name, f"{100 * share:.1f} %", *_area(roc), *_area(pair)])
+    areas = ", ".join(f"{name} {curve.area:.3f}" for name, curve in rocs.items())
+    head = ["event", "frequency", "AUC", "95 % interval", "average precision", "95 % interval"]
+    return [
+        Figure(
+            svg,
+            "Left: share of events found against share of others taken for events, at every "
+            "threshold. Right: how many of those taken for events are ones. The level line is "
+            "chance.",
+            f"ROC and precision-recall curves; areas under the ROC: {areas}.",
+        ),
+        Table(
+            head,
+            rows,
+            "Intervals: of the AUC by DeLong's variance on the logit scale, of the average "
+            "precision by bootstrap.",
+        ),
+    ]
+
+
+def _area(curve: Curve) -> list[str]:
+    return [f"{curve.area:.3f}", f"{curve.low:.3f} to {curve.high:.3f}"]
+
+
+def _confusion_table(evidence: Evidence, weight: Numbers) -> Table:
+    probs, code = class_probabilities(evidence)
+    labels = evidence.classes
+    names = [
+        printable(name, 20) for name in (labels if labels is not None else range(len(probs.T)))
+    ]
+    counts = confusion(code, probs.argmax(1), probs.shape[1], weight)
+    chosen = np.sort(np.argsort(-counts.sum(1), kind="stable")[: MOST * 2])
+    rows: list[list[str | float]] = []
+    for k in chosen:
+        total = counts[k].sum()
+        right = f"{100 * counts[k, k] / total:.1f} %" if total > 0 else "–"
+        cells = [int(v) if float(v).is_integer() else float(v) for v in counts[k, chosen]]
+        rows.append([names[k], *cells, right])
+    head = ["is \\ predicted", *(names[k] for k in chosen), "found"]
+    rest = len(counts) - len(chosen)
+    more = f" {rest} rarer classes are left out." if rest else ""
+    return Table(head, rows, f"Rows of each class by their most probable class.{more}")

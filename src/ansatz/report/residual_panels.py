@@ -1,0 +1,210 @@
+"""The four classic panels of residuals, on quantile residuals: the same for every law."""
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from ansatz.report.envelope import uniform_envelope
+from ansatz.report.evidence import Evidence
+from ansatz.report.novelty import Novelty, novelty
+from ansatz.report.residual_tests import quantile_residuals
+from ansatz.report.section import Figure, Section, Table, Text
+from ansatz.report.smooth import local_linear
+from ansatz.report.style import INK, LINEAR, MODEL, figure, thin, to_svg
+from ansatz.report.univariate import Target, targets
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Numbers = NDArray[np.float64]
+# Of sqrt|Z| for a standard normal Z: its mean 2^(1/4) Gamma(3/4) / sqrt(pi) and its sd.
+ROOT_MEAN = 2**0.25 * math.gamma(0.75) / math.sqrt(math.pi)
+ROOT_SD = math.sqrt(math.sqrt(2 / math.pi) - ROOT_MEAN**2)
+
+
+def draw_along(
+    axes: "Axes", x: Numbers, y: Numbers, *, centre: float = 0.0, spread: float = 1.0
+) -> float:
+    """Points with a smooth line, and the band in which a right law's line lies at each place.
+
+    Args:
+        axes: of matplotlib.
+        x: ``(N,)``.
+        y: ``(N,)``.
+        centre: the mean of y under a right law.
+        spread: its standard deviation.
+
+    Returns:
+        The share of places where the line leaves the band; 5 % would by chance.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.report.residual_panels import draw_along
+        >>> from ansatz.report.style import figure
+        >>> x = np.linspace(0, 1, 80)
+        >>> with figure() as paper:
+        ...     draw_along(paper.subplots(), x, 4 + 0 * x)
+        1.0
+    """
+    line = local_linear(x, y)
+    reach = 1.96 * spread * line.factor
+    shown_x, shown_y = thin(x, y, limit=1000)
+    axes.plot(shown_x, shown_y, ".", color=MODEL, ms=2.5, alpha=0.4, mew=0)
+    axes.fill_between(line.x, centre - reach, centre + reach, color=INK, alpha=0.25, lw=0)
+    axes.axhline(centre, color=INK, lw=0.8)
+    axes.plot(line.x, line.value, color=LINEAR, lw=1.5)
+    return float((np.abs(line.value - centre) > reach).mean())
+
+
+def draw_normal_qq(axes: "Axes", scores: Numbers) -> None:
+    """Sorted normal scores against normal quantiles, in the envelope that holds all of them.
+
+    Args:
+        axes: of matplotlib.
+        scores: ``(N,)``.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.report.residual_panels import draw_normal_qq
+        >>> from ansatz.report.style import figure
+        >>> with figure() as paper:
+        ...     draw_normal_qq(paper.subplots(), np.random.randn(50))
+    """
+    rows = len(scores)
+    band = uniform_envelope(rows)
+    expected = special.ndtri(np.arange(1, rows + 1) / (rows + 1))
+    ordered = np.sort(scores)
+    if rows > 800:  # the tails wholly, the middle in part
+        middle, *_ = thin(np.arange(100, rows - 100), limit=400)
+        keep = np.concatenate([np.arange(100), middle, np.arange(rows - 100, rows)])
+        expected, ordered = expected[keep], ordered[keep]
+    low, high = special.ndtri(np.clip([band.low, band.high], 1e-300, 1 - 1e-16))
+    axes.fill_between(special.ndtri(band.expected), low, high, color=INK, alpha=0.2, lw=0)
+    reach = float(np.abs(expected).max())
+    axes.plot([-reach, reach], [-reach, reach], color=INK, lw=0.8)
+    axes.plot(expected, ordered, ".", color=MODEL, ms=3)
+    edge = max(float(np.abs(ordered).max()), reach) * 1.05
+    axes.set_ylim(-min(edge, 12), min(edge, 12))
+    axes.set_xlabel("normal quantile")
+    axes.set_ylabel("residual, sorted")
+
+
+def section(evidence: Evidence) -> Section | None:
+    """Four panels for every outcome that is a number with a law.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report import gather
+        >>> from ansatz.report.residual_panels import section
+        >>> x = np.linspace(0, 1, 60).reshape(-1, 1)
+        >>> model = Regressor(network="linear").fit(x, x[:, 0] ** 2)
+        >>> section(gather(model, x, x[:, 0] ** 2)).title
+        'The four panels'
+    """
+    outcomes = targets(evidence)
+    if not outcomes:
+        return None
+    how_new = novelty(evidence)
+    parts: list[Text | Table | Figure] = []
+    leads = []
+    for target in outcomes:
+        usable = target.transform.finite()
+        if usable.sum() < 20:
+            parts.append(Text("Fewer than twenty rows have a residual: too few to draw."))
+            continue
+        drawn, lead = _panels(evidence, target, usable, how_new)
+        parts.append(drawn)
+        leads.append(lead)
+    return Section("The four panels", " ".join(leads), parts)
+
+
+def _panels(
+    evidence: Evidence, target: Target, usable: NDArray[np.bool_], how_new: Novelty | None
+) -> tuple[Figure, str]:
+    found = quantile_residuals(target.transform.take(usable), seed=evidence.seed, repeats=1)
+    z = found.normal[0]
+    x, label = _axis(target.fitted[usable], evidence)
+    with figure(6.4, 5.2) as paper:
+        (a, b), (c, d) = paper.subplots(2, 2)
+        bias = draw_along(a, x, z)
+        a.set(xlabel=label, ylabel="residual", title="Residuals and predictions")
+        draw_normal_qq(b, z)
+        b.set_title("Normal QQ")
+        scale = draw_along(c, x, np.sqrt(np.abs(z)), centre=ROOT_MEAN, spread=ROOT_SD)
+        c.set(xlabel=label, ylabel="√|residual|", title="Scale and location")
+        if how_new is None:
+            d.set_axis_off()
+            d.text(0.5, 0.5, "training rows are not at hand", ha="center", va="center")
+        else:
+            _draw_novelty(d, how_new, z, usable)
+        if target.name:
+            paper.suptitle(target.name)
+        svg = to_svg(paper)
+    return Figure(svg, _caption(how_new), _lead(bias, scale, target.name)), _lead(
+        bias, scale, target.name
+    )
+
+
+def _draw_novelty(axes: "Axes", how_new: Novelty, z: Numbers, usable: NDArray[np.bool_]) -> None:
+    """Both kinds have a long tail: the axis is logarithmic."""
+    value = how_new.value[usable]
+    positive = value[value > 0]
+    if not len(positive):
+        axes.set_axis_off()
+        axes.text(0.5, 0.5, "all rows are copies of training rows", ha="center", va="center")
+        return
+    place = np.log10(np.maximum(value, positive.min()))
+    draw_along(axes, place, z)
+    ticks = _log_ticks(float(place.min()), float(place.max()))
+    axes.set_xticks(ticks, [f"{10**tick:.3g}" for tick in ticks])
+    axes.set(xlabel=how_new.name, ylabel="residual", title=f"Residuals and {how_new.title}")
+
+
+def _log_ticks(low: float, high: float) -> list[float]:
+    """Logarithms of 1, 2, 5, 10, ... in the range; of powers of ten where these are many."""
+    for steps in ((1, 2, 5), (1,)):
+        ticks = [np.log10(step) + k for k in range(-9, 10) for step in steps]
+        found = [float(tick) for tick in ticks if low <= tick <= high]
+        if len(found) <= 6:
+            break
+    return found or [low, high]
+
+
+def _axis(fitted: Numbers, evidence: Evidence) -> tuple[Numbers, str]:
+    """Predictions, by rank where a few lie far from the rest or are not finite."""
+    word = "predicted mean time" if evidence.is_survival else "prediction"
+    if np.isfinite(fitted).all():
+        inner = np.quantile(fitted, [0.05, 0.95])
+        if np.ptp(fitted) <= 6 * max(float(np.ptp(inner)), 1e-300):
+            return fitted, word
+    rank = np.argsort(np.argsort(fitted, kind="stable"), kind="stable")
+    return (rank + 0.5) / len(fitted), f"rank of the {word}"
+
+
+def _lead(bias: float, scale: float, name: str) -> str:
+    subject = f"{name}: " if name else ""
+    found = []
+    if bias > 0.25:
+        found.append("their mean depends on the prediction")
+    if scale > 0.25:
+        found.append("their spread depends on the prediction or is off everywhere")
+    words = f"{subject}residuals are normal scores of the outcomes under their laws; " + (
+        " and ".join(found)
+        if found
+        else "neither their mean nor their spread follows the prediction"
+    )
+    return words[0].upper() + words[1:] + "."
+
+
+def _caption(how_new: Novelty | None) -> str:
+    words = (
+        "Quantile residuals as normal scores: standard normal and unrelated to anything if the "
+        "law is right, whatever the law. Lines are local means; each grey band is where the line "
+        "of a right law lies with 95 % at each place, that of the QQ panel holds all points "
+        "together."
+    )
+    return words if how_new is None else f"{words} {how_new.meaning}"

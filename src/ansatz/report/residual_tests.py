@@ -1,0 +1,211 @@
+"""Randomised quantile residuals and what they are tested for."""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+from torch import Tensor
+
+from ansatz.likelihoods import Distribution
+from ansatz.report.effect import Effect, monte_carlo_p, ratio
+from ansatz.report.shares import clopper_pearson
+from ansatz.report.transform import EXACT, Transform
+
+Numbers = NDArray[np.float64]
+SIMULATIONS = 250  # of the envelope beyond which a row is an outlier, as in DHARMa
+_BUDGET = 500_000  # numbers that are simulated at most
+
+
+class Residuals(NamedTuple):
+    """Quantile residuals, repeated where they are random.
+
+    Args:
+        uniform: ``(R, N)``, uniform if the law is right.
+        normal: ``(R, N)``, the same as standard normal.
+
+    Example:
+        >>> from ansatz.report.residual_tests import Residuals
+        >>> Residuals._fields
+        ('uniform', 'normal')
+    """
+
+    uniform: Numbers
+    normal: Numbers
+
+
+def quantile_residuals(found: Transform, *, repeats: int = 20, seed: int = 0) -> Residuals:
+    r"""A point drawn evenly between F(y-) and F(y), and its normal score.
+
+    Nothing is random in a continuous law, and there is one repeat. For counts and censored rows
+    every repeat is as good as the others: statistics are the medians over them.
+
+    Args:
+        found: the transforms.
+        repeats: R.
+        seed: of the draws.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import Poisson
+        >>> from ansatz.report.residual_tests import quantile_residuals
+        >>> from ansatz.report.transform import transform
+        >>> law = Poisson().distribution(torch.zeros(3, 1))
+        >>> quantile_residuals(transform(law, torch.tensor([0.0, 1.0, 2.0]))).uniform.shape
+        (20, 3)
+
+    References:
+        Dunn and Smyth (1996), Randomized quantile residuals. https://doi.org/10.2307/1390802
+    """
+    generator = np.random.default_rng(seed)
+    if bool((found.upper - found.lower < EXACT).all()):
+        repeats = 1
+    draws = [found.draw(generator) for _ in range(repeats)]
+    return Residuals(np.stack([u for u, _ in draws]), np.stack([z for _, z in draws]))
+
+
+def uniformity(uniform: Numbers) -> Effect:
+    r"""The distance of Kolmogorov and Smirnov from the uniform law, :math:`\sup_u |F_n(u) - u|`.
+
+    Its interval is that of Dvoretzky, Kiefer and Wolfowitz with Massart's constant, :math:`\pm
+    \sqrt{\log(2 / 0.05) / 2n}`; medians over repeats.
+
+    Args:
+        uniform: ``(R, N)``.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.report.residual_tests import uniformity
+        >>> round(uniformity(np.linspace(0, 0.5, 400).reshape(1, -1)).value, 2)
+        0.5
+    """
+    found = [stats.kstest(row, "uniform") for row in uniform]
+    distance = float(np.median([test.statistic for test in found]))
+    p = float(np.median([test.pvalue for test in found]))
+    reach = float(np.sqrt(np.log(2 / 0.05) / (2 * uniform.shape[1])))
+    low, high = max(0.0, distance - reach), min(1.0, distance + reach)
+    return Effect("distance from uniform (Kolmogorov-Smirnov)", distance, low, high, 0.0, p)
+
+
+def outliers(uniform: Numbers, simulations: int = SIMULATIONS) -> Effect:
+    r"""Rows beyond all of 250 simulations of their own law, observed / expected.
+
+    A new outcome is below or above S simulations with probability 2 / (S + 1). The law's own
+    tails take the place of simulations, so that nothing depends on luck. Exact binomial interval
+    and test; medians over repeats.
+
+    Args:
+        uniform: ``(R, N)``.
+        simulations: S.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.report.residual_tests import outliers
+        >>> outliers(np.linspace(0.005, 0.995, 1000).reshape(1, -1)).value
+        0.0
+    """
+    tail = 1 / (simulations + 1)
+    rows = uniform.shape[1]
+    count = int(np.median(((uniform < tail) | (uniform > 1 - tail)).sum(1)))
+    share = clopper_pearson(count, rows)
+    p = float(stats.binomtest(count, rows, 2 * tail).pvalue)
+    value, low, high = (part / (2 * tail) for part in share)
+    return Effect("outliers, observed / expected", value, low, high, 1.0, p)
+
+
+def dispersion(
+    mean: Tensor,
+    variance: Tensor,
+    y: Tensor,
+    simulated: Tensor | None = None,
+    *,
+    weight: ArrayLike | None = None,
+    group: ArrayLike | None = None,
+) -> Effect:
+    r"""Observed over expected variance, :math:`\overline{(y - \mu)^2 / \sigma^2}`.
+
+    Above 1 outcomes vary more than the law says. The interval is that of a mean over rows
+    (clustered by group), the p-value the place of the ratio among those of simulated outcomes.
+
+    Args:
+        mean: ``(N,)``, of each row's law.
+        variance: ``(N,)``.
+        y: ``(N,)``.
+        simulated: ``(S, N)`` draws of the laws.
+        weight: ``(N,)`` frequency weights.
+        group: ``(N,)``.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.report.residual_tests import dispersion
+        >>> dispersion(torch.zeros(4), torch.ones(4), torch.tensor([2.0, -2.0, 2.0, -2.0])).value
+        4.0
+
+    References:
+        Hartig, DHARMa: residual diagnostics for hierarchical regression models (R package).
+    """
+    w = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64)
+    usable = ((variance > 0) & variance.isfinite() & mean.isfinite()).numpy() & (w > 0)
+    square = ((y.double() - mean) ** 2 / variance).double().numpy()
+    kept = None if group is None else np.asarray(group)[usable]
+    name = "dispersion, observed / expected variance"
+    if usable.sum() < 2:
+        return Effect(name, np.nan, np.nan, np.nan, 1.0)
+    found = ratio(name, square[usable], np.ones(usable.sum()), weight=w[usable], group=kept)
+    if simulated is None:
+        return found
+    each = ((simulated.double() - mean) ** 2 / variance).double().numpy()[:, usable]
+    return found._replace(p_value=monte_carlo_p(each @ w[usable] / w[usable].sum(), found.value))
+
+
+def zero_inflation(
+    zero: ArrayLike,
+    probability: ArrayLike,
+    *,
+    weight: ArrayLike | None = None,
+    group: ArrayLike | None = None,
+    seed: int = 0,
+) -> Effect:
+    """Zeros observed over zeros expected.
+
+    Args:
+        zero: ``(N,)``, whether the outcome is 0.
+        probability: ``(N,)``, of 0 under each row's law.
+        weight: ``(N,)`` frequency weights.
+        group: ``(N,)``.
+        seed: of the simulation behind the p-value.
+
+    Example:
+        >>> from ansatz.report.residual_tests import zero_inflation
+        >>> zero_inflation([True] * 30 + [False] * 70, [0.15] * 100).value
+        2.0
+    """
+    p = np.asarray(probability, dtype=np.float64)
+    seen = np.asarray(zero, dtype=np.float64)
+    w = np.ones(len(p)) if weight is None else np.asarray(weight, dtype=np.float64)
+    found = ratio("zeros, observed / expected", seen, p, weight=w, group=group)
+    generator = np.random.default_rng(seed)
+    block = max(1, 2**22 // len(p))
+    counts = [
+        (generator.random((min(block, 1000 - done), len(p))) < p) @ w
+        for done in range(0, 1000, block)
+    ]
+    return found._replace(p_value=monte_carlo_p(np.concatenate(counts), float(w @ seen)))
+
+
+def simulate(distribution: Distribution, seed: int = 0) -> Tensor:
+    """Draws of each row's law, ``(S, *batch_shape)``: 250, or fewer (at least 60) of many rows.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import NormalDistribution
+        >>> from ansatz.report.residual_tests import simulate
+        >>> simulate(NormalDistribution(torch.zeros(3), torch.ones(3))).shape
+        torch.Size([250, 3])
+    """
+    rows = max(1, distribution.batch_shape.numel())
+    count = int(np.clip(_BUDGET // rows, 60, SIMULATIONS))
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        return distribution.sample((count,), generator=generator)

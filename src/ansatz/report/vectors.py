@@ -1,0 +1,160 @@
+"""Whether predicted laws of vectors are right, number by number and jointly."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ansatz.likelihoods import VectorDistribution
+from ansatz.report.evidence import Evidence
+from ansatz.report.normal_scores import normal_scores
+from ansatz.report.pit import PitHistogram, draw_pit, pit_histogram
+from ansatz.report.printable import printable
+from ansatz.report.section import Figure, Section, Table, Text
+from ansatz.report.style import figure, to_svg
+from ansatz.report.transform import Transform, transform
+from ansatz.report.verdict import effect_row
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Numbers = NDArray[np.float64]
+MOST = 7  # numbers whose histograms are shown
+_BLOCK = 2**21
+
+
+def average_rank(
+    distribution: VectorDistribution, y: Tensor, *, draws: int = 99, seed: int = 0
+) -> Transform:
+    r"""The place of each outcome among draws of its law, as the interval that its rank stands for.
+
+    A vector is ranked by the mean over its numbers of their ranks among outcome and draws. The
+    rank of the outcome is uniform on 1, ..., S + 1 if the joint law is right; rank r is spread
+    over [(r - 1) / (S + 1), r / (S + 1)], equal ones over their common interval.
+
+    Args:
+        distribution: one law per row.
+        y: ``(N, K)``.
+        draws: S.
+        seed: of the draws.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import MultivariateNormal
+        >>> from ansatz.report.vectors import average_rank
+        >>> law = MultivariateNormal(covariance="diagonal").distribution(torch.zeros(1, 4))
+        >>> round(average_rank(law, torch.full((1, 2), 9.0)).upper.item(), 6)  # above all draws
+        1.0
+
+    References:
+        Thorarinsdottir, Scheuerer and Heinz (2016), Assessing the calibration of high-dimensional
+        ensemble forecasts using rank histograms. https://doi.org/10.1080/10618600.2014.977447
+    """
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        drawn = distribution.sample((draws,), generator=generator).double()  # (S, N, K)
+    lower, upper = torch.empty(len(y)), torch.empty(len(y))
+    size = max(1, _BLOCK // (drawn.shape[-1] * (draws + 1) ** 2))
+    for rows in torch.arange(len(y)).split(size):
+        pool = torch.cat([y[rows].double().unsqueeze(0), drawn[:, rows]])  # (S + 1, n, K)
+        ahead = (pool.unsqueeze(1) > pool.unsqueeze(0)).double()
+        equal = (pool.unsqueeze(1) == pool.unsqueeze(0)).double()
+        rank = (ahead + 0.5 * equal).sum(1).mean(-1)  # (S + 1, n)
+        below = (rank[1:] < rank[0] - 1e-9).sum(0)
+        ties = ((rank[1:] - rank[0]).abs() <= 1e-9).sum(0)
+        lower[rows] = (below / (draws + 1)).to(lower)
+        upper[rows] = ((below + ties + 1) / (draws + 1)).to(upper)
+    low, high = lower.double().numpy(), upper.double().numpy()
+    return Transform(low, high, 1 - low, 1 - high, np.zeros(len(low), dtype=np.bool_))
+
+
+def draw_histograms(axes: "list[Axes]", found: dict[str, PitHistogram]) -> None:
+    """A histogram in each of the axes.
+
+    Args:
+        axes: of matplotlib.
+        found: by name.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.report.pit import pit_histogram
+        >>> from ansatz.report.style import figure
+        >>> from ansatz.report.transform import Transform
+        >>> from ansatz.report.vectors import draw_histograms
+        >>> u = np.random.rand(90)
+        >>> one = pit_histogram(Transform(u, u, 1 - u, 1 - u, u < 0))
+        >>> with figure() as paper:
+        ...     draw_histograms([paper.subplots()], {"a": one})
+    """
+    for place, (name, histogram) in zip(axes, found.items(), strict=False):
+        draw_pit(place, histogram, name)
+        place.set_xlabel("rank" if name == "joint" else "F(y)")
+    for place in axes[len(found) :]:
+        place.set_axis_off()
+
+
+def section(evidence: Evidence) -> Section | None:
+    """Histograms of the single numbers and of joint ranks; None for other outcomes.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report import gather
+        >>> from ansatz.report.vectors import section
+        >>> x = np.linspace(0, 1, 60).reshape(-1, 1)
+        >>> y = np.random.default_rng(0).normal(size=(60, 2))
+        >>> model = Regressor("multivariate_normal", network="linear").fit(x, y)
+        >>> section(gather(model, x, y)).title
+        'Are the predicted distributions right?'
+    """
+    law = evidence.distribution
+    if not isinstance(law, VectorDistribution):
+        return None
+    weight = evidence.weight.numpy()
+    names = getattr(evidence.model, "target_names_", None) or []
+    count = evidence.value.shape[-1]
+    labels = [printable(names[k], 24) if k < len(names) else f"y{k}" for k in range(count)]
+    found = {}
+    parts: dict[str, Transform] = {}
+    whole = transform(law.marginal, evidence.value)
+    for k in range(min(count, MOST)):
+        parts[labels[k]] = whole.take((slice(None), k))
+    parts["joint"] = average_rank(law, evidence.value, seed=evidence.seed)
+    rows: list[list[str]] = []
+    for name, part in parts.items():
+        usable = part.finite()
+        group = None if evidence.group is None else evidence.group[usable]
+        kept = part.take(usable)
+        found[name] = pit_histogram(kept, weight=weight[usable], seed=evidence.seed)
+        scores = normal_scores(kept, weight=weight[usable], group=group)
+        rows += [effect_row(scores.location, f"{name}: "), effect_row(scores.spread, f"{name}: ")]
+    return Section("Are the predicted distributions right?", _lead(found), _show(found, rows))
+
+
+def _lead(found: dict[str, PitHistogram]) -> str:
+    off = [name for name, histogram in found.items() if not histogram.holds]
+    if not off:
+        return "Every number by itself, and all of them jointly, are spread as the laws say."
+    return f"Not spread as the laws say: {', '.join(off)}."
+
+
+def _show(found: dict[str, PitHistogram], rows: list[list[str]]) -> list[Text | Table | Figure]:
+    columns = min(len(found), 4)
+    lines = -(-len(found) // columns)
+    with figure(6.6, 2.1 * lines + 0.2) as paper:
+        grid = paper.subplots(lines, columns, squeeze=False)
+        draw_histograms(list(grid.flat), found)
+        svg = to_svg(paper)
+    caption = (
+        "Histograms of each number's probability integral transform under its own marginal law, "
+        "and of the rank of the whole vector among 99 draws of its joint law (by the mean of the "
+        "ranks of its numbers). Flat is right. Dark band: 95 % of the bars of a right law, each by "
+        "itself; light band: all bars together."
+    )
+    head = ["", "estimate", "95 % interval", "right law", "p"]
+    return [
+        Figure(svg, caption, _lead(found)),
+        Table(head, rows, "Location and spread of the normal scores of transforms and ranks."),
+    ]
