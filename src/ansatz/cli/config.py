@@ -55,6 +55,7 @@ class FitConfig(BaseModel):
     time_limit: Annotated[float, Field(gt=0)] | None = None
     progress: Literal["auto", "off"] = "auto"
     tensorboard: str | None = None
+    processes: Annotated[int, Field(ge=1, le=1024)] = 1
     stream: bool | None = None
     memory_limit: Name | None = None
     delimiter: str | None = None

@@ -9,6 +9,7 @@ import typer
 from ansatz.cli.completion import complete
 from ansatz.cli.destination import require_free
 from ansatz.cli.document import print_document
+from ansatz.cli.processes import fit_in_processes, follow_launcher, is_first, one_voice
 from ansatz.cli.reading import (
     Comment,
     Decimal,
@@ -155,6 +156,15 @@ def fit(
         str | None, _option("auto, cpu, cuda or mps. Default: auto.", _RUN, metavar="NAME")
     ] = None,
     seed: Annotated[int | None, _option("One seed for the whole run. Default: 0.", _RUN)] = None,
+    processes: Annotated[
+        int | None,
+        _option(
+            "Train in so many processes of this machine, which share every batch. Default: 1; "
+            "for several machines see torchrun.",
+            _RUN,
+            metavar="N",
+        ),
+    ] = None,
     time_limit: Annotated[
         float | None, _option("Stop training after so many seconds.", _RUN, metavar="SECONDS")
     ] = None,
@@ -240,6 +250,7 @@ def fit(
         "exposure": exposure,
         "drop": words(drop),
         "time_limit": time_limit,
+        "processes": processes,
         "tensorboard": None if tensorboard is None else str(tensorboard),
         "stream": stream,
         "memory_limit": memory_limit,
@@ -262,6 +273,8 @@ def fit(
         from ansatz.cli.plan import print_plan
 
         print_plan(chosen, folder, as_json)
+    elif chosen.processes > 1:
+        fit_in_processes(chosen, folder, as_json)
     else:
         _run(chosen, folder, as_json)
 
@@ -270,8 +283,12 @@ def _run(chosen: "FitConfig", folder: Path, as_json: bool) -> None:
     import ansatz  # after the checks that need no torch
     from ansatz.cli.evidence import print_fit
 
-    options = chosen.model_dump(exclude={"data", "out"}, exclude_defaults=True)
-    result = ansatz.fit(chosen.data, out=folder, **{"progress": "auto", **options})
+    options = chosen.model_dump(exclude={"data", "out", "processes"}, exclude_defaults=True)
+    follow_launcher()
+    with one_voice():
+        result = ansatz.fit(chosen.data, out=folder, **{"progress": "auto", **options})
+    if not is_first():  # of several processes, one tells the result
+        return
     if as_json:
         print_document(result.to_dict())
     else:

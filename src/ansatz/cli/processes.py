@@ -1,0 +1,106 @@
+"""ansatz fit --processes N: the same command in N processes of this machine."""
+
+import os
+import signal
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from ansatz.cli.terminal import remark
+from ansatz.errors import UsageError
+
+if TYPE_CHECKING:
+    from ansatz.cli.config import FitConfig
+    from ansatz.training.launch import Ending
+
+_CHILD = "ANSATZ_LAUNCHED"  # set for the processes that --processes starts
+
+
+def is_first() -> bool:
+    """Whether this is the process that prints: the only one, or number 0 of several.
+
+    Example:
+        >>> from ansatz.cli.processes import is_first
+        >>> is_first()
+        True
+    """
+    return os.environ.get("RANK", "0") == "0"
+
+
+@contextmanager
+def one_voice() -> Iterator[None]:
+    """Of several processes, only the first one's warnings are shown.
+
+    Example:
+        >>> from ansatz.cli.processes import one_voice
+        >>> with one_voice():
+        ...     pass
+    """
+    with warnings.catch_warnings():
+        if not is_first():
+            warnings.simplefilter("ignore")
+        yield
+
+
+def follow_launcher() -> None:
+    """Lets a process that ``--processes`` started end with the command that started it.
+
+    Example:
+        >>> from ansatz.cli.processes import follow_launcher
+        >>> follow_launcher()
+    """
+    if os.environ.pop(_CHILD, None):
+        from ansatz.training.launch import follow_parent
+
+        follow_parent()
+
+
+def fit_in_processes(chosen: "FitConfig", folder: Path, as_json: bool) -> None:
+    """Runs the fit in ``chosen.processes`` processes, whose first one prints the result.
+
+    Example:
+        >>> import inspect
+        >>> from ansatz.cli.processes import fit_in_processes
+        >>> list(inspect.signature(fit_in_processes).parameters)
+        ['chosen', 'folder', 'as_json']
+    """
+    if "WORLD_SIZE" in os.environ and "RANK" in os.environ:
+        raise UsageError(
+            "--processes starts processes itself; under torchrun leave it out and use torchrun's "
+            "--nproc-per-node."
+        )
+    from ansatz.training.launch import launch
+
+    own = chosen.model_copy(update={"processes": 1, "out": str(folder)})
+    with tempfile.TemporaryDirectory(prefix="ansatz-") as place:
+        file = Path(place) / "fit.json"
+        file.write_text(own.model_dump_json(exclude_defaults=True), encoding="utf-8")
+        command = [sys.executable, "-m", "ansatz", "fit", "--config", str(file)]
+        command += ["--json"] * as_json + ["--debug"] * ("--debug" in sys.argv)
+        os.environ[_CHILD] = "1"
+        try:
+            ending = launch(command, chosen.processes)
+        finally:
+            del os.environ[_CHILD]
+    _report(ending)
+
+
+def _report(ending: "Ending") -> None:
+    """One line for a process that could not say itself why it ended, and the exit status."""
+    if ending.status == 0:
+        return
+    if ending.killed is not None:
+        rank, number = ending.killed
+        name = signal.Signals(number).name
+        advice = "If memory ran out, use fewer processes. To go on: the same command with --resume."
+        remark(f"process {rank} was killed ({name}), and the others stopped. {advice}")
+        raise typer.Exit(5)
+    if ending.words:  # the first process ended well, another one did not
+        print(ending.words, end="", file=sys.stderr)
+    raise typer.Exit(ending.status)
