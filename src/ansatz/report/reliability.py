@@ -6,7 +6,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ansatz.likelihoods import OrdinalDistribution
 from ansatz.metrics import ece
 from ansatz.report.corp import Decomposition, Reliability, add, decompose, reliability
 from ansatz.report.discrimination import (
@@ -138,7 +137,7 @@ def questions(evidence: Evidence) -> list[Question]:
     ]
     if probs.shape[1] == 2:
         return [Question(names[1], (code == 1).astype(np.float64), probs[:, 1])]
-    if isinstance(evidence.distribution, OrdinalDistribution):
+    if evidence.law.name == "ordinal":
         above = probs[:, ::-1].cumsum(1)[:, ::-1]
         return [
             Question(f"{names[k]} or more", (code >= k).astype(np.float64), above[:, k].clip(0, 1))

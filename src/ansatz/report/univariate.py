@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ansatz.likelihoods import Censored, Distribution, VectorDistribution
+from ansatz.likelihoods.averaged import Averaged
 from ansatz.report.evidence import Evidence
 from ansatz.report.transform import Transform, transform, transform_censored
 
@@ -117,7 +118,8 @@ def fitted_values(law: Distribution) -> Tensor:
 def _survival(evidence: Evidence) -> Transform:
     law, y = evidence.distribution, evidence.outcome
     assert law is not None
-    if isinstance(evidence.law, Censored):  # its law is already given the entry
+    inner = evidence.law.law if isinstance(evidence.law, Averaged) else evidence.law
+    if isinstance(inner, Censored):  # its law is already given the entry
         return transform_censored(law, y[:, 0], y[:, 1])
     time, cause, entry = y[:, 0], y[:, 1], y[:, 2]
     return transform_censored(law, time, torch.where(cause > 0, time, torch.inf), entry)

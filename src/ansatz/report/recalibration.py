@@ -1,0 +1,225 @@
+"""What recalibration did to the served predictive, on rows that took part in neither."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ansatz.errors import AnsatzError
+from ansatz.likelihoods import Distribution
+from ansatz.metrics import influence_error, mean_estimate
+from ansatz.report.corp import decompose, reliability
+from ansatz.report.effect import Effect
+from ansatz.report.evidence import Evidence
+from ansatz.report.intervals import covered, intervals
+from ansatz.report.normal_scores import normal_scores
+from ansatz.report.number import number
+from ansatz.report.pit import draw_pit, pit_histogram
+from ansatz.report.reliability import draw_reliability
+from ansatz.report.section import Figure, Section, Table, Text
+from ansatz.report.style import figure, to_svg
+from ansatz.report.transform import Transform, transform
+from ansatz.report.univariate import is_classes
+
+Numbers = NDArray[np.float64]
+TITLE = "Recalibration, before and after"
+NONE = "No recalibration took part: the predictive is served as it was fitted."
+_KINDS = {
+    "temperature": "the logits were divided by a temperature of",
+    "scale": "the spread of the predictive was multiplied by",
+    "dispersion": "the dispersion of the predictive was multiplied by",
+}
+
+
+class Change(NamedTuple):
+    """The paired change of the log score.
+
+    Args:
+        before: mean negative log-likelihood.
+        after: the same with recalibration.
+        difference: after - before, with its 95 % interval; below 0 is better.
+
+    Example:
+        >>> from ansatz.report.recalibration import Change
+        >>> Change._fields
+        ('before', 'after', 'difference')
+    """
+
+    before: float
+    after: float
+    difference: Effect
+
+
+def change_of_score(
+    before: Distribution,
+    after: Distribution,
+    y: torch.Tensor,
+    *,
+    weight: torch.Tensor | None = None,
+    group: NDArray[Any] | None = None,
+) -> Change:
+    """How the mean negative log-likelihood changed on the same rows.
+
+    Args:
+        before: one law per row.
+        after: the recalibrated ones.
+        y: outcomes.
+        weight: ``(N,)`` frequency weights.
+        group: ``(N,)``, rows that may depend on each other.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import NormalDistribution
+        >>> from ansatz.report.recalibration import change_of_score
+        >>> y = torch.tensor([-2.0, 2.0, -1.0, 1.0])
+        >>> narrow = NormalDistribution(torch.zeros(4), 0.5 * torch.ones(4))
+        >>> right = NormalDistribution(torch.zeros(4), 1.6 * torch.ones(4))
+        >>> change_of_score(narrow, right, y).difference.value < 0
+        True
+    """
+    with torch.no_grad():
+        losses = [-law.log_prob(y).reshape(len(y), -1).mean(1).double() for law in (before, after)]
+    first, second = (mean_estimate(loss, weight) for loss in losses)
+    change = second.minus(first)
+    codes = None
+    if group is not None:
+        codes = torch.from_numpy(np.unique(group.astype(str), return_inverse=True)[1])
+    reach = 1.96 * influence_error(change.influence, weight, group=codes)
+    value = change.value
+    effect = Effect("change of nll", value, value - reach, value + reach, 0.0)
+    return Change(first.value, second.value, effect)
+
+
+def section(evidence: Evidence) -> Section | None:
+    """Before and after on test rows; one sentence where there was no recalibration.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report import gather
+        >>> from ansatz.report.recalibration import section
+        >>> x = np.linspace(0, 1, 60).reshape(-1, 1)
+        >>> model = Regressor(network="linear").fit(x, x[:, 0] ** 2)
+        >>> section(gather(model, x, x[:, 0] ** 2)).lead
+        'No recalibration took part: the predictive is served as it was fitted.'
+    """
+    if evidence.distribution is None:
+        return None
+    done = getattr(evidence.model, "recalibration_", None)
+    if done is None:
+        return Section(TITLE, NONE)
+    parts: list[Text | Table | Figure] = [_out_of_fold(done)]
+    said = f"{_KINDS.get(done.kind, 'the predictive was changed by')} {done.value:.3f}"
+    before = _before(evidence)
+    if before is None:
+        return Section(TITLE, f"{said[0].upper()}{said[1:]}, found on out-of-fold rows.", parts)
+    y, weight = evidence.value, evidence.weight
+    parts += _on_test_rows(evidence, before)
+    if evidence.is_survival:  # the log density of a censored row is none
+        return Section(TITLE, f"{said[0].upper()}{said[1:]}, found on out-of-fold rows.", parts)
+    change = change_of_score(before, evidence.distribution, y, weight=weight, group=evidence.group)
+    gap = change.difference
+    verdict = "improved" if gap.high < 0 else "worsened" if gap.low > 0 else "hardly changed"
+    lead = (
+        f"{said[0].upper()}{said[1:]}, found on out-of-fold rows. On the test rows, which took part "
+        f"in neither, it {verdict} the nll: {number(change.before)} before, {number(change.after)} "
+        f"after (change {number(gap.value, 2)}, {number(gap.low, 2)} to {number(gap.high, 2)})."
+    )
+    return Section(TITLE, lead, parts)
+
+
+def _before(evidence: Evidence) -> Distribution | None:
+    """The predictive without recalibration, judged by the same values."""
+    model: Any = evidence.model
+    options: dict[str, Any] = {"offset": evidence.offset}
+    after = evidence.distribution
+    if hasattr(after, "trials"):
+        options["trials"] = after.trials  # type: ignore[union-attr]
+    try:
+        found: Distribution = model.predict_dist(evidence.job.rows, recalibrated=False, **options)
+    except (AnsatzError, TypeError):  # not served without it
+        return None
+    return found
+
+
+def _out_of_fold(done: Any) -> Table:
+    names = [name for name in done.before if name in done.after]
+    rows = [[name, done.before[name], done.after[name]] for name in names]
+    return Table(["metric", "before", "after"], rows, "On out-of-fold rows, where it was found.")
+
+
+def _on_test_rows(evidence: Evidence, before: Distribution) -> list[Text | Table | Figure]:
+    after = evidence.distribution
+    assert after is not None
+    if evidence.is_survival or evidence.value.ndim > 1:
+        return []
+    if is_classes(after):
+        return _of_classes(evidence, before, after)
+    if not _has_cdf(after):
+        return []
+    y, weight = evidence.value, evidence.weight.numpy()
+    laws = {"before": before, "after": after}
+    found = {name: transform(law, y) for name, law in laws.items()}
+    usable = np.logical_and.reduce([part.finite() for part in found.values()])
+    found = {name: part.take(usable) for name, part in found.items()}
+    svg = _histograms(found, weight[usable], evidence.seed)
+    rows = []
+    for name, law in laws.items():
+        scores = normal_scores(found[name], weight=weight[usable])
+        shares = [
+            f"{100 * covered(intervals(law, y, level), weight=weight).observed:.1f} %"
+            for level in (0.5, 0.8, 0.9, 0.95)
+        ]
+        rows.append([name, f"{scores.spread.value:.3f}", *shares])
+    head = ["", "spread of normal scores", "50 %", "80 %", "90 %", "95 % intervals hold"]
+    caption = "Histograms of the probability integral transform of the test rows; flat is right."
+    alt = "; ".join(f"{row[0]}: spread {row[1]}" for row in rows)
+    return [Figure(svg, caption, alt), Table(head, rows, "On the test rows.")]
+
+
+def _has_cdf(law: Distribution) -> bool:
+    return not hasattr(law, "ranks") and not hasattr(law, "event_shape")
+
+
+def _histograms(found: dict[str, Transform], weight: Numbers, seed: int) -> str:
+    with figure(6.4, 2.4) as paper:
+        grid = paper.subplots(1, 2, sharey=True)
+        for axes, (name, part) in zip(grid, found.items(), strict=True):
+            draw_pit(axes, pit_histogram(part, weight=weight, seed=seed), name)
+        top = max(axes.get_ylim()[1] for axes in grid)
+        for axes in grid:
+            axes.set_ylim(0, top)
+        grid[1].set_ylabel("")
+        return to_svg(paper)
+
+
+def _of_classes(
+    evidence: Evidence, before: Distribution, after: Distribution
+) -> list[Text | Table | Figure]:
+    """Two classes by the second one, several by the most probable class and whether it is right."""
+    weight, code = evidence.weight.numpy(), evidence.value.long()
+    rows, curves = [], {}
+    for name, law in (("before", before), ("after", after)):
+        probs: torch.Tensor = law.probs.double()  # type: ignore[attr-defined]
+        if probs.ndim == 2 and probs.shape[1] == 2:
+            probs = probs[:, 1]
+        if probs.ndim == 1:
+            forecast, event = probs, code
+        else:
+            forecast, top = probs.max(1)
+            event = (top == code).long()
+        pair = event.double().numpy(), forecast.numpy()
+        brier = decompose(*pair, weight=weight)
+        log = decompose(*pair, "log", weight=weight)
+        curves[name] = reliability(*pair, weight=weight, seed=evidence.seed)
+        cells = (brier.score, brier.miscalibration, log.score, log.miscalibration)
+        rows.append([name, *(f"{cell:.4f}" for cell in cells)])
+    with figure(6.0, 3.1) as paper:
+        for axes, (name, curve) in zip(paper.subplots(1, 2), curves.items(), strict=True):
+            draw_reliability(axes, curve, name)
+        svg = to_svg(paper)
+    head = ["", "Brier", "its miscalibration", "log score", "its miscalibration"]
+    caption = "Reliability of the probabilities on the test rows."
+    alt = "; ".join(f"{row[0]}: miscalibration {row[2]}" for row in rows)
+    return [Figure(svg, caption, alt), Table(head, rows, "On the test rows.")]
