@@ -1,8 +1,8 @@
 """The evidence of a fitted model as one page that a statistician would sign."""
 
-from ansatz.report.build import build as build
-from ansatz.report.build import Report as Report
-from ansatz.report.build import write_report as write_report
+from ansatz.report.assembly import build as build
+from ansatz.report.assembly import Report as Report
+from ansatz.report.assembly import write_report as write_report
 from ansatz.report.evidence import Evidence as Evidence
 from ansatz.report.evidence import gather as gather
 from ansatz.report.evidence import replayed as replayed

@@ -134,13 +134,13 @@ def _table(table: Table) -> dict[str, Any]:
         "kind": "table",
         "size": " short" if len(rows) <= SHORT else "",
         "caption": printable(table.caption, LONGEST),
-        "head": [_aligned(cell, right[k]) for k, cell in enumerate(head)],
+        "head": [_aligned(cell, right[k]) for k, cell in enumerate(head)] if any(table.head) else [],
         "rows": [[_aligned(cell, right[k]) for k, cell in enumerate(row)] for row in rows],
     }
 
 
 def _cell(cell: Cell) -> Shown:
-    return _name(cell if isinstance(cell, str) else number(cell), 2 * LIMIT)
+    return _name(cell if isinstance(cell, str) else number(cell), 4 * LIMIT)
 
 
 def _name(text: str, limit: int = LIMIT) -> Shown:

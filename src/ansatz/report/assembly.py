@@ -42,7 +42,7 @@ class Report(NamedTuple):
     """A page and what it says first.
 
     Example:
-        >>> from ansatz.report.build import Report
+        >>> from ansatz.report.assembly import Report
         >>> Report._fields
         ('page', 'verdict', 'sections')
     """
@@ -65,7 +65,7 @@ def build(evidence: Evidence, progress: Callable[[str], None] | None = None) -> 
         >>> import numpy as np
         >>> from ansatz import Regressor
         >>> from ansatz.report import gather
-        >>> from ansatz.report.build import SECTIONS
+        >>> from ansatz.report.assembly import SECTIONS
         >>> "scores" in SECTIONS
         True
     """
@@ -145,7 +145,7 @@ def check_costs(costs: dict[str, float]) -> dict[str, float]:
     """Costs that go together, all of them positive.
 
     Example:
-        >>> from ansatz.report.build import check_costs
+        >>> from ansatz.report.assembly import check_costs
         >>> check_costs({"under": 5.0})
         Traceback (most recent call last):
         ...

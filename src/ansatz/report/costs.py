@@ -1,0 +1,264 @@
+"""The best decision when mistakes of the two kinds cost differently."""
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ansatz.metrics import mean_estimate
+from ansatz.report.evidence import Evidence
+from ansatz.report.number import number, with_error
+from ansatz.report.printable import printable
+from ansatz.report.scores import row_error
+from ansatz.report.section import Cell, Figure, Section, Table, Text
+from ansatz.report.style import INK, LINEAR, MODEL, figure, to_svg
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class Decision(NamedTuple):
+    """A rule and what it costs per row.
+
+    Example:
+        >>> from ansatz.report.costs import Decision
+        >>> Decision("P > 0.5", 2.5, 0.1).cost
+        2.5
+    """
+
+    rule: str
+    cost: float
+    error: float
+
+
+def best_threshold(miss: float, alarm: float) -> float:
+    r"""The probability from which a row is to be taken for positive.
+
+    Taking it so costs :math:`c_a (1 - p)` on average, not taking it :math:`c_m p`: the first is
+    cheaper from :math:`p = c_a / (c_a + c_m)` on.
+
+    Args:
+        miss: cost of a positive row taken for negative, :math:`c_m`.
+        alarm: cost of a negative row taken for positive, :math:`c_a`.
+
+    Example:
+        >>> from ansatz.report.costs import best_threshold
+        >>> best_threshold(miss=9.0, alarm=1.0)
+        0.1
+
+    References:
+        Elkan (2001), The foundations of cost-sensitive learning, eq. 2.
+    """
+    return alarm / (alarm + miss)
+
+
+def best_level(under: float, over: float) -> float:
+    r"""The level of the quantile that costs least: the critical ratio of the newsvendor.
+
+    A decision q costs :math:`c_u (y - q)_+ + c_o (q - y)_+`; its mean is least where
+    :math:`P(Y \le q) = c_u / (c_u + c_o)`.
+
+    Args:
+        under: cost of each unit that the decision falls short, :math:`c_u`.
+        over: cost of each unit too many, :math:`c_o`.
+
+    Example:
+        >>> from ansatz.report.costs import best_level
+        >>> best_level(under=3.0, over=1.0)
+        0.75
+
+    References:
+        Arrow, Harris and Marschak (1951), Optimal inventory policy.
+    """
+    return under / (under + over)
+
+
+def class_costs(event: Tensor, taken: Tensor, miss: float, alarm: float) -> Tensor:
+    """The cost of each row.
+
+    Shapes:
+        - event, taken: ``(N,)``, 1 where positive and where taken for positive.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.report.costs import class_costs
+        >>> class_costs(torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0]), 9.0, 1.0).tolist()
+        [9.0, 1.0, 0.0]
+    """
+    return (
+        miss * ((event == 1) & (taken == 0)).double()
+        + alarm * ((event == 0) & (taken == 1)).double()
+    )
+
+
+def number_costs(y: Tensor, decision: Tensor, under: float, over: float) -> Tensor:
+    """The cost of each row.
+
+    Shapes:
+        - y, decision: ``(N,)``.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.report.costs import number_costs
+        >>> number_costs(torch.tensor([3.0, 1.0]), torch.tensor([1.0, 2.0]), 5.0, 1.0).tolist()
+        [10.0, 1.0]
+    """
+    gap = (y - decision).double()
+    return under * gap.clamp(min=0) + over * (-gap).clamp(min=0)
+
+
+def section(evidence: Evidence) -> Section | None:
+    """The decision that stated costs ask for, and what it saves; None without costs.
+
+    Args:
+        evidence: of a model on its test rows, with costs in its settings.
+    """
+    costs = evidence.settings.get("costs") or {}
+    if not costs:
+        return None
+    title = "Decisions from costs"
+    binary = evidence.classes is not None and len(evidence.classes) == 2
+    if "miss" in costs:
+        if not binary or evidence.outcome.ndim != 1:
+            return Section(title, "Costs of misses and alarms are for outcomes of two classes.")
+        return _classes(evidence, costs["miss"], costs["alarm"], title)
+    plain = evidence.classes is None and not evidence.is_survival and evidence.point.ndim == 1
+    circular = getattr(evidence.distribution, "circular", False)
+    if evidence.distribution is None or not plain or circular:
+        return Section(title, "Costs per unit are for laws of one number.")
+    return _numbers(evidence, costs["under"], costs["over"], title)
+
+
+def _classes(evidence: Evidence, miss: float, alarm: float, title: str) -> Section:
+    probs = evidence.distribution.probs.double()  # type: ignore[union-attr]
+    p = probs if probs.ndim == 1 else probs[:, 1]
+    event, best = evidence.outcome, best_threshold(miss, alarm)
+    assert evidence.classes is not None
+    label = printable(evidence.classes[1], 40)
+
+    def cost(threshold: float) -> Tensor:
+        return class_costs(event, (p >= threshold).long(), miss, alarm)
+
+    rules = {
+        f"take as '{label}' from probability {number(best, 3)}, the best by theory": cost(best),
+        "from probability 0.5, the default": cost(0.5),
+        f"take every row as '{label}'": cost(0.0),
+        "take no row": cost(math.inf),
+    }
+    grid = np.linspace(0.0, 1.0, 101)
+    curve = np.array([float(mean_estimate(cost(t), evidence.weight).value) for t in grid])
+    with figure(6.0, 2.5) as paper:
+        axes = paper.subplots()
+        draw_costs(axes, grid, curve, {"theory": best, "default": 0.5})
+        axes.set_xlabel(f"threshold on P({label})")
+        drawn = to_svg(paper)
+    said = (
+        f"A miss costs {number(miss)}, an alarm {number(alarm)}: a row is taken for '{label}' from "
+        f"probability {number(best, 3)} on, alarm / (alarm + miss). The threshold comes from the "
+        "costs alone: no test row chose it. It is best where probabilities are calibrated."
+    )
+    return _section(evidence, title, said, rules, drawn, "threshold")
+
+
+def _numbers(evidence: Evidence, under: float, over: float, title: str) -> Section:
+    law, y = evidence.distribution, evidence.value
+    assert law is not None
+    best = best_level(under, over)
+
+    def quantile(level: float) -> Tensor:
+        with torch.no_grad():
+            return law.icdf(torch.full_like(law.mean, level))
+
+    rules = {
+        f"the {number(100 * best, 3)} % quantile, the best by theory": number_costs(
+            y, quantile(best), under, over
+        ),
+        "the prediction itself, the default": number_costs(
+            y, torch.as_tensor(evidence.point), under, over
+        ),
+        "the median": number_costs(y, quantile(0.5), under, over),
+    }
+    grid = np.unique(np.append(np.linspace(0.05, 0.95, 19), [0.98, 0.99]))
+    curve = np.array(
+        [
+            mean_estimate(
+                number_costs(y, quantile(float(level)), under, over), evidence.weight
+            ).value
+            for level in grid
+        ]
+    )
+    with figure(6.0, 2.5) as paper:
+        axes = paper.subplots()
+        draw_costs(axes, grid, curve, {"theory": best, "median": 0.5})
+        axes.set_xlabel("level of the quantile that is decided on")
+        drawn = to_svg(paper)
+    said = (
+        f"A unit too few costs {number(under)}, a unit too many {number(over)}: the best decision "
+        f"is the {number(100 * best, 3)} % quantile of each row's law, under / (under + over). The "
+        "level comes from the costs alone: no test row chose it."
+    )
+    return _section(evidence, title, said, rules, drawn, "level")
+
+
+def draw_costs(axes: "Axes", grid: np.ndarray, curve: np.ndarray, marks: dict[str, float]) -> None:
+    """Mean cost against the threshold or level, with marks at the rules.
+
+    Args:
+        axes: to draw on.
+        grid: thresholds or levels.
+        curve: mean cost at each.
+        marks: rules by name.
+    """
+    axes.plot(grid, curve, color=MODEL)
+    for colour, (name, place) in zip((LINEAR, INK), marks.items(), strict=True):
+        axes.axvline(place, color=colour, linewidth=0.9, linestyle="--", label=name)
+    axes.set_ylabel("mean cost per row")
+    axes.legend()
+
+
+def _section(
+    evidence: Evidence,
+    title: str,
+    said: str,
+    rules: dict[str, Tensor],
+    drawn: str,
+    what: str,
+) -> Section:
+    names = list(rules)
+    default = rules[names[1]]
+    rows: list[list[Cell]] = []
+    for name, costs in rules.items():
+        value, influence = mean_estimate(costs, evidence.weight)
+        gap, spread = mean_estimate(default - costs, evidence.weight)
+        saved = None if costs is default else with_error(gap, row_error(evidence, spread))
+        rows.append([name, with_error(value, row_error(evidence, influence)), saved])
+    gap, spread = mean_estimate(default - rules[names[0]], evidence.weight)
+    error = row_error(evidence, spread)
+    saving = f"saves {with_error(gap, error)} per row against the default"
+    if not (error > 0 and abs(gap) > 2 * error):
+        told = with_error(gap, error)
+        saving = f"costs as much as the default, as far as these rows can tell ({told})"
+    elif gap < 0:
+        saving = (
+            f"costs {with_error(-gap, error)} per row more than the default: look at calibration"
+        )
+    return Section(
+        title,
+        f"The {what} that the costs ask for {saving}.",
+        [
+            Text(said),
+            Table(
+                ["decision", "cost per row", "saved against the default"],
+                rows,
+                "On the test rows, ± one standard error; savings are paired by row.",
+            ),
+            Figure(
+                drawn,
+                f"Mean cost on the test rows by {what}. The dashed line of theory was fixed before "
+                "they were looked at.",
+                f"Mean cost by {what}.",
+            ),
+        ],
+    )

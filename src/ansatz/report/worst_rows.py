@@ -1,0 +1,135 @@
+"""The rows that the model was most surprised by."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ansatz.report.evidence import Evidence
+from ansatz.report.importance import importances
+from ansatz.report.number import number
+from ansatz.report.printable import printable
+from ansatz.report.section import Cell, Section, Table, Text
+
+COUNT = 20
+COLUMNS = 5  # of features shown
+LEVEL = 0.9
+
+
+def worst_rows(losses: torch.Tensor, count: int = COUNT) -> NDArray[np.intp]:
+    """The numbers of the rows with the largest losses, largest first.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.report.worst_rows import worst_rows
+        >>> worst_rows(torch.tensor([0.5, 3.0, 1.0]), 2).tolist()
+        [1, 2]
+    """
+    order = np.argsort(-losses.numpy(), kind="stable")
+    found: NDArray[np.intp] = order[:count]
+    return found
+
+
+def section(evidence: Evidence) -> Section | None:
+    """The worst-fitted rows with outcome, prediction, interval and the columns that matter.
+
+    Args:
+        evidence: of a model on its test rows.
+    """
+    losses = evidence.row_losses()
+    chosen = worst_rows(losses)
+    names = [name for item in importances(evidence) for name in item.columns][:COLUMNS]
+    intervals = _intervals(evidence)
+    head = ["row", "outcome", "prediction"]
+    if intervals is not None:
+        head.append(f"{LEVEL:.0%} interval".replace("%", " %"))
+    rows: list[list[Cell]] = []
+    for k in chosen:
+        row: list[Cell] = [int(evidence.rows[k]), _outcome(evidence, k), _prediction(evidence, k)]
+        if intervals is not None:
+            row.append(f"{number(intervals[k, 0], 3)} to {number(intervals[k, 1], 3)}")
+        row.append(float(losses[k]))
+        row += [_shown(evidence.X[name].iloc[k]) for name in names]
+        rows.append(row)
+    what = "nll" if evidence.law.is_law or evidence.classes is not None else "loss"
+    share = _share(evidence, losses)
+    lead = (
+        f"The 1 % of rows with the largest losses make {share} of the total loss."
+        if len(losses) >= 100 and share
+        else "Look at these rows first: errors of the data show here."
+    )
+    return Section(
+        "Worst-fitted rows",
+        lead,
+        [
+            Table(
+                [*head, what, *names],
+                rows,
+                f"The {len(rows)} test rows with the largest {what}, numbered as in the table they "
+                "came from; features by importance.",
+            ),
+            Text(
+                "Outcomes and features of single rows are shown: mind who reads this page.",
+                "note",
+            ),
+        ],
+    )
+
+
+def _share(evidence: Evidence, losses: torch.Tensor) -> str:
+    if float(losses.min()) < 0:  # a share of a sum with both signs says nothing
+        return ""
+    total = float((losses * evidence.weight).sum())
+    top = worst_rows(losses, max(1, len(losses) // 100))
+    part = float((losses * evidence.weight)[torch.from_numpy(top.copy())].sum())
+    return f"{100 * part / total:.0f} %" if total > 0 else ""
+
+
+def _intervals(evidence: Evidence) -> NDArray[np.float64] | None:
+    law = evidence.distribution
+    plain = evidence.classes is None and not hasattr(law, "ranks")
+    if law is None or not plain or evidence.point.ndim != 1:
+        return None
+    if int(getattr(evidence.law, "causes", 1)) > 1:
+        return None
+    with torch.no_grad():
+        low, high = law.interval(LEVEL)
+    return torch.stack([low, high], -1).numpy()
+
+
+def _outcome(evidence: Evidence, row: int) -> Cell:
+    given = evidence.y.iloc[row] if hasattr(evidence.y, "iloc") else np.asarray(evidence.y)[row]
+    if hasattr(given, "items"):  # a row of several columns
+        return ", ".join(f"{printable(name, 20)} {_shown(value)}" for name, value in given.items())
+    if isinstance(given, np.ndarray):
+        return ", ".join(str(_shown(value)) for value in given.tolist())
+    return _shown(given)
+
+
+def _prediction(evidence: Evidence, row: int) -> Cell:
+    law = evidence.distribution
+    if evidence.classes is not None and evidence.outcome.ndim == 1:
+        probs = law.probs[row]  # type: ignore[union-attr]
+        both = torch.stack([1 - probs, probs]) if probs.ndim == 0 else probs
+        code = int(both.argmax())
+        return f"{printable(evidence.classes[code], 40)} ({float(both[code]):.2f})"
+    point = evidence.point[row]
+    labels = getattr(evidence.model, "items_", None)
+    if labels is not None:
+        return ", ".join(printable(labels[int(code)], 20) for code in np.atleast_1d(point))
+    if np.ndim(point):
+        return ", ".join(number(float(value), 3) for value in point)
+    return float(point)
+
+
+def _shown(value: Any) -> Cell:
+    if value is None or (isinstance(value, float) and value != value):
+        return None
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value))
+    if isinstance(value, int | np.integer):
+        return int(value)
+    if isinstance(value, float | np.floating):
+        return float(value)
+    return str(value)
