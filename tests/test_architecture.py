@@ -35,6 +35,7 @@ ALLOWED["inference"] = ALLOWED["linear"]
 # What faces the user may import everything below it; nobody imports the command line.
 ALLOWED["estimators"] = set(ALLOWED)
 ALLOWED["report"] = set(ALLOWED)
+ALLOWED["onnx"] = set(ALLOWED) - {"report"}
 ALLOWED["bench"] = set(ALLOWED)
 ALLOWED["cli"] = set(ALLOWED)
 # A model offers its own report: the method imports what draws it when it is called.

@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from ansatz.estimators.regressor import Regressor as Regressor
     from ansatz.estimators.saved import load as load
     from ansatz.estimators.survival import SurvivalRegressor as SurvivalRegressor
+    from ansatz.onnx.export import export as export
     from ansatz.report.compare import compare as compare
 
 # Imported when first asked for, so that `import ansatz` and `ansatz --help` are instant.
 _NAMES = ("Classifier", "Fit", "Ranker", "Regressor", "SurvivalRegressor", "fit", "load")
-_ELSEWHERE = {"compare": "ansatz.report.compare"}
+_ELSEWHERE = {"compare": "ansatz.report.compare", "export": "ansatz.onnx"}
 _MODULES = (
     "data",
     "errors",
@@ -34,6 +35,7 @@ _MODULES = (
     "linear",
     "metrics",
     "networks",
+    "onnx",
     "optim",
     "registry",
     "seeds",

@@ -16,9 +16,11 @@ from typing import Annotated, Any
 import typer
 
 from ansatz import __version__
+from ansatz.cli.compare import compare
 from ansatz.cli.data import app as data_app
 from ansatz.cli.doctor import doctor
 from ansatz.cli.evaluate import evaluate
+from ansatz.cli.export import export
 from ansatz.cli.failure import explain
 from ansatz.cli.fit import fit
 from ansatz.cli.inspect import inspect
@@ -68,7 +70,9 @@ for _name, _function in (
     ("fit", fit),
     ("predict", predict),
     ("evaluate", evaluate),
+    ("compare", compare),
     ("report", report),
+    ("export", export),
     ("inspect", inspect),
     ("list", list_names),
     ("show", show),
@@ -103,7 +107,8 @@ def run(arguments: Sequence[str]) -> int:
         failure = explain(error)
         if debug:
             traceback.print_exception(error)
-        remark(failure.line)
+        if not getattr(error, "told_elsewhere", False):  # by the first of several processes
+            remark(failure.line)
         return failure.status
 
 

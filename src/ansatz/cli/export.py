@@ -1,0 +1,54 @@
+"""ansatz export: a saved model as one file that other programs can serve."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ansatz.cli.destination import require_free
+from ansatz.cli.document import print_document
+from ansatz.cli.terminal import printable, remark, say
+
+
+def export(
+    model: Annotated[Path, typer.Argument(help="The folder that ansatz fit wrote.")],
+    file: Annotated[
+        Path | None,
+        typer.Argument(help="What to write; MODEL.onnx by default.", show_default=False),
+    ] = None,
+    onnx: Annotated[
+        bool, typer.Option("--onnx", help="As ONNX, the only format so far.", show_default=False)
+    ] = True,
+    double: Annotated[
+        bool, typer.Option("--double", help="Compute in float64, and take float64.")
+    ] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace FILE.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Write a saved model as one ONNX file, preprocessing included.
+
+    The file takes the columns of the table as they are and gives the law's parameters, predictions
+    and probabilities. It is run in onnxruntime and compared with the model before it is written.
+
+    Example:
+        ansatz export houses-model --onnx
+        ansatz export houses-model --onnx houses.onnx --double
+    """
+    path = Path(f"{model}.onnx") if file is None else file
+    require_free(path, overwrite=overwrite, advice="To replace it: --overwrite.")
+    from ansatz.cli.model import open_model
+
+    estimator = open_model(model)
+    from ansatz.onnx import export as write
+
+    written = write(estimator, path, double=double, overwrite=overwrite)
+    for note in written.notes:
+        remark(f"note: {note}")
+    if as_json:
+        print_document({**written._asdict(), "path": str(written.path)})
+        return
+    inputs = ", ".join(map(printable, written.inputs[:8]))
+    more = f", and {len(written.inputs) - 8} more" if len(written.inputs) > 8 else ""
+    say(f"{written.path}: {len(written.inputs)} inputs ({inputs}{more})")
+    say(f"gives {', '.join(written.outputs)}")
+    say(f"differs from the model by {written.difference:.1e} relative at most, in onnxruntime")

@@ -1,0 +1,150 @@
+"""The preprocessing of a table as a graph: columns in, a network's inputs out."""
+
+import torch
+from torch import Tensor, nn
+
+from ansatz.data import Preprocessor
+from ansatz.data.dates import PARTS
+from ansatz.data.numeric import CLIP
+from ansatz.onnx.calendar import date_waves
+from ansatz.onnx.inputs import Input
+
+_TINY = 1e-300  # as data/numeric.py: a column of this spread is constant
+
+
+class TableColumns(nn.Module):
+    r"""What :class:`~ansatz.data.Preprocessor` does to rows, as operations on tensors.
+
+    .. math:: z_j = \mathrm{clip}\left(\frac{x_j - c_j}{s_j}, -6, 6\right)
+
+    with a missing number read as the mean and marked by a feature of its own where training rows
+    lacked it; columns that were mapped to normal scores first; categories as indicators, or as
+    codes that the network embeds. Numbers are standardised in double precision, whatever the
+    network computes in: the difference of two large numbers needs the digits.
+
+    Args:
+        preprocessor: the fitted one.
+        inputs: the inputs of the graph, without offsets.
+
+    Shapes:
+        - columns: ``(N,)`` each, or one ``(N, D)``; codes as int64.
+        - returns: ``(N, D)``, and ``(N, C)`` int64 where columns are embedded.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data import Preprocessor
+        >>> from ansatz.onnx.columns import TableColumns
+        >>> from ansatz.onnx.inputs import Input
+        >>> preprocessor = Preprocessor.fit({"age": [20.0, 40.0, 60.0]})
+        >>> TableColumns(preprocessor, [Input("age", "age", "number")])(torch.tensor([40.0]))[0]
+        tensor([[0.]])
+    """
+
+    center: Tensor
+    slope: Tensor
+    blank: Tensor
+
+    def __init__(self, preprocessor: Preprocessor, inputs: list[Input]) -> None:
+        super().__init__()
+        numeric = preprocessor._numeric
+        center, scale, fill = (
+            torch.from_numpy(v).double() for v in (numeric.center, numeric.scale, numeric.fill)
+        )
+        slope = torch.where(scale > _TINY, 1 / scale.clamp(min=_TINY), 0.0)
+        self.register_buffer("center", center)
+        self.register_buffer("slope", slope)
+        self.register_buffer("blank", (fill - center) * slope)
+        self.masked, self.clip = numeric.masked, preprocessor.purpose == "network"
+        self.curves = nn.ModuleDict({str(j): Bend(c) for j, c in numeric.curves.items()})
+        self.slots, self.dtype = preprocessor._slots, preprocessor.dtype
+        self.order = None if preprocessor._order is None else preprocessor._order.tolist()
+        self.coded = nn.ModuleDict()
+        for k, block in enumerate(preprocessor._coded):
+            table = torch.eye(len(block.levels) + 1)[
+                :, 1 + len(block.levels) - len(block.features) :
+            ]
+            self.coded[str(k)] = nn.Embedding.from_pretrained(table)
+        self.coded_names = [block.name for block in preprocessor._coded]
+        self.embedded_names = [block.name for block in preprocessor._embedded]
+        # Of a frame of numbers only the estimator knows the names: places go by order.
+        own = [column.name for column in preprocessor.columns if column.used]
+        self.matrix = [given.kind for given in inputs] == ["matrix"]
+        self.place = {} if self.matrix else {name: k for k, name in enumerate(own)}
+
+    def forward(self, *columns: Tensor) -> tuple[Tensor, ...]:
+        rows = columns[0].shape[0]  # not len, which would make it a constant of the graph
+        parts = [self._numbers(columns)] if self.slots else []
+        for k, name in enumerate(self.coded_names):
+            parts.append(self.coded[str(k)](columns[self.place[name]]).to(self.dtype))
+        x = torch.cat(parts, 1) if parts else torch.zeros(rows, 0, dtype=self.dtype)
+        if self.order is not None:
+            x = x[:, self.order]
+        if not self.embedded_names:
+            return (x,)
+        return x, torch.stack([columns[self.place[name]] for name in self.embedded_names], 1)
+
+    def _numbers(self, columns: tuple[Tensor, ...]) -> Tensor:
+        """The numbers and the marks of those missing, ``(N, P + M)``."""
+        values = columns[0].double() if self.matrix else self._gather(columns)  # (N, P)
+        for j, curve in self.curves.items():
+            bent = curve(values[:, int(j)]).unsqueeze(1)
+            values = torch.cat([values[:, : int(j)], bent, values[:, int(j) + 1 :]], 1)
+        missing = values.isnan()
+        z = torch.where(missing, self.blank, (values - self.center) * self.slope)
+        if self.clip:
+            z = z.clamp(-CLIP, CLIP)
+        z = z.to(self.dtype)
+        if not self.masked:
+            return z
+        return torch.cat([z, missing[:, self.masked].to(self.dtype)], 1)
+
+    def _gather(self, columns: tuple[Tensor, ...]) -> Tensor:
+        found, waves = [], {}
+        for slot in self.slots:
+            column = columns[self.place[slot.column]]
+            if slot.part:
+                if slot.column not in waves:
+                    waves[slot.column] = date_waves(column)
+                found.append(waves[slot.column][:, PARTS.index(slot.part)])
+            elif slot.levels:  # a level that is not in the order counts as missing
+                found.append(torch.where(column < 0, torch.nan, column.double()))
+            else:
+                found.append(column.double())
+        return torch.stack(found, 1)
+
+
+class Bend(nn.Module):
+    """The map to normal scores, linear between its knots and constant beyond them.
+
+    Args:
+        curve: values and their scores.
+
+    Shapes:
+        - x: ``(N,)``, nan where missing; returns ``(N,)``.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data.quantiles import Curve
+        >>> from ansatz.onnx.columns import Bend
+        >>> Bend(Curve(values=[0.0, 2.0], levels=[-1.0, 1.0]))(torch.tensor([1.0, 9.0]).double())
+        tensor([0., 1.], dtype=torch.float64)
+    """
+
+    values: Tensor
+    levels: Tensor
+
+    def __init__(self, curve) -> None:  # type: ignore[no-untyped-def]  # a Curve
+        super().__init__()
+        values, levels = list(curve.values), list(curve.levels)
+        if len(values) == 1:  # a second knot beyond, so that there is a piece
+            values, levels = [values[0], values[0] + 1], levels * 2
+        self.register_buffer("values", torch.tensor(values, dtype=torch.float64))
+        self.register_buffer("levels", torch.tensor(levels, dtype=torch.float64))
+
+    def forward(self, x: Tensor) -> Tensor:
+        # Counting, as ONNX has no search in a sorted list.
+        place = (x.unsqueeze(1) >= self.values[1:-1]).sum(1)  # the piece, 0..T - 2
+        left, right = self.values[place], self.values[place + 1]
+        low, high = self.levels[place], self.levels[place + 1]
+        share = ((x - left) / (right - left)).clamp(0, 1)
+        return low + share * (high - low)

@@ -1,0 +1,41 @@
+"""The predictive laws in SciPy's words, so that a file says by itself how to get an interval."""
+
+SCIPY = {
+    "beta": "beta(1 / (1 + exp(-law_logits)) / law_dispersion, "
+    "1 / (1 + exp(law_logits)) / law_dispersion)",
+    "exponential": "expon(0, exp(law_log_mean))",
+    "gamma": "gamma(1 / law_dispersion, 0, exp(law_log_mean) * law_dispersion)",
+    "generalized_pareto": "genpareto(law_shape, 0, exp(law_log_scale))",
+    "inverse_gaussian": "invgauss(exp(law_log_mean) * law_dispersion, 0, 1 / law_dispersion)",
+    "laplace": "laplace(law_location, law_scale)",
+    "log_normal": "lognorm(law_sigma, 0, exp(law_log_median))",
+    "negative_binomial": "nbinom(1 / law_dispersion, 1 / (1 + law_dispersion * exp(law_log_mean)))",
+    "normal": "norm(law_mean, law_sd)",
+    "poisson": "poisson(exp(law_log_rate))",
+    "student_t": "t(law_nu, law_location, law_scale)",
+    "weibull": "weibull_min(1 / law_sigma, 0, exp(law_log_scale))",
+}
+
+
+def interval_recipe(name: str, outputs: list[str]) -> str:
+    """How to get the equal-tailed interval from the outputs of an exported model.
+
+    Args:
+        name: the law.
+        outputs: the names of the outputs.
+
+    Example:
+        >>> from ansatz.onnx.scipy_laws import interval_recipe
+        >>> interval_recipe("normal", ["raw", "law_mean", "law_sd"])
+        'scipy.stats.norm(law_mean, law_sd).interval(level); exp and log are those of numpy.'
+    """
+    if name in SCIPY and any(output.startswith("law_") for output in outputs):
+        return f"scipy.stats.{SCIPY[name]}.interval(level); exp and log are those of numpy."
+    if "survival" in outputs:
+        return (
+            "the times at which the output 'survival' falls below (1 + level) / 2 and "
+            "(1 - level) / 2; its times are in 'times'."
+        )
+    if "probabilities" in outputs:
+        return "classes and items have no interval: 'probabilities' says how sure the model is."
+    return "the quantiles (1 - level) / 2 and (1 + level) / 2 of the law, in ansatz: interval(X)."

@@ -1,0 +1,136 @@
+"""Functions that ONNX lacks or computes with too few digits, by those that it has."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+_SHIFT = 8  # Stirling's series with 5 terms has 15 digits from here on
+_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
+
+
+def log1p(x: Tensor) -> Tensor:
+    """Log(1 + x) with all digits for small x, though 1 + x has lost them.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.onnx.special import log1p
+        >>> log1p(torch.tensor([1e-10]))
+        tensor([1.0000e-10])
+
+    References:
+        Kahan (1982), see Higham (2002), Accuracy and Stability of Numerical Algorithms, 1.14.1.
+    """
+    u = 1 + x
+    exact = (u == 1) | u.isinf()
+    gap = torch.where(exact, 1.0, u - 1)
+    return torch.where(exact, torch.where(u == 1, x, u), torch.log(u) * (x / gap))
+
+
+def expm1(x: Tensor) -> Tensor:
+    """Exp(x) - 1 with all digits for small x.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.onnx.special import expm1
+        >>> expm1(torch.tensor([1e-10, -1000.0]))
+        tensor([ 1.0000e-10, -1.0000e+00])
+    """
+    u = torch.exp(x)
+    plain = (u == 1) | (u == 0) | u.isinf()
+    log_u = torch.where(plain, 1.0, torch.log(torch.where(plain, 2.0, u)))
+    value = (u - 1) * (x / log_u)
+    return torch.where(plain, torch.where(u == 1, x, u - 1), value)
+
+
+def lgamma(x: Tensor) -> Tensor:
+    """Log Gamma(x) for x > 0: Stirling's series at x + 8, and the recurrence back.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.onnx.special import lgamma
+        >>> lgamma(torch.tensor([5.0])).exp()  # 4!
+        tensor([24.0000])
+    """
+    kind, x = x.dtype, x.double()  # the two parts cancel
+    product = torch.ones_like(x)
+    for k in range(_SHIFT):
+        product = product * (x + k)
+    z = x + _SHIFT
+    square, series = (1 / z) ** 2, torch.zeros_like(x)
+    for term in reversed(_STIRLING):
+        series = series * square + term
+    stirling = (z - 0.5) * torch.log(z) - z + 0.5 * math.log(2 * math.pi) + series / z
+    direct = (x - 0.5) * torch.log(x) - x + 0.5 * math.log(2 * math.pi) + 1 / (12 * x)
+    return torch.where(x > 1e4, direct, stirling - torch.log(product)).to(kind)
+
+
+def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    """Log(1 + e^x), the larger part outside of the logarithm; runtimes lack it in doubles.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.onnx.special import softplus
+        >>> softplus(torch.tensor([-50.0, 50.0]))
+        tensor([1.9287e-22, 5.0000e+01])
+    """
+    x = beta * x
+    return (x.clamp(min=0) + log1p(torch.exp(-x.abs()))) / beta
+
+
+def clamp(x: Tensor, min: float | None = None, max: float | None = None) -> Tensor:
+    """Numbers cut at two bounds; torch writes its own only where both bounds are of one type.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.onnx.special import clamp
+        >>> clamp(torch.tensor([-1.0, 9.0]), 0, 5.0)
+        tensor([0., 5.])
+    """
+    if min is not None:
+        x = torch.maximum(x, x.new_full((), min))
+    return x if max is None else torch.minimum(x, x.new_full((), max))
+
+
+def atan2(y: Tensor, x: Tensor) -> Tensor:
+    """The angle of the point (x, y) in (-pi, pi].
+
+    The angle is halved three times, by tan(a/2) = y / (r + x), then the series takes over.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.onnx.special import atan2
+        >>> atan2(torch.tensor([1.0, 0.0]), torch.tensor([0.0, -1.0])) / math.pi
+        tensor([0.5000, 1.0000])
+    """
+    t = torch.minimum(y.abs(), x.abs()) / torch.maximum(y.abs(), x.abs()).clamp(min=1e-30)
+    for _ in range(3):
+        t = t / (1 + torch.sqrt(1 + t * t))  # at most tan(pi / 32)
+    square, series = t * t, torch.zeros_like(t)
+    for k in range(8, -1, -1):
+        series = series * -square + 1 / (2 * k + 1)
+    angle = 8 * t * series  # in [0, pi / 4]
+    angle = torch.where(y.abs() > x.abs(), math.pi / 2 - angle, angle)
+    angle = torch.where(x < 0, math.pi - angle, angle)
+    return torch.where(y < 0, -angle, angle)
+
+
+def replacements() -> dict[Any, Callable[..., Tensor]]:
+    """The operations that are replaced before a graph is written.
+
+    Example:
+        >>> from ansatz.onnx.special import replacements
+        >>> len(replacements())
+        6
+    """
+    aten = torch.ops.aten
+    return {
+        aten.atan2.default: atan2,
+        aten.clamp.default: clamp,
+        aten.expm1.default: expm1,
+        aten.lgamma.default: lgamma,
+        aten.log1p.default: log1p,
+        aten.softplus.default: softplus,
+    }
