@@ -47,7 +47,7 @@ EXTRA = ["weight", "years", "patient", "day"]
 PLACES = {"target": ["first", "second", "third"], "likelihood": "plackett_luce"}
 CASES = {
     "numbers": {"target": "number", "likelihood": "normal"},
-    "a chosen law": {"target": "number"},
+    "a chosen law": {"target": "count"},
     "groups": {"target": "number", "likelihood": "normal", "group": "patient"},
     "time": {"target": "number", "likelihood": "normal", "time": "day"},
     "weights": {"target": "number", "likelihood": "normal", "weights": "weight"},
@@ -221,3 +221,10 @@ def test_the_record_is_json_whatever_the_options_are():
     said = plain({"a": np.float64(1.5), "b": {2, 1}, "c": (np.int64(1),), "d": object, "e": np.inf})
     assert json.loads(json.dumps(said, allow_nan=False))["b"] == [1, 2]
     assert said["e"] == "inf"
+
+
+def test_laws_of_times_have_the_same_test_rows_whatever_form_their_outcomes_take():
+    frame = table()[["x", "time", "event"]]
+    options = {"target": "time", "event": "event", "network": "linear"}
+    fits = [ansatz.fit(frame, likelihood=law, **options) for law in ("cox", "weibull")]
+    assert_array_equal(fits[0].posed[2].test, fits[1].posed[2].test)

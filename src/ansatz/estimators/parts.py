@@ -1,6 +1,6 @@
 """The rows of one fit in parts: to learn from, to stop by, to judge by."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -63,7 +63,7 @@ def split(job: Job, estimator: TableEstimator, test: float, seed: int) -> Parts:
         >>> len(split(job, Regressor(), 0.2, seed=0).test)
         10
     """
-    keys = row_keys(job.rows, job.y.numpy(), seed=seed)
+    keys = row_keys(job.rows, _outcomes(job, estimator), seed=seed)
     found = split_rows(
         keys,
         seed=seed,
@@ -75,6 +75,18 @@ def split(job: Job, estimator: TableEstimator, test: float, seed: int) -> Parts:
     )
     learn = np.sort(np.concatenate([found.train, found.valid]))
     return Parts(learn, np.searchsorted(learn, np.sort(found.valid)), found.test)
+
+
+def _outcomes(job: Job, estimator: TableEstimator) -> NDArray[Any]:
+    """Outcomes in one form for all laws, so that all have the same test rows.
+
+    Cox and discrete hazards take (time, cause, entry), other laws of times (lower, upper, entry).
+    """
+    y: NDArray[Any] = job.y.numpy()
+    if estimator._law_name() not in ("cox", "discrete_hazard"):
+        return y
+    time, cause, entry = y.T
+    return np.stack([time, np.where(cause > 0, time, np.inf), entry], axis=1)
 
 
 def holdout_share(job: Job, estimator: TableEstimator, test: float) -> float:

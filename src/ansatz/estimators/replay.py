@@ -118,9 +118,9 @@ def _given(name: str, estimator: TableEstimator, data: Any) -> Replay:
     """Rows for a model that remembers none: nothing tells whether it learned from them."""
     if not isinstance(data, tuple):
         raise ModelError(
-            f"{name} was saved without a record of its rows, by an older version or from "
-            "estimator.fit(X, y). Fit it again with ansatz fit, or in Python give rows it never "
-            "saw: data=(X, y)."
+            f"{name} was saved without a record of its rows: by an older version, from a table "
+            "larger than memory or from estimator.fit(X, y). Fit it again with ansatz fit, or in "
+            "Python give rows it never saw: data=(X, y)."
         )
     if not 2 <= len(data) <= 4:
         raise UsageError("data must be (X, y), (X, y, weight) or (X, y, weight, offset).")

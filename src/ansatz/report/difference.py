@@ -104,9 +104,10 @@ def paired_difference(
         )
     w = np.ones(len(first)) if weight is None else np.asarray(weight, dtype=np.float64)
     # Two scores of minus infinity are equal: neither model is better there.
-    d = np.where(first == second, 0.0, first - second)
-    mean = float(np.average(d, weights=w))
-    share, worst = _worst_share(w * d)
+    d = np.subtract(first, second, out=np.zeros(len(first)), where=first != second)
+    with np.errstate(invalid="ignore"):  # infinities of both signs have no mean
+        mean = float(np.average(d, weights=w))
+        share, worst = _worst_share(w * d)
     if not np.isfinite(d).all():
         return Difference(mean, None, "undefined", len(d), len(d), share, worst)
     found = [_alone(d, w, mean)] if group is None and time is None else []

@@ -32,5 +32,5 @@ class ScorePair(NamedTuple):
     @property
     def gain(self) -> NDArray[np.float64]:
         """By how much a is better, row by row; 0 where both are minus infinity."""
-        found = (self.a - self.b) if self.higher else (self.b - self.a)
-        return np.where(self.a == self.b, 0.0, found)
+        better, worse = (self.a, self.b) if self.higher else (self.b, self.a)
+        return np.subtract(better, worse, out=np.zeros(len(better)), where=better != worse)

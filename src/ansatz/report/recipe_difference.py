@@ -39,6 +39,15 @@ def recipe_difference(a: "TableEstimator", b: "TableEstimator") -> list[Setting]
         Setting(name='likelihood', a='normal', b='laplace')
     """
     first, second = recipe_of(a), recipe_of(b)
+    recipes = [getattr(model, "recipe_", None) for model in (a, b)]
+    if (recipes[0] is None) != (recipes[1] is None):  # nothing of a training to set side by side
+        for found, recipe in zip((first, second), recipes, strict=True):
+            steps = "solved exactly" if recipe is None else f"AdamW, {recipe.steps} steps"
+            for name in () if recipe is None else type(recipe).model_fields:
+                found.pop(name, None)
+            found["training"] = steps
+        first.pop("holdout", None)
+        second.pop("holdout", None)
     return [
         Setting(name, first.get(name), second.get(name))
         for name in dict.fromkeys([*first, *second])

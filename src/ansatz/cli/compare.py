@@ -1,0 +1,183 @@
+"""ansatz compare: does one model beat another?"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ansatz.cli.counter import Counter
+from ansatz.cli.document import print_document
+from ansatz.cli.terminal import number, print_table, say
+from ansatz.errors import UsageError
+
+if TYPE_CHECKING:
+    from ansatz.report.compare import Comparison
+    from ansatz.report.methods import Methods
+
+
+def compare(
+    models: Annotated[
+        list[Path],
+        typer.Argument(help="Folders that ansatz fit wrote, two or more.", metavar="A B"),
+    ],
+    data: Annotated[
+        str | None,
+        typer.Option(
+            help="The table of the fits, if it is no longer where it was.",
+            metavar="FILE",
+            show_default=False,
+        ),
+    ] = None,
+    refit: Annotated[
+        bool,
+        typer.Option("--refit", help="Compare the methods: fit both again to many folds."),
+    ] = False,
+    folds: Annotated[int, typer.Option(help="Folds of each repetition.", min=2)] = 5,
+    repeats: Annotated[int, typer.Option(help="Repetitions of the folds.", min=1)] = 2,
+    seed: Annotated[int, typer.Option(help="Of folds and refits.", min=0)] = 0,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Say whether one model beats another on the test rows that both were kept from.
+
+    The difference of their scores is taken row by row and judged by its standard error; what
+    their recipes have not in common is listed. Of more than two models, folds of the training
+    rows choose one, which the test rows then compare with the first.
+
+    Example:
+        ansatz compare houses-mlp houses-glm
+        ansatz compare houses-mlp houses-glm --refit --repeats 4
+        ansatz compare first second third --json
+    """
+    from ansatz.cli.model import open_model
+
+    if len(models) < 2:
+        raise UsageError("compare takes two models or more: ansatz compare A B.")
+    if len({folder.absolute() for folder in models}) < len(models):
+        raise UsageError("compare takes different models, got one of them twice.")
+    for folder in models:
+        open_model(folder)  # what is wrong with one is said before the other is read
+    import ansatz
+
+    counter = Counter("refit", quiet=quiet)
+    with counter:
+        found = ansatz.compare(
+            *models,
+            data=data,
+            refit=refit,
+            folds=folds,
+            repeats=repeats,
+            seed=seed,
+            progress=counter.show,
+        )
+    if as_json:
+        print_document(found.to_dict())
+    else:
+        print_comparison(found)
+
+
+def print_comparison(found: "Comparison") -> None:
+    """Prints a comparison: scores, refits, metrics, settings, and the verdict last.
+
+    Example:
+        >>> from ansatz.cli.compare import print_comparison
+        >>> from ansatz.report.compare import Comparison
+        >>> print_comparison(Comparison("A", "B", "Not distinguishable.", None, ["few rows."]))
+        Not distinguishable.
+          few rows.
+    """
+    if found.methods is not None:
+        print_methods(found.methods)
+        say()
+    if found.scores:
+        print_scores(found)
+        say()
+        _print_metrics(found)
+    if found.differs:
+        rows = [[setting.name, _cell(setting.a), _cell(setting.b)] for setting in found.differs]
+        print_table(["what differs", found.a, found.b], rows, limit=48)
+        say()
+    say(found.verdict)
+    for caution in found.cautions:
+        say(f"  {caution}")
+
+
+def print_scores(found: "Comparison") -> None:
+    """Prints the scores of both models and their paired differences.
+
+    Example:
+        >>> from ansatz.cli.compare import print_scores
+        >>> print_scores.__name__
+        'print_scores'
+    """
+    rows = []
+    for score in found.scores:
+        difference = score.difference
+        mean = difference.mean if score.higher else -difference.mean
+        rows.append(
+            [
+                score.name.replace("_", " "),
+                number(score.a),
+                number(score.b),
+                _signed(mean),
+                number(difference.error),
+                "-" if difference.worst_share is None else f"{100 * difference.worst_share:.0f} %",
+                "higher" if score.higher else "lower",
+            ]
+        )
+    first = found.scores[0].difference
+    worst = "worst row" if first.worst_rows == 1 else f"worst {first.worst_rows} rows"
+    header = ["score", found.a, found.b, "difference", "+-", f"from the {worst}", "better is"]
+    print_table(header, rows, numbers=range(1, 6))
+    how = "" if first.method == "rows" else f"; standard error: {first.method}"
+    say(f"on {first.rows} test rows{how}")
+
+
+def print_methods(methods: "Methods") -> None:
+    """Prints how methods do out of fold, beside the first.
+
+    Example:
+        >>> from ansatz.cli.compare import print_methods
+        >>> from ansatz.report.methods import Method, Methods
+        >>> table = [Method("line", -1.5, 0.0, 0.0), Method("wide", -1.25, 0.25, 0.125)]
+        >>> print_methods(Methods(table, "log score", True, 5, 2, 200, 40.0, 160.0, ()))
+        method  log score  better than line by     +-
+        line         -1.5
+        wide        -1.25                +0.25  0.125
+        refitted to 2 x 5 folds of 200 rows; corrected standard errors (Nadeau and Bengio)
+    """
+    first = methods.table[0]
+    rows = [[first.name, number(first.score), "", ""]]
+    for method in methods.table[1:]:
+        rows.append([method.name, number(method.score), _signed(method.gain), number(method.error)])
+    name = methods.score.replace("_", " ")
+    header = ["method", name, f"better than {first.name} by", "+-"]
+    print_table(header, rows, numbers=range(1, 4))
+    times = "" if methods.repeats == 1 else f"{methods.repeats} x "
+    say(
+        f"refitted to {times}{methods.folds} folds of {methods.rows} rows; corrected standard "
+        "errors (Nadeau and Bengio)"
+    )
+
+
+def _print_metrics(found: "Comparison") -> None:
+    from ansatz.cli.evidence import print_metrics
+
+    gone = {"nll" if score.name == "log score" else score.name for score in found.scores}
+    rest: dict[str, Any] = {
+        name: {key: value for key, value in metrics.items() if key not in gone}
+        for name, metrics in found.metrics.items()
+    }
+    if any(value is not None for metrics in rest.values() for value in metrics.values()):
+        print_metrics(rest)
+        say()
+
+
+def _signed(value: float) -> str:
+    return number(value) if value == 0 or value != value else f"{value:+.4g}"
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    return "x".join(map(str, value)) if isinstance(value, list) and value else str(value)
