@@ -1,6 +1,7 @@
 """Where batches come from: a pure function of (seed, epoch, position)."""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Protocol
 
 import torch
@@ -32,8 +33,8 @@ class Source(Protocol):
 class TensorSource:
     """Tensors in memory, in a new order each epoch.
 
-    Rows are gathered in blocks of some 16 MB and handed out as slices of a block, so that a step
-    costs no per-row work and a large table is not copied whole.
+    Rows are gathered in blocks of some 512 kB and handed out as slices of a block: a step costs no
+    per-row work, and what was gathered is still in the processor's cache when it is used.
 
     Args:
         rows: all rows, as one batch.
@@ -64,8 +65,11 @@ class TensorSource:
             raise ValueError(f"batch_size must be at least 1, got {batch_size}.")
         self.rows, self.batch_size, self.seed, self.shuffle = rows, batch_size, seed, shuffle
         self.count, self.strata = len(rows.index), strata
+        inputs, target, _, offset, _ = rows
+        one_input = len(inputs) == 1 and isinstance(inputs[0], torch.Tensor)
+        self._is_plain = one_input and isinstance(target, torch.Tensor) and offset is None
         row_bytes = sum(t.nbytes for t in _tensors(rows)) // max(self.count, 1) + 1
-        self._block = max(1, 2**24 // (row_bytes * batch_size)) * batch_size  # rows per gather
+        self._block = max(1, 2**19 // (row_bytes * batch_size)) * batch_size  # rows per gather
 
     def __len__(self) -> int:
         return -(-self.count // self.batch_size)
@@ -81,9 +85,19 @@ class TensorSource:
         for first in range(skip - skip % self._block, self.count, self._block):
             last = min(self.count, first + self._block)
             block = self._gather(order, first, last)
-            for lower in range(max(0, skip - first), last - first, self.batch_size):
-                upper = min(lower + self.batch_size, last - first)
-                yield map_tensors(lambda t, lo=lower, hi=upper: t[lo:hi], block)
+            # Views are made by one call per tensor and block, which costs a third of slicing.
+            views = zip(*(t.split(self.batch_size) for t in _tensors(block)), strict=True)
+            for parts in islice(views, max(0, skip - first) // self.batch_size, None):
+                yield self._assembled(parts)
+
+    def _assembled(self, parts: tuple[torch.Tensor, ...]) -> Batch:
+        """A batch of the structure of the rows, from its tensors in order."""
+        if self._is_plain:
+            x, target, weight, index = parts
+            return Batch((x,), target, weight, None, index)
+        rest = iter(parts)
+        made: Batch = map_tensors(lambda _: next(rest), self.rows)
+        return made
 
     def _order(self, epoch: int) -> torch.Tensor:
         order = torch.randperm(self.count, generator=generator(self.seed, "order", epoch))
@@ -110,3 +124,4 @@ def _tensors(tree: object) -> list[torch.Tensor]:
     found: list[torch.Tensor] = []
     map_tensors(found.append, tree)
     return found
+

@@ -12,7 +12,7 @@ from ansatz.errors import UsageError
 
 
 class FlatAdamW:
-    r"""Parameters as views into one vector, updated by AdamW in one or two calls.
+    r"""Parameters as views into one vector, updated by AdamW in one call.
 
     .. math::
         m \leftarrow \beta_1 m + (1-\beta_1) g, \qquad
@@ -81,13 +81,9 @@ class FlatAdamW:
         on_cpu = like.device.type == "cpu"
         self._array = self.gradient.numpy() if on_cpu else None
         self._count_array = self._count.numpy() if on_cpu else None
-        # A zero decay lets one call serve all.
-        ends = [0, self._split, len(self.flat)] if self.weight_decay else [0, len(self.flat)]
-        self._groups = [
-            ([[t[a:b]] for t in (self.flat, self.gradient, self.first, self.second)], decay)
-            for a, b, decay in zip(ends, ends[1:], (self.weight_decay, 0.0), strict=False)
-            if b > a
-        ]
+        self._lists = [[t] for t in (self.flat, self.gradient, self.first, self.second)]
+        self._decayed = self.flat[: self._split]
+        self._decayed_array = self._decayed.numpy() if on_cpu else None
 
     @property
     def moved(self) -> bool:
@@ -114,24 +110,25 @@ class FlatAdamW:
             self._count.fill_(self.steps)
         else:
             self._count_array[()] = self.steps
-        beta1, beta2 = self.betas
-        for (value, gradient, first, second), decay in self._groups:
-            # The kernel that torch.optim.AdamW(fused=True) calls.
-            torch._fused_adamw_(
-                value,
-                gradient,
-                first,
-                second,
-                [],
-                [self._count],
-                amsgrad=False,
-                lr=learning_rate,
-                beta1=beta1,
-                beta2=beta2,
-                weight_decay=decay,
-                eps=self.eps,
-                maximize=False,
-            )
+        if self.weight_decay:  # decoupled: apart from the gradient's step, and before it
+            keep = 1 - learning_rate * self.weight_decay
+            if self._decayed_array is None:
+                self._decayed.mul_(keep)
+            else:
+                self._decayed_array *= self._decayed_array.dtype.type(keep)
+        # The kernel that torch.optim.AdamW(fused=True) calls, once for all parameters.
+        torch._fused_adamw_(
+            *self._lists,
+            [],
+            [self._count],
+            amsgrad=False,
+            lr=learning_rate,
+            beta1=self.betas[0],
+            beta2=self.betas[1],
+            weight_decay=0.0,
+            eps=self.eps,
+            maximize=False,
+        )
 
     def state_dict(self) -> dict[str, Any]:
         """Both moments, in the order [decayed | plain], and the number of steps."""

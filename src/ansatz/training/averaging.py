@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from ansatz.errors import UsageError
+from ansatz.training.sharded import is_sharded
 from ansatz.training.step import Step
 from ansatz.training.weights import moving, restore, snapshot
 
@@ -59,7 +60,15 @@ class Averaging:
             # What is infinite on purpose (a mask) has no average.
             if tensor.is_floating_point() and bool(tensor.isfinite().all())
         }
-        self.values: dict[str, Tensor] = {n: t.clone() for n, t in self._live.items()}
+        self.values: dict[str, Tensor] = {}
+        self._pairs: tuple[list[Tensor], list[Tensor]] = ([], [])  # averages, what they follow
+        for names, whole in _runs(self._live):
+            mean = whole.clone()
+            sizes = [self._live[name].numel() for name in names]
+            views = mean.split(sizes) if len(names) > 1 else [mean]
+            self.values |= {n: v.view_as(self._live[n]) for n, v in zip(names, views, strict=True)}
+            self._pairs[0].append(mean)
+            self._pairs[1].append(whole)
 
     def update(self, number: int) -> None:
         """After step ``number`` (from 1)."""
@@ -70,7 +79,7 @@ class Averaging:
         else:
             share = 1 - min(0.999, (1 + self.count) / (10 + self.count))
         self.count += 1
-        torch._foreach_lerp_(list(self.values.values()), list(self._live.values()), share)
+        torch._foreach_lerp_(*self._pairs, share)
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
@@ -89,10 +98,41 @@ class Averaging:
 
     def state_dict(self) -> dict[str, Any]:
         """The averages and how many updates are in them."""
-        return {"count": self.count, "values": self.values}
+        return {"count": self.count, "values": {n: v.clone() for n, v in self.values.items()}}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restores what ``state_dict`` gave."""
         self.count = int(state["count"])
         for name, value in self.values.items():
             value.copy_(state["values"][name])
+
+
+def _runs(live: dict[str, Tensor]) -> list[tuple[list[str], Tensor]]:
+    """Tensors that lie end to end in memory, as a flat optimizer's do, as one: names and whole."""
+    runs: list[list[str]] = []
+    for name in sorted(live, key=lambda name: _place(live[name])):
+        last = live[runs[-1][-1]] if runs else None
+        if last is not None and _follows(live[name], last):
+            runs[-1].append(name)
+        else:
+            runs.append([name])
+    return [(names, _whole([live[name] for name in names])) for names in runs]
+
+
+def _place(tensor: Tensor) -> int:
+    return 0 if is_sharded(tensor) else tensor.data_ptr()
+
+
+def _follows(tensor: Tensor, last: Tensor) -> bool:
+    if is_sharded(tensor) or is_sharded(last) or not tensor.numel():
+        return False
+    alike = tensor.dtype == last.dtype and tensor.is_contiguous() and last.is_contiguous()
+    same = tensor.untyped_storage().data_ptr() == last.untyped_storage().data_ptr()
+    return alike and same and tensor.data_ptr() == last.data_ptr() + last.nbytes
+
+
+def _whole(tensors: list[Tensor]) -> Tensor:
+    if len(tensors) == 1:
+        return tensors[0]
+    first, count = tensors[0], sum(tensor.numel() for tensor in tensors)
+    return first.as_strided((count,), (1,), first.storage_offset())

@@ -89,7 +89,7 @@ class Backpropagation:
         for i in range(self._last, -1, -1):
             weight_gradient, bias_gradient = self._gradients[i]
             delta.T.dot(room.h[i], weight_gradient)
-            np.add.reduce(delta, 0, out=bias_gradient)
+            room.ones.dot(delta, bias_gradient)  # the sum over rows, at a third of its cost
             if i:
                 below = room.delta[i - 1]
                 delta.dot(self.weights[i], below)
@@ -156,6 +156,7 @@ class _Room:
         self.z = [np.empty((rows, width), dtype) for width in widths]  # the last is the output
         self.a, self.s, self.delta = ([np.empty_like(z) for z in self.z[:-1]] for _ in range(3))
         self.h: list[Array] = [self.z[0], *self.a]  # what each layer is given
+        self.ones = np.ones(rows, dtype)
         units = [rows * width for width in hidden] if dropout else []
         self.coins = np.empty(sum(units), dtype)
         ends = np.cumsum([0, *units])

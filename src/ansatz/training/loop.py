@@ -250,8 +250,9 @@ class Loop:
     def _evaluate(self) -> None:
         """Adds a record; leaves no trace when a signal cuts it short, so that it is done later."""
         losses: dict[str, float | None] = {}
-        with self.average.in_place() if self.average else nullcontext():
-            for name, source in self._evaluated_sources():
+        sources = self._evaluated_sources()
+        with self.average.in_place() if self.average and sources else nullcontext():
+            for name, source in sources:
                 losses[name] = mean_loss(
                     self.step,
                     source,

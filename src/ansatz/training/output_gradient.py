@@ -47,7 +47,9 @@ class OutputGradient:
         self.objective, self.likelihood = objective, objective.likelihood
         self.own = [p for p in self.likelihood.parameters() if p.requires_grad]
         self._score = closed_form(self.likelihood)
+        self._event_ndim = self.likelihood.event_ndim
         self._buffers = objective._buffers  # a tenth of the cost of Module.__getattr__
+        self._arrays: dict[str, tuple[Tensor | None, Array | None]] = {}
 
     def __call__(
         self, output: Array, batch: Batch, own_gradients: Sequence[Tensor] = ()
@@ -58,14 +60,14 @@ class OutputGradient:
         if self._score is None:
             terms, gradient = self._autograd(output, batch, own_gradients)
         else:
-            raw = self._attach(output, batch.offset)
-            event = batch.target.shape[batch.target.ndim - self.likelihood.event_ndim :]
-            if (*raw.shape[:-1], *event) != batch.target.shape:
+            raw, y = self._attach(output, batch.offset), batch.target.numpy()
+            event = y.shape[y.ndim - self._event_ndim :] if self._event_ndim else ()
+            if raw.shape[:-1] + event != y.shape:
                 name, made = self.likelihood.name, torch.from_numpy(raw)
-                require_same_shape(name, made, batch.target, event=tuple(event))
-            terms, gradient = self._score(raw, batch.target.numpy())
+                require_same_shape(name, made, batch.target, event=event)
+            terms, gradient = self._score(raw, y)
         share, count = _share(batch, terms)
-        loss = float(terms.ravel().dot(share.ravel()))
+        loss = float(share.dot(terms)) if terms.ndim == 1 else float((share * terms).sum())
         if self._score is not None:
             gradient *= share[..., None]
         if not math.isfinite(loss):
@@ -76,21 +78,30 @@ class OutputGradient:
             gradient, own = gradient[..., :-1], gradient[..., -1]
             (slot,) = own_gradients
             slot.copy_(torch.from_numpy(np.asarray(own.sum(tuple(range(own.ndim - slot.ndim))))))
-        scale = self._buffers["scale"]
+        scale = self._array("scale")
         if scale is not None:
-            gradient *= scale.numpy()
+            gradient *= scale
         if gradient.dtype != output.dtype:  # outcomes or shifts in float64
             gradient = gradient.astype(output.dtype)
-        return loss, count, gradient.reshape(output.shape)
+        return loss, count, gradient if gradient.ndim == 2 else gradient.reshape(output.shape)
+
+    def _array(self, name: str) -> Array | None:
+        """A buffer of the objective as an array, made anew only when the buffer is another one."""
+        buffer = self._buffers[name]
+        known, array = self._arrays.get(name, (None, None))
+        if buffer is not known:
+            array = None if buffer is None else buffer.numpy()
+            self._arrays[name] = buffer, array
+        return array
 
     def _attach(self, output: Array, offset: Tensor | None) -> Array:
         """``objective.attach``, on arrays."""
-        raw, shift, scale = output, self._buffers["shift"], self._buffers["scale"]
+        raw, shift, scale = output, self._array("shift"), self._array("scale")
         if shift is not None and scale is not None:
             if shift.ndim == 2:
                 raw = raw.reshape(-1, *shift.shape)  # (B, K, P)
-            raw = raw * scale.numpy()
-            raw += shift.numpy()
+            raw = raw * scale
+            raw += shift
         if offset is not None:
             raw, extra = raw.copy(), offset.numpy()
             raw[..., 0] += extra.reshape(extra.shape + (1,) * (raw.ndim - 1 - extra.ndim))

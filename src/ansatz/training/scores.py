@@ -142,15 +142,14 @@ def _categorical(law: Categorical) -> Score | None:
         return None
 
     def score(raw: Array, y: Array) -> tuple[Array, Array]:
-        code = y[..., None]
-        centred = raw - raw.max(-1, keepdims=True)
+        centred = raw - np.maximum.reduce(raw, -1, keepdims=True)
         gradient = np.exp(centred)
-        total = gradient.sum(-1, keepdims=True)
-        terms = np.log(total) - np.take_along_axis(centred, code, -1)
-        gradient /= total
-        hit = np.take_along_axis(gradient, code, -1)
-        np.put_along_axis(gradient, code, hit - 1, -1)  # softmax minus the indicator of y
-        return terms[..., 0], gradient
+        total = np.add.reduce(gradient, -1)
+        gradient /= total[..., None]
+        hit = np.arange(y.size) * raw.shape[-1] + y.ravel()  # where y is, in the flat array
+        terms = np.log(total) - centred.take(hit).reshape(y.shape)
+        gradient.ravel()[hit] -= 1  # softmax minus the indicator of y
+        return terms, gradient
 
     return score
 
