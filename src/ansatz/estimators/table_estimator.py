@@ -301,7 +301,9 @@ class TableEstimator(Predictions, BaseEstimator):
         valid = self._choose_valid(job, recipe, seed) if job.valid is None else job.valid
         train = np.setdiff1d(np.arange(len(job.y)), valid)
         if previous is None:
-            seen = job.rows[train] if isinstance(job.rows, np.ndarray) else job.rows.iloc[train]
+            seen = job.rows
+            if len(valid):
+                seen = seen[train] if isinstance(seen, np.ndarray) else seen.iloc[train]
             weight = job.weight.numpy()[train]
             preprocessor = self._preprocessor(seen, job.columns, weight)
         else:
@@ -437,8 +439,8 @@ class TableEstimator(Predictions, BaseEstimator):
                 raise UsageError(f"epochs must be a number from 1, got {self.epochs!r}.")
             size = changes.get("batch_size", recipe.batch_size)
             share = 1 - changes.get("holdout", recipe.holdout)
-            rows = len(job.y) * share
-            changes["steps"] = max(1, round(self.epochs * (rows / size if size else 1)))
+            rows = round(len(job.y) * share)
+            changes["steps"] = max(1, round(self.epochs * (math.ceil(rows / size) if size else 1)))
         try:
             return Recipe.model_validate({**recipe.model_dump(), **changes})
         except ValidationError as error:
