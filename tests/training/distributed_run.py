@@ -19,6 +19,7 @@ from ansatz.training import (
     Callback,
     GradientStep,
     Interrupted,
+    NewtonStep,
     Supervised,
     Trainer,
 )
@@ -94,8 +95,8 @@ class Losses(Callback):
 class Trouble(Callback):
     """What can happen to one process of several."""
 
-    def __init__(self, kind, at, marker):
-        self.kind, self.at, self.marker = kind, at, Path(marker)
+    def __init__(self, kind, at):
+        self.kind, self.at = kind, at
 
     def on_step(self, run, logs):
         if run.number != self.at or os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0":
@@ -108,11 +109,8 @@ class Trouble(Callback):
             os.kill(os.getpid(), signal.SIGTERM)
         if self.kind == "kill" and RANK == 1:
             os.kill(os.getpid(), signal.SIGKILL)
-        if self.kind == "kill always" and RANK == 1:
-            os.kill(os.getpid(), signal.SIGKILL)
-        if self.kind == "wait":
-            (self.marker / f"ready-{RANK}").touch()
-            time.sleep(0.2)
+        if self.kind == "sleep" and RANK == 1:
+            time.sleep(30)
 
 
 class Faulty(TensorSource):
@@ -139,6 +137,8 @@ def train(options):
     """Trains as the options say; returns what happened."""
     law, count = options.get("law", "normal"), options.get("rows", 90)
     step = make_step(options.get("step", "gradient"), law, **options.get("make", {}))
+    if options.get("step") == "newton":
+        step = NewtonStep(step.network, step.objective)
     seed = RANK if options.get("fault") == "seed" else 3
     if options.get("fault") == "count" and RANK == 1:
         count -= 20
@@ -147,8 +147,7 @@ def train(options):
     losses = Losses()
     callbacks = [losses]
     if "trouble" in options:
-        kind = options["trouble"]
-        callbacks.append(Trouble(kind, options.get("at", 7), options.get("marker", ".")))
+        callbacks.append(Trouble(options["trouble"], at=7))
     settings = {"steps": 40, "evaluate_every": 5, **options.get("trainer", {})}
     trainer = Trainer(progress=0, device="cpu", callbacks=callbacks, **settings)
     trainer.fit(step, source, TensorSource(rows(41, law, False), 16, shuffle=False))
@@ -168,25 +167,27 @@ def outcome(step, trainer, losses):
     }
 
 
+def attempt(options):
+    """What came of a run: its outcome, or the error that ended it."""
+    try:
+        return {"status": 0, **train(options)}
+    except Interrupted as error:
+        return {"status": error.exit_status, "error": "Interrupted", "message": str(error)}
+    except Exception as error:
+        status = error.exit_status if isinstance(error, AnsatzError) else 1
+        return {"status": status, "error": type(error).__name__, "message": str(error)}
+
+
 def main():
+    """Runs the named cases one after the other; the exit status is that of the last."""
     torch.set_num_threads(1)
     torch.set_default_dtype(torch.float64)
-    options, folder = json.loads(sys.argv[1]), Path(sys.argv[2])
-    try:
-        result = train(options)
-    except Interrupted as error:
-        result = {"error": "Interrupted", "message": str(error)}
-        status = error.exit_status
-    except AnsatzError as error:
-        result = {"error": type(error).__name__, "message": str(error)}
-        status = error.exit_status
-    except Exception as error:
-        result = {"error": type(error).__name__, "message": str(error)}
-        status = 1
-    else:
-        status = 0
-    (folder / f"process-{RANK}.json").write_text(json.dumps(result))
-    sys.exit(status)
+    cases, folder = json.loads(sys.argv[1]), Path(sys.argv[2])
+    results = {}
+    for name, options in cases:
+        results[name] = attempt(options)
+        (folder / f"process-{RANK}.json").write_text(json.dumps(results))
+    sys.exit(results[cases[-1][0]]["status"])
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from ansatz.data.batch import Batch, map_tensors
-from ansatz.errors import ResourceError, UsageError
+from ansatz.errors import AnsatzError, ResourceError, UsageError
 from ansatz.training.process_failure import Failure, LostProcess, ProcessError, explain_start
 
 P = ParamSpec("P")
@@ -29,7 +29,7 @@ _TIMEOUT = (
     600.0  # seconds until a process that says nothing is given up; a dead one is seen at once
 )
 _PATIENCE = timedelta(days=1)  # while the first process works alone
-_TOLD = 10.0  # seconds in which the others must hear of a failure
+_TOLD = 5.0  # seconds in which the others must hear of a failure
 
 _alone: ContextVar[bool] = ContextVar("alone", default=False)
 _opened: "Processes | None" = None
@@ -101,7 +101,7 @@ class Processes:
         padded = own.new_zeros(most, *own.shape[1:])
         padded[: len(own)] = own.detach()
         every = [torch.empty_like(padded) for _ in range(self.size)]
-        self._call(lambda: dist.all_gather(every, padded))
+        self._call(partial(dist.all_gather, every, padded), on_cpu=own.device.type == "cpu")
         return torch.cat([t[: ends[r + 1] - ends[r]] for r, t in enumerate(every)])
 
     # --- numbers ---------------------------------------------------------------------------------
@@ -124,7 +124,7 @@ class Processes:
             message = torch.tensor(tail, dtype=torch.float64)
         else:
             message = torch.cat([vector, torch.tensor(tail, dtype=vector.dtype).to(vector.device)])
-        self._call(lambda: dist.all_reduce(message))
+        self._call(partial(dist.all_reduce, message), on_cpu=message.device.type == "cpu")
         total, count, failed, pause, marks = message[-5:].tolist()
         if failed:
             self.raise_first(error)
@@ -139,7 +139,7 @@ class Processes:
     def sum(self, numbers: Tensor) -> Tensor:
         """The sum over the processes of some numbers on the CPU."""
         summed = numbers.clone()
-        self._call(lambda: dist.all_reduce(summed, group=self._control))
+        self._say(partial(dist.all_reduce, summed))
         return summed
 
     def broadcast(self, tensors: Sequence[Tensor]) -> None:
@@ -147,7 +147,7 @@ class Processes:
         for tensor in tensors:
             sent = tensor.detach().contiguous()
             sent = sent.view(torch.uint8) if sent.dtype == torch.bool else sent  # gloo has no bool
-            self._call(partial(dist.broadcast, sent, 0))
+            self._call(partial(dist.broadcast, sent, 0), on_cpu=sent.device.type == "cpu")
             if sent.data_ptr() != tensor.data_ptr():
                 tensor.detach().copy_(sent.view(tensor.dtype))
 
@@ -164,12 +164,12 @@ class Processes:
     def bytes_from_first(self, content: bytes) -> bytes:
         """The first process's ``content``, in all."""
         length = torch.tensor([len(content)])
-        self._call(lambda: dist.broadcast(length, 0, group=self._control))
+        self._say(partial(dist.broadcast, length, 0))
         data = torch.empty(int(length), dtype=torch.uint8)
         if self.is_first and len(content):
             data = torch.frombuffer(bytearray(content), dtype=torch.uint8)
         if len(data):
-            self._call(lambda: dist.broadcast(data, 0, group=self._control))
+            self._say(partial(dist.broadcast, data, 0))
         return data.numpy().tobytes()
 
     def gather(self, value: Any = None) -> list[Any]:
@@ -177,11 +177,11 @@ class Processes:
         content = torch.frombuffer(bytearray(json.dumps(value).encode()), dtype=torch.uint8)
         lengths = [torch.zeros(1, dtype=torch.int64) for _ in range(self.size)]
         own = torch.tensor([len(content)])
-        self._call(lambda: dist.all_gather(lengths, own, group=self._control))
+        self._say(partial(dist.all_gather, lengths, own))
         padded = torch.zeros(max(int(n) for n in lengths), dtype=torch.uint8)
         padded[: len(content)] = content
         every = [torch.empty_like(padded) for _ in range(self.size)]
-        self._call(lambda: dist.all_gather(every, padded, group=self._control))
+        self._say(partial(dist.all_gather, every, padded))
         return [
             json.loads(t.numpy()[: int(n)].tobytes()) for t, n in zip(every, lengths, strict=True)
         ]
@@ -220,8 +220,11 @@ class Processes:
         try:
             yield
         except BaseException as error:
-            self._leave(error)
-            raise
+            failure = self._explain(error) if _is_of_torch(error) else error
+            self._leave(failure)
+            if failure is error:
+                raise
+            raise failure from error
         finally:
             self._inside = False
 
@@ -256,25 +259,43 @@ class Processes:
         error.told_elsewhere = not self.is_first and not isinstance(error, LostProcess)  # type: ignore[attr-defined]
         return error
 
-    def _call(self, message: Callable[[], Any]) -> None:
+    def _say(self, message: Callable[..., Any]) -> None:
+        """A message on the channel for words, where the others may be late by hours."""
+        self._call(partial(message, group=self._control), _PATIENCE.total_seconds())
+
+    def _call(
+        self, message: Callable[..., Any], limit: float | None = None, *, on_cpu: bool = True
+    ) -> None:
+        """Sends a message and waits for the others, unless one of them says that it has failed."""
         if self.broken:
             raise ProcessError("the processes have lost each other in an earlier fit: start again.")
+        end = time.monotonic() + (limit or seconds_to_wait())
         try:
-            message()
+            work = message(async_op=True)
+            while not _is_done(work, on_cpu):
+                if time.monotonic() > end:
+                    raise RuntimeError("timed out")
+                if (failure := self._find_failure()) is not None:
+                    raise failure
         except (RuntimeError, ValueError) as error:  # gloo's and nccl's
             raise self._explain(error) from error
 
-    def _explain(self, error: Exception) -> BaseException:
+    def _explain(self, error: BaseException) -> BaseException:
         """Why a message failed: the error of the process that hung up, if it left one."""
+        if isinstance(error, AnsatzError):
+            return error
+        return self._find_failure() or LostProcess.of(error)
+
+    def _find_failure(self) -> BaseException | None:
         key = f"ansatz/{self._blocks}/first"
         try:
             if self._store.check([key]):
                 found = Failure.from_json(self._store.get(key))
                 if found.rank != self.rank:
                     return found.rebuild()
-        except (RuntimeError, OSError):
+        except (RuntimeError, OSError):  # who kept the store has gone
             pass
-        return LostProcess.of(error)
+        return None
 
     def close(self) -> None:
         """Hangs up: whoever waits for a message from here learns at once that none will come."""
@@ -400,6 +421,24 @@ def seconds_to_wait() -> float:
     if not 0 < seconds < 1e7:
         raise UsageError(f"ANSATZ_PROCESS_TIMEOUT must be a number of seconds > 0, got '{text}'.")
     return seconds
+
+
+def _is_done(work: Any, on_cpu: bool) -> bool:
+    """Waits for a second at most; a GPU's messages are waited for by the GPU."""
+    try:
+        if work is not None:
+            work.wait(timedelta(seconds=1)) if on_cpu else work.wait()
+    except RuntimeError as error:
+        if str(error).startswith("Operation timed out"):
+            return bool(work.is_completed())
+        raise
+    return True
+
+
+def _is_of_torch(error: BaseException) -> bool:
+    """Whether a message of torch's own (FSDP's) failed because a process has gone."""
+    words = ("gloo", "Connection closed by peer", "Connection reset", "NCCL")
+    return type(error) is RuntimeError and any(word in str(error) for word in words)
 
 
 def _open_group() -> None:

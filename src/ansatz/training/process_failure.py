@@ -33,7 +33,7 @@ class LostProcess(ProcessError):
     exit_status = 5
 
     @classmethod
-    def of(cls, error: Exception) -> "LostProcess":
+    def of(cls, error: BaseException) -> "LostProcess":
         """From the error of a message that did not get through."""
         text = str(error).splitlines()[0] if str(error) else type(error).__name__
         if "timed out" in text.lower() or "timeout" in text.lower():
