@@ -15,7 +15,7 @@ from ansatz.estimators.streamed_rows import StreamedRows
 from ansatz.likelihoods import Likelihood
 from ansatz.storage.disk import explain
 
-SAMPLED = 50_000  # rows of each part that are held in memory
+SAMPLED = 30_000  # rows of each part that are held in memory
 
 
 class StreamParts(NamedTuple):

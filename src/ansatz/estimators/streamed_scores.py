@@ -7,15 +7,17 @@ import torch
 from torch import Tensor
 
 from ansatz.data.streams.hash_split import TEST
-from ansatz.estimators.baselines import best_linear, constant_raw
+from ansatz.estimators.baselines import Metrics, best_linear, constant_raw
 from ansatz.estimators.job import Job
+from ansatz.estimators.parts import take
 from ansatz.estimators.pooled_metrics import PooledMetrics
-from ansatz.estimators.scores import Scores, judge_all
+from ansatz.estimators.scores import Scores, _said
 from ansatz.estimators.stream_parts import StreamParts
 from ansatz.estimators.streamed_rows import StreamedRows
 from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.likelihoods import Likelihood
 
+CHUNK = 8_192  # rows predicted at once
 Answer = Callable[[Job], tuple[Likelihood, Tensor]]  # the law and its raw numbers
 
 
@@ -37,41 +39,45 @@ def judge_stream(
         >>> list(inspect.signature(judge_stream).parameters)[-1]
         'test'
     """
-    if parts.samples[TEST].complete:
-        return judge_all(model, learn, test)
     notes: list[str] = []
     answers: dict[str, Answer] = {"metrics": lambda job: _served(model, job, notes)}
     law = model._law_of(learn.target)
     messages: list[str] = []
-    if model.network != "linear" and model._has_features(learn):
+    if model.network == "linear":
+        messages = _said(model)
+    elif model._has_features(learn):  # without them it is the constant model
         linear, messages = best_linear(law, learn)
         answers["linear"] = lambda job: (
             linear.objective.likelihood,
             linear.raw(job.rows, job.offset, notes=[]),
         )
     answers["constant"] = lambda job: constant_raw(law, learn, job)
-    pooled = {name: PooledMetrics() for name in answers}
-    for job in jobs_to_judge(rows, parts):
-        for name, answer in answers.items():
-            likelihood, raw = answer(job)
-            pooled[name].add(model._judge(likelihood, raw, job.y, job.weight), job.y, job.weight)
-    found = {}
-    for name, answer in answers.items():
-        likelihood, raw = answer(test)
-        sample = model._judge(likelihood, raw, test.y, test.weight)
-        found[name] = pooled[name].result(sample)
-    if "linear" not in answers and model.network == "linear":
+    found = {name: _judge(model, answer, test) for name, answer in answers.items()}
+    if not parts.samples[TEST].complete:
+        pooled = {name: PooledMetrics() for name in answers}
+        for job in jobs_to_judge(rows, parts):
+            for name, answer in answers.items():
+                pooled[name].add(_judge(model, answer, job), job.y, job.weight)
+        found = {name: pooled[name].result(metrics) for name, metrics in found.items()}
+        left = pooled["metrics"].left(k for k, v in found["metrics"].items() if v is not None)
+        if left:
+            messages.append(f"{', '.join(left)}: on a sample of {len(test.y):,} test rows.")
+    if model.network == "linear":
         found["linear"] = found["metrics"]
-    left = pooled["metrics"].left(k for k, v in found["metrics"].items() if v is not None)
-    if left:
-        messages.append(f"{', '.join(left)}: on a sample of {len(test.y):,} test rows.")
-    judged = dict.fromkeys(f"judged rows: {note}" for note in notes)
+    judged = list(dict.fromkeys(f"judged rows: {note}" for note in notes))
     return Scores(
-        found["metrics"],
-        found.get("linear"),
-        found["constant"],
-        (*list(judged)[:5], *messages),
+        found["metrics"], found.get("linear"), found["constant"], (*judged[:5], *messages)
     )
+
+
+def _judge(model: TableEstimator, answer: Answer, job: Job) -> Metrics:
+    """Metrics of an answer, computed for some thousand rows at a time: hidden layers are wide."""
+    parts = [
+        answer(take(job, np.arange(first, min(first + CHUNK, len(job.y)))))
+        for first in range(0, len(job.y), CHUNK)
+    ]
+    raw = torch.cat([raw for _, raw in parts])
+    return model._judge(parts[0][0], raw, job.y, job.weight)
 
 
 def jobs_to_judge(rows: StreamedRows, parts: StreamParts) -> Iterator[Job]:

@@ -49,7 +49,7 @@ def stream_recipe(estimator: TableEstimator, learn: Job, parts: StreamParts) -> 
             )
         recipe = recipe.model_copy(update={"batch_size": rows, "folds": 0})
     if estimator.epochs is not None:
-        steps = max(1, round(estimator.epochs * rows / recipe.batch_size))
+        steps = max(1, round(estimator.epochs * -(-rows // recipe.batch_size)))  # whole passes
         recipe = recipe.model_copy(update={"steps": steps})
     return recipe
 

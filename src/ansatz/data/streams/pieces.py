@@ -8,8 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, NamedTuple
 
+import numpy as np
+
 from ansatz.data.encoding import _MARKS
 from ansatz.data.files import _GZIP_MAGIC, _MAX_RATIO
+from ansatz.data.ragged import _outside_quotes
 from ansatz.errors import DataError
 
 PIECE_BYTES = 4 * 2**20  # some 20,000 rows of a usual table
@@ -193,6 +196,11 @@ def _last_end(text: bytes, delimiter: str) -> int:
     end = text.rfind(b"\n") + 1
     if end == 0 or b'"' not in text:
         return end
+    codes = np.frombuffer(text, np.uint8)
+    outside = _outside_quotes(codes, delimiter)
+    if outside is not None:
+        ends = np.flatnonzero((codes == ord("\n")) & outside)
+        return int(ends[-1]) + 1 if len(ends) else 0
     spans = _quoted_spans(text, delimiter)
     while spans and end > 0:
         begin, stop = spans.pop()
@@ -204,7 +212,10 @@ def _last_end(text: bytes, delimiter: str) -> int:
 
 
 def _quoted_spans(text: bytes, delimiter: str) -> list[tuple[int, int]]:
-    """Begin and end of each quoted cell; one that is still open ends beyond the text."""
+    """Begin and end of each quoted cell, for texts with quotes within cells: slow and sure.
+
+    One that is still open ends beyond the text.
+    """
     marks = rb" \t" if delimiter == "whitespace" else re.escape(delimiter.encode())
     cell = re.compile(rb"(?:\A|(?<=[\n" + marks + rb'])) *"(?:[^"]|"")*("?)')
     return [
