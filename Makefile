@@ -1,4 +1,4 @@
-# make demo | make test | make test-all | make format | make clean
+# make demo | make test | make test-all | make docs | make format | make clean
 PYTHON ?= python3
 VENV := .venv
 ifeq ($(OS),Windows_NT)
@@ -13,7 +13,7 @@ WORKERS ?= auto
 export OMP_NUM_THREADS ?= 1
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 
-.PHONY: demo test test-all lint format bench clean
+.PHONY: demo test test-all lint format bench docs clean
 
 demo: $(VENV)/.core
 	$(BIN)/ansatz fit breast-cancer --target diagnosis --out demo-model --overwrite
@@ -45,6 +45,10 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/choice.py
 	$(BIN)/python benchmarks/readme.py
 
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "site/index.html opens without a server"
+
 # torch first and alone: a later range that it satisfies then leaves it as it is.
 $(VENV)/.torch: constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -63,5 +67,9 @@ $(VENV)/.bench: $(VENV)/.dev
 	$(PIP) install -e '.[dev,bench]'
 	@touch $@
 
+$(VENV)/.docs: $(VENV)/.core
+	$(PIP) install -e '.[docs]'
+	@touch $@
+
 clean:
-	rm -rf $(VENV) build dist demo-model .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) build dist site demo-model .pytest_cache .mypy_cache .ruff_cache
