@@ -7,7 +7,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ansatz.errors import AnsatzError
 from ansatz.likelihoods import Distribution, Quantiles
 from ansatz.report.evidence import Evidence
 from ansatz.report.intervals import (
@@ -116,7 +115,8 @@ def _censored(
 ) -> Coverage:
     with torch.no_grad():
         lower, upper = (end.numpy()[usable] for end in law.interval(level))
-    width = float(np.average(upper - lower, weights=weight))
+    wide = np.isinf(upper)  # curves that never fall so far
+    width = np.inf if wide.any() else float(np.average(upper - lower, weights=weight))
     return censored_coverage(found, level, weight)._replace(width=width)
 
 
@@ -157,8 +157,8 @@ def _show(
     panels = 1 + bool(spread)
     with figure(6.4 if panels > 1 else 3.4, 2.7) as paper:
         grid = paper.subplots(1, panels, squeeze=False, width_ratios=[1, 2][:panels])[0]
-        shown = [part._replace(label=f"{100 * part.level:g} %") for part in overall]
-        draw_coverage(grid[0], shown, title=name, label="level of the interval")
+        shown = [part._replace(label=f"{100 * part.level:g}") for part in overall]
+        draw_coverage(grid[0], shown, title=name, label="level of the interval, %")
         if spread:
             short = [part._replace(label=part.label.split()[0]) for part in spread]
             label = f"{len(spread)} parts of the rows, narrowest 90 % intervals first"
@@ -203,8 +203,8 @@ def _of_quantiles(evidence: Evidence) -> Section | None:
     found = []
     for level in LEVELS:
         try:
-            ends = evidence.model.interval(evidence.X, level, offset=evidence.offset)
-        except AnsatzError:  # no such quantile was fitted
+            ends = evidence.model.interval(evidence.job.rows, level, offset=evidence.offset)
+        except ValueError:  # no such quantile was fitted
             continue
         inside = (y >= ends[:, 0]) & (y <= ends[:, 1])
         whole = np.full(len(y), level)

@@ -91,7 +91,7 @@ def incidence_risk(
     cause: int,
     *,
     weight: ArrayLike | None = None,
-    resamples: int = 100,
+    resamples: int = 60,
     seed: int = 0,
 ) -> tuple[float, float, float]:
     """The share with an event of one cause by the horizon, by Aalen-Johansen and bootstrap.

@@ -118,7 +118,7 @@ def _inputs(preprocessor: Any, rows: Any) -> Tensor:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         numbers, *codes = preprocessor.transform(rows, notes=[])
-    levels = preprocessor.spec.levels if codes else ()
+    levels = preprocessor.spec.cardinalities if codes else ()
     parts = [numbers.double()]
     for k, size in enumerate(levels):  # embedded columns as indicators
         parts.append(torch.nn.functional.one_hot(codes[0][:, k], size + 1).double())

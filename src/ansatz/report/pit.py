@@ -1,5 +1,6 @@
 """The histogram of outcomes on the scale of their laws: flat if the laws are right."""
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -158,6 +159,7 @@ def pit_histogram(
     return PitHistogram(edges, heights, low, high, all_low, all_high, float(w.sum()))
 
 
+@lru_cache(maxsize=64)
 def _simultaneous(n: int, bins: int, seed: int, draws: int = 4000) -> tuple[float, float]:
     generator = np.random.default_rng(seed)
     heights = generator.multinomial(n, np.full(bins, 1 / bins), size=draws) * bins / n

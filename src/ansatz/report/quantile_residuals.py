@@ -168,7 +168,7 @@ def _lead(effects: list[Effect], lines: list[QuantileLine], inside: bool, name: 
     off = [
         f"{effect.name} {effect.value:.2f} ({effect.low:.2f} to {effect.high:.2f})"
         for effect in effects
-        if effect.excludes_neutral and effect.p_value is not None and effect.p_value < 0.01
+        if effect.excludes_neutral and effect.p_value is not None and effect.p_value < 0.02
     ]
     bent = [line for line in lines if line.p_value < 0.01]
     if bent:

@@ -11,7 +11,7 @@ from ansatz.likelihoods import Distribution
 from ansatz.metrics import influence_error, mean_estimate
 from ansatz.report.corp import decompose, reliability
 from ansatz.report.effect import Effect
-from ansatz.report.evidence import Evidence
+from ansatz.report.evidence import Evidence, predictive
 from ansatz.report.intervals import covered, intervals
 from ansatz.report.normal_scores import normal_scores
 from ansatz.report.number import number
@@ -122,9 +122,10 @@ def section(evidence: Evidence) -> Section | None:
     gap = change.difference
     verdict = "improved" if gap.high < 0 else "worsened" if gap.low > 0 else "hardly changed"
     lead = (
-        f"{said[0].upper()}{said[1:]}, found on out-of-fold rows. On the test rows, which took part "
-        f"in neither, it {verdict} the nll: {number(change.before)} before, {number(change.after)} "
-        f"after (change {number(gap.value, 2)}, {number(gap.low, 2)} to {number(gap.high, 2)})."
+        f"{said[0].upper()}{said[1:]}, found on out-of-fold rows. On the test rows, which took "
+        f"part in neither, it {verdict} the nll: {number(change.before)} before, "
+        f"{number(change.after)} after (change {number(gap.value, 2)}, {number(gap.low, 2)} to "
+        f"{number(gap.high, 2)})."
     )
     return Section(TITLE, lead, parts)
 
@@ -132,15 +133,21 @@ def section(evidence: Evidence) -> Section | None:
 def _before(evidence: Evidence) -> Distribution | None:
     """The predictive without recalibration, judged by the same values."""
     model: Any = evidence.model
+    inside = model.model_
+    if hasattr(inside, "without_recalibration"):
+        plain = inside.without_recalibration()
+        raw = plain.raw(evidence.job.rows, evidence.job.offset, notes=[])
+        found, _ = predictive(model, plain.objective.likelihood, raw, evidence.outcome)
+        return found
     options: dict[str, Any] = {"offset": evidence.offset}
     after = evidence.distribution
     if hasattr(after, "trials"):
         options["trials"] = after.trials  # type: ignore[union-attr]
     try:
-        found: Distribution = model.predict_dist(evidence.job.rows, recalibrated=False, **options)
+        served: Distribution = model.predict_dist(evidence.job.rows, recalibrated=False, **options)
     except (AnsatzError, TypeError):  # not served without it
         return None
-    return found
+    return served
 
 
 def _out_of_fold(done: Any) -> Table:

@@ -224,7 +224,9 @@ def _lead(
     worst = max(asked, key=lambda q: brier[q.name].miscalibration)
     part, line = brier[worst.name], found[worst.name]
     gap = float(np.average(np.abs(line.calibrated - line.forecast), weights=line.weight))
-    said = "agree with the observed frequencies" if line.outside <= 0.15 else "are off"
+    said = "agree with the observed frequencies"
+    if line.outside > 0.2:
+        said = "are close to the observed frequencies" if gap < 0.03 else "are off"
     where = "" if len(asked) == 1 else f" (worst: {worst.name})"
     return (
         f"Predicted probabilities {said}{where}: on average {100 * gap:.1f} points from the "

@@ -195,7 +195,7 @@ def zero_inflation(
 
 
 def simulate(distribution: Distribution, seed: int = 0) -> Tensor:
-    """Draws of each row's law, ``(S, *batch_shape)``: 250, or fewer (at least 60) of many rows.
+    """Draws of each row's law, ``(S, *batch_shape)``: 250, or fewer (at least 120) of many rows.
 
     Example:
         >>> import torch
@@ -205,7 +205,7 @@ def simulate(distribution: Distribution, seed: int = 0) -> Tensor:
         torch.Size([250, 3])
     """
     rows = max(1, distribution.batch_shape.numel())
-    count = int(np.clip(_BUDGET // rows, 60, SIMULATIONS))
+    count = int(np.clip(_BUDGET // rows, 120, SIMULATIONS))
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         return distribution.sample((count,), generator=generator)
