@@ -36,6 +36,7 @@ ALLOWED["inference"] = ALLOWED["linear"]
 ALLOWED["estimators"] = set(ALLOWED)
 ALLOWED["report"] = set(ALLOWED)
 ALLOWED["onnx"] = set(ALLOWED) - {"report"}
+ALLOWED["tuning"] = set(ALLOWED) - {"onnx"}
 ALLOWED["bench"] = set(ALLOWED)
 ALLOWED["cli"] = set(ALLOWED)
 # A model offers its own report: the method imports what draws it when it is called.
@@ -43,6 +44,7 @@ ALLOWED["estimators"] = ALLOWED["estimators"] | {"report"}
 
 # Seconds each: imported inside the function that needs them, never when a module is imported.
 LAZY = {"pandas", "pyarrow", "PIL", "matplotlib", "sklearn", "narwhals", "polars", "tensorboard"}
+LAZY |= {"optuna"}
 SKLEARN_FACE = {"sklearn", "pandas"}  # estimators inherit from sklearn's classes
 
 POSIX_ONLY = {

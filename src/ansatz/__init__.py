@@ -21,10 +21,15 @@ if TYPE_CHECKING:
     from ansatz.estimators.survival import SurvivalRegressor as SurvivalRegressor
     from ansatz.onnx.export import export as export
     from ansatz.report.compare import compare as compare
+    from ansatz.tuning.tune import tune as tune
 
 # Imported when first asked for, so that `import ansatz` and `ansatz --help` are instant.
 _NAMES = ("Classifier", "Fit", "Ranker", "Regressor", "SurvivalRegressor", "fit", "load")
-_ELSEWHERE = {"compare": "ansatz.report.compare", "export": "ansatz.onnx"}
+_ELSEWHERE = {
+    "compare": "ansatz.report.compare",
+    "export": "ansatz.onnx",
+    "tune": "ansatz.tuning",
+}
 _MODULES = (
     "data",
     "errors",
@@ -43,6 +48,7 @@ _MODULES = (
     "storage",
     "structures",
     "training",
+    "tuning",
 )
 
 

@@ -57,11 +57,11 @@ def compare(
         raise UsageError("compare takes different models, got one of them twice.")
     for folder in models:
         open_model(folder)  # what is wrong with one is said before the other is read
-    import ansatz
+    from ansatz.report.compare import compare as compare_models
 
     counter = Counter("refit", quiet=quiet)
     with counter:
-        found = ansatz.compare(
+        found = compare_models(
             *models,
             data=data,
             refit=refit,

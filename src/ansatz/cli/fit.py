@@ -1,6 +1,5 @@
 """ansatz fit: from a table to a saved model and its evidence."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +9,7 @@ from ansatz.cli.completion import complete
 from ansatz.cli.destination import require_free
 from ansatz.cli.document import print_document
 from ansatz.cli.processes import fit_in_processes, follow_launcher, is_first, one_voice
+from ansatz.cli.pairs import pairs_of, stem
 from ansatz.cli.reading import (
     Comment,
     Decimal,
@@ -259,14 +259,15 @@ def fit(
     }
     content = {} if config is None else read_config(config)
     content |= {key: value for key, value in given.items() if value is not None}
-    for key, pairs, parse in (("roles", role, str), ("options", set_, _json_value)):
-        if pairs:
-            content[key] = {**content.get(key, {}), **_pairs(key, pairs, parse)}
+    if role:
+        content["roles"] = {**content.get("roles", {}), **pairs_of("roles", role)}
+    if set_:
+        content["options"] = {**content.get("options", {}), **pairs_of("options", set_)}
     chosen = make_config(content, "ansatz fit" if config is None else f"--config {config}")
     if print_config:
         print_document(chosen.model_dump())
         return
-    folder = Path(chosen.out) if chosen.out else Path(f"{_stem(chosen.data)}-model")
+    folder = Path(chosen.out) if chosen.out else Path(f"{stem(chosen.data)}-model")
     advice = "To replace it: --overwrite; to keep it: another --out."
     require_free(folder, overwrite=chosen.overwrite or chosen.resume, advice=advice)
     if dry_run:
@@ -293,31 +294,3 @@ def _run(chosen: "FitConfig", folder: Path, as_json: bool) -> None:
         print_document(result.to_dict())
     else:
         print_fit(result)
-
-
-def _stem(data: str) -> str:
-    """houses.csv.gz -> houses; a folder and a data set's name are their own stem."""
-    return Path(data).absolute().name.split(".")[0] or "data"
-
-
-def _pairs(what: str, pairs: list[str], parse: Any) -> dict[str, Any]:
-    flag = "--role COL=ROLE" if what == "roles" else "--set KEY=VALUE"
-    found: dict[str, Any] = {}
-    for pair in pairs:
-        key, equals, value = pair.rpartition("=") if what == "roles" else pair.partition("=")
-        if not key or not equals:
-            raise UsageError(f"expected {flag}, got '{pair}'.")
-        found[key] = parse(value)
-    return found
-
-
-def _json_value(text: str) -> Any:
-    """JSON where it is JSON, else the text itself: activation=relu needs no quotes."""
-    try:
-        return json.loads(text, parse_constant=_no_constant)
-    except ValueError:
-        return text
-
-
-def _no_constant(text: str) -> Any:
-    raise ValueError(f"{text} is no JSON number")

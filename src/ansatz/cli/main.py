@@ -29,6 +29,7 @@ from ansatz.cli.predict import predict
 from ansatz.cli.report import report
 from ansatz.cli.show import show
 from ansatz.cli.terminal import printable, remark
+from ansatz.cli.tune import tune
 
 app = typer.Typer(
     name="ansatz",
@@ -71,6 +72,7 @@ for _name, _function in (
     ("predict", predict),
     ("evaluate", evaluate),
     ("compare", compare),
+    ("tune", tune),
     ("report", report),
     ("export", export),
     ("inspect", inspect),

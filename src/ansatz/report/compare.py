@@ -169,10 +169,25 @@ def compare(
         return _compare_many(found, refit, folds, repeats, seed, progress)
     if refit:
         return _compare_refits(found, folds, repeats, seed, progress)
-    return _compare_fits(*found)
+    return compare_fits(*found)
 
 
-def _compare_fits(a: Replay, b: Replay) -> Comparison:
+def compare_fits(a: Replay, b: Replay) -> Comparison:
+    """Two models on the test rows that both were kept from.
+
+    Args:
+        a: the one, with its rows.
+        b: the other.
+
+    Example:
+        >>> import ansatz
+        >>> from ansatz.estimators.replay import replay
+        >>> from ansatz.report.compare import compare_fits
+        >>> fit = ansatz.fit({"x": range(50), "y": range(50)}, target="y", network="linear")
+        >>> found = replay(fit)
+        >>> compare_fits(found._replace(name="A"), found._replace(name="B")).better is None
+        True
+    """
     first, second, cautions = _on_test_rows(a, b)
     scores, pair = _scored(first, second)
     verdict, better = fits_verdict(first.name, second.name, scores[0].difference, pair)
@@ -240,7 +255,7 @@ def _compare_many(
         if not refit:
             result.cautions.append("the test rows were not opened: the first model was chosen.")
     else:
-        result = _compare_fits(found[0], chosen)
+        result = compare_fits(found[0], chosen)
         result.methods = methods
         result.verdict = f"{best} was chosen out of fold. On the test rows: {result.verdict}"
     result.cautions += [*methods.notes, *_kept_laws(found)]

@@ -4,9 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from ansatz.data import row_keys
 from ansatz.errors import DataError, UsageError
@@ -110,6 +108,8 @@ def candidate(found: Replay) -> Candidate:
             f"{found.name} was made by estimator.fit(X, y) and has no record to refit it from: fit "
             "it with ansatz.fit."
         )
+    from sklearn.base import clone
+
     estimator = clone(found.model)
     job = read_job(found.problem, estimator)
     return Candidate(found.name, estimator, job)
@@ -218,6 +218,8 @@ def _common(candidates: Sequence[Candidate], used: Rows, folds: int) -> Any:
 
     Where these tell too few rows apart, the first method's features.
     """
+    import pandas as pd
+
     first = candidates[0].job.rows
     if not all(isinstance(each.job.rows, pd.DataFrame) for each in candidates):
         return first[used]

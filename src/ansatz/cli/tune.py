@@ -1,0 +1,241 @@
+"""ansatz tune: search for a better recipe, and say honestly whether there is one."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ansatz.cli.completion import complete
+from ansatz.cli.counter import Counter
+from ansatz.cli.destination import require_free
+from ansatz.cli.document import print_document
+from ansatz.cli.pairs import pairs_of, stem
+from ansatz.cli.reading import (
+    Comment,
+    Decimal,
+    Delimiter,
+    Encoding,
+    Missing,
+    Names,
+    NoHeader,
+    reader_options,
+    words,
+)
+from ansatz.cli.terminal import number, print_table, remark, say
+from ansatz.errors import UsageError
+
+if TYPE_CHECKING:
+    from ansatz.tuning import Trial, Tuning
+
+_SEARCH, _MODEL, _ROWS, _RUN = "The search", "The model", "Rows and columns", "The run"
+
+
+def _option(help: str, panel: str, *names: str, **extra: Any) -> Any:
+    return typer.Option(*names, help=help, rich_help_panel=panel, show_default=False, **extra)
+
+
+def tune(
+    data: Annotated[
+        str,
+        typer.Argument(
+            help="A file (CSV, gz, Parquet, Arrow, npz) or a data set's name.",
+            autocompletion=complete("datasets"),
+        ),
+    ],
+    target: Annotated[
+        str | None, _option("The column to predict; several as A,B.", _MODEL, metavar="COL")
+    ] = None,
+    trials: Annotated[
+        int, _option("Configurations to try besides the default. Default: 30.", _SEARCH, min=1)
+    ] = 30,
+    folds: Annotated[
+        int, _option("Folds of the training rows that judge a trial. Default: 3.", _SEARCH, min=2)
+    ] = 3,
+    space: Annotated[
+        list[str] | None,
+        _option(
+            "What an option may be: dropout=0..0.3, activation=relu,tanh, depth=2. May be repeated.",
+            _SEARCH,
+            metavar="NAME=VALUES",
+        ),
+    ] = None,
+    time_limit: Annotated[
+        float | None,
+        _option("Begin no trial after so many seconds.", _SEARCH, metavar="SECONDS"),
+    ] = None,
+    event: Annotated[
+        str | None, _option("Survival: 1 for an event, 0 for censored.", _MODEL, metavar="COL")
+    ] = None,
+    entry: Annotated[
+        str | None, _option("Survival: watched from this time on.", _MODEL, metavar="COL")
+    ] = None,
+    lower: Annotated[
+        str | None, _option("In place of --target: y lies above this.", _MODEL, metavar="COL")
+    ] = None,
+    upper: Annotated[
+        str | None, _option("With --lower: and not above this.", _MODEL, metavar="COL")
+    ] = None,
+    trials_column: Annotated[
+        str | None,
+        _option("The target counts the successes of so many trials.", _MODEL, metavar="COL"),
+    ] = None,
+    likelihood: Annotated[
+        str | None,
+        _option(
+            "What kind of quantity y is. Searched by default.",
+            _MODEL,
+            metavar="NAME",
+            autocompletion=complete("likelihoods"),
+        ),
+    ] = None,
+    network: Annotated[
+        str | None,
+        _option("The network.", _MODEL, metavar="NAME", autocompletion=complete("networks")),
+    ] = None,
+    inference: Annotated[
+        str, _option("How sure you need to be. Default: point.", _MODEL, metavar="NAME")
+    ] = "point",
+    set_: Annotated[
+        list[str] | None,
+        _option("An option that is fixed, as for fit.", _MODEL, "--set", metavar="KEY=VALUE"),
+    ] = None,
+    test: Annotated[
+        float, _option("Share of the rows kept from the search. Default: 0.2.", _ROWS)
+    ] = 0.2,
+    group: Annotated[
+        str | None, _option("Rows alike in this column stay on one side.", _ROWS, metavar="COL")
+    ] = None,
+    time: Annotated[
+        str | None, _option("Every split is forward in this column.", _ROWS, metavar="COL")
+    ] = None,
+    weights: Annotated[
+        str | None, _option("How often each row counts.", _ROWS, metavar="COL")
+    ] = None,
+    offset: Annotated[
+        str | None, _option("Added to the linear predictor.", _ROWS, metavar="COL")
+    ] = None,
+    exposure: Annotated[
+        str | None, _option("Its logarithm is added.", _ROWS, metavar="COL")
+    ] = None,
+    drop: Annotated[str | None, _option("Columns to leave out.", _ROWS, metavar="A,B,...")] = None,
+    role: Annotated[
+        list[str] | None, _option("What a column is, as for fit.", _ROWS, metavar="COL=ROLE")
+    ] = None,
+    out: Annotated[
+        Path | None, _option("Folder for the model. Default: DATA-tuned.", _RUN, metavar="DIR")
+    ] = None,
+    overwrite: Annotated[bool, _option("Replace what is at --out.", _RUN, "--overwrite")] = False,
+    resume: Annotated[bool, _option("Go on where a search was stopped.", _RUN, "--resume")] = False,
+    device: Annotated[
+        str, _option("auto, cpu, cuda or mps. Default: auto.", _RUN, metavar="NAME")
+    ] = "auto",
+    seed: Annotated[int, _option("One seed for the whole search. Default: 0.", _RUN, min=0)] = 0,
+    quiet: Annotated[bool, _option("No progress.", _RUN, "--quiet", "-q")] = False,
+    as_json: Annotated[bool, _option("Print one JSON document.", _RUN, "--json")] = False,
+    delimiter: Delimiter = None,
+    no_header: NoHeader = None,
+    names: Names = None,
+    comment: Comment = None,
+    missing: Missing = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+) -> None:
+    """Search for a better recipe than the default, judged by rows the search never sees.
+
+    Trials are judged on folds of the training rows. The best is fitted to all of them and
+    compared with the default recipe on the test rows, once. A search that was stopped goes on
+    with --resume.
+
+    Example:
+        ansatz tune houses.csv --target price
+        ansatz tune houses.csv --target price --trials 50 --space depth=1..3
+        ansatz tune houses.csv --target price --resume
+    """
+    if target is None and lower is None:
+        raise UsageError("ansatz tune: --target COLUMN is missing.")
+    folder = out or Path(f"{stem(data)}-tuned")
+    advice = "To replace it: --overwrite; to keep it: another --out."
+    require_free(folder, overwrite=overwrite or resume, advice=advice)
+    from ansatz.tuning import tune as search
+
+    counter = Counter("trial", quiet=quiet)
+    with counter:
+        found = search(
+            data,
+            target=words(target) or (),
+            trials=trials,
+            folds=folds,
+            space=space or (),
+            time_limit=time_limit,
+            event=event,
+            entry=entry,
+            lower=lower,
+            upper=upper,
+            trials_column=trials_column,
+            likelihood=likelihood,
+            network=network,
+            inference=inference,
+            out=folder,
+            overwrite=overwrite,
+            resume=resume,
+            device=device,
+            seed=seed,
+            test=test,
+            group=group,
+            time=time,
+            weights=weights,
+            offset=offset,
+            exposure=exposure,
+            roles=pairs_of("roles", role or []),
+            drop=words(drop) or (),
+            progress=counter.show,
+            options=pairs_of("options", set_ or []),
+            **reader_options(delimiter, no_header, names, comment, missing, decimal, encoding),
+        )
+    if as_json:
+        print_document(found.to_dict())
+    else:
+        print_tuning(found)
+
+
+def print_tuning(found: "Tuning") -> None:
+    """Prints the best trials, the test beside the default recipe, and the verdict.
+
+    Example:
+        >>> from ansatz.cli.tune import print_tuning
+        >>> print_tuning.__name__
+        'print_tuning'
+    """
+    import shlex
+
+    for note in found.notes:
+        remark(f"note: {note}")
+    shown = found.leaders()
+    if found.trials[0] not in shown:
+        shown.append(found.trials[0])
+    free = list(found.space)
+    header = ["trial", "score", "better by", "+-", *free]
+    print_table(header, [_row(found, trial, free) for trial in shown], numbers=range(1, 4))
+    say(f"mean score of {found.folds} folds; better than the default by, with corrected error")
+    say()
+    if found.comparison is not None:
+        from ansatz.cli.compare import print_scores
+
+        print_scores(found.comparison)
+        say()
+    say(found.verdict)
+    for caution in () if found.comparison is None else found.comparison.cautions:
+        say(f"  {caution}")
+    if found.fit.folder is not None:
+        folder = shlex.quote(str(found.fit.folder))
+        say()
+        say(f"model: {folder}")
+        say(f"next:  ansatz report {folder}")
+
+
+def _row(found: "Tuning", trial: "Trial", free: list[str]) -> list[str]:
+    gain = found.gain(trial)
+    gained = ["", ""] if gain is None else [f"{gain[0]:+.4g}", number(gain[1])]
+    name = "default" if trial.number == 0 else str(trial.number)
+    values = [number(trial.parameters.get(option)) for option in free]
+    return [name, number(trial.score), *gained, *values]

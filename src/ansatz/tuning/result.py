@@ -1,0 +1,84 @@
+"""What a search found."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ansatz.estimators.fit import Fit
+from ansatz.report.compare import Comparison
+from ansatz.report.difference import corrected_error
+from ansatz.tuning.journal import Trial
+from ansatz.tuning.space import Space
+
+
+@dataclass
+class Tuning:
+    """What a search found, and whether it is worth anything.
+
+    Args:
+        fit: the chosen configuration, fitted to all rows to learn from and judged on the test
+            rows, which the search never saw.
+        default: the default recipe, fitted and judged likewise.
+        trials: all of them; number 0 is the default recipe.
+        best: the chosen one.
+        space: what was searched.
+        folds: the number of inner folds.
+        comparison: of the two fits on the test rows; None without test rows.
+        verdict: one sentence.
+        notes: what is to be said about the search.
+        seconds: of it all.
+
+    Example:
+        >>> from ansatz.tuning import Tuning
+        >>> Tuning.__name__
+        'Tuning'
+    """
+
+    fit: Fit
+    default: Fit | None
+    trials: list[Trial]
+    best: Trial
+    space: Space
+    folds: int
+    learned: float  # rows learned from per row judged, in an inner fold
+    comparison: Comparison | None
+    verdict: str
+    notes: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def model(self) -> Any:
+        """The fitted estimator."""
+        return self.fit.model
+
+    def gain(self, trial: Trial) -> tuple[float, float | None] | None:
+        """By how much a trial beats the default on the inner folds, with a corrected error."""
+        default = self.trials[0]
+        if not trial.scores or not default.scores or trial is default:
+            return None
+        gains = [a - b for a, b in zip(trial.scores, default.scores, strict=True)]
+        return corrected_error(gains, 1.0, self.learned)
+
+    def leaders(self, count: int = 5) -> list[Trial]:
+        """The best trials, best first."""
+        done = [trial for trial in self.trials if trial.score is not None]
+        return sorted(done, key=lambda trial: (-(trial.score or 0.0), trial.number))[:count]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of ``ansatz tune --json``."""
+        document = self.fit.to_dict()
+        document.pop("model")
+        return {
+            "model": None if self.fit.folder is None else str(self.fit.folder),
+            "verdict": self.verdict,
+            "best": self.best.model_dump(mode="json"),
+            "trials": [
+                {**trial.model_dump(mode="json"), "score": trial.score} for trial in self.trials
+            ],
+            "space": {name: dimension.sentence() for name, dimension in self.space.items()},
+            "folds": self.folds,
+            "fit": {name: document[name] for name in document if name != "candidates"},
+            "default": None if self.default is None else self.default.metrics,
+            "comparison": None if self.comparison is None else self.comparison.to_dict(),
+            "notes": self.notes,
+            "seconds": self.seconds,
+        }
