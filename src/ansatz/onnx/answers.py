@@ -40,7 +40,10 @@ def _tensors(distribution: Distribution, prefix: str) -> dict[str, Tensor]:
         if isinstance(value, Tensor):
             found[words] = value
         elif isinstance(value, Distribution):
-            found |= _tensors(value, words)
+            found |= _tensors(value, prefix if name == "base" else words)  # base: stretched
+        elif isinstance(value, list) and value and isinstance(value[0], Distribution):
+            parts = [_tensors(part, prefix) for part in value]  # members: an axis behind the rows
+            found |= {key: torch.stack([part[key] for part in parts], 1) for key in parts[0]}
     return found
 
 

@@ -47,7 +47,7 @@ def trace(served: ServedModel) -> "onnx.ModelProto":
                 output_names=[f"output_{k}" for k in range(len(served.outputs))],
             )
         except Exception as error:  # of torch: no family of errors covers what a module may do
-            name = type(served.network).__name__
+            name = type(served._member(0).network).__name__
             raise UsageError(
                 f"torch cannot write the network {name} as ONNX: {_reason(error)}"
             ) from error
@@ -145,7 +145,7 @@ def _name_classes(graph: "onnx.GraphProto", labels: list[Any]) -> None:
     kinds = {bool: TensorProto.BOOL, int: TensorProto.INT64}
     (first,) = types if len(types := {type(label) for label in labels}) == 1 else (str,)
     kind = kinds.get(first, TensorProto.STRING)
-    values = labels if first in kinds else [str(label).encode() for label in labels]
+    values: Any = labels if first in kinds else [str(label).encode() for label in labels]
     graph.initializer.append(helper.make_tensor("ansatz/labels", kind, [len(labels)], values))
     for node in graph.node:
         node.output[:] = ["ansatz/codes" if n == "prediction" else n for n in node.output]

@@ -49,9 +49,9 @@ def describe(estimator: Any, served: ServedModel) -> dict[str, Any]:
         >>> describe(model, served_module(model))["link"]
         'identity'
     """
-    law = served.objective.likelihood
-    if law.name == "censored":  # its predictions are those of the law inside
-        law = law.law
+    law = getattr(served.law, "law", served.law)  # what is censored, or what members share
+    law = getattr(law, "law", law)
+    mixed = served.combination
     told = estimator.describe()
     return {
         "ansatz_version": ansatz.__version__,
@@ -64,9 +64,12 @@ def describe(estimator: Any, served: ServedModel) -> dict[str, Any]:
         "target": told["target"],
         "unit": "predictions are in the unit of the target as it was given to the fit",
         "classes": label_list(estimator),
+        "members": None if mixed is None else len(mixed.laws),
+        "weights": None if mixed is None else mixed.weights.tolist(),
+        "factor": None if mixed is None else mixed.factor,
         "inputs": [_column(given, served) for given in served.inputs],
         "outputs": {name: _OUTPUTS.get(name, "a parameter of the law") for name in served.outputs},
-        "times": curve_times(served.objective.likelihood) or None,
+        "times": curve_times(served.law) or None,
         "interval": interval_recipe(law.name, served.outputs),
         "preprocessing": _preprocessing(estimator),
         "fingerprint": told.get("fingerprint"),
@@ -99,7 +102,7 @@ def attach(proto: "onnx.ModelProto", told: dict[str, Any]) -> None:
 
 def _column(given: Input, served: ServedModel) -> dict[str, Any]:
     said: dict[str, Any] = {"name": given.name, "column": given.column}
-    width = len(served.columns.slots)
+    width = len(served._member(0).columns.slots)
     said["takes"] = _KINDS[given.kind].format(width=width)
     if given.is_text:
         said["levels"] = [level for level in given.codes if level]

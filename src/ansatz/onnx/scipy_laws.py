@@ -1,5 +1,7 @@
 """The predictive laws in SciPy's words, so that a file says by itself how to get an interval."""
 
+import re
+
 SCIPY = {
     "beta": "beta(1 / (1 + exp(-law_logits)) / law_dispersion, "
     "1 / (1 + exp(law_logits)) / law_dispersion)",
@@ -29,7 +31,8 @@ def interval_recipe(name: str, outputs: list[str]) -> str:
         >>> interval_recipe("normal", ["raw", "law_mean", "law_sd"])
         'scipy.stats.norm(law_mean, law_sd).interval(level); exp and log are those of numpy.'
     """
-    if name in SCIPY and any(output.startswith("law_") for output in outputs):
+    needed = set(re.findall(r"law_\w+", SCIPY.get(name, "")))
+    if needed and needed <= set(outputs):
         return f"scipy.stats.{SCIPY[name]}.interval(level); exp and log are those of numpy."
     if "survival" in outputs:
         return (
@@ -38,4 +41,9 @@ def interval_recipe(name: str, outputs: list[str]) -> str:
         )
     if "probabilities" in outputs:
         return "classes and items have no interval: 'probabilities' says how sure the model is."
+    if any(output.startswith("law_") for output in outputs) and name in SCIPY:
+        return (
+            "the quantiles (1 - level) / 2 and (1 + level) / 2 of the mixture of the members' laws "
+            "with 'weights', for laws of the whole line stretched about its mean by 'factor'."
+        )
     return "the quantiles (1 - level) / 2 and (1 + level) / 2 of the law, in ansatz: interval(X)."

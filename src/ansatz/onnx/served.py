@@ -11,7 +11,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ansatz.errors import UsageError
 from ansatz.likelihoods import Censored, Likelihood
 from ansatz.onnx.answers import law_parameters, predictions
 from ansatz.onnx.columns import TableColumns
@@ -21,16 +20,55 @@ Answer = Callable[[Likelihood, Tensor], dict[str, Tensor]]
 _ROWS = 1009  # of the example: no other axis is likely to have this length
 
 
+class Member(nn.Module):
+    """One fitted model of a table: its preprocessing, its network, shift and scale.
+
+    Args:
+        model: a fitted :class:`~ansatz.estimators.table_model.TableModel`.
+        inputs: the columns of the graph.
+        double: computes in float64; a linear model always does, as its columns keep their units.
+
+    Shapes:
+        - cells: ``(N,)`` each, or one ``(N, D)``; offset ``(N,)``.
+        - returns: the raw numbers, ``(N, P)`` or ``(N, K, P)``.
+
+    Example:
+        >>> import numpy as np
+        >>> import torch
+        >>> from ansatz import Regressor
+        >>> from ansatz.onnx.inputs import graph_inputs
+        >>> from ansatz.onnx.served import Member
+        >>> x = np.linspace(0, 1, 20).reshape(-1, 1)
+        >>> model = Regressor(network="linear").fit(x, 2 * x[:, 0] + 1)
+        >>> Member(model.model_, graph_inputs(model), double=True)((torch.ones(1, 1),), None)
+        tensor([[3.]], dtype=torch.float64)
+    """
+
+    def __init__(self, model: Any, inputs: list[Input], *, double: bool) -> None:
+        super().__init__()
+        linear = model.network_name == "linear"
+        self.inner = torch.float64 if double or linear else torch.float32
+        self.columns = TableColumns(model.preprocessor, inputs)
+        self.network = copy.deepcopy(model.network).to(self.inner).eval()
+        self.objective = copy.deepcopy(model.objective).to(self.inner).eval()
+
+    def forward(self, cells: tuple[Tensor, ...], offset: Tensor | None) -> Tensor:
+        features = self.columns(*cells)
+        inputs = tuple(t.to(self.inner) if t.is_floating_point() else t for t in features)
+        given = None if offset is None else offset.to(self.inner)
+        return self.objective.raw(self.network, inputs, given)
+
+
 class ServedModel(nn.Module):
     """Columns in; raw numbers, the law's parameters and predictions out.
 
     Args:
-        estimator: a fitted one.
+        estimator: a fitted one, of one network or of an ensemble.
         inputs: from :func:`~ansatz.onnx.inputs.graph_inputs`.
-        double: computes in float64, else in float32; a linear model always in float64, as its
-            columns keep their units.
+        double: takes and computes in float64, else in float32.
 
     Attributes:
+        law: what the raw numbers are the parameters of; of an ensemble, the mixture.
         outputs: the names of what it gives, in their order.
         notes: what it cannot give, and why.
 
@@ -47,15 +85,24 @@ class ServedModel(nn.Module):
         tensor([3.])
     """
 
+    law: Likelihood
+
     def __init__(self, estimator: Any, inputs: list[Input], *, double: bool = False) -> None:
         super().__init__()
         model = estimator.model_
         self.inputs = inputs
         self.given = torch.float64 if double else torch.float32
-        self.inner = torch.float64 if double or model.network_name == "linear" else torch.float32
-        self.columns = TableColumns(model.preprocessor, [i for i in inputs if _is_column(i)])
-        self.network = copy.deepcopy(model.network).to(self.inner).eval()
-        self.objective = copy.deepcopy(model.objective).to(self.inner).eval()
+        columns = [given for given in inputs if _is_column(given)]
+        models = getattr(model, "members", [model])
+        self.members = nn.ModuleList(Member(one, columns, double=double) for one in models)
+        self.inner = self._member(0).inner
+        self.combination = copy.deepcopy(getattr(model, "combination", None))
+        if self.combination is None:
+            self.law = self._member(0).objective.likelihood
+        else:
+            for law in self.combination.laws:
+                law.to(self.inner)
+            self.law = self.combination.likelihood.to(self.inner)
         self.requires_grad_(False)
         self._estimator = [estimator]  # in a list: a module would adopt a module
         self.answers: list[Answer] = []
@@ -68,27 +115,34 @@ class ServedModel(nn.Module):
         return tuple(self._cells(given) for given in self.inputs)
 
     def raw(self, *cells: Tensor) -> Tensor:
-        """The parameters of the likelihood, ``(N, P)`` or ``(N, K, P)``."""
+        """The law's parameters, ``(N, P)`` or ``(N, K, P)``; of a mixture ``(N, S, ..., P)``."""
         count = sum(_is_column(given) for given in self.inputs)
-        features = self.columns(*cells[:count])
-        inputs = tuple(t.to(self.inner) if t.is_floating_point() else t for t in features)
         offset: Tensor | None = None
         for given, cell in zip(self.inputs[count:], cells[count:], strict=True):
-            part = cell.to(self.inner)
+            part = cell.double()
             part = part.log() if given.kind == "exposure" else part
             offset = part if offset is None else offset + part
-        return self.objective.raw(self.network, inputs, offset)
+        raws = [member(cells[:count], offset).to(self.inner) for member in self.members]
+        if self.combination is None:
+            return raws[0]
+        served: Tensor = self.combination.serve(raws)
+        return served.to(self.inner)
 
     def forward(self, *cells: Tensor) -> tuple[Tensor, ...]:
         raw = self.raw(*cells)
         found = {"raw": raw}
         for answer in self.answers:
-            found |= answer(self.objective.likelihood, raw)
+            found |= answer(self.law, raw)
         kept = (found[name] for name in self.outputs)
         return tuple(t.to(self.given) if t.is_floating_point() else t.long() for t in kept)
 
+    def _member(self, place: int) -> Member:
+        member = self.members[place]
+        assert isinstance(member, Member)
+        return member
+
     def _choose_answers(self) -> None:
-        estimator, law = self._estimator[0], self.objective.likelihood
+        estimator, law = self._estimator[0], self.law
         with torch.no_grad():
             raw = self.raw(*self.example())
         self.outputs = ["raw"]
@@ -110,7 +164,7 @@ class ServedModel(nn.Module):
 
     def _cells(self, given: Input) -> Tensor:
         if given.kind == "matrix":
-            center = self.columns.center.to(self.given)
+            center = self._member(0).columns.center.to(self.given)
             return center.expand(_ROWS, -1).clone()
         if given.kind in ("number", "offset", "exposure"):
             return torch.ones(_ROWS, dtype=self.given)
@@ -133,9 +187,6 @@ def served_module(estimator: Any, *, double: bool = False) -> ServedModel:
         >>> served_module(model).outputs
         ['raw', 'law_logits', 'prediction', 'probabilities']
     """
-    inference = getattr(estimator, "inference", "point")
-    if inference != "point":
-        raise UsageError(f"models of inference '{inference}' cannot be exported yet, only 'point'.")
     return ServedModel(estimator, graph_inputs(estimator), double=double)
 
 
