@@ -224,13 +224,17 @@ class Classifier(ClassifierMixin, TableEstimator):
     def _recalibrate(self, job: Job) -> float:
         """The temperature of least out-of-fold log score: such losses do not estimate P(y | x)."""
         law = self.model_.objective.likelihood
-        parts = out_of_fold(self, job)
+        if self.inference == "ensemble":
+            parts = [(rows, raw) for rows, _, raw in self._judged.served()]
+        else:
+            refits = out_of_fold(self, job)
+            parts = [(refit.outside, refit.raw[refit.outside]) for refit in refits]
         if not parts:
             return 1.0
         with torch.no_grad():
-            raw = torch.cat([self._served_raw(part.raw[part.outside]) for part in parts])
+            raw = torch.cat([self._served_raw(raw) for _, raw in parts])
             logits = self._log_probabilities(law, raw)
-        rows = torch.cat([part.outside for part in parts])
+        rows = torch.cat([rows for rows, _ in parts])
         return find_temperature(logits, job.y[rows].long(), job.weight[rows])
 
     def _encode(self, y: Any, *, reset: bool) -> tuple[NDArray[Any], TargetSpec]:

@@ -1,5 +1,6 @@
 """From the rows of a table to an ensemble: folds, members, weights, recalibration."""
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,24 +44,7 @@ class Ensembled(NamedTuple):
     model: EnsembleModel
     history: History
     recalibration: Recalibration | None
-    judged: "OutOfFold"
-
-
-class OutOfFold(NamedTuple):
-    """What models that did not learn from a row say about it.
-
-    Args:
-        rows: ``(M,)`` numbers of the rows that are judged.
-        pieces: the rows that the same members left out.
-
-    Example:
-        >>> from ansatz.estimators.ensemble import OutOfFold
-        >>> OutOfFold._fields[:2]
-        ('rows', 'pieces')
-    """
-
-    rows: Tensor
-    pieces: "list[Piece]"
+    judged: "OutOfFold"  # every row by members that left it out
 
 
 class Piece(NamedTuple):
@@ -75,6 +59,33 @@ class Piece(NamedTuple):
     rows: Tensor
     laws: list[Likelihood]
     raws: list[Tensor]
+
+
+class OutOfFold(NamedTuple):
+    """What members that did not learn from a row say about it.
+
+    Args:
+        who: ``(N, G)``, for each row one member of each repeat that left it out; -1 for none.
+        pieces: the rows that the same members left out.
+        weights: ``(G,)`` of the repeats, and of the linear model where it takes part.
+        factor: of recalibration.
+
+    Example:
+        >>> from ansatz.estimators.ensemble import OutOfFold
+        >>> OutOfFold._fields
+        ('who', 'pieces', 'weights', 'factor')
+    """
+
+    who: Tensor
+    pieces: list[Piece]
+    weights: Tensor
+    factor: float = 1.0
+
+    def served(self) -> Iterator[tuple[Tensor, Likelihood, Tensor]]:
+        """Rows, the law of their out-of-fold predictive, and what it takes, piece by piece."""
+        for piece in self.pieces:
+            mixed = Combination(piece.laws, self.weights, self.factor)
+            yield piece.rows, mixed.likelihood, mixed.serve(piece.raws)
 
 
 def fit_ensemble(
@@ -205,6 +216,9 @@ def _train(
         )
 
     networks = [make(number) for number in range(len(members))]
+    for member in networks:
+        if isinstance(member, MLP):
+            member.observe(rows.inputs[0])
     on_cpu = choose_device(trainer_options.get("device", "auto")).type == "cpu"
     if on_cpu and MemberStep.supports(networks[0], objective):
         return train_together(
@@ -224,35 +238,35 @@ def _train(
             seed=seed,
             trainer_options=trainer_options,
         )
-    return _in_turn(rows, members, spec, law, network, options, recipe, seed, trainer_options)
+    starts = [(member, objective) for member in networks]
+    return _in_turn(rows, members, starts, spec, law, recipe, seed, trainer_options)
 
 
 def _in_turn(
     rows: Batch,
     members: list[Rows],
+    starts: list[tuple[nn.Module, Supervised]],
     spec: InputSpec,
     law: Likelihood,
-    network: str | nn.Module,
-    options: dict[str, Any],
     recipe: Recipe,
     seed: int,
     trainer_options: dict[str, Any],
 ) -> tuple[list[tuple[nn.Module, Supervised]], History]:
     """Networks that are no plain MLP, or on another device, one after another."""
     pairs, histories = [], []
-    for number, member in enumerate(members):
-        own = {**options, "dropout": member.dropout} if "dropout" in options else options
+    for number, (member, start) in enumerate(zip(members, starts, strict=True)):
         fitted = fit_network(
             rows,
             train=member.train,
             valid=member.valid,
             inputs=spec,
             likelihood=law,
-            network=network,
-            network_options=own,
+            network=start[0],
+            network_options={},
             recipe=recipe,
             seed=derive(seed, "member", number),
             trainer_options=member_folder(trainer_options, number),
+            start=start,
         )
         pairs.append((fitted.network, fitted.objective))
         histories.append(fitted.history)
@@ -300,7 +314,8 @@ def _out_of_fold(
             laws.append(refit.objective.likelihood)
             raws.append(refit.raw(mine.rows, mine.offset, notes=[]))
         pieces.append(Piece(index, laws, raws))
-    return OutOfFold(judged.nonzero().squeeze(1), pieces)
+    groups = who.shape[1] + (linear is not None)
+    return OutOfFold(who, pieces, torch.full((groups,), 1 / groups, dtype=torch.float64))
 
 
 def _left_out(members: list[Rows], count: int) -> Tensor:
@@ -341,21 +356,21 @@ def _combine(
     judged: OutOfFold,
     history: History,
 ) -> Ensembled:
-    folds = _folds(members)
-    groups = torch.full((len(models) // folds + (linear is not None),), 1.0)
-    groups = groups.double() / groups.sum()
-    law = models[0].objective.likelihood
-    comparable = law.is_law and law.additive and len(judged.rows) > 0
-    if comparable and folds > 1:
-        scores = torch.cat([_scores(piece, job) for piece in judged.pieces])
-        weight = torch.cat([job.weight[piece.rows] for piece in judged.pieces])
-        groups = stack_weights(scores, weight)
-    recalibration = _recalibrate(job, judged, groups) if len(judged.rows) else None
-    per_member = groups[: len(models) // folds].repeat_interleave(folds) / folds
-    everyone, weights = models, per_member
-    if linear is not None:
-        everyone, weights = [*models, linear], torch.cat([per_member, groups[-1:]])
+    folds, law = _folds(members), models[0].objective.likelihood
+    recalibration = None
+    if judged.pieces:
+        if law.is_law and law.additive and folds > 1:
+            scores = torch.cat([_scores(piece, job) for piece in judged.pieces])
+            weight = torch.cat([job.weight[piece.rows] for piece in judged.pieces])
+            judged = judged._replace(weights=stack_weights(scores, weight))
+        recalibration = _recalibrate(job, judged)
     factor = 1.0 if recalibration is None else recalibration.value
+    judged = judged._replace(factor=factor)
+    repeats = len(models) // folds
+    weights = judged.weights[:repeats].repeat_interleave(folds) / folds
+    everyone = models
+    if linear is not None:
+        everyone, weights = [*models, linear], torch.cat([weights, judged.weights[-1:]])
     return Ensembled(EnsembleModel(everyone, weights, factor), history, recalibration, judged)
 
 
@@ -367,24 +382,18 @@ def _scores(piece: Piece, job: Job) -> Tensor:
     return torch.stack([term.reshape(len(y), -1).sum(1) for term in terms], 1)
 
 
-def _recalibrate(job: Job, judged: OutOfFold, groups: Tensor) -> Recalibration | None:
-    law = judged.pieces[0].laws[0]
-    kind = kind_of(law)
+def _recalibrate(job: Job, judged: OutOfFold) -> Recalibration | None:
+    kind = kind_of(judged.pieces[0].laws[0])
     if kind is None:
         return None
     weight = torch.cat([job.weight[piece.rows] for piece in judged.pieces])
 
     def loss(factor: float) -> Tensor:
-        return torch.cat([_mixed_loss(piece, job, groups, factor) for piece in judged.pieces])
+        mixed = judged._replace(factor=factor).served()
+        with torch.no_grad():
+            terms = [law.loss(raw, job.y[rows]).reshape(len(rows), -1) for rows, law, raw in mixed]
+        return torch.cat(terms).sum(1)
 
     factor = find_factor(loss, weight)
     before, after = ({"nll": mean_of(loss(value), weight)} for value in (1.0, factor))
     return Recalibration(kind, factor, before, after)
-
-
-def _mixed_loss(piece: Piece, job: Job, groups: Tensor, factor: float) -> Tensor:
-    mixed = Combination(piece.laws, groups, factor)
-    y = job.y[piece.rows]
-    with torch.no_grad():
-        terms = mixed.likelihood.loss(mixed.serve(piece.raws), y)
-    return terms.reshape(len(y), -1).sum(1)

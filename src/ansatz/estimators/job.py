@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -32,3 +34,27 @@ class Job(NamedTuple):
     time: NDArray[Any] | None = None  # every inner split is forward in it
     valid: NDArray[np.intp] | None = None  # None: chosen by the hash of the rows
     trainer_options: Mapping[str, Any] = {}  # never changed
+
+
+def take(job: Job, rows: NDArray[np.intp]) -> Job:
+    """The job of some of the rows.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.estimators.job import take
+        >>> job = Regressor()._read(np.zeros((3, 1)), np.arange(3.0))
+        >>> take(job, np.array([0, 2])).y.tolist()
+        [0.0, 2.0]
+    """
+    index = torch.from_numpy(rows)
+    return job._replace(
+        rows=job.rows.iloc[rows] if isinstance(job.rows, pd.DataFrame) else job.rows[rows],
+        y=job.y[index],
+        weight=job.weight[index],
+        offset=None if job.offset is None else job.offset[index],
+        index=job.index[index],
+        precision=None if job.precision is None else job.precision[index],
+        group=None if job.group is None else job.group[rows],
+        time=None if job.time is None else job.time[rows],
+    )

@@ -3,12 +3,11 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
-import torch
 from numpy.typing import NDArray
 
 from ansatz.data import fold_numbers, row_keys, split_rows
 from ansatz.estimators.job import Job
+from ansatz.estimators.job import take as take
 from ansatz.estimators.table_estimator import TableEstimator
 
 Rows = NDArray[np.intp]
@@ -26,30 +25,6 @@ class Parts(NamedTuple):
     learn: Rows  # rows that the model may see
     valid: Rows  # positions within learn that stop the training
     test: Rows
-
-
-def take(job: Job, rows: Rows) -> Job:
-    """The job of some of the rows.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.estimators.parts import take
-        >>> job = Regressor()._read(np.zeros((3, 1)), np.arange(3.0))
-        >>> take(job, np.array([0, 2])).y.tolist()
-        [0.0, 2.0]
-    """
-    index = torch.from_numpy(rows)
-    return job._replace(
-        rows=job.rows.iloc[rows] if isinstance(job.rows, pd.DataFrame) else job.rows[rows],
-        y=job.y[index],
-        weight=job.weight[index],
-        offset=None if job.offset is None else job.offset[index],
-        index=job.index[index],
-        precision=None if job.precision is None else job.precision[index],
-        group=None if job.group is None else job.group[rows],
-        time=None if job.time is None else job.time[rows],
-    )
 
 
 def split(job: Job, estimator: TableEstimator, test: float, seed: int) -> Parts:

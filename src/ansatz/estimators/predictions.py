@@ -1,8 +1,9 @@
 """What one asks of a fitted model of a table."""
 
+import copy
 import inspect
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -17,9 +18,11 @@ from ansatz.data import as_frame
 from ansatz.errors import DataError, UsageError
 from ansatz.estimators.copies import content_keys, copied
 from ansatz.estimators.description import describe_estimator
+from ansatz.estimators.ensemble_model import EnsembleModel
 from ansatz.estimators.rows import read_column, read_rows
 from ansatz.estimators.summaries import summarize
 from ansatz.estimators.table_model import TableModel
+from ansatz.inference.conformal import conformal_interval, conformal_quantile, conformal_scores
 from ansatz.likelihoods import BetaBinomial, Binomial, Distribution, Likelihood, Quantiles
 from ansatz.metrics import judge, pinball
 
@@ -102,7 +105,12 @@ class Predictions:
         return judge_raw(likelihood, raw, y, weight)
 
     def predict_dist(
-        self, X: Any, *, offset: ArrayLike | None = None, trials: ArrayLike | None = None
+        self,
+        X: Any,
+        *,
+        offset: ArrayLike | None = None,
+        trials: ArrayLike | None = None,
+        recalibrated: bool = True,
     ) -> Distribution:
         """The predictive distribution of each row: density, cdf, quantiles, moments, samples.
 
@@ -110,7 +118,10 @@ class Predictions:
             X: rows as in ``fit``.
             offset: ``(N,)``, known parts of the linear predictor.
             trials: ``(N,)``, for laws that count successes of trials; one each by default.
+            recalibrated: False gives the law as it was before its recalibration.
         """
+        if not recalibrated:
+            return self._without_recalibration().predict_dist(X, offset=offset, trials=trials)
         raw = self._served_raw(self._raw(X, offset))
         law = self.model_.objective.likelihood
         if not law.is_law:
@@ -125,11 +136,19 @@ class Predictions:
         with torch.no_grad():  # a learned spread is no variable here
             return law.distribution(raw, **given)
 
+    def _without_recalibration(self) -> Self:
+        """This model with the predictive that its members gave."""
+        plain = copy.copy(self)
+        if isinstance(self.model_, EnsembleModel):
+            plain.model_ = self.model_.without_recalibration()
+        return plain
+
     def interval(
         self,
         X: Any,
         level: float = 0.9,
         *,
+        method: Literal["law", "conformal"] = "law",
         offset: ArrayLike | None = None,
         trials: ArrayLike | None = None,
     ) -> NDArray[np.float64]:
@@ -138,18 +157,39 @@ class Predictions:
         Args:
             X: rows as in ``fit``.
             level: the probability inside.
+            method: ``"law"`` takes the quantiles of the predictive distribution;
+                ``"conformal"`` those that held this share of rows set aside (``calibration``,
+                ``calibrate``), whether the law is right or not.
             offset: ``(N,)``, known parts of the linear predictor.
             trials: ``(N,)``, for laws that count successes of trials.
         """
         if not 0 < level < 1:
             raise UsageError(f"level must be in (0, 1), got {level}.")
+        if method not in ("law", "conformal"):
+            raise UsageError(f"method must be 'law' or 'conformal', got {method!r}.")
         check_is_fitted(self)
         law = self.model_.objective.likelihood
-        if isinstance(law, Quantiles):
+        if method == "conformal":
+            cut = conformal_quantile(require_scores(self), level)
+            lower, upper = conformal_interval(law, self._served_raw(self._raw(X, offset)), cut)
+        elif isinstance(law, Quantiles):
             lower, upper = law.interval(self._raw(X, offset), level)
         else:
             lower, upper = self.predict_dist(X, offset=offset, trials=trials).interval(level)
         return torch.stack([lower, upper], -1).numpy()
+
+    def calibrate(self, X: Any, y: Any, *, offset: ArrayLike | None = None) -> Self:
+        """Measures on rows set aside how far out outcomes lie, for conformal intervals.
+
+        Args:
+            X: rows that neither the fit nor any choice has seen.
+            y: their outcomes.
+            offset: ``(N,)``, known parts of the linear predictor.
+        """
+        raw = self._served_raw(self._raw(X, offset))
+        law = self.model_.objective.likelihood
+        self.conformal_scores_ = conformal_scores(law, raw, self._outcomes(y, len(raw)))
+        return self
 
     def sample(
         self,
@@ -314,10 +354,10 @@ class Predictions:
         Args:
             X: rows as in ``fit``; the frame's index is kept.
             interval: the level of ``lower`` and ``upper``; None leaves them out.
-            options: ``offset``, ``trials``.
+            options: ``offset``, ``trials``; ``method`` of the interval.
         """
         index = X.index if isinstance(X, pd.DataFrame) else None
-        trials = options.pop("trials", None)
+        trials, method = options.pop("trials", None), options.pop("method", "law")
         uses = getattr(self, "uses_", None)
         if uses is not None:
             rows = self._from_table(X, outcomes=False)
@@ -337,7 +377,9 @@ class Predictions:
         several = prediction.ndim == 2
         suffixes = [f"_{name}" for name in self.target_names_] if several else [""]  # type: ignore[attr-defined]
         columns: dict[str, Any] = {}
-        bounds = None if interval is None else self.interval(X, interval, trials=trials, **options)
+        bounds = None
+        if interval is not None:
+            bounds = self.interval(X, interval, method=method, trials=trials, **options)
         for k, suffix in enumerate(suffixes):
             pick = (slice(None), k) if several else slice(None)
             columns[f"prediction{suffix}"] = prediction[pick]
@@ -346,11 +388,48 @@ class Predictions:
                 columns[f"upper{suffix}"] = bounds.reshape(*prediction.shape, 2)[pick][..., 1]
         if trials is not None:
             columns["prediction"] = prediction * np.asarray(trials)
-        if isinstance(self.model_.objective.likelihood, Binomial | BetaBinomial):
+        served = self.model_.objective.likelihood
+        if isinstance(getattr(served, "law", served), Binomial | BetaBinomial):
             columns["probability"] = prediction
             if trials is None and bounds is None:
                 del columns["prediction"]  # of how many?
         return pd.DataFrame(columns, index=index)
+
+    def report(self, X: Any, y: Any = None, path: str | Path | None = None, **options: Any) -> Any:
+        """The evidence of the model on rows it never saw, as one page of HTML.
+
+        Args:
+            X: rows as in ``fit``; for a model of ``ansatz.fit``, a table with the target in it.
+            y: their outcomes; None takes them, weights and offsets from the table.
+            path: the file to write; None gives the page without writing it.
+            options: ``sample_weight``, ``offset``, ``group``, ``time``; ``training=(X, y)``, the
+                rows learned from, for the models beside it; ``refits``, ``costs``, ``overwrite``.
+        """
+        from ansatz.report import report_model  # draws: imported when it is asked for
+
+        check_is_fitted(self)
+        return report_model(self, X, y, path, **options)  # type: ignore[arg-type]
+
+
+def require_scores(model: Any) -> Tensor:
+    """The scores of the rows set aside; an error that says how to get some.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.estimators.predictions import require_scores
+        >>> x = np.arange(9.0).reshape(-1, 1)
+        >>> model = Regressor(network="linear").fit(x, x[:, 0]).calibrate(x, x[:, 0] + 1)
+        >>> require_scores(model).shape
+        torch.Size([9])
+    """
+    scores: Tensor | None = getattr(model, "conformal_scores_", None)
+    if scores is None:
+        raise UsageError(
+            "conformal intervals need rows set aside: fit with calibration=0.2, or give some that "
+            "nothing has seen, model.calibrate(X, y)."
+        )
+    return scores
 
 
 def judge_raw(

@@ -3,32 +3,47 @@
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 from torch import Tensor, nn
 
 from ansatz import likelihoods, networks
 from ansatz.data import Column, Preprocessor
 from ansatz.errors import AnsatzError, ModelError, UsageError
 from ansatz.estimators.classifier import Classifier
+from ansatz.estimators.ensemble_model import EnsembleModel
 from ansatz.estimators.kinds import ESTIMATORS
 from ansatz.estimators.ranker import Ranker
 from ansatz.estimators.recipe import Recipe, one_line
+from ansatz.estimators.saved_ensemble import (
+    describe_ensemble,
+    ensemble_tensors,
+    load_parts,
+    member_tensors,
+    rebuild_ensemble,
+)
+from ansatz.estimators.specification import (
+    HistoryRecord,
+    LawRecord,
+    NetworkRecord,
+    Specification,
+    TargetRecord,
+)
 from ansatz.estimators.summaries import SavedSummary, summarize_linear
 from ansatz.estimators.survival import SurvivalRegressor
 from ansatz.estimators.survival_evidence import Followed
 from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.estimators.table_model import TableModel
 from ansatz.estimators.uses import Uses
+from ansatz.inference import Recalibration
 from ansatz.likelihoods import Likelihood
 from ansatz.spec import TargetSpec
 from ansatz.storage import (
     encode_json,
-    load_into,
     pack_state,
     read_json,
     read_tensors,
@@ -40,102 +55,6 @@ from ansatz.training import History, Supervised
 
 _ESTIMATORS = {kind.__name__: kind for kind in ESTIMATORS.values()}
 _LABELS = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64, "U": np.str_, "O": object}
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=False)
-
-
-class LawRecord(_Strict):
-    """A likelihood by name and options.
-
-    Example:
-        >>> from ansatz.estimators.saved import LawRecord
-        >>> LawRecord(name="normal", options={}).name
-        'normal'
-    """
-
-    name: str
-    options: dict[str, Any]
-
-
-class NetworkRecord(_Strict):
-    """A network by name and options; options of None mean one of the user's own.
-
-    Example:
-        >>> from ansatz.estimators.saved import NetworkRecord
-        >>> NetworkRecord(name="mlp", options={}, outputs=2).outputs
-        2
-    """
-
-    name: str
-    options: dict[str, Any] | None
-    outputs: int
-
-
-class TargetRecord(_Strict):
-    """What the outcomes are called, and for classes which there are.
-
-    Example:
-        >>> from ansatz.estimators.saved import TargetRecord
-        >>> TargetRecord(names=["y"], shape=[], is_column=False).classes is None
-        True
-    """
-
-    names: list[str]
-    shape: list[int]
-    is_column: bool
-    classes: list[Any] | None = None
-    class_kind: Literal["b", "i", "u", "f", "U", "O"] | None = None
-    log_weights: list[float] | None = None
-    temperature: float = 1.0
-    has_offset: bool = False
-
-
-class HistoryRecord(_Strict):
-    """How the training went; the fields of :class:`ansatz.training.History`.
-
-    Example:
-        >>> from ansatz.estimators.saved import HistoryRecord
-        >>> HistoryRecord(steps=3).epochs
-        0
-    """
-
-    records: list[dict[str, float | int | bool | None]] = []
-    best_step: int | None = None
-    best_loss: float | None = None
-    stop_reason: str | None = None
-    steps: int = 0
-    epochs: int = 0
-    seconds: float = 0.0
-    notes: list[str] = []
-
-
-class Specification(_Strict):
-    """``ansatz.json``: everything about a saved model that is not a tensor.
-
-    Example:
-        >>> from ansatz.estimators.saved import Specification
-        >>> "likelihood" in Specification.model_fields
-        True
-    """
-
-    estimator: Literal["Regressor", "Classifier", "SurvivalRegressor", "Ranker"]
-    structure: Literal["vector"] = "vector"
-    parameters: dict[str, Any]
-    likelihood: LawRecord
-    network: NetworkRecord
-    target: TargetRecord
-    uses: dict[str, Any] | None
-    features: list[str] | None
-    feature_count: int
-    columns: list[dict[str, Any]] | None
-    preprocessing: dict[str, Any]
-    recipe: dict[str, Any] | None
-    history: HistoryRecord | None
-    summary: SavedSummary | None
-    evidence: dict[str, Any]
-    iterations: int
 
 
 def save(estimator: TableEstimator, folder: str | Path, *, overwrite: bool = False) -> Path:
@@ -159,14 +78,16 @@ def save(estimator: TableEstimator, folder: str | Path, *, overwrite: bool = Fal
     model = estimator.model_
     files: dict[str, Any] = {
         "ansatz.json": encode_json(_specify(estimator).model_dump(mode="json")),
-        "weights.safetensors": {
-            **{f"network.{name}": value for name, value in model.network.state_dict().items()},
-            **{f"objective.{name}": value for name, value in model.objective.state_dict().items()},
-        },
+        "weights.safetensors": (
+            ensemble_tensors(model) if isinstance(model, EnsembleModel) else model.tensors()
+        ),
     }
     followed = getattr(estimator, "followed_", None)
     if followed is not None:  # scores of censored rows need the training rows' censoring
         files["followed.safetensors"] = followed.tensors()
+    scores = getattr(estimator, "conformal_scores_", None)
+    if scores is not None:
+        files["conformal.safetensors"] = {"scores": scores.contiguous()}
     keys = getattr(estimator, "row_keys_", None)
     if keys is not None:  # so that evaluate can tell copies of rows it learned from
         files["rows.safetensors"] = {"keys": torch.from_numpy(keys.view(np.int64))}
@@ -200,6 +121,8 @@ def load(folder: str | Path, *, network: nn.Module | None = None) -> TableEstima
         if isinstance(estimator, SurvivalRegressor):
             estimator.followed_ = Followed.of_tensors(read_tensors(path / "followed.safetensors"))
             estimator._causes = getattr(estimator.model_.objective.likelihood, "causes", 1)
+        if "conformal.safetensors" in manifest.files:
+            estimator.conformal_scores_ = read_tensors(path / "conformal.safetensors")["scores"]
         if "rows.safetensors" in manifest.files:
             estimator.row_keys_ = _row_keys(path / "rows.safetensors")
         if "optimizer.json" in manifest.files:
@@ -222,7 +145,8 @@ def _specify(estimator: TableEstimator) -> Specification:
     model = estimator.model_
     law = model.objective.likelihood
     classes = getattr(estimator, estimator._labels, None)
-    shift = model.objective.shift
+    one = model.members[0] if isinstance(model, EnsembleModel) else model
+    shift = one.objective.shift
     history = getattr(estimator, "history_", None)
     recipe = getattr(estimator, "recipe_", None)
     uses = getattr(estimator, "uses_", None)
@@ -239,7 +163,7 @@ def _specify(estimator: TableEstimator) -> Specification:
         temperature=getattr(estimator, "_temperature", 1.0),
         has_offset=getattr(estimator, "has_offset_", False),
     )
-    outputs = shift.numel() if shift is not None else _outputs(model.network)
+    outputs = shift.numel() if shift is not None else _outputs(one.network)
     return Specification(
         estimator=type(estimator).__name__,  # type: ignore[arg-type]
         parameters=_plain_parameters(estimator),
@@ -258,6 +182,7 @@ def _specify(estimator: TableEstimator) -> Specification:
         summary=_summary(estimator),
         evidence=getattr(estimator, "evidence_", {}),
         iterations=int(estimator.n_iter_),
+        ensemble=describe_ensemble(model, getattr(estimator, "recalibration_", None)),
     )
 
 
@@ -269,23 +194,38 @@ def _rebuild(record: Specification, path: Path, network: nn.Module | None) -> Ta
         raise ModelError(f"{path / 'ansatz.json'}: unknown parameter '{unknown[0]}'.")
     estimator = kind(**_parameters(record, network))
     preprocessor = Preprocessor.from_state(record.preprocessing)
-    law = likelihoods.create(record.likelihood.name, **record.likelihood.options).double()
     tensors = read_tensors(path / "weights.safetensors")
+    where = str(path / "weights.safetensors")
+    _set_state(estimator, record)
+    if record.ensemble is None:
+        estimator.model_ = _member(record, preprocessor, tensors, network, where)
+    else:
+        members = [
+            _member(record, preprocessor, own, network, where)
+            for own in member_tensors(tensors, record.ensemble, where)
+        ]
+        estimator.model_ = rebuild_ensemble(record.ensemble, members, tensors, where)
+        if record.ensemble.recalibration is not None:
+            estimator.recalibration_ = Recalibration(**record.ensemble.recalibration)
+    return estimator
+
+
+def _member(
+    record: Specification,
+    preprocessor: Preprocessor,
+    tensors: dict[str, Tensor],
+    network: nn.Module | None,
+    where: str,
+) -> TableModel:
+    """One network with its objective."""
+    law = likelihoods.create(record.likelihood.name, **record.likelihood.options).double()
     shift, scale = tensors.get("objective.shift"), tensors.get("objective.scale")
     _check_outputs(record, law, shift, scale)
     objective = Supervised(law, shift, scale)
     _take_targets(law, tensors, record.target)
     module = _network(record, preprocessor, network)
-    for part, prefix in ((module, "network."), (objective, "objective.")):
-        own = {
-            name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)
-        }
-        load_into(part, own, where=str(path / "weights.safetensors"))
-    _set_state(estimator, record)
-    estimator.model_ = TableModel(
-        preprocessor, module, objective, record.network.name, record.network.options
-    )
-    return estimator
+    load_parts({"network": module, "objective": objective}, tensors, where)
+    return TableModel(preprocessor, module, objective, record.network.name, record.network.options)
 
 
 def _parameters(record: Specification, network: nn.Module | None) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import torch
@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
 from ansatz.errors import UsageError
+from ansatz.estimators.ensemble_model import EnsembleModel
 from ansatz.estimators.job import Job
 from ansatz.estimators.recipe import FEW
 from ansatz.estimators.refits import out_of_fold
@@ -19,6 +20,9 @@ from ansatz.estimators.survival_outcomes import survival_outcomes
 from ansatz.estimators.survival_predictions import SurvivalPredictions
 from ansatz.likelihoods import Cox, Likelihood
 from ansatz.spec import TargetSpec
+
+if TYPE_CHECKING:
+    from ansatz.estimators.ensemble import OutOfFold
 
 
 class SurvivalRegressor(SurvivalPredictions):
@@ -231,12 +235,25 @@ class SurvivalRegressor(SurvivalPredictions):
         raw = self.model_.raw(job.rows, job.offset, notes=[])[:, 0]
         if hasattr(self, "linear_"):
             return raw
+        if isinstance(self.model_, EnsembleModel):
+            return _fair_members(self.model_, job, raw, self._judged)
         fair = raw.clone()
         for inside, outside, other in out_of_fold(self, job):
             # Only differences of log-risks mean anything: put the folds on the level of the fit.
             level = _level(raw[inside]) - _level(other[inside, 0])
             fair[outside] = other[outside, 0] + level
         return fair
+
+
+def _fair_members(model: EnsembleModel, job: Job, served: Tensor, judged: "OutOfFold") -> Tensor:
+    """Each row's log-risk by the members that left it out, on the level of the whole ensemble."""
+    raws = torch.stack([raw[:, 0] for raw in model.member_raws(job.rows, job.offset, notes=[])], 1)
+    raws = raws - torch.stack([_level(column) for column in raws.unbind(1)]) + _level(served)
+    seen = (judged.who >= 0).all(1)
+    weights = judged.weights[: judged.who.shape[1]]
+    fair = served.clone()
+    fair[seen] = raws.gather(1, judged.who.clamp(min=0))[seen] @ (weights / weights.sum())
+    return fair
 
 
 def _level(log_risk: Tensor) -> Tensor:

@@ -29,6 +29,7 @@ from ansatz.data import (
 from ansatz.errors import DataError, UsageError
 from ansatz.estimators.fitting import Fitted, fit_network, update_network
 from ansatz.estimators.job import Job
+from ansatz.estimators.job import take as take_rows
 from ansatz.estimators.linear_model import fit_linear_model
 from ansatz.estimators.precision import needs_double
 from ansatz.estimators.predictions import Predictions
@@ -42,6 +43,7 @@ from ansatz.estimators.recipe import (
 )
 from ansatz.estimators.rows import read_column, read_rows
 from ansatz.estimators.table_model import TableModel
+from ansatz.inference.conformal import conformal_scores
 from ansatz.likelihoods import Likelihood
 from ansatz.seeds import derive
 from ansatz.spec import InputSpec, TargetSpec
@@ -57,6 +59,8 @@ _OF_ONE_FIT = (
     "uses_",
     "row_keys_",
     "recalibration_",
+    "conformal_scores_",
+    "_judged",
     "_optimizer_state",
 )
 
@@ -84,6 +88,7 @@ class TableEstimator(Predictions, BaseEstimator):
         network: str | nn.Module = "mlp",
         inference: Literal["point", "ensemble"] = "point",
         members: int | None = None,
+        calibration: float | None = None,
         widths: Sequence[int] | None = None,
         activation: str | None = None,
         dropout: float | None = None,
@@ -106,6 +111,7 @@ class TableEstimator(Predictions, BaseEstimator):
         self.network = network
         self.inference = inference
         self.members = members
+        self.calibration = calibration
         self.widths = widths
         self.activation = activation
         self.dropout = dropout
@@ -270,13 +276,41 @@ class TableEstimator(Predictions, BaseEstimator):
         for name in _OF_ONE_FIT:
             self.__dict__.pop(name, None)
         self.columns_, self.has_offset_ = job.columns, job.offset is not None
+        aside = None
+        if self.calibration:
+            job, aside = self._set_aside(job, law)
         if self.network == "linear" or not self._has_features(job):
             self._fit_linear(job, law)
         elif self.inference == "ensemble":
             self._fit_ensemble(job, law)
         else:
             self._fit_network(job, law, previous)
+        if aside is not None:
+            raw = self._served_raw(self.model_.raw(aside.rows, aside.offset, notes=[]))
+            self.conformal_scores_ = conformal_scores(
+                self.model_.objective.likelihood, raw, aside.y
+            )
         return self
+
+    def _set_aside(self, job: Job, law: Likelihood) -> tuple[Job, Job]:
+        """Rows to learn from, and rows that nothing but conformal intervals will see."""
+        share = self.calibration
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < 1:
+            raise UsageError(f"calibration must be a share of the rows in (0, 1), got {share!r}.")
+        if law.event_ndim or job.target.classes:
+            raise UsageError(f"{law.name} has no intervals of numbers to calibrate.")
+        keys = row_keys(job.rows, job.y.numpy(), seed=self._seed())
+        parts = split_rows(
+            keys,
+            seed=derive(self._seed(), "calibration"),
+            test=float(share),
+            valid=0.0,
+            group=job.group,
+            time=job.time,
+            weight=job.weight.numpy(),
+        )
+        rest = np.setdiff1d(np.arange(len(job.y)), parts.test)
+        return take_rows(job, rest)._replace(valid=None), take_rows(job, parts.test)
 
     def _has_features(self, job: Job) -> bool:
         """Whether there is anything to predict from; without it the constant model is exact."""
@@ -350,8 +384,16 @@ class TableEstimator(Predictions, BaseEstimator):
         )
         self.recipe_, self.history_ = recipe, fitted.history
         self.n_iter_, self.model_ = fitted.history.steps, fitted.model
+        self._judged = fitted.judged
         if fitted.recalibration is not None:
             self.recalibration_ = fitted.recalibration
+        if not law.event_ndim and not job.target.classes and fitted.judged.pieces:
+            self.conformal_scores_ = torch.cat(
+                [
+                    conformal_scores(mixed, raw, job.y[rows])
+                    for rows, mixed, raw in fitted.judged.served()
+                ]
+            )
 
     def _partial_fit_job(self, job: Job, *, first: bool) -> Self:
         if self.inference != "point":

@@ -56,6 +56,13 @@ class TableModel:
         modules = (self.network, self.objective)
         return sum(p.numel() for module in modules for p in module.parameters())
 
+    def tensors(self) -> dict[str, Tensor]:
+        """Weights and state by name, as they are saved."""
+        return {
+            **{f"network.{name}": value for name, value in self.network.state_dict().items()},
+            **{f"objective.{name}": value for name, value in self.objective.state_dict().items()},
+        }
+
     def raw(
         self, rows: Any, offset: Tensor | None = None, *, notes: list[str] | None = None
     ) -> Tensor:

@@ -1,5 +1,6 @@
 """The laws of several members as one law."""
 
+import copy
 from collections.abc import Sequence
 
 import torch
@@ -32,10 +33,12 @@ class Combination:
 
     def __init__(self, laws: Sequence[Likelihood], weights: Tensor, factor: float = 1.0) -> None:
         self.laws, self.factor = list(laws), float(factor)
-        self.weights = (weights / weights.sum()).double()
+        total = float(weights.sum())
+        # Weights that were normalised once stay as they are: a saved model predicts the same bits.
+        self.weights = weights.double() / (1.0 if abs(total - 1) < 1e-12 else total)
         self.merged = merges(self.laws[0])
         self.likelihood: Likelihood = (
-            self.laws[0]
+            copy.deepcopy(self.laws[0])  # which may learn a baseline of its own
             if self.merged
             else Averaged(self.laws, self.weights.log(), factor=self.factor)
         )

@@ -172,15 +172,15 @@ class MemberObjective(nn.Module):
     def _joint(
         self, output: Tensor, batch: Batch, own_gradients: list[Tensor]
     ) -> tuple[Tensor, Tensor]:
-        leaf = output.detach().clone().requires_grad_()
         with torch.enable_grad():
+            leaf = output.detach().clone().requires_grad_()
             losses = torch.stack(
                 [
                     law.joint_loss(raw, y, weight).sum() / weight.sum()
                     for law, raw, y, weight in self._member_rows(leaf, batch)
                 ]
             )
-        (gradient,) = torch.autograd.grad(losses.sum(), leaf)
+            (gradient,) = torch.autograd.grad(losses.sum(), leaf)
         return losses.detach(), gradient
 
     def _member_rows(self, output: Tensor, batch: Batch) -> list[tuple[Any, ...]]:

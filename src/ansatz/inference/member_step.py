@@ -56,8 +56,8 @@ class MemberStep:
         True
     """
 
-    network: Members
-    objective: MemberObjective
+    network: nn.Module
+    objective: nn.Module
 
     def __init__(
         self,
@@ -72,7 +72,8 @@ class MemberStep:
         clip: float | None = None,
         seed: int = 0,
     ) -> None:
-        self.network, self.objective = network, objective
+        self.network = self.members = network
+        self.objective = self.losses = objective
         self.learning_rate, self.schedule, self.clip = learning_rate, schedule, clip
         self.rate, self.number = learning_rate, 0
         self.optimizer = FlatAdamW(
@@ -111,7 +112,7 @@ class MemberStep:
         """Updates all members; a loss or gradient that is not finite leaves them as they were."""
         masks = self._passes.masks.state
         output = self._passes.forward(batch.inputs[0])
-        losses, delta = self.objective.gradient(output, batch, self._own_gradients)
+        losses, delta = self.losses.gradient(output, batch, self._own_gradients)
         loss = float(losses.mean())
         if self.schedule is not None:
             self.rate = self.learning_rate * self.schedule(self.number)
@@ -139,7 +140,7 @@ class MemberStep:
 
     def _norms(self) -> Tensor:
         """The Euclidean norm of each member's gradient."""
-        flat = [gradient.flatten(1) for gradient in self._gradients]
+        flat = [gradient.reshape(len(gradient), -1) for gradient in self._gradients]
         norms = torch.stack([torch.linalg.vecdot(g, g) for g in flat]).sum(0).sqrt()
         if bool(norms.isfinite().all()):
             return norms
@@ -150,12 +151,12 @@ class MemberStep:
     @torch.no_grad()
     def evaluate(self, batch: Batch) -> Loss:
         """The plain loss of the batch in evaluation mode; each member's mean goes to its memory."""
-        total = count = torch.zeros(len(self.network), dtype=torch.float64)
-        width = batch.weight.shape[1] if not self.objective.likelihood.additive else _ROWS
+        total = count = torch.zeros(len(self.members), dtype=torch.float64)
+        width = batch.weight.shape[1] if not self.losses.likelihood.additive else _ROWS
         for first in range(0, batch.weight.shape[1], width):
             part: Batch = map_tensors(lambda t, k=first: t[:, k : k + width], batch)
             output = self.network(part.inputs[0])
-            sums, weights = self.objective.losses(output, part)
+            sums, weights = self.losses.losses(output, part)
             total, count = total + sums.double(), count + weights.double()
         if self._stopping is not None:
             self._stopping.latest = total / count
@@ -187,6 +188,6 @@ class MemberStep:
         rows = batch.index[member, :5].tolist()
         raise NumericalError(
             f"{what} at step {self.number + 1}, first in member {member + 1} of "
-            f"{len(self.network)}, in a batch with the rows {', '.join(map(str, rows))}. The "
+            f"{len(self.members)}, in a batch with the rows {', '.join(map(str, rows))}. The "
             f"update was not applied. Lower the learning rate, which is {self.rate:g}."
         )

@@ -70,4 +70,4 @@ class Members(nn.Module):
 
 
 def _linears(network: MLP) -> list[nn.Linear]:
-    return [*network.hidden, network.output]  # type: ignore[list-item]  # a plain MLP's are Linear
+    return [*network.hidden, network.output]

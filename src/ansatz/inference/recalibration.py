@@ -46,7 +46,7 @@ def kind_of(law: Likelihood) -> Kind | None:
         >>> kind_of(Normal()), kind_of(Gamma()), kind_of(Poisson())
         ('scale', 'dispersion', None)
     """
-    if law.name in ("bernoulli", "categorical", "cross_entropy", "focal", "von_mises"):
+    if law.name in ("bernoulli", "categorical", "von_mises"):
         return "temperature"
     if not law.is_law or law.name in ("cox", "discrete_hazard"):
         return None

@@ -1,6 +1,7 @@
 """The members of an ensemble in training: together where that is fast, else one by one."""
 
-from collections.abc import Callable, Sequence
+import copy
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,13 +14,9 @@ from ansatz.data.member_source import MemberSource
 from ansatz.inference.member_objective import MemberObjective
 from ansatz.inference.member_step import MemberStep
 from ansatz.inference.members import Members
-from ansatz.likelihoods import Likelihood
 from ansatz.networks import MLP
 from ansatz.seeds import derive
 from ansatz.training import History, Supervised, Trainer
-
-Make = Callable[[int], tuple[nn.Module, Supervised]]
-"""Member number -> a fresh network and objective."""
 
 
 class Rows(NamedTuple):
@@ -109,15 +106,13 @@ def train_together(
 def _unstack(
     step: MemberStep, number: int, like: MLP, objective: Supervised
 ) -> tuple[nn.Module, Supervised]:
-    import copy
-
     own = copy.deepcopy(objective)
-    learned = step.objective.of_member(number)
+    learned = step.losses.of_member(number)
     parameters = dict(own.likelihood.named_parameters())
     with torch.no_grad():
         for name, value in learned.items():
             parameters[name].copy_(value)
-    return step.network.member(number, like), own
+    return step.members.member(number, like), own
 
 
 def member_folder(options: dict[str, Any], number: int) -> dict[str, Any]:
@@ -131,15 +126,3 @@ def member_folder(options: dict[str, Any], number: int) -> dict[str, Any]:
     if options.get("checkpoint") is None:
         return options
     return {**options, "checkpoint": Path(options["checkpoint"]) / f"member-{number}"}
-
-
-def learned_names(likelihood: Likelihood) -> list[str]:
-    """The names of the shapes that a likelihood learns.
-
-    Example:
-        >>> from ansatz.inference.training import learned_names
-        >>> from ansatz.likelihoods import Normal
-        >>> learned_names(Normal(dispersion="constant"))
-        ['spread.constant']
-    """
-    return [name for name, p in likelihood.named_parameters() if p.requires_grad]
