@@ -96,7 +96,7 @@ class Numeric:
         self, values: np.ndarray, names: list[str], *, clip: bool = False, dtype: Any = np.float64
     ) -> np.ndarray:
         """Values ``(N, P)``, nan where missing, as features ``(N, P + M)``."""
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             return self._encode(values, names, clip, dtype)
 
     def _encode(self, values: np.ndarray, names: list[str], clip: bool, dtype: Any) -> np.ndarray:
@@ -110,7 +110,7 @@ class Numeric:
         for block in _blocks(bent):
             # An overflow of the difference of two huge numbers is cut with the rest.
             z = np.subtract(bent[block], self.center, out=buffer[: len(bent[block])])
-            missing = None if np.isfinite(z).all() else np.isnan(bent[block])
+            missing = None if np.isfinite(z.sum()) else np.isnan(bent[block])
             z *= slope
             if missing is not None:
                 refuse_infinite(values, names)
@@ -228,8 +228,9 @@ def refuse_infinite(values: np.ndarray, names: list[str]) -> None:
         ...
         ansatz.errors.DataError: infinite values in column 'b' (1 rows, the first is row 1)...
     """
-    if all(np.isfinite(values[rows]).all() for rows in _blocks(values)):
-        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        if all(np.isfinite(values[rows].sum()) for rows in _blocks(values)):
+            return  # a finite sum has finite parts
     where = np.isinf(values)
     counts = where.sum(0)
     if not counts.any():
@@ -253,8 +254,10 @@ def _as_number(value: object) -> float:
 
 
 def _filled(block: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    if not np.isnan(block.sum()):  # one pass; a sum of numbers that are none is none
+        return block, None
     known = ~np.isnan(block)
-    if known.all():
+    if known.all():  # +inf and -inf
         return block, None
     return np.where(known, block, 0.0), known
 

@@ -11,8 +11,11 @@ from torch import Tensor
 from ansatz.errors import UsageError
 
 
+_MANY = 50_000  # numbers whose memory costs more than a call
+
+
 class FlatAdamW:
-    r"""Parameters as views into one vector, updated by AdamW in one call.
+    r"""Parameters as views into one vector, updated by AdamW in one or two calls.
 
     .. math::
         m \leftarrow \beta_1 m + (1-\beta_1) g, \qquad
@@ -81,9 +84,18 @@ class FlatAdamW:
         on_cpu = like.device.type == "cpu"
         self._array = self.gradient.numpy() if on_cpu else None
         self._count_array = self._count.numpy() if on_cpu else None
-        self._lists = [[t] for t in (self.flat, self.gradient, self.first, self.second)]
-        self._decayed = self.flat[: self._split]
-        self._decayed_array = self._decayed.numpy() if on_cpu else None
+        # Few numbers are shrunk apart, so that one call serves all; many are passed over but once.
+        self._shrinks = on_cpu and len(self.flat) < _MANY and self.weight_decay > 0
+        self._decayed = self.flat[: self._split].numpy() if on_cpu else None
+        decays = self.weight_decay > 0 and not self._shrinks
+        ends = [0, self._split, len(self.flat)] if decays else [0, len(self.flat)]
+        self._groups = [
+            ([[t[a:b]] for t in (self.flat, self.gradient, self.first, self.second)], decay)
+            for a, b, decay in zip(
+                ends, ends[1:], (self.weight_decay if decays else 0.0, 0.0), strict=False
+            )
+            if b > a
+        ]
 
     @property
     def moved(self) -> bool:
@@ -110,25 +122,23 @@ class FlatAdamW:
             self._count.fill_(self.steps)
         else:
             self._count_array[()] = self.steps
-        if self.weight_decay:  # decoupled: apart from the gradient's step, and before it
-            keep = 1 - learning_rate * self.weight_decay
-            if self._decayed_array is None:
-                self._decayed.mul_(keep)
-            else:
-                self._decayed_array *= self._decayed_array.dtype.type(keep)
-        # The kernel that torch.optim.AdamW(fused=True) calls, once for all parameters.
-        torch._fused_adamw_(
-            *self._lists,
-            [],
-            [self._count],
-            amsgrad=False,
-            lr=learning_rate,
-            beta1=self.betas[0],
-            beta2=self.betas[1],
-            weight_decay=0.0,
-            eps=self.eps,
-            maximize=False,
-        )
+        if self._shrinks and self._decayed is not None:  # before the gradient's own step
+            self._decayed *= self._decayed.dtype.type(1 - learning_rate * self.weight_decay)
+        beta1, beta2 = self.betas
+        for lists, decay in self._groups:
+            # The kernel that torch.optim.AdamW(fused=True) calls.
+            torch._fused_adamw_(
+                *lists,
+                [],
+                [self._count],
+                amsgrad=False,
+                lr=learning_rate,
+                beta1=beta1,
+                beta2=beta2,
+                weight_decay=decay,
+                eps=self.eps,
+                maximize=False,
+            )
 
     def state_dict(self) -> dict[str, Any]:
         """Both moments, in the order [decayed | plain], and the number of steps."""

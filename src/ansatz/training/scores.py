@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import torch
 from scipy.special import gammaln
 from torch import Tensor
 
@@ -141,13 +142,17 @@ def _categorical(law: Categorical) -> Score | None:
     if law.reference:
         return None
 
+    starts = np.empty(0, np.intp)  # of each row, kept from batch to batch
+
     def score(raw: Array, y: Array) -> tuple[Array, Array]:
-        centred = raw - np.maximum.reduce(raw, -1, keepdims=True)
-        gradient = np.exp(centred)
-        total = np.add.reduce(gradient, -1)
-        gradient /= total[..., None]
-        hit = np.arange(y.size) * raw.shape[-1] + y.ravel()  # where y is, in the flat array
-        terms = np.log(total) - centred.take(hit).reshape(y.shape)
+        # torch's softmax: a reduction along short rows is slow in NumPy.
+        log_p = torch.log_softmax(torch.from_numpy(raw), -1).numpy()
+        gradient = np.exp(log_p)
+        if len(starts) != y.size:
+            starts.resize(y.size, refcheck=False)
+            starts[:] = np.arange(y.size) * raw.shape[-1]
+        hit = starts + y.ravel()  # where y is, in the flat array
+        terms = -log_p.take(hit).reshape(y.shape)
         gradient.ravel()[hit] -= 1  # softmax minus the indicator of y
         return terms, gradient
 
