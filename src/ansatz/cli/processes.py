@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ansatz.training.launch import Ending
 
 _CHILD = "ANSATZ_LAUNCHED"  # set for the processes that --processes starts
+_LOST = 75  # the exit status of one that does not know why another one left
 
 
 def is_first() -> bool:
@@ -35,17 +36,25 @@ def is_first() -> bool:
 
 @contextmanager
 def one_voice() -> Iterator[None]:
-    """Of several processes, only the first one's warnings are shown.
+    """Of several processes, only the first one's warnings and errors are shown.
+
+    One that lost another is silent as well if a launcher is there to say which and why.
 
     Example:
         >>> from ansatz.cli.processes import one_voice
         >>> with one_voice():
         ...     pass
     """
+    launched = os.environ.pop(_CHILD, None)
     with warnings.catch_warnings():
         if not is_first():
             warnings.simplefilter("ignore")
-        yield
+        try:
+            yield
+        except BaseException as error:
+            if launched and type(error).__name__ == "LostProcess":
+                error.told_elsewhere, error.exit_status = True, _LOST  # type: ignore[attr-defined]
+            raise
 
 
 def follow_launcher() -> None:
@@ -55,7 +64,7 @@ def follow_launcher() -> None:
         >>> from ansatz.cli.processes import follow_launcher
         >>> follow_launcher()
     """
-    if os.environ.pop(_CHILD, None):
+    if _CHILD in os.environ:
         from ansatz.training.launch import follow_parent
 
         follow_parent()
@@ -101,6 +110,10 @@ def _report(ending: "Ending") -> None:
         advice = "If memory ran out, use fewer processes. To go on: the same command with --resume."
         remark(f"process {rank} was killed ({name}), and the others stopped. {advice}")
         raise typer.Exit(5)
-    if ending.words:  # the first process ended well, another one did not
+    if ending.words and (ending.status == _LOST or not ending.first_failed):
         print(ending.words, end="", file=sys.stderr)
-    raise typer.Exit(ending.status)
+    elif ending.status == _LOST:
+        remark(
+            "the processes lost each other: one hangs. To go on: the same command with --resume."
+        )
+    raise typer.Exit(5 if ending.status == _LOST else ending.status)

@@ -69,7 +69,8 @@ class Ending(NamedTuple):
         status: 0 when all did their work; else the exit status of the first one, or of the one
             that failed first.
         killed: the number of the process that a signal ended, and the signal; None if none.
-        words: what the others than the first had to say, where the first had nothing to say.
+        words: what the others than the first had to say.
+        first_failed: whether the first one failed, which then has said why itself.
 
     Example:
         >>> from ansatz.training.launch import Ending
@@ -80,6 +81,7 @@ class Ending(NamedTuple):
     status: int
     killed: tuple[int, int] | None
     words: str
+    first_failed: bool = False
 
 
 def launch(command: Sequence[str], size: int) -> Ending:
@@ -199,5 +201,6 @@ def _ending(children: Sequence["subprocess.Popen[str]"], failed: int | None) -> 
     if killed is not None and killed[1] in (signal.SIGTERM, signal.SIGKILL) and killed[0] != failed:
         killed = None  # by us, because another had failed
     status = children[0].returncode or children[failed].returncode
-    said = "" if children[0].returncode > 0 else next((w for w in words if w), "")
-    return Ending(status if status > 0 else 128 - status, killed, said)
+    said = next((w for w in words if w), "")
+    status = status if status > 0 else 128 - status
+    return Ending(status, killed, said, first_failed=children[0].returncode != 0)
