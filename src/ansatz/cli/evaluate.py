@@ -1,5 +1,6 @@
 """ansatz evaluate: how good a saved model is on a table with the target."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,9 +12,11 @@ from ansatz.cli.reading import (
     Decimal,
     Delimiter,
     Encoding,
+    MemoryLimit,
     Missing,
     Names,
     NoHeader,
+    Stream,
     reader_options,
 )
 from ansatz.cli.terminal import remark
@@ -36,6 +39,8 @@ def evaluate(
     missing: Missing = None,
     decimal: Decimal = None,
     encoding: Encoding = None,
+    stream: Stream = None,
+    memory_limit: MemoryLimit = None,
 ) -> None:
     """Judge a saved model on rows it has not seen.
 
@@ -48,8 +53,13 @@ def evaluate(
 
     estimator = open_model(model)
     reading = reader_options(delimiter, no_header, names, comment, missing, decimal, encoding)
-    table = open_table(data, reading, estimator)
-    metrics = _judge(estimator, table)
+    from ansatz.data.streams.available import reason_to_stream
+
+    why = reason_to_stream(data, stream=stream, memory_limit=memory_limit)
+    if why is not None:
+        metrics = _judge_stream(estimator, data, reading, why)
+    else:
+        metrics = _judge(estimator, open_table(data, reading, estimator))
     if as_json:
         print_document(metrics)
     else:
@@ -60,11 +70,7 @@ def _judge(estimator: Any, table: "Opened") -> dict[str, float | None]:
     from ansatz.cli.model import Opened, prepare
     from ansatz.estimators.copies import warn_of_copies
 
-    uses = getattr(estimator, "uses_", None)
-    if uses is None:
-        raise UsageError(
-            "this model was made in Python and knows no target column: use its evaluate(X, y)."
-        )
+    uses = _uses_of(estimator)
     known = _has_outcome(estimator, table)
     if not known.any():
         raise DataError(f"{table.origin}: no row has a value of '{uses.outcome_name}'.")
@@ -78,6 +84,45 @@ def _judge(estimator: Any, table: "Opened") -> dict[str, float | None]:
     for warning in warn_of_copies(mask, honest):
         remark(f"warning: {warning}")
     return metrics
+
+
+def _judge_stream(
+    estimator: Any, data: str, reading: dict[str, Any], why: str
+) -> dict[str, float | None]:
+    """Judges on a table that is larger than memory."""
+    from ansatz.cli.streaming import frames_of
+    from ansatz.estimators.streamed_evaluation import evaluate_stream
+
+    uses = _uses_of(estimator)
+    left_out = 0
+
+    def known() -> "Iterator[pd.DataFrame]":
+        nonlocal left_out
+        for frame in frames_of(estimator, data, reading, why):
+            mask = _has_outcome(estimator, Opened(frame, data))
+            left_out += int((~mask).sum())
+            if mask.any():
+                _check_outcomes(estimator, frame[mask], data)
+                yield frame[mask]
+
+    from ansatz.cli.model import Opened
+
+    found = evaluate_stream(estimator, known())
+    if left_out:
+        remark(f"note: rows without '{uses.outcome_name}', which were left out: {left_out}.")
+    if found.sampled:
+        names = ", ".join(found.sampled)
+        remark(f"note: {names}: on a sample of {found.sample_rows:,} of {found.rows:,} rows.")
+    return found.metrics
+
+
+def _uses_of(estimator: Any) -> Any:
+    uses = getattr(estimator, "uses_", None)
+    if uses is None:
+        raise UsageError(
+            "this model was made in Python and knows no target column: use its evaluate(X, y)."
+        )
+    return uses
 
 
 def _has_outcome(estimator: Any, table: "Opened") -> Any:

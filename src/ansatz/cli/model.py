@@ -65,13 +65,24 @@ def open_table(data: str, options: Mapping[str, Any], estimator: Any = None) -> 
 
     if data in tables.names() and not Path(data).exists():
         return Opened(tables.load(data).frame, data)
-    known: dict[str, Any] = {}
-    if estimator is not None:
-        known = {"text": text_columns(estimator), "strict": _used_columns(estimator)}
+    known = {} if estimator is None else reading_of(estimator)
     table = tables.read_table(data, allow_empty=True, **known, **options)
     for note in table.notes:
         remark(f"note: {note}")
     return Opened(table.frame, table.origin)
+
+
+def reading_of(estimator: Any) -> dict[str, Any]:
+    """How the model's columns are read: which are words, and in which a word is an error.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> from ansatz.cli.model import reading_of
+        >>> preprocessor = SimpleNamespace(text_columns=["zip"])
+        >>> reading_of(SimpleNamespace(model_=SimpleNamespace(preprocessor=preprocessor)))
+        {'text': ['zip'], 'strict': None}
+    """
+    return {"text": text_columns(estimator), "strict": _used_columns(estimator)}
 
 
 def text_columns(estimator: Any) -> list[str]:
@@ -88,11 +99,11 @@ def text_columns(estimator: Any) -> list[str]:
     return found
 
 
-def prepare(estimator: Any, table: Opened) -> "pd.DataFrame":
+def prepare(estimator: Any, table: Opened, *, quiet: bool = False) -> "pd.DataFrame":
     """The table as the model expects it: its columns are found by name, in any order.
 
     A column that is missing is an error, unless the model left it out of its features; one that
-    the model does not know is ignored, and said.
+    the model does not know is ignored, and said unless ``quiet``.
 
     Example:
         >>> from types import SimpleNamespace
@@ -116,7 +127,8 @@ def prepare(estimator: Any, table: Opened) -> "pd.DataFrame":
             near = difflib.get_close_matches(name, map(str, frame.columns), n=1)
             hint = f" Is it '{near[0]}'? Rename it." if near else ""
             raise DataError(f"{table.origin}: no column '{name}', which the model needs.{hint}")
-    _say_what_is_ignored(estimator, frame, table.origin)
+    if not quiet:
+        _say_what_is_ignored(estimator, frame, table.origin)
     return frame
 
 

@@ -13,9 +13,11 @@ from ansatz.cli.reading import (
     Decimal,
     Delimiter,
     Encoding,
+    MemoryLimit,
     Missing,
     Names,
     NoHeader,
+    Stream,
     reader_options,
 )
 from ansatz.cli.terminal import remark, say
@@ -54,6 +56,8 @@ def predict(
     missing: Missing = None,
     decimal: Decimal = None,
     encoding: Encoding = None,
+    stream: Stream = None,
+    memory_limit: MemoryLimit = None,
 ) -> None:
     """Predict each row of a table with a saved model.
 
@@ -79,6 +83,12 @@ def predict(
     if options and not hasattr(estimator, "predict_survival"):
         raise UsageError("--times is for survival models; this one has no survival curve.")
     reading = reader_options(delimiter, no_header, names, comment, missing, decimal, encoding)
+    from ansatz.data.streams.available import reason_to_stream
+
+    why = reason_to_stream(data, stream=stream, memory_limit=memory_limit)
+    if why is not None:
+        _stream(estimator, data, reading, why, out, raw, overwrite, interval, options)
+        return
     table = open_table(data, reading, estimator)
     predictions = estimator.predict_frame(prepare(estimator, table), interval=interval, **options)
     if interval is not None and not any(name.startswith("lower") for name in predictions.columns):
@@ -87,6 +97,34 @@ def predict(
         _print(predictions, raw)
     else:
         _write(predictions, out, raw, overwrite)
+
+
+def _stream(
+    estimator: Any,
+    data: str,
+    reading: dict[str, Any],
+    why: str,
+    out: Path | None,
+    raw: bool,
+    overwrite: bool,
+    interval: float | None,
+    options: dict[str, Any],
+) -> None:
+    """Predicts a table that is larger than memory, writing as it goes."""
+    from ansatz.cli.streaming import frames_of, predict_blocks
+    from ansatz.storage.chunks import write_chunks
+
+    counts: list[int] = []
+    frames = frames_of(estimator, data, reading, why)
+    blocks = predict_blocks(
+        estimator, frames, raw=raw, interval=interval, options=options, counts=counts
+    )
+    if out is None:
+        for block in blocks:
+            _send(block)
+    else:
+        write_chunks(out, blocks, overwrite=overwrite)
+        say(f"{sum(counts)} predictions: {out}")
 
 
 def _no_interval(estimator: Any) -> str:
@@ -117,10 +155,14 @@ def _write(predictions: "pd.DataFrame", out: Path, raw: bool, overwrite: bool) -
 def _print(predictions: "pd.DataFrame", raw: bool) -> None:
     from ansatz.cli.spreadsheet import csv_blocks
 
-    binary = getattr(sys.stdout, "buffer", None)
     for block in csv_blocks(predictions, raw=raw):
-        if binary is None:
-            sys.stdout.write(block.decode())
-        else:  # bytes: no newline translation, and UTF-8 whatever the terminal's locale
-            binary.write(block)
-            binary.flush()
+        _send(block)
+
+
+def _send(block: bytes) -> None:
+    binary = getattr(sys.stdout, "buffer", None)
+    if binary is None:
+        sys.stdout.write(block.decode())
+    else:  # bytes: no newline translation, and UTF-8 whatever the terminal's locale
+        binary.write(block)
+        binary.flush()

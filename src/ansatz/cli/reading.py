@@ -38,6 +38,23 @@ Encoding = Annotated[
 ]
 
 
+Stream = Annotated[
+    bool | None,
+    _option(
+        "Read the table block by block in bounded memory, or all at once. Default: by its size.",
+        "--stream/--no-stream",
+    ),
+]
+MemoryLimit = Annotated[
+    str | None,
+    _option(
+        "What the table may take in memory before it is streamed, like 4GB. Default: a quarter of "
+        "what is free.",
+        metavar="SIZE",
+    ),
+]
+
+
 def words(text: str | None) -> list[str] | None:
     """Splits "A,B" at the commas; a name that holds a comma is quoted as in a CSV file.
 

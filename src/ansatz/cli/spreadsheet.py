@@ -21,12 +21,13 @@ def escaped(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
-def csv_blocks(frame: "pd.DataFrame", *, raw: bool = False) -> Iterator[bytes]:
+def csv_blocks(frame: "pd.DataFrame", *, raw: bool = False, header: bool = True) -> Iterator[bytes]:
     r"""The frame as CSV, header first, in blocks of UTF-8.
 
     Args:
         frame: its index is the row's id and becomes the first column.
         raw: True leaves strings as they are.
+        header: False leaves out the names of the columns.
 
     Example:
         >>> import pandas as pd
@@ -42,7 +43,7 @@ def csv_blocks(frame: "pd.DataFrame", *, raw: bool = False) -> Iterator[bytes]:
         block = frame.iloc[start : start + _BLOCK]
         if not raw:
             block = block.apply(lambda column: column.map(escaped) if _is_text(column) else column)
-        text = block.to_csv(header=start == 0, lineterminator="\n")
+        text = block.to_csv(header=header and start == 0, lineterminator="\n")
         yield text.encode("utf-8", "backslashreplace")
 
 
