@@ -61,7 +61,7 @@ def quantile_lines(
         True
     """
     u, order = np.asarray(uniform), np.argsort(np.asarray(fitted), kind="stable")
-    parts = np.array_split(u[order], int(np.clip(len(u) // 100, 1, 12)))
+    parts = np.array_split(u[order], int(np.clip(len(u) // 150, 1, 10)))
     sizes = np.array([len(part) for part in parts])
     ends = np.concatenate([[0], np.cumsum(sizes)]) / len(u)
     x = (ends[1:] + ends[:-1]) / 2

@@ -51,7 +51,7 @@ def draw_uniform_qq(axes: "Axes", uniform: Numbers, band: Envelope) -> None:
     """
     rows = len(uniform)
     expected = np.arange(1, rows + 1) / (rows + 1)
-    x, y = thin(expected, np.sort(uniform), limit=600)
+    x, y = thin(expected, np.sort(uniform), limit=400)
     axes.fill_between(band.expected, band.low, band.high, color=INK, alpha=0.2, lw=0)
     axes.plot([0, 1], [0, 1], color=INK, lw=0.8)
     axes.plot(x, y, ".", color=MODEL, ms=3)
@@ -82,8 +82,8 @@ def draw_quantile_lines(
         ...     draw_quantile_lines(paper.subplots(), u, fitted, quantile_lines(u, fitted))
     """
     rank = (stats.rankdata(fitted, "ordinal") - 0.5) / len(fitted)
-    x, y = thin(rank, uniform, limit=1000)
-    axes.plot(x, y, ".", color=MODEL, ms=2.5, alpha=0.35, mew=0)
+    x, y = thin(rank, uniform, limit=800)
+    axes.plot(x, y, ".", color=MODEL, ms=3, alpha=0.5, mew=0)
     for line in lines:
         axes.fill_between(line.x, line.low, line.high, color=INK, alpha=0.17, lw=0)
         axes.axhline(line.level, color=INK, lw=0.8, ls=(0, (4, 3)))

@@ -51,8 +51,8 @@ def draw_along(
     """
     line = local_linear(x, y)
     reach = 1.96 * spread * line.factor
-    shown_x, shown_y = thin(x, y, limit=1000)
-    axes.plot(shown_x, shown_y, ".", color=MODEL, ms=2.5, alpha=0.4, mew=0)
+    shown_x, shown_y = thin(x, y, limit=800)
+    axes.plot(shown_x, shown_y, ".", color=MODEL, ms=3, alpha=0.5, mew=0)
     axes.fill_between(line.x, centre - reach, centre + reach, color=INK, alpha=0.25, lw=0)
     axes.axhline(centre, color=INK, lw=0.8)
     axes.plot(line.x, line.value, color=LINEAR, lw=1.5)
