@@ -10,9 +10,10 @@ from torch import Tensor, nn
 from ansatz.likelihoods.dispersion import PositiveHead
 from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.likelihood import Likelihood
-from ansatz.likelihoods.mixture import Mixture, VectorMixture
+from ansatz.likelihoods.mixture import ClassMixture, Mixture, VectorMixture
 from ansatz.likelihoods.normal import Normal
 from ansatz.likelihoods.normal_mixture_distribution import NormalMixtureDistribution
+from ansatz.likelihoods.ordinal import OrdinalDistribution
 from ansatz.likelihoods.scaled import Scaled
 from ansatz.likelihoods.vector_distribution import VectorDistribution
 from ansatz.spec import TargetSpec
@@ -112,6 +113,8 @@ class Averaged(Likelihood):
             )
         elif isinstance(parts[0], VectorDistribution):
             mixed = VectorMixture(parts, self.log_weights)
+        elif isinstance(parts[0], OrdinalDistribution):
+            mixed = ClassMixture(parts, self.log_weights)
         else:
             mixed = Mixture(parts, self.log_weights)
         stretched = self.law.name in STRETCHED and self.factor != 1

@@ -145,6 +145,30 @@ class Mixture(_Mixing, Distribution):
             return draws.gather(0, which).squeeze(0)
 
 
+class ClassMixture(Mixture):
+    """Distributions over ordered classes mixed with fixed weights.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import OrdinalDistribution
+        >>> from ansatz.likelihoods.mixture import ClassMixture
+        >>> steps = torch.zeros(2)
+        >>> parts = [OrdinalDistribution(torch.tensor([eta]), steps) for eta in (-1.0, 1.0)]
+        >>> ClassMixture(parts).probs.sum().item()
+        1.0
+    """
+
+    @property
+    def probs(self) -> Tensor:
+        """The mean of the members' probabilities, ``(..., K)``."""
+        return self._mean(lambda c: c.probs)  # type: ignore[attr-defined]
+
+    @property
+    def mode(self) -> Tensor:
+        """The code of the most probable class."""
+        return self.probs.argmax(-1)
+
+
 class VectorMixture(_Mixing, VectorDistribution):
     """Distributions of vectors mixed with fixed weights.
 

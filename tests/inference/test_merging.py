@@ -1,0 +1,88 @@
+"""Laws that stay what they are: the mean of probabilities, curves and quantiles."""
+
+import pytest
+import torch
+from torch import nn
+
+from ansatz.inference.combination import Combination
+from ansatz.likelihoods import Bernoulli, Categorical, Cox, DiscreteHazard, Quantiles, VonMises
+from ansatz.likelihoods.merging import merge
+
+WEIGHTS = torch.tensor([0.3, 0.7], dtype=torch.float64)
+
+
+def raws(*shape):
+    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+
+
+def mean(values):
+    return (WEIGHTS.reshape(-1, *(1,) * (values.ndim - 1)) * values).sum(0)
+
+
+def test_classes_have_the_mean_of_the_probabilities():
+    raw = raws(2, 5, 1) * 4
+    torch.testing.assert_close(
+        torch.sigmoid(merge(Bernoulli(), raw, WEIGHTS)), mean(torch.sigmoid(raw))
+    )
+    raw = raws(2, 5, 3) * 4
+    torch.testing.assert_close(
+        torch.softmax(merge(Categorical(), raw, WEIGHTS), -1), mean(torch.softmax(raw, -1))
+    )
+    law = Categorical(reference=True)
+    torch.testing.assert_close(law.probs(merge(law, raw, WEIGHTS)), mean(law.probs(raw)))
+
+
+def test_probabilities_near_one_keep_their_other_tail():
+    raw = torch.tensor([[[60.0]], [[80.0]]], dtype=torch.float64)
+    merged = merge(Bernoulli(), raw, WEIGHTS)
+    expected = mean(torch.exp(nn.functional.logsigmoid(-raw)))
+    torch.testing.assert_close(torch.sigmoid(-merged), expected, rtol=1e-10, atol=0)
+
+
+@pytest.mark.parametrize("causes", [1, 2])
+def test_discrete_hazards_have_the_mean_of_the_curves(causes):
+    law = DiscreteHazard(intervals=6, causes=causes, measure="interval").double()
+    time = torch.linspace(0.5, 10, 40, dtype=torch.float64)
+    cause = torch.arange(40) % (causes + 1)
+    y = torch.stack([time, cause.double(), torch.zeros_like(time)], 1)
+    law.observe(y, torch.ones(40, dtype=torch.float64))
+    count = len(law.cuts) * causes
+    raw = raws(2, 5, count)
+    merged = merge(law, raw, WEIGHTS)
+    torch.testing.assert_close(
+        law.distribution(merged).survival, mean(law.distribution(raw).survival)
+    )
+    for k in range(1, causes + 1):
+        torch.testing.assert_close(
+            law.incidence(merged, law.cuts, k), mean(law.incidence(raw, law.cuts, k))
+        )
+
+
+def test_quantiles_are_averaged():
+    law = Quantiles().double()
+    raw = raws(2, 5, 5)
+    torch.testing.assert_close(law.quantiles(merge(law, raw, WEIGHTS)), mean(law.quantiles(raw)))
+
+
+def test_directions_have_the_first_moment_of_the_mixture():
+    law = VonMises().double()
+    raw = raws(2, 5, 2) * 3
+    merged = law.distribution(merge(law, raw, WEIGHTS))
+    members = law.distribution(raw)
+    moment = mean((1 - members.variance) * torch.exp(1j * members.mean))
+    expected = (1 - merged.variance) * torch.exp(1j * merged.mean)
+    torch.testing.assert_close(expected, moment, rtol=1e-8, atol=1e-10)
+
+
+def test_log_risks_are_averaged():
+    raw = raws(2, 5, 1)
+    torch.testing.assert_close(merge(Cox(), raw, WEIGHTS), mean(raw))
+
+
+def test_a_linear_member_speaks_of_all_classes():
+    both = Combination([Categorical(), Categorical(reference=True)], WEIGHTS)
+    network, linear = raws(4, 3), raws(4, 2)
+    expected = mean(
+        torch.stack([torch.softmax(network, -1), Categorical(reference=True).probs(linear)])
+    )
+    torch.testing.assert_close(torch.softmax(both.serve([network, linear]), -1), expected)
