@@ -5,6 +5,19 @@ import pandas as pd
 import pytest
 
 import ansatz
+from ansatz.estimators.replay import replay
+from ansatz.report import build, replayed
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "{{7*7}}{% raw %}",
+    "</style><script>alert(2)</script>",
+    "\u202egnp.exe",
+    "tab\tnew\nline\x00\x1b[31m",
+    "$\\frac{1}{0}$ _x_ \N{GRINNING FACE}",
+    "n" * 10_240,
+]
 
 
 def table(rows=120, seed=0):
@@ -104,3 +117,31 @@ def fitted():
         return made[kind]
 
     return get
+
+
+def hostile_table(rows=90):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({name: rng.normal(size=rows) for name in HOSTILE[:3]})
+    frame[HOSTILE[4]] = rng.choice(HOSTILE, rows)
+    frame[HOSTILE[7]] = np.nan  # a name of 10 KB, all missing
+    frame[HOSTILE[5]] = rng.choice(["a", "b"], rows)
+    labels = np.where(frame[HOSTILE[0]] + rng.normal(size=rows) > 0, HOSTILE[0], HOSTILE[1])
+    return frame.assign(**{HOSTILE[3]: labels})
+
+
+def make_hostile_page():
+    fit = ansatz.fit(hostile_table(), target=HOSTILE[3], network="linear", likelihood="bernoulli")
+    evidence = replayed(
+        replay(fit),
+        name=HOSTILE[1],
+        origin=HOSTILE[0],
+        fit={"notes": [*fit.notes, *HOSTILE]},
+        settings={"refits": 0, "costs": {"miss": 5.0, "alarm": 1.0}},
+    )
+    return build(evidence).page
+
+
+@pytest.fixture(scope="session")
+def hostile_page():
+    """The report of a table in which everything is called so as to break a page."""
+    return make_hostile_page()

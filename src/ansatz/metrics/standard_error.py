@@ -1,5 +1,6 @@
 """Standard errors of metrics, from what each row contributes to them."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -53,7 +54,7 @@ def rmse_estimate(y: Tensor, point: Tensor, weight: Tensor | None = None) -> Est
     r"""The root mean squared error; by the delta method d sqrt(m) = dm / (2 sqrt(m)).
 
     Shapes:
-        - y, point: ``(N,)`` or ``(N, K)``.
+        - y, point: ``(N,)``, or ``(N, K)``: then the mean over the K targets.
         - weight: ``(N,)``.
 
     Example:
@@ -63,7 +64,9 @@ def rmse_estimate(y: Tensor, point: Tensor, weight: Tensor | None = None) -> Est
         2.0
     """
     require_equal_shapes("rmse", y, point)
-    squared = (y.double() - point.double()).pow(2).reshape(len(y), -1).mean(1)
+    if y.ndim > 1:
+        return _mean_of(rmse_estimate, y, point, weight)
+    squared = (y.double() - point.double()) ** 2
     value, influence = mean_estimate(squared, weight)
     root = value**0.5
     return Estimate(root, influence / (2 * root) if root > 0 else influence)
@@ -77,7 +80,7 @@ def r2_estimate(y: Tensor, point: Tensor, weight: Tensor | None = None) -> Estim
     nan where y does not vary.
 
     Shapes:
-        - y, point: ``(N,)``.
+        - y, point: ``(N,)``, or ``(N, K)``: then the mean over the K targets.
         - weight: ``(N,)``.
 
     Example:
@@ -87,6 +90,8 @@ def r2_estimate(y: Tensor, point: Tensor, weight: Tensor | None = None) -> Estim
         0.5
     """
     require_equal_shapes("r2", y, point)
+    if y.ndim > 1:
+        return _mean_of(r2_estimate, y, point, weight)
     y = y.double()
     squared = mean_estimate((y - point.double()) ** 2, weight)
     spread = mean_estimate((y - row_mean(y, weight)) ** 2, weight)
@@ -181,6 +186,18 @@ def influence_error(
     if n <= 1:
         return float("nan")
     return float(((w * influence.double().square()).sum() / (n * (n - 1))).sqrt())
+
+
+def _mean_of(
+    estimate: Callable[[Tensor, Tensor, Tensor | None], Estimate],
+    y: Tensor,
+    point: Tensor,
+    weight: Tensor | None,
+) -> Estimate:
+    """The mean over targets."""
+    parts = [estimate(*pair, weight) for pair in zip(y.unbind(1), point.unbind(1), strict=True)]
+    value = sum(part.value for part in parts) / len(parts)
+    return Estimate(value, torch.stack([part.influence for part in parts]).mean(0))
 
 
 def _newey_west(totals: Tensor) -> float:

@@ -2,6 +2,7 @@
 
 from ansatz.report.assembly import build as build
 from ansatz.report.assembly import Report as Report
+from ansatz.report.assembly import report_model as report_model
 from ansatz.report.assembly import write_report as write_report
 from ansatz.report.evidence import Evidence as Evidence
 from ansatz.report.evidence import gather as gather

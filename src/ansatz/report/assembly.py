@@ -4,15 +4,18 @@ import importlib
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ansatz import __version__
 from ansatz.errors import AnsatzError
-from ansatz.report.evidence import Evidence, replayed
+from ansatz.report.evidence import Evidence, gather, replayed
 from ansatz.report.headline import headline
 from ansatz.report.page import render, write_page
 from ansatz.report.printable import printable
 from ansatz.report.section import Section, Text
+
+if TYPE_CHECKING:
+    from ansatz.estimators.table_estimator import TableEstimator
 
 # In the order of the page; each module has a function section(evidence).
 SECTIONS = {
@@ -95,8 +98,6 @@ def build(evidence: Evidence, progress: Callable[[str], None] | None = None) -> 
 def _section(module: str, words: str, evidence: Evidence) -> Section | None:
     try:
         made = importlib.import_module(f"ansatz.report.{module}").section(evidence)
-    except ModuleNotFoundError:
-        return None
     except (AnsatzError, ValueError, TypeError, RuntimeError, ArithmeticError) as error:
         said = printable(str(error).split("\n")[0], 300)
         return Section(words.capitalize(), "", [Text(f"Could not be computed: {said}", "warning")])
@@ -138,6 +139,49 @@ def write_report(
         progress("reading the rows again")
     report = build(replayed(replay(model, data), settings=settings), progress)
     write_page(path, report.page, overwrite=overwrite)
+    return report
+
+
+def report_model(
+    model: "TableEstimator",
+    X: Any,
+    y: Any = None,
+    path: str | Path | None = None,
+    *,
+    refits: int | None = None,
+    costs: dict[str, float] | None = None,
+    overwrite: bool = False,
+    **rows: Any,
+) -> Report:
+    """The report of a fitted model on given rows; ``estimator.report`` is this.
+
+    Args:
+        model: fitted.
+        X: features, or a table with the target for a model of ``ansatz.fit``.
+        y: outcomes; None takes them, weights and offsets from the table.
+        path: the file to write; None writes none.
+        refits: networks fitted again for the bands of effects.
+        costs: of decisions: ``under``, ``over``, ``miss``, ``alarm``.
+        overwrite: replace what is at ``path``.
+        rows: more arguments of :func:`ansatz.report.gather`: weights, offset, group, time,
+            training, seed, name.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> x = np.random.default_rng(0).normal(size=(60, 1))
+        >>> model = Regressor("normal", network="linear").fit(x, x[:, 0])
+        >>> report = model.report(x, x[:, 0] + np.cos(9 * x[:, 0]), refits=0)
+        >>> report.page.startswith("<!doctype html>")
+        True
+    """
+    if y is None:
+        X, y, weight, offset, _ = model._from_table(X, outcomes=True)
+        rows = {"sample_weight": weight, "offset": offset, **rows}
+    settings = {"refits": refits, "costs": check_costs(costs or {})}
+    report = build(gather(model, X, y, settings=settings, **rows))
+    if path is not None:
+        write_page(path, report.page, overwrite=overwrite)
     return report
 
 

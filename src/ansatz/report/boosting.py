@@ -64,6 +64,10 @@ def boosted(evidence: "Evidence") -> tuple[Trees | None, str]:
     columns = evidence.columns if evidence.job.columns is not None else None
     design, mask = encode_columns(evidence.learn.X, columns)
     rows, _ = encode_columns(evidence.X, columns)
+    some = ~np.isnan(design).all(axis=0)  # the trees cannot bin a column without a value
+    design, rows, mask = design[:, some], rows[:, some], list(np.asarray(mask)[some])
+    if not some.any():
+        return None, "HistGradientBoosting is left out: there is nothing to predict from."
     y, weight = evidence.learn.job.y.numpy(), evidence.learn.weight
     if evidence.classes is not None:
         return _classes(evidence, design, rows, mask, y, weight)

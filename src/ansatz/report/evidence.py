@@ -166,7 +166,7 @@ def gather(
         >>> gather(model, x, np.arange(40) % 2).distribution.mean.shape
         torch.Size([40])
     """
-    job = model._read(X, y, sample_weight, offset, reset=False)
+    job = _test_job(model, X, y, sample_weight, offset)
     seen = job.index.numpy()
     job = job._replace(
         group=None if group is None else np.asarray(group)[seen],
@@ -177,6 +177,37 @@ def gather(
         learned = model._read(*training, reset=False)
         learn = (learned, _pick(training[1], learned.index.numpy()))
     return _evidence(model, job, _pick(y, seen), learn, rows=seen + 1, **known)
+
+
+def _test_job(
+    model: "TableEstimator", X: Any, y: Any, sample_weight: ArrayLike | None, offset: Any
+) -> Job:
+    """Rows as the estimator reads them, with frequency weights alone: class weights are no rows."""
+    import pandas as pd
+
+    from ansatz.estimators.rows import read_column, read_rows
+
+    if not len(y):
+        raise DataError("a report needs rows that the model has not seen, got none.")
+    table = pd.DataFrame(index=range(len(y))) if X is None else X
+    as_table = getattr(model, "columns_", None) is not None
+    rows = read_rows(model, table, reset=False, as_table=as_table)
+    codes, target = model._encode(y, reset=False)
+    if len(codes) != len(rows):
+        raise DataError(f"y must have one outcome per row: {len(rows)} rows, {len(codes)} in y.")
+    weight = read_column("sample_weight", sample_weight, len(rows))
+    weight = np.ones(len(rows)) if weight is None else weight
+    extra = read_column("offset", offset, len(rows))
+    seen = np.flatnonzero(weight > 0)
+    return Job(
+        rows.iloc[seen] if isinstance(rows, pd.DataFrame) else rows[seen],
+        model.columns_,
+        torch.from_numpy(np.array(codes))[seen],
+        target,
+        torch.from_numpy(weight[seen]),
+        None if extra is None else torch.from_numpy(extra[seen]),
+        torch.from_numpy(seen),
+    )
 
 
 def replayed(found: "Replay", **known: Any) -> Evidence:
@@ -204,7 +235,10 @@ def replayed(found: "Replay", **known: Any) -> Evidence:
     if found.problem is not None:
         from ansatz.estimators.origin import seen_rows
 
-        outcomes = found.problem.uses.outcomes(seen_rows(found.problem))
+        frame, uses = seen_rows(found.problem), found.problem.uses
+        outcomes, weight = uses.outcomes(frame), uses.weight(frame)
+        plain = np.ones(len(frame)) if weight is None else weight  # without class weights
+        test = test._replace(weight=torch.from_numpy(plain[found.parts.test]))
         known = {"origin": found.problem.origin, **known}
     return _evidence(
         found.model,

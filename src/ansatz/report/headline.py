@@ -2,11 +2,12 @@
 
 import math
 
+import numpy as np
 import torch
 from scipy import stats
 
 from ansatz.report.evidence import Evidence
-from ansatz.report.number import percent
+from ansatz.report.number import number, percent
 from ansatz.report.printable import printable
 from ansatz.report.scores import verdict
 from ansatz.report.shares import wilson
@@ -60,7 +61,7 @@ def calibration(evidence: Evidence) -> str:
     if law is None:
         return "a loss predicts a point, no distribution whose calibration could be judged."
     if evidence.is_survival:
-        return "see calibration at horizons below."
+        return _of_survival(evidence)
     if hasattr(law, "ranks"):
         return "orders have no intervals to be judged by."
     if evidence.classes is not None:
@@ -90,6 +91,39 @@ def _of_intervals(evidence: Evidence) -> str:
             return f"{said} cover {range_}; intervals of counts cover at least what they promise."
         return f"{said} cover {range_}: they are too wide."
     return f"{said} cover {range_}: they are too narrow."
+
+
+def _of_survival(evidence: Evidence) -> str:
+    """Events against the sum of the cumulative hazards that the rows lived through."""
+    from ansatz.estimators.survival_law import times_and_causes
+
+    known = times_and_causes(evidence.law, evidence.outcome.numpy())
+    law = evidence.distribution
+    if known is None or law is None:
+        return "times are known as intervals; see the residuals below."
+    time, event = (torch.from_numpy(np.array(part)) for part in known)
+    entry = evidence.outcome[:, 2]
+    with torch.no_grad():
+        hazard = -law.log_survival(time)
+        late = entry.isfinite() & (entry > 0)
+        if bool(late.any()):
+            before = -law.log_survival(torch.where(late, entry, time))
+            hazard = hazard - torch.where(late, before, 0.0)
+    seen = float((evidence.weight * (event > 0)).sum())
+    expected = float((evidence.weight * hazard).sum())
+    if not (math.isfinite(expected) and expected > 0 and seen > 0):
+        return "see the curves at horizons below."
+    ratio = seen / expected
+    # A count of events has the variance of its expectation (a martingale's).
+    spread = math.exp(1.96 / seen**0.5)
+    low, high = ratio / spread, ratio * spread
+    told = (
+        f"{number(seen)} events where its curves expect {number(expected, 3)}, a ratio of "
+        f"{ratio:.2f} (95 % interval {low:.2f} to {high:.2f})"
+    )
+    if low <= 1 <= high:
+        return f"{told}, as it should be; given x, censoring is taken to be independent."
+    return f"{told}: its curves fall too {'slowly' if ratio > 1 else 'fast'}."
 
 
 def spiegelhalter(event: torch.Tensor, forecast: torch.Tensor, weight: torch.Tensor) -> float:

@@ -81,9 +81,13 @@ def _compete(evidence: Evidence) -> Rivals:
         return Rivals(forecasts, notes)
     learn, test, model = evidence.learn.job, evidence.job, evidence.model
     law = model._law_of(learn.target)
+    featureless = not any(column.used for column in evidence.columns)
+    if featureless:
+        notes.append("There are no features: the model is itself the constant model of its law.")
+        return Rivals(forecasts, notes)
     if is_linear(evidence):
         notes.append("The model is itself the linear model of its law.")
-    elif evidence.X.shape[1]:
+    else:
         try:
             linear, said = best_linear(law, learn)
             raw = linear.raw(test.rows, test.offset, notes=[])
@@ -93,7 +97,10 @@ def _compete(evidence: Evidence) -> Rivals:
             notes.append(f"The linear model of {law.name} could not be fitted: {error}")
     fitted, raw = constant_raw(law, learn, test)
     forecasts.append(_of_law(evidence, "constant", fitted, raw))
-    trees, why = boosted(evidence)
+    try:
+        trees, why = boosted(evidence)
+    except (ValueError, RuntimeError) as error:
+        trees, why = None, f"HistGradientBoosting could not be fitted: {error}"
     if trees is not None:
         forecasts.append(Forecast("boosted trees", *trees))
     if why:

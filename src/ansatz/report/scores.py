@@ -191,9 +191,8 @@ def _estimates(evidence: Evidence, forecast: Forecast) -> dict[str, Estimate]:
         rows = angular_distance(y.double(), point.double()).reshape(len(y), -1).mean(1)
         return {**found, "mean_angular_error": mean_estimate(rows, weight)}
     found["mae"] = mean_estimate((y - point).abs().reshape(len(y), -1).mean(1), weight)
-    if y.ndim == 1:
-        found["rmse"] = rmse_estimate(y, point, weight)
-        found["r2"] = r2_estimate(y, point, weight)
+    found["rmse"] = rmse_estimate(y, point, weight)
+    found["r2"] = r2_estimate(y, point, weight)
     return found
 
 
@@ -231,7 +230,7 @@ def _bootstrap(
 ) -> dict[tuple[str, str], np.ndarray]:
     """Draws of the metrics from the same resampled rows, or groups, for every model."""
     count = len(evidence.weight)
-    draws = 200 if count <= 1_000 else 100 if count <= 5_000 else 25
+    draws = evidence.settings.get("draws", 100 if count <= 1_000 else 50 if count <= 5_000 else 20)
     rng = np.random.default_rng(evidence.seed)
     group = _codes(evidence, "group")
     units = count if group is None else int(group.max()) + 1
@@ -275,7 +274,7 @@ def _gap_error(
 
 
 def _sd(values: np.ndarray | None) -> float:
-    if values is None or np.isfinite(values).sum() < 10:
+    if values is None or np.isfinite(values).sum() < 5:
         return math.nan
     return float(np.std(values[np.isfinite(values)], ddof=1))
 
@@ -309,9 +308,9 @@ def judge_difference(rival: str, metric: str, better: Score, rows: float) -> str
         f" (with {rows:.0f} rows the standard error itself is not reliable)" if rows < FEW else ""
     )
     size = with_error(abs(better.value), better.error)
+    if abs(better.value) < 1e-9:
+        return f"It equals {rival} in {metric}."
     if not math.isfinite(better.ratio):
-        if better.value == 0:
-            return f"It equals {rival} in {metric}."
         word = "better" if better.value > 0 else "worse"
         return f"It is {word} than {rival} by {size} in {metric}, without a standard error."
     ratio = f"{abs(better.ratio):.1f} standard errors"
