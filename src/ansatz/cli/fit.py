@@ -8,8 +8,8 @@ import typer
 from ansatz.cli.completion import complete
 from ansatz.cli.destination import require_free
 from ansatz.cli.document import print_document
-from ansatz.cli.processes import fit_in_processes, follow_launcher, is_first, one_voice
 from ansatz.cli.pairs import pairs_of, stem
+from ansatz.cli.processes import fit_in_processes, follow_launcher, is_first, one_voice
 from ansatz.cli.reading import (
     Comment,
     Decimal,
@@ -21,7 +21,6 @@ from ansatz.cli.reading import (
     reader_options,
     words,
 )
-from ansatz.errors import UsageError
 
 if TYPE_CHECKING:
     from ansatz.cli.config import FitConfig

@@ -54,7 +54,7 @@ def tune(
     space: Annotated[
         list[str] | None,
         _option(
-            "What an option may be: dropout=0..0.3, activation=relu,tanh, depth=2. May be repeated.",
+            "What an option may be: dropout=0..0.3, activation=relu,tanh. May be repeated.",
             _SEARCH,
             metavar="NAME=VALUES",
         ),
