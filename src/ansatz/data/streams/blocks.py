@@ -65,7 +65,10 @@ class Blocks:
 
     def read(self, number: int) -> "pd.DataFrame":
         """The rows of one block."""
-        frame = self.kinds.settle(self._parts.read(self._used[number]))
+        return self.kinds.settle(self._unsettled(number))
+
+    def _unsettled(self, number: int) -> "pd.DataFrame":
+        frame = self._parts.read(self._used[number])
         frame.index = range(self.starts[number], self.starts[number + 1])
         return frame
 
@@ -114,7 +117,8 @@ def open_blocks(
         parts = ArrowParts(paths)
         if all(size <= largest_group for size in parts.bytes):
             blocks = Blocks(origin, parts, kinds, notes)
-            for frame in blocks.frames():
+            for number in range(len(blocks)):
+                frame = blocks._unsettled(number)
                 kinds.observe(frame)
                 show(kinds.settle(frame))
             return _not_empty(blocks)

@@ -59,7 +59,7 @@ class Kinds:
         """Rows that were read before all was known, as the kinds say now."""
         changed = {}
         for name in frame.columns:
-            kind, column = self.of.get(name, "object"), frame[name]
+            kind, column = self.of.get(name), frame[name]
             if kind == "float" and column.dtype.kind != "f":
                 if column.dtype.kind in "iu":
                     changed[name] = column.astype(np.float64)
