@@ -1,5 +1,6 @@
 """The loop that a careful user writes by hand in torch, and the matrix products alone."""
 
+import itertools
 from collections.abc import Callable
 
 import numpy as np
@@ -84,7 +85,7 @@ def matrix_products(task: Task) -> None:
     made = [random.standard_normal((rows, size), dtype=np.float32) for size in sizes]
     weights = [
         random.standard_normal((above, below), dtype=np.float32)
-        for below, above in zip(sizes, sizes[1:], strict=False)
+        for below, above in itertools.pairwise(sizes)
     ]
     slots = [np.empty_like(weight) for weight in weights]
     delta = [np.ones_like(each) for each in made]

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from ansatz import __version__
+from ansatz.cli.bench import bench
 from ansatz.cli.compare import compare
 from ansatz.cli.data import app as data_app
 from ansatz.cli.doctor import doctor
@@ -81,6 +82,7 @@ for _name, _function in (
 ):
     app.command(_name)(_function)
 app.add_typer(data_app, name="data")
+app.command("bench")(bench)
 app.command("doctor")(doctor)
 
 

@@ -1,0 +1,70 @@
+"""Finished parts of a long benchmark, one line each, so that a stopped run goes on."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ansatz.bench.record import commit
+from ansatz.errors import DataError
+
+Row = dict[str, Any]
+
+
+class Ledger:
+    """Lines of JSON, appended as parts are finished; a part that is there is not done again.
+
+    A line that was cut short by a kill is dropped. Each line names the commit that was measured.
+
+    Args:
+        path: the file; None keeps nothing.
+        fresh: forget what is in it.
+
+    Example:
+        >>> from ansatz.bench.ledger import Ledger
+        >>> ledger = Ledger(None)
+        >>> ledger.part({"split": 0}, lambda: {"nll": 2.3})["nll"]
+        2.3
+    """
+
+    def __init__(self, path: Path | None, *, fresh: bool = False) -> None:
+        self.path, self.rows = path, [] if path is None or fresh else _read(path)
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._rewrite()
+
+    def part(self, key: Row, compute: Callable[[], Row]) -> Row:
+        """The row of ``key``: the one that is there, or a new one."""
+        for row in self.rows:
+            if all(row.get(name) == value for name, value in key.items()):
+                return row
+        made = {**key, **compute(), "commit": commit()}
+        self.rows.append(made)
+        if self.path is not None:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(made) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+        return made
+
+    def _rewrite(self) -> None:
+        assert self.path is not None
+        text = "".join(json.dumps(row) + "\n" for row in self.rows)
+        self.path.write_text(text, encoding="utf-8")
+
+
+def _read(path: Path) -> list[Row]:
+    if not path.exists():
+        return []
+    lines = path.read_text(encoding="utf-8").splitlines()
+    rows: list[Row] = []
+    for number, line in enumerate(lines, 1):
+        try:
+            rows.append(json.loads(line))
+        except ValueError:
+            if number < len(lines):
+                raise DataError(
+                    f"{path}, line {number}: not JSON. Delete the line, or begin anew with --fresh."
+                ) from None
+    return rows

@@ -1,0 +1,90 @@
+"""The benchmarks by name."""
+
+from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
+from typing import NamedTuple
+
+from ansatz.bench.finding import Finding
+from ansatz.bench.options import Options
+from ansatz.errors import UsageError
+
+
+class Suite(NamedTuple):
+    """A group of cases that run together.
+
+    Args:
+        module: where it is, imported when it runs.
+        function: ``Options -> list of Finding``.
+        summary: one line.
+        is_quick: whether it runs when no suite is named.
+
+    Example:
+        >>> from ansatz.bench.suites import SUITES
+        >>> SUITES["start"].is_quick
+        True
+    """
+
+    module: str
+    function: str
+    summary: str
+    is_quick: bool = True
+
+    def run(self, options: Options) -> list[Finding]:
+        """What it finds."""
+        function: Callable[[Options], list[Finding]] = getattr(
+            import_module(self.module), self.function
+        )
+        return function(options)
+
+
+SUITES = {
+    "speed-large": Suite(
+        "ansatz.bench.speed", "speed_large", "784-256-128-10, 20,000 rows, batches of 128"
+    ),
+    "speed-tiny": Suite(
+        "ansatz.bench.speed", "speed_tiny", "20-64-64-1, 1,000 rows, batches of 32"
+    ),
+    "start": Suite("ansatz.bench.start", "start", "ansatz --help beside an empty application"),
+    "ensemble": Suite("ansatz.bench.ensemble", "ensemble", "ten members together and in turn"),
+    "memory": Suite("ansatz.bench.memory", "memory", "a 2 GB CSV in 1 GB of memory", False),
+    "quality-uci": Suite(
+        "ansatz.bench.uci", "quality_uci", "five UCI tables, 20 published splits", False
+    ),
+    "quality-survival": Suite(
+        "ansatz.bench.survival", "quality_survival", "METABRIC and GBSG, five seeds", False
+    ),
+    "quality-tables": Suite(
+        "ansatz.bench.tables", "quality_tables", "larger tables beside boosted trees", False
+    ),
+}
+
+
+def choose(names: Iterable[str]) -> list[str]:
+    """The suites asked for; without a name, those that take minutes and need no data.
+
+    Example:
+        >>> from ansatz.bench.suites import choose
+        >>> choose([])
+        ['speed-large', 'speed-tiny', 'start', 'ensemble']
+    """
+    chosen = list(names)
+    for name in chosen:
+        if name not in SUITES and name != "all":
+            raise UsageError(f"no suite is called '{name}'. Known: {', '.join(SUITES)}, all.")
+    if "all" in chosen:
+        return list(SUITES)
+    return chosen or [name for name, suite in SUITES.items() if suite.is_quick]
+
+
+def run(names: Iterable[str], options: Options) -> Iterator[tuple[str, list[Finding]]]:
+    """Runs suites one after the other, and gives what each found.
+
+    Example:
+        >>> from ansatz.bench import Options
+        >>> from ansatz.bench.suites import run
+        >>> list(run([], Options()))
+        []
+    """
+    for name in names:
+        options.tell(name)
+        yield name, SUITES[name].run(options)

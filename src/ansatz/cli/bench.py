@@ -1,0 +1,151 @@
+"""ansatz bench: the claims about speed, memory and quality, measured here and now."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ansatz.cli.document import print_document
+from ansatz.cli.terminal import number, print_table, remark, say
+from ansatz.errors import UsageError
+
+if TYPE_CHECKING:
+    from ansatz.bench import Bar, Finding
+
+RESULTS = Path("benchmarks") / "results"
+
+
+def bench(
+    suites: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="speed-large, speed-tiny, start, ensemble (these by default), memory, "
+            "quality-uci, quality-survival, quality-tables, all."
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    rounds: Annotated[
+        int | None, typer.Option(min=1, help="How often each contestant is measured.")
+    ] = None,
+    record: Annotated[
+        bool, typer.Option("--record", help="Keep the results, and each finished split, in --out.")
+    ] = False,
+    out: Annotated[Path, typer.Option(help="The folder of --record.")] = RESULTS,
+    splits: Annotated[
+        str | None, typer.Option(help="Splits or seeds of the quality suites: 0-4 or 0,2,5.")
+    ] = None,
+    inference: Annotated[
+        str, typer.Option(help="Of the quality suites: ensemble or point.")
+    ] = "ensemble",
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Do finished splits of an earlier --record again.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Of data, weights and order.")] = 0,
+) -> None:
+    """Measure speed, memory and quality beside what one would use instead, side by side.
+
+    Contestants take turns on one thread; the median over rounds of the ratio decides. A peer that
+    is not installed is reported as missing. Exit status 1 when a bar is not met.
+
+    Example:
+        ansatz bench speed-tiny start
+        ansatz bench quality-uci --splits 0-4 --record
+        ansatz bench all --json
+    """
+    chosen_splits = parse_splits(splits)
+    if inference not in ("ensemble", "point"):
+        raise UsageError(f"--inference must be ensemble or point, got '{inference}'.")
+    from ansatz.bench import Options
+    from ansatz.bench.suites import choose, run
+
+    options = Options(
+        rounds=rounds,
+        seed=seed,
+        splits=chosen_splits,
+        inference=inference,
+        folder=out if record else None,
+        fresh=fresh,
+        tell=remark,
+    )
+    findings: list[Finding] = []
+    for name, found in run(choose(suites or []), options):
+        findings += found
+        if record:
+            _record(out, name, found, options)
+    if as_json:
+        print_document([finding.to_dict() for finding in findings])
+    else:
+        _print(findings)
+    if not all(finding.holds for finding in findings):
+        raise typer.Exit(1)
+
+
+def parse_splits(text: str | None) -> tuple[int, ...] | None:
+    """Numbers from a list of numbers and ranges.
+
+    Example:
+        >>> from ansatz.cli.bench import parse_splits
+        >>> parse_splits("0-2,7")
+        (0, 1, 2, 7)
+    """
+    if text is None:
+        return None
+    found: list[int] = []
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        if not first.strip().isdecimal() or not (last or first).strip().isdecimal():
+            raise UsageError(f"--splits takes numbers and ranges like 0-4 or 0,2,5, got '{text}'.")
+        found += range(int(first), int(last or first) + 1)
+    return tuple(dict.fromkeys(found))
+
+
+def _record(out: Path, name: str, found: "list[Finding]", options: Any) -> None:
+    from ansatz.bench.record import circumstances
+    from ansatz.storage import write_json
+
+    out.mkdir(parents=True, exist_ok=True)
+    document = {
+        "command": f"ansatz bench {name} --record",
+        "seed": options.seed,
+        "threads": 1,
+        **circumstances(),
+        "results": [finding.to_dict() for finding in found],
+    }
+    path = out / f"bench-{name}.json"
+    write_json(path, document)
+    remark(f"{path}")
+
+
+def _print(findings: "list[Finding]") -> None:
+    rows = [row for finding in findings for row in _rows(finding)]
+    header = ["case", "ours", "peer", "theirs", "ratio", "quartiles", "limit", "verdict"]
+    print_table(header, rows, numbers=[1, 3, 4])
+    say()
+    for unit in dict.fromkeys(finding.unit for finding in findings):
+        cases = ", ".join(f.name for f in findings if f.unit == unit)
+        say(f"{cases}: {unit}")
+    say("ratio: their number over ours under a limit >=, ours over theirs under <=")
+    missing = sorted({peer for finding in findings for peer in finding.missing})
+    if missing:
+        say(f"missing: {', '.join(missing)}. To measure these too: make bench")
+
+
+def _rows(finding: "Finding") -> list[list[str]]:
+    rows = []
+    ours = number(finding.ours)
+    if "ours" in finding.limit or not finding.peers:
+        bar = finding.limit.get("ours")
+        rows.append([finding.name, ours, "", "", "", "", *_verdict(finding, "ours", bar)])
+    for peer, theirs in finding.peers.items():
+        ratio = finding.ratio.get(peer)
+        shown = [f"{ratio.median:.2f}", f"{ratio.lower:.2f} to {ratio.upper:.2f}"] if ratio else []
+        cells = [finding.name, ours, peer, number(theirs), *(shown or ["", ""])]
+        rows.append([*cells, *_verdict(finding, peer, finding.limit.get(peer))])
+    rows += [[finding.name, ours, peer, "", "", "", "", "missing"] for peer in finding.missing]
+    return rows
+
+
+def _verdict(finding: "Finding", name: str, bar: "Bar | None") -> list[str]:
+    if bar is None:
+        return ["", ""]
+    return [str(bar), "met" if finding.met[name] else "NOT MET"]
