@@ -25,6 +25,7 @@ PACKAGES = (
     "ansatz.storage",
     "ansatz.structures",
     "ansatz.training",
+    "ansatz.tuning",
 )
 
 

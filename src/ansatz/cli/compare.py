@@ -12,6 +12,7 @@ from ansatz.errors import UsageError
 
 if TYPE_CHECKING:
     from ansatz.report.compare import Comparison
+    from ansatz.report.difference import Difference
     from ansatz.report.methods import Methods
 
 
@@ -121,7 +122,7 @@ def print_scores(found: "Comparison") -> None:
                 number(score.b),
                 _signed(mean),
                 number(difference.error),
-                "-" if difference.worst_share is None else f"{100 * difference.worst_share:.0f} %",
+                _share(difference),
                 "higher" if score.higher else "lower",
             ]
         )
@@ -171,6 +172,13 @@ def _print_metrics(found: "Comparison") -> None:
     if any(value is not None for metrics in rest.values() for value in metrics.values()):
         print_metrics(rest)
         say()
+
+
+def _share(difference: "Difference") -> str:
+    """Of a difference that chance explains no row has a share worth telling."""
+    if difference.worst_share is None or not difference.is_clear:
+        return "-"
+    return f"{100 * difference.worst_share:.0f} %"
 
 
 def _signed(value: float) -> str:
