@@ -116,7 +116,7 @@ def curve_median(curve: CurveDistribution) -> Tensor:
         tensor([3.])
     """
     hazard, knots, slope = curve._hazard, curve._knots, curve._slope  # (N, T + 1), (T + 1,)
-    half = math.log(2)
+    half = torch.tensor(math.log(2), dtype=hazard.dtype)
     place = (hazard < half).sum(-1)  # of the first knot with H >= log 2
     if curve.interpolation == "step":
         return torch.cat([knots, knots.new_full((1,), math.inf)])[place]

@@ -33,7 +33,9 @@ def date_waves(time: Tensor) -> Tensor:
     days = day.double() + in_day
     in_week = torch.remainder(day, 7).double() + in_day
     phases = [(day_of_year(day).double() + in_day) / 365.25, in_week / 7.0, in_day]
-    waves = [wave(2 * math.pi * phase) for phase in phases for wave in (torch.sin, torch.cos)]
+    # A tensor: torch writes Python's own numbers to a graph in single precision.
+    circle = torch.tensor(2 * math.pi, dtype=torch.float64)
+    waves = [wave(circle * phase) for phase in phases for wave in (torch.sin, torch.cos)]
     return torch.where(missing.unsqueeze(1), torch.nan, torch.stack([days, *waves], 1))
 
 
@@ -66,5 +68,8 @@ def day_of_year(day: Tensor) -> Tensor:
 
 
 def _divide(number: Tensor, by: int) -> Tensor:
-    """The whole quotient; exact, as the rest was taken away or the number is not negative."""
-    return torch.div(number, by, rounding_mode="trunc")
+    """The whole quotient of a number that is a multiple, or not negative.
+
+    In doubles, which are exact up to 2^53: the division of whole numbers loses digits in a graph.
+    """
+    return torch.floor((number.double() + 0.5) / by).long()

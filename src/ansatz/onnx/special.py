@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 _SHIFT = 8  # Stirling's series with 5 terms has 15 digits from here on
-_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
+_STIRLING = (12, -360, 1260, -1680, 1188)  # its coefficients are one over these
 
 
 def log1p(x: Tensor) -> Tensor:
@@ -60,10 +60,12 @@ def lgamma(x: Tensor) -> Tensor:
         product = product * (x + k)
     z = x + _SHIFT
     square, series = (1 / z) ** 2, torch.zeros_like(x)
-    for term in reversed(_STIRLING):
-        series = series * square + term
-    stirling = (z - 0.5) * torch.log(z) - z + 0.5 * math.log(2 * math.pi) + series / z
-    direct = (x - 0.5) * torch.log(x) - x + 0.5 * math.log(2 * math.pi) + 1 / (12 * x)
+    # Constants as quotients of whole numbers: torch writes others in single precision.
+    for divisor in reversed(_STIRLING):
+        series = series * square + torch.ones_like(x) / divisor
+    half_log_circle = torch.log(4 * _quarter(x)) / 2  # of 2 pi
+    stirling = (z - 0.5) * torch.log(z) - z + half_log_circle + series / z
+    direct = (x - 0.5) * torch.log(x) - x + half_log_circle + 1 / (12 * x)
     return torch.where(x > 1e4, direct, stirling - torch.log(product)).to(kind)
 
 
@@ -110,11 +112,20 @@ def atan2(y: Tensor, x: Tensor) -> Tensor:
         t = t / (1 + torch.sqrt(1 + t * t))  # at most tan(pi / 32)
     square, series = t * t, torch.zeros_like(t)
     for k in range(8, -1, -1):
-        series = series * -square + 1 / (2 * k + 1)
+        series = series * -square + torch.ones_like(t) / (2 * k + 1)
     angle = 8 * t * series  # in [0, pi / 4]
-    angle = torch.where(y.abs() > x.abs(), math.pi / 2 - angle, angle)
-    angle = torch.where(x < 0, math.pi - angle, angle)
+    quarter = _quarter(t)
+    angle = torch.where(y.abs() > x.abs(), quarter - angle, angle)
+    angle = torch.where(x < 0, 2 * quarter - angle, angle)
     return torch.where(y < 0, -angle, angle)
+
+
+def _quarter(like: Tensor) -> Tensor:
+    """Half of pi: a whole number of 2^-23 steps, and the rest."""
+    steps = int(math.pi / 2 * 2**23)
+    rest = int((math.pi / 2 * 2**23 - steps) * 2**23)
+    one = torch.ones_like(like)
+    return one * steps / 2**23 + one * rest / 2**46
 
 
 def replacements() -> dict[Any, Callable[..., Tensor]]:
