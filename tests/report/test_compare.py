@@ -124,6 +124,23 @@ def test_weights_count_rows():
     assert found.a == pytest.approx(-a.metrics["nll"])
 
 
+def test_several_targets_are_averaged_as_in_the_metrics():
+    a, b = (fit(["price", "rain"], law=law) for law in ("normal", "laplace"))
+    found = compare(a, b).scores
+    assert found[0].b == pytest.approx(-b.metrics["nll"])
+    assert found[1].a == pytest.approx(a.metrics["crps"])
+
+
+def test_an_ensemble_is_compared_as_the_mixture_that_it_serves():
+    options = {"epochs": 2, "widths": [4]}
+    a = fit("price", law="normal", network="mlp", options=options)
+    b = fit("price", law="normal", network="mlp", inference="ensemble", options=options)
+    found = compare(a, b)
+    assert found.scores[0].b == pytest.approx(-b.metrics["nll"])
+    assert found.scores[1].b == pytest.approx(b.metrics["crps"])
+    assert "inference" in [setting.name for setting in found.differs]
+
+
 def test_classes_have_the_brier_score_beside_the_log_score():
     a = fit("label", "x", law="bernoulli", group="patient")
     b = fit("label", "z", law="categorical", group="patient")

@@ -1,15 +1,14 @@
 """A fitted model's say about rows with outcomes: what scores are made of."""
 
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-import torch
 from torch import Tensor
 
 from ansatz.estimators.job import Job
 from ansatz.estimators.scores import judge_model
 from ansatz.estimators.table_estimator import TableEstimator
-from ansatz.likelihoods import CategoricalDistribution, Distribution, Likelihood
-from ansatz.report.evidence import row_losses
+from ansatz.likelihoods import Distribution, Likelihood
+from ansatz.report.evidence import predictive, row_losses
 
 Kind = Literal["number", "class", "survival", "ranking"]
 
@@ -48,9 +47,7 @@ class Judged(NamedTuple):
     @property
     def log_scores(self) -> Tensor:
         """The log score of each row, ``(N,)``; of several targets their mean, as in ``nll``."""
-        losses = row_losses(self.model, self.law, self.raw, self.job.y)
-        several = self.law.event_ndim == 0 and self.job.y.ndim > 1
-        return -losses.double() / (self.job.y[0].numel() if several else 1)
+        return -row_losses(self.model, self.law, self.raw, self.job.y)
 
     @property
     def law_name(self) -> str:
@@ -81,11 +78,5 @@ def judge_rows(name: str, model: TableEstimator, job: Job) -> Judged:
     """
     law = model.model_.objective.likelihood
     raw = model._served_raw(model.model_.raw(job.rows, job.offset, notes=[]))
-    distribution: Any = None
-    value = job.y
-    with torch.no_grad():
-        if law.is_law:
-            distribution, value = law.given(raw, job.y)
-        elif hasattr(model, "_log_probabilities"):  # a loss of classes is served as probabilities
-            distribution = CategoricalDistribution(model._log_probabilities(law, raw))
+    distribution, value = predictive(model, law, raw, job.y)
     return Judged(name, model, job, law, raw, distribution, value)
