@@ -305,10 +305,16 @@ def section(evidence: Evidence) -> Section | None:
 def _lead(found: list[Effect], response: Response) -> str:
     def swing(effect: Effect) -> float:
         column = effect.curve.effect[:, 0]
+        if not effect.labels:  # a single far row would make the range
+            known = effect.values[np.isfinite(effect.values)]
+            low, high = np.quantile(known, [0.05, 0.95])
+            grid = np.linspace(low, high, 50)
+            column = np.interp(grid, effect.curve.at, column)
         return float(column.max() - column.min())
 
     largest = max(found, key=swing)
+    where = "Its levels taken in turn," if largest.labels else "Between its 5 % and 95 % quantiles,"
     return (
-        f"Over its range {printable(largest.column, 40)} moves {response.names[0]} by "
+        f"{where} {printable(largest.column, 40)} moves {response.names[0]} by "
         f"{number(swing(largest), 3)}, more than any other column shown."
     )

@@ -122,7 +122,7 @@ def _of_survival(evidence: Evidence) -> str:
         f"{ratio:.2f} (95 % interval {low:.2f} to {high:.2f})"
     )
     if low <= 1 <= high:
-        return f"{told}, as it should be; given x, censoring is taken to be independent."
+        return f"{told}; it is calibrated as far as these rows can tell."
     return f"{told}: its curves fall too {'slowly' if ratio > 1 else 'fast'}."
 
 

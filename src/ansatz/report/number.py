@@ -54,7 +54,7 @@ def with_error(value: float | None, error: float | None) -> str:
     place = 1 - math.floor(math.log10(error))
     if place > 8 or place < -8:
         return f"{number(value)} ± {number(error, 2)}"
-    rounded, spread = round(value, place), round(error, place)
+    rounded, spread = round(value, place) + 0.0, round(error, place)  # -0.0 + 0.0 is 0.0
     shown = max(place, 0)
     return f"{rounded:.{shown}f} ± {spread:.{shown}f}".replace("-", "−")
 

@@ -21,7 +21,7 @@ from ansatz.storage import write_file
 LONGEST = 1_500  # characters of a paragraph; of a hint over a shortened name
 SHORT = 12  # rows of a table that stays on one sheet
 _NUMERIC = re.compile(
-    r"^[-−–+<>≤≥]?\s*\d[\d.,]*(e[-−+]?\d+)?\s*(±\s*\d[\d.,e-]*)?\s*%?$|^[–∞]$|^−∞$"
+    r"^[-−–+<>≤≥]?\s*\d[\d.,]*(e[-−+]?\d+)?\s*(±\s*\d[\d.,e−-]*)?\s*%?(\s\([+−]\d+\.\d\))?$|^−?[–∞]$"
 )
 _ELEMENTS = frozenset(
     "svg g path use defs clipPath rect text tspan line circle image title".split()
@@ -134,7 +134,9 @@ def _table(table: Table) -> dict[str, Any]:
         "kind": "table",
         "size": " short" if len(rows) <= SHORT else "",
         "caption": printable(table.caption, LONGEST),
-        "head": [_aligned(cell, right[k]) for k, cell in enumerate(head)] if any(table.head) else [],
+        "head": [_aligned(cell, right[k]) for k, cell in enumerate(head)]
+        if any(table.head)
+        else [],
         "rows": [[_aligned(cell, right[k]) for k, cell in enumerate(row)] for row in rows],
     }
 

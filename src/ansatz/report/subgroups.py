@@ -110,7 +110,7 @@ def subgroups(evidence: Evidence) -> list[Subgroup]:
         if not column.used or column.name not in evidence.X.columns:
             continue
         for level, mask in groups_of(evidence.X[column.name], column):
-            inside = torch.from_numpy(np.asarray(mask))
+            inside = torch.from_numpy(np.array(mask))  # a copy: pandas gives a read-only one
             if LEAST <= int(inside.sum()) <= len(mask) - LEAST:
                 found.append(_judge(evidence, losses, column.name, level, inside))
     return sorted(found, key=lambda group: -group.loss)
