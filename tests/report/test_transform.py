@@ -134,3 +134,11 @@ def test_rows_that_the_law_cannot_place_are_marked():
     value = np.array([0.2, np.nan])
     found = Transform(value, value, 1 - value, 1 - value, np.zeros(2, dtype=bool))
     assert found.finite().tolist() == [True, False]
+
+
+def test_outcomes_that_no_law_could_give_have_finite_effects():
+    y = torch.cat([torch.full((30,), 1e3), torch.full((30,), -1e3)])
+    found = normal_scores(transform(normal(60), y))
+    assert found.spread.value > 30 and math.isfinite(found.spread.high)
+    exact = normal_scores(transform(normal(60), torch.zeros(60)))
+    assert exact.spread.value < 1e-3 and math.isfinite(exact.spread.high)

@@ -173,8 +173,7 @@ def _show(
         Table(
             ["level", "promised", "observed", "95 % interval", "mean width", "rows"],
             [[f"{100 * part.level:g} %", *_cells(part)] for part in overall],
-            "Promised is what the laws themselves give the intervals: that of counts is above the "
-            "level, as whole numbers cannot be cut exactly there.",
+            _promised(overall),
         ),
     ]
     for title, found in (("90 % intervals by predicted spread", spread), ("By group", groups)):
@@ -183,6 +182,13 @@ def _show(
             head = ["rows", "promised", "observed", "95 % interval", "mean width", "rows"]
             parts.append(Table(["part" if found is spread else "group", *head[1:]], rows, title))
     return parts
+
+
+def _promised(found: list[Coverage]) -> str:
+    words = "Promised is what the laws themselves give the intervals."
+    if any(part.nominal > part.level + 1e-6 for part in found):
+        words += " It is above the level, as whole numbers cannot be cut exactly there."
+    return words
 
 
 def _cells(part: Coverage) -> list[str | float]:

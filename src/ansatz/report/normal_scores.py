@@ -91,7 +91,7 @@ def _summary(theta: Numbers, covariance: Numbers) -> NormalScores:
         for k in (0, 1)
     ]
     mean, sd = theta[0], math.exp(theta[1])
-    low, high = math.exp(left[1]), math.exp(right[1])
+    low, high = (math.exp(min(max(end, -50.0), 50.0)) for end in (left[1], right[1]))
     first = (float(mean), float(left[0]), float(right[0]))
     return NormalScores(
         Effect("location of normal scores", *first, 0.0, pvalues[0]),

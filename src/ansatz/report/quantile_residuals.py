@@ -222,13 +222,20 @@ def _table(effects: list[Effect], lines: list[QuantileLine], name: str) -> Table
     return Table(head, rows, f"{name}: {caption}" if name else caption)
 
 
+def _random_rows(evidence: Evidence, target: Target) -> str:
+    if evidence.is_survival:
+        return "censored rows"
+    if target.rounding:
+        return f"outcomes that were rounded to {target.rounding:g}"
+    return "counts and other outcomes that have a probability of their own"
+
+
 def _how(found: Residuals, evidence: Evidence, target: Target) -> str:
     words = []
     if len(found.uniform) > 1:
         words.append(
-            f"Residuals of {'censored rows' if evidence.is_survival else 'outcomes with jumps'} "
-            f"are randomised: numbers are medians of {len(found.uniform)} draws from seed "
-            f"{evidence.seed}, figures show the first."
+            f"Residuals of {_random_rows(evidence, target)} are randomised: numbers are medians "
+            f"of {len(found.uniform)} draws from seed {evidence.seed}, figures show the first."
         )
     if target.transform.censored.any():
         words.append(

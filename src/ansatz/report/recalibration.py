@@ -20,7 +20,7 @@ from ansatz.report.reliability import draw_reliability
 from ansatz.report.section import Figure, Section, Table, Text
 from ansatz.report.style import figure, to_svg
 from ansatz.report.transform import Transform, transform
-from ansatz.report.univariate import is_classes
+from ansatz.report.univariate import is_classes, targets
 
 Numbers = NDArray[np.float64]
 TITLE = "Recalibration, before and after"
@@ -167,22 +167,26 @@ def _on_test_rows(evidence: Evidence, before: Distribution) -> list[Text | Table
         return []
     y, weight = evidence.value, evidence.weight.numpy()
     laws = {"before": before, "after": after}
-    found = {name: transform(law, y) for name, law in laws.items()}
+    (target,) = targets(evidence)
+    step = target.rounding
+    found = {name: transform(law, y, rounding=step) for name, law in laws.items()}
     usable = np.logical_and.reduce([part.finite() for part in found.values()])
     found = {name: part.take(usable) for name, part in found.items()}
     svg = _histograms(found, weight[usable], evidence.seed)
     rows = []
+    group = None if evidence.group is None else evidence.group[usable]
     for name, law in laws.items():
-        scores = normal_scores(found[name], weight=weight[usable])
+        scores = normal_scores(found[name], weight=weight[usable], group=group)
         shares = [
             f"{100 * covered(intervals(law, y, level), weight=weight).observed:.1f} %"
             for level in (0.5, 0.8, 0.9, 0.95)
         ]
         rows.append([name, f"{scores.spread.value:.3f}", *shares])
-    head = ["", "spread of normal scores", "50 %", "80 %", "90 %", "95 % intervals hold"]
+    head = ["", "spread of normal scores", "in 50 %", "in 80 %", "in 90 %", "in 95 %"]
     caption = "Histograms of the probability integral transform of the test rows; flat is right."
     alt = "; ".join(f"{row[0]}: spread {row[1]}" for row in rows)
-    return [Figure(svg, caption, alt), Table(head, rows, "On the test rows.")]
+    below = "Test rows: spread of their normal scores, shares inside their intervals."
+    return [Figure(svg, caption, alt), Table(head, rows, below)]
 
 
 def _has_cdf(law: Distribution) -> bool:

@@ -191,11 +191,9 @@ def _lead(bias: float, scale: float, name: str) -> str:
     if bias > 0.25:
         found.append("their mean depends on the prediction")
     if scale > 0.25:
-        found.append("their spread depends on the prediction or is off everywhere")
+        found.append("their size along the prediction is not that of a right law")
     words = f"{subject}residuals are normal scores of the outcomes under their laws; " + (
-        " and ".join(found)
-        if found
-        else "neither their mean nor their spread follows the prediction"
+        " and ".join(found) if found else "neither their mean nor their size follows the prediction"
     )
     return words[0].upper() + words[1:] + "."
 
