@@ -5,7 +5,6 @@ import subprocess
 import sys
 
 import numpy as np
-import onnx
 import onnxruntime
 import pandas as pd
 import pytest
@@ -13,6 +12,7 @@ import torch
 from scipy import stats
 
 import ansatz
+import onnx
 from ansatz.cli.main import run
 from ansatz.errors import UsageError
 from ansatz.onnx import feed
@@ -136,6 +136,7 @@ def test_counts_with_exposure_and_an_interval_by_the_files_own_words(tmp_path, r
     assert json.loads(about["fingerprint"])
 
 
+@pytest.mark.slow
 def test_survival_gives_medians_and_curves(rows, tmp_path):
     time = np.exp(outcome(rows))
     event = np.arange(len(rows)) % 3 > 0
@@ -150,6 +151,7 @@ def test_survival_gives_medians_and_curves(rows, tmp_path):
     assert_equal(found["survival"], cox.predict_survival(rows[["a", "b"]], times))
 
 
+@pytest.mark.slow
 def test_an_array_several_targets_and_an_embedding_of_numbers(tmp_path):
     x = np.random.default_rng(0).normal(size=(200, 3))
     y = np.stack([x[:, 0], x[:, 1] ** 2], 1)
@@ -160,6 +162,7 @@ def test_an_array_several_targets_and_an_embedding_of_numbers(tmp_path):
     assert found["raw"].shape[:2] == (200, 2)
 
 
+@pytest.mark.slow
 def test_an_ensemble_gives_its_members_and_the_mean_of_their_mixture(tmp_path):
     x = np.random.default_rng(0).normal(size=(200, 2))
     model = ansatz.Regressor(inference="ensemble", members=3, **FAST).fit(x, np.sin(x[:, 0]))
@@ -173,6 +176,7 @@ def test_an_ensemble_gives_its_members_and_the_mean_of_their_mixture(tmp_path):
     assert_equal(found["law_means"] @ np.asarray(weights), model.predict(x))
 
 
+@pytest.mark.slow
 def test_rankings_give_the_order_of_the_items(tmp_path):
     random = np.random.default_rng(0)
     x = random.normal(size=(120, 2))

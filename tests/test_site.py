@@ -1,0 +1,131 @@
+"""The site has every page and every public name, and is built without a broken link."""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("mkdocs")
+pytest.importorskip("latex2mathml")
+
+ROOT = Path(__file__).parents[1]
+SITE = ROOT / "docs" / "site"
+
+
+def load(name: str):
+    """A file of docs/site, which is no package."""
+    sys.path.insert(0, str(SITE))
+    try:
+        spec = importlib.util.spec_from_file_location(name, SITE / f"{name}.py")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+        return module
+    finally:
+        sys.path.remove(str(SITE))
+
+
+formulas, docstring, reference, hooks = map(
+    load, ("formulas", "docstring", "reference", "site_hooks")
+)
+
+
+def entries(nav) -> list[str]:
+    if isinstance(nav, str):
+        return [nav]
+    values = nav if isinstance(nav, list) else nav.values()
+    return [path for each in values for path in entries(each)]
+
+
+def test_every_page_of_the_guide_is_in_the_navigation_once():
+    found = entries(hooks.guide())
+    assert sorted(found) == sorted(path.name for path in (ROOT / "docs").glob("*.md"))
+    assert found[0] == "index.md"
+
+
+def public_names() -> list[str]:
+    """``ansatz.package.Name`` of every public class and function."""
+    lines = (ROOT / "tests" / "public_api.txt").read_text(encoding="utf-8").splitlines()
+    dotted = {re.match(r"[\w.]+", line).group() for line in lines if line.strip()}
+    kinds = {name for name in dotted if name.count(".") <= 2}
+    return sorted(name for name in kinds if name.rpartition(".")[0] not in kinds)
+
+
+def test_every_public_name_has_its_place_in_the_reference():
+    places = reference.places()
+    written = {page.path: page.text for page in reference.pages({})}
+    for name in public_names():
+        page = places.get(name)
+        if page is None:  # a value or a registry's function: its package has a page
+            page = f"reference/{name.split('.')[1]}.md"
+            assert page in written, name
+        else:
+            assert f"{{ #{name.lower()} }}" in written[page], name
+
+
+def test_a_docstring_becomes_markdown():
+    text = r"""A law.
+
+    .. math:: p(y) = \frac{1}{2},
+        \quad y > 0
+
+    with :math:`y` = ``raw[0]``, see :class:`~ansatz.likelihoods.Normal` and a*b.
+
+    Args:
+        one: the first
+            of two.
+
+    Example:
+        >>> 1 + 1
+        2
+
+    References:
+        A (2001), B. https://example.org/b.
+    """
+    writer = docstring.Writer(lambda t: f"<{t.strip()}>", lambda t: f"<{t}>", lambda n: f"[{n}]")
+    assert docstring.markdown(text, writer) == (
+        "A law.\n\n"
+        r"<p(y) = \frac{1}{2},     \quad y > 0>"
+        "\n\nwith <y> = `raw[0]`, see [ansatz.likelihoods.Normal] and a\\*b.\n\n"
+        "**Args**\n\n- `one`: the first\n    of two.\n\n"
+        "**Example**\n\n```pycon\n>>> 1 + 1\n2\n```\n\n"
+        "**References**\n\nA (2001), B. <https://example.org/b>."
+    )
+
+
+def test_formulas_leave_code_alone_and_come_back_as_mathml():
+    page = formulas.Formulas()
+    hidden = page.hide("Costs $5. `$HOME$` and $x_1$.\n\n$$a \\qquad b$$\n\n```\n$y$\n```\n")
+    assert "`$HOME$`" in hidden and "$y$" in hidden and "x_1" not in hidden
+    shown = page.show(hidden)
+    assert shown.count("<math") == 3 and '<div class="formula">' in shown
+
+
+def test_every_formula_of_a_docstring_is_known_to_the_converter():
+    for file in (ROOT / "src" / "ansatz").rglob("*.py"):
+        text = file.read_text(encoding="utf-8")
+        found = re.findall(r"^ *\.\. math::(.*?)(?=\n\s*\n)", text, re.MULTILINE | re.DOTALL)
+        for tex in found:
+            assert "\\" not in formulas.mathml(tex, "block"), f"{file.name}: {tex}"
+
+
+@pytest.mark.slow
+def test_the_site_is_built_without_a_broken_link_and_asks_nobody(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(tmp_path)],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    loads = re.compile(r"<(?:script|link|img|iframe)[^>]+(?:src|href)=\"?(?:https?:)?//")
+    for page in tmp_path.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        assert not loads.search(text), page
+        assert not re.search(r"zz(?:FORMULA|CODE)\d+zz", text), page
+    assert (tmp_path / "search" / "search_index.js").stat().st_size > 100_000
