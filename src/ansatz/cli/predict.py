@@ -38,6 +38,13 @@ def predict(
             help="Add the bounds that hold this share of the probability.", metavar="LEVEL"
         ),
     ] = None,
+    method: Annotated[
+        str,
+        typer.Option(
+            help="Bounds by the predicted law, or conformal: those that held rows set aside.",
+            metavar="law|conformal",
+        ),
+    ] = "law",
     times: Annotated[
         str | None,
         typer.Option(help="Survival models: add the chance to get past each time.", metavar="T,T"),
@@ -72,7 +79,9 @@ def predict(
     """
     if interval is not None and not 0 < interval < 1:
         raise UsageError(f"--interval must be in (0, 1), got {interval}. For 90 percent: 0.9.")
-    options = {} if times is None else {"times": _numbers(times)}
+    if method not in ("law", "conformal"):
+        raise UsageError(f"--method must be law or conformal, got {method}.")
+    options: dict[str, Any] = {} if times is None else {"times": _numbers(times)}
     if out is not None:
         if out.suffix.lower() in _NOT_CSV:
             raise UsageError(f"--out {out}: predictions are CSV; name the file something.csv.")
@@ -82,6 +91,11 @@ def predict(
     estimator = open_model(model)
     if options and not hasattr(estimator, "predict_survival"):
         raise UsageError("--times is for survival models; this one has no survival curve.")
+    if method != "law":
+        from ansatz.estimators.predictions import require_scores
+
+        require_scores(estimator)
+        options["method"] = method
     reading = reader_options(delimiter, no_header, names, comment, missing, decimal, encoding)
     from ansatz.data.streams.available import reason_to_stream
 

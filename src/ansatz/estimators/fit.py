@@ -139,7 +139,7 @@ def fit(
         likelihood: the law of the target; None chooses among those whose support holds its
             values, by the out-of-fold log score given x within the rows to learn from.
         network: by name; None takes the structure's default, ``"linear"`` fits a GLM.
-        inference: ``"point"``.
+        inference: ``"point"``, or ``"ensemble"``: several networks, mixed and recalibrated.
         out: the folder to save the model to; None keeps it in memory.
         overwrite: replace what is at ``out``.
         resume: go on where an interrupted run to ``out`` stopped, bit for bit.

@@ -111,6 +111,7 @@ def rebuild_ensemble(
     model = EnsembleModel(members, weights, record.factor)
     served = _named(tensors, "served.")
     if model.combination.merged:
+        model.combination.likelihood.load_state_dict(served, strict=False)  # takes the shapes
         load_into(model.combination.likelihood, served, where=where)
     return model
 

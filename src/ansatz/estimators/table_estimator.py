@@ -501,6 +501,7 @@ class TableEstimator(Predictions, BaseEstimator):
         coupled = not self._law(target, rows).additive
         classes = target.classes > 0
         if self.inference == "ensemble":
+            _require_members(self.members)
             return choose_ensemble_recipe(
                 rows, classes=classes, coupled=coupled, members=self.members
             )
@@ -564,6 +565,16 @@ class TableEstimator(Predictions, BaseEstimator):
             "progress": self.verbose,
             "threads": self.n_jobs or "auto",
         }
+
+
+def _require_members(members: Any) -> None:
+    if members is None:
+        return
+    whole = isinstance(members, int | np.integer) and not isinstance(members, bool)
+    if not whole or members < 2 or (members > 10 and members % 5):
+        raise UsageError(
+            f"members must be a whole number from 2 to 10 or a multiple of 5, got {members!r}."
+        )
 
 
 def _batch(preprocessor: Preprocessor, job: Job, notes: list[str] | None = None) -> Batch:

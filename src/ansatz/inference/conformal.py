@@ -108,5 +108,6 @@ def conformal_interval(law: Likelihood, raw: Tensor, quantile: Tensor) -> tuple[
             centre, reach = law.point(raw), quantile * _width(law, raw)
             return centre - reach, centre + reach
         distribution = law.distribution(raw)
-        tail = (-quantile.to(raw)).exp().expand(distribution.mean.shape)
+        # A hair less, so that an outcome at the cut itself is inside whatever the last digit.
+        tail = (1 - 1e-6) * (-quantile.to(raw)).exp().expand(distribution.mean.shape)
         return distribution.icdf(tail), distribution.icdf(1 - tail)

@@ -197,13 +197,37 @@ def bisect(distribution: Distribution, q: Tensor, iterations: int = 200) -> Tens
 _LEVELS = (1e-12, 1e-9, 1e-7, 1e-5, 1e-3, 0.02, 0.1, 0.3, 0.5)  # where panels of the integral meet
 
 
+def crps_levels(dtype: torch.dtype) -> list[float]:
+    """The levels between whose quantiles the CRPS is integrated.
+
+    Example:
+        >>> import torch
+        >>> crps_levels(torch.float64)[0]
+        1e-12
+    """
+    resolved = [q for q in _LEVELS if q > torch.finfo(dtype).eps]  # 1 - q must differ from 1
+    return [*resolved, *(1 - q for q in reversed(resolved[:-1]))]
+
+
 def _crps_by_quadrature(distribution: Distribution, y: Tensor) -> Tensor:
-    """Gauss-Legendre on panels between quantiles: beyond 1e-12 the squared tail adds nothing."""
-    nodes, weights = (v.reshape(-1, *(1,) * y.ndim) for v in gauss("legendre", 16, y))
-    resolved = [q for q in _LEVELS if q > torch.finfo(y.dtype).eps]  # 1 - q must differ from 1
-    levels = [*resolved, *(1 - q for q in reversed(resolved[:-1]))]
+    """Beyond 1e-12 the squared tail adds nothing."""
     with torch.no_grad():
+        levels = crps_levels(y.dtype)
         edges = torch.stack([distribution.icdf(torch.full_like(y, q)) for q in levels])
+    return crps_between(distribution, y, edges)
+
+
+def crps_between(distribution: Distribution, y: Tensor, edges: Tensor) -> Tensor:
+    """The CRPS by Gauss-Legendre on panels between ``edges`` ``(L, ...)`` and y.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import NormalDistribution
+        >>> d, y = NormalDistribution(torch.zeros(1), torch.ones(1)), torch.zeros(1)
+        >>> round(crps_between(d, y, torch.linspace(-9, 9, 9).unsqueeze(1)).item(), 4)
+        0.2337
+    """
+    nodes, weights = (v.reshape(-1, *(1,) * y.ndim) for v in gauss("legendre", 16, y))
     ends = torch.cat([edges, y.unsqueeze(0)]).sort(0).values  # (L + 1, ...)
     total = torch.zeros_like(y)
     for a, b in pairwise(ends):
