@@ -83,7 +83,8 @@ def normal_scores(
 
 
 def _summary(theta: Numbers, covariance: Numbers) -> NormalScores:
-    errors = np.sqrt(np.clip(np.diag(covariance), 0, None))
+    # Scores that are all alike have no error that could be estimated.
+    errors = np.sqrt(np.clip(np.nan_to_num(np.diag(covariance)), 0, None))
     wald = float(theta @ np.linalg.pinv(covariance) @ theta) if np.isfinite(covariance).all() else 0
     left, right = theta - 1.96 * errors, theta + 1.96 * errors
     pvalues = [

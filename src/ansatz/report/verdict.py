@@ -35,7 +35,7 @@ def effect_row(effect: Effect, prefix: str = "") -> list[str]:
     return [
         f"{prefix}{effect.name}",
         value,
-        f"{low} to {high}",
+        f"{low} to {high}" if effect.low == effect.low else "–",
         f"{effect.neutral:g}",
         p_text(effect.p_value),
     ]
