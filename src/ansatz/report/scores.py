@@ -427,7 +427,7 @@ def _score_table(comparisons: list[Comparison], names: list[str]) -> Table:
 
 def _difference_table(evidence: Evidence, comparisons: list[Comparison], names: list[str]) -> Table:
     rows: list[list[str | None]] = []
-    for c in comparisons:
+    for c in (c for c in comparisons if c.metric not in WITHOUT_ERROR):
         cells: list[str | None] = []
         for name in names:
             gap = c.better.get(name)
