@@ -52,7 +52,7 @@ class Counter:
         """
         if self.quiet:
             return
-        text = printable(f"{self.what} {done} of {total}{'  ' + more if more else ''}")[:110]
+        text = printable(f"{self.what} {done} of {total}{': ' + more if more else ''}")[:110]
         if sys.stderr.isatty():
             sys.stderr.write("\r" + text.ljust(self._width))
             sys.stderr.flush()

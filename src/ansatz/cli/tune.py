@@ -213,10 +213,8 @@ def print_tuning(found: "Tuning") -> None:
     shown = found.leaders()
     if found.trials[0] not in shown:
         shown.append(found.trials[0])
-    free = list(found.space)
-    header = ["trial", "score", "better by", "+-", *free]
-    print_table(header, [_row(found, trial, free) for trial in shown], numbers=range(1, 4))
-    say(f"mean score of {found.folds} folds; better than the default by, with corrected error")
+    print_trials(found, shown)
+    say(f"score: mean of {found.folds} inner folds; better than the default by, +- corrected error")
     say()
     if found.comparison is not None:
         from ansatz.cli.compare import print_scores
@@ -233,9 +231,21 @@ def print_tuning(found: "Tuning") -> None:
         say(f"next:  ansatz report {folder}")
 
 
-def _row(found: "Tuning", trial: "Trial", free: list[str]) -> list[str]:
-    gain = found.gain(trial)
-    gained = ["", ""] if gain is None else [f"{gain[0]:+.4g}", number(gain[1])]
-    name = "default" if trial.number == 0 else str(trial.number)
-    values = [number(trial.parameters.get(option)) for option in free]
-    return [name, number(trial.score), *gained, *values]
+def print_trials(found: "Tuning", shown: "list[Trial]") -> None:
+    """Prints trials as columns: a recipe is read downwards.
+
+    Example:
+        >>> from ansatz.cli.tune import print_trials
+        >>> print_trials.__name__
+        'print_trials'
+    """
+    gains = [found.gain(trial) for trial in shown]
+    header = ["trial", *("default" if t.number == 0 else str(t.number) for t in shown)]
+    rows = [
+        ["score", *(number(trial.score) for trial in shown)],
+        ["better by", *("" if gain is None else f"{gain[0]:+.3g}" for gain in gains)],
+        ["+-", *("" if gain is None else number(gain[1]) for gain in gains)],
+    ]
+    for name in found.space:
+        rows.append([name, *(number(trial.parameters.get(name)) for trial in shown)])
+    print_table(header, rows, numbers=range(1, len(header)))

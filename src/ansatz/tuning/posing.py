@@ -63,6 +63,7 @@ def pose_search(
     estimator._rehearse(learn)
     law = problem.laws[0]
     asked = read_space(changes)
+    check_space(asked, known_options(estimator, network, law))  # before the work begins
     if len(problem.laws) > 1:
         law = choose_law(estimator, problem.laws, learn).law
     parted = make_folds(learn, folds, seed)
@@ -84,7 +85,6 @@ def pose_search(
     whole = default_space(recipe, network=network, laws=laws, rows=float(learn.weight.sum()))
     fixed = {*given, *(("width", "depth") if "widths" in given or "widths" in asked else ())}
     whole = {name: d for name, d in whole.items() if name not in fixed} | asked
-    check_space(whole, known_options(estimator, network, law))
     if not whole:
         raise UsageError("nothing is left to search: every option was given.")
     notes = []
