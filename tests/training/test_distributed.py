@@ -285,8 +285,11 @@ def test_a_child_of_a_process_is_not_one_of_the_processes(monkeypatch):
     for name, value in Meeting(2).environment(0).items():
         monkeypatch.setenv(name, value)
     assert distributed.is_launched()
-    monkeypatch.setenv("ANSATZ_PROCESS", str(os.getppid()))
+    place = f"127.0.0.1:{os.environ['MASTER_PORT']}"
+    monkeypatch.setenv("ANSATZ_PROCESS", f"{os.getppid()} {place}")
     assert not distributed.is_launched() and current_processes() is None
+    monkeypatch.setenv("ANSATZ_PROCESS", f"{os.getppid()} 127.0.0.1:1")  # of another run
+    assert distributed.is_launched()
 
 
 def test_a_port_in_use_is_explained(monkeypatch):

@@ -342,8 +342,9 @@ def is_launched() -> bool:
     """
     if any(name not in os.environ for name in _VARIABLES):
         return False
-    own = os.environ.get(_OWNER, str(os.getpid())) == str(os.getpid())
-    return own and int(os.environ["WORLD_SIZE"]) > 1
+    owner, _, place = os.environ.get(_OWNER, "").partition(" ")
+    is_child = place == _meeting_place() and owner != str(os.getpid())
+    return not is_child and int(os.environ["WORLD_SIZE"]) > 1
 
 
 @contextmanager
@@ -441,8 +442,11 @@ def _is_of_torch(error: BaseException) -> bool:
     return type(error) is RuntimeError and any(word in str(error) for word in words)
 
 
+def _meeting_place() -> str:
+    return f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
+
+
 def _open_group() -> None:
-    os.environ[_OWNER] = str(os.getpid())
     cuda = torch.cuda.is_available() and dist.is_nccl_available()
     if cuda:
         local = int(os.environ.get("LOCAL_RANK", 0))
@@ -454,6 +458,7 @@ def _open_group() -> None:
         )
     except (RuntimeError, ValueError) as error:
         raise ResourceError(explain_start(error)) from error
+    os.environ[_OWNER] = f"{os.getpid()} {_meeting_place()}"
     atexit.register(_close_group)
 
 
