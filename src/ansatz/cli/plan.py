@@ -34,22 +34,9 @@ def print_plan(chosen: "FitConfig", folder: Path, as_json: bool) -> None:
         <BLANKLINE>
         3 rows, likelihood chosen among normal, ..., network mlp; would write a-model
     """
-    from ansatz.estimators.kinds import split_options
-    from ansatz.estimators.problem import pose
-    from ansatz.estimators.uses import Uses
-
-    options = chosen.model_dump(exclude_defaults=True)
-    problem = pose(
-        chosen.data,
-        Uses(**{use: options[use] for use in _USES if use in options}),
-        likelihood=chosen.likelihood,
-        options=split_options(chosen.likelihood, chosen.options)[1],
-        roles=chosen.roles,
-        drop=chosen.drop,
-        reader={name: options[name] for name in _READER if name in options},
-    )
+    problem, rows = _pose(chosen)
     plan: dict[str, Any] = {
-        "rows": len(problem.frame),
+        "rows": rows,
         "likelihood": problem.likelihood if len(problem.laws) == 1 else None,
         "candidates": problem.laws,
         "network": chosen.network or ("mlp" if problem.columns else "linear"),
@@ -68,3 +55,32 @@ def print_plan(chosen: "FitConfig", folder: Path, as_json: bool) -> None:
     if len(problem.laws) > 1:
         law = f"likelihood chosen among {', '.join(problem.laws)}"
     say(f"{plan['rows']} rows, {law}, network {plan['network']}; would write {folder}")
+
+
+def _pose(chosen: "FitConfig") -> tuple[Any, int]:
+    """The problem and its number of rows; of a table larger than memory, from one pass."""
+    from ansatz.data.streams.available import reason_to_stream
+    from ansatz.estimators.kinds import split_options
+    from ansatz.estimators.problem import pose
+    from ansatz.estimators.uses import Uses
+
+    options = chosen.model_dump(exclude_defaults=True)
+    uses = Uses(**{use: options[use] for use in _USES if use in options})
+    how: dict[str, Any] = {
+        "likelihood": chosen.likelihood,
+        "options": split_options(chosen.likelihood, chosen.options)[1],
+        "roles": chosen.roles,
+        "drop": chosen.drop,
+        "reader": {name: options[name] for name in _READER if name in options},
+    }
+    why = reason_to_stream(chosen.data, stream=chosen.stream, memory_limit=chosen.memory_limit)
+    if why is None:
+        problem = pose(chosen.data, uses, **how)
+        return problem, len(problem.frame)
+    from ansatz.data.streams.folder import stream_folder
+    from ansatz.estimators.stream_problem import pose_stream
+
+    remark(f"note: {why}")
+    with stream_folder() as folder:
+        posed = pose_stream(chosen.data, uses, folder, seed=chosen.seed, **how)
+        return posed.problem, posed.rows
