@@ -13,6 +13,11 @@ class Step(Protocol):
 
     ``network`` holds the weights that a checkpoint saves and that early stopping restores.
 
+    A step that can train with other processes has an attribute ``processes``, None at first. The
+    trainer sets it to a :class:`~ansatz.training.distributed.Processes`; batches are then this
+    process's rows, and the step adds up gradient, total and count with ``add_up``. A step without
+    the attribute is refused where there are several processes.
+
     Example:
         >>> from ansatz.training import GradientStep, Step
         >>> all(hasattr(GradientStep, name) for name in ("step", "evaluate", "state_dict"))
