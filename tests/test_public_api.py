@@ -18,6 +18,7 @@ PACKAGES = (
     "ansatz.linear",
     "ansatz.metrics",
     "ansatz.networks",
+    "ansatz.onnx",
     "ansatz.optim",
     "ansatz.registry",
     "ansatz.seeds",
