@@ -114,6 +114,18 @@ def section(evidence: Evidence) -> Section | None:
 
     Args:
         evidence: of a model on its test rows, with costs in its settings.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report import gather
+        >>> from ansatz.report.costs import section
+        >>> x = np.random.default_rng(0).normal(size=(60, 1))
+        >>> y = x[:, 0] + np.cos(9 * x[:, 0])
+        >>> model = Regressor("normal", network="linear").fit(x, y)
+        >>> settings = {"costs": {"under": 5.0, "over": 1.0}}
+        >>> section(gather(model, x, y, settings=settings)).title
+        'Decisions from costs'
     """
     costs = evidence.settings.get("costs") or {}
     if not costs:
@@ -210,6 +222,14 @@ def draw_costs(axes: "Axes", grid: np.ndarray, curve: np.ndarray, marks: dict[st
         grid: thresholds or levels.
         curve: mean cost at each.
         marks: rules by name.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.report.costs import draw_costs
+        >>> from ansatz.report.style import figure
+        >>> with figure(3, 2) as paper:
+        ...     marks = {"theory": 0.2, "default": 0.5}
+        ...     draw_costs(paper.subplots(), np.arange(3.0), np.ones(3), marks)
     """
     axes.plot(grid, curve, color=MODEL)
     for colour, (name, place) in zip((LINEAR, INK), marks.items(), strict=True):

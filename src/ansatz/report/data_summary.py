@@ -51,6 +51,13 @@ def summarize_column(cells: "pd.Series", column: "Column") -> ColumnSummary:
     Args:
         cells: the column.
         column: what it is.
+
+    Example:
+        >>> import pandas as pd
+        >>> from ansatz.data import Column
+        >>> from ansatz.report.data_summary import summarize_column
+        >>> summarize_column(pd.Series(["u", "v", "u"]), Column(name="k", role="categorical")).words
+        'u 67 %, v 33 %'
     """
     missing = int(cells.isna().sum())
     words, counts, edges = "", np.zeros(0, dtype=np.int64), np.zeros(0)
@@ -84,6 +91,15 @@ def draw_column(axes: "Axes", summary: ColumnSummary) -> None:
     Args:
         axes: to draw on.
         summary: of the column.
+
+    Example:
+        >>> import pandas as pd
+        >>> from ansatz.data import Column
+        >>> from ansatz.report.data_summary import draw_column, summarize_column
+        >>> from ansatz.report.style import figure
+        >>> found = summarize_column(pd.Series([1.0, 2.0]), Column(name="a", role="numeric"))
+        >>> with figure(3, 2) as paper:
+        ...     draw_column(paper.subplots(), found)
     """
     axes.set_title(printable(summary.name, 22), fontsize=8, color=INK)
     for side in axes.spines.values():
@@ -114,6 +130,17 @@ def section(evidence: Evidence) -> Section | None:
 
     Args:
         evidence: of a model on its test rows.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report import gather
+        >>> from ansatz.report.data_summary import section
+        >>> x = np.random.default_rng(0).normal(size=(60, 1))
+        >>> y = x[:, 0] + np.cos(9 * x[:, 0])
+        >>> model = Regressor("normal", network="linear").fit(x, y)
+        >>> section(gather(model, x, y)).title
+        'The data'
     """
     frame, where = _rows(evidence)
     summaries = [

@@ -225,6 +225,17 @@ def draw_effect(axes: "Axes", effect: Effect, response: Response) -> None:
         axes: to draw on.
         effect: of one column.
         response: what the curves are.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.report.ale import Curve
+        >>> from ansatz.report.effects import Effect, draw_effect
+        >>> from ansatz.report.response import Response
+        >>> from ansatz.report.style import figure
+        >>> curve = Curve(np.arange(3.0), np.zeros((3, 1)))
+        >>> effect = Effect("age", curve, [], [], np.arange(3.0))
+        >>> with figure(3, 2) as paper:
+        ...     draw_effect(paper.subplots(), effect, Response(("mean",), (0,)))
     """
     curve, levels = effect.curve, bool(effect.labels)
     at = np.arange(len(curve.at)) if levels else curve.at
@@ -259,6 +270,17 @@ def section(evidence: Evidence) -> Section | None:
 
     Args:
         evidence: of a model on its test rows.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report import gather
+        >>> from ansatz.report.effects import section
+        >>> x = np.random.default_rng(0).normal(size=(60, 1))
+        >>> y = x[:, 0] + np.cos(9 * x[:, 0])
+        >>> model = Regressor("normal", network="linear").fit(x, y)
+        >>> section(gather(model, x, y, settings={"refits": 0})).title
+        'Effects'
     """
     response = choose_response(evidence)
     names = [name for item in importances(evidence) for name in item.columns][:MOST]

@@ -53,6 +53,16 @@ def calibration(evidence: Evidence) -> str:
     Args:
         evidence: of a model on its test rows.
 
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report import gather
+        >>> from ansatz.report.headline import calibration
+        >>> x = np.random.default_rng(0).normal(size=(100, 2))
+        >>> model = Regressor("normal", network="linear").fit(x[:, :1], x[:, 1])
+        >>> calibration(gather(model, x[:, :1], x[:, 1]))[:36]
+        'its 90 % intervals cover 89 % of the'
+
     References:
         Spiegelhalter (1986), Probabilistic prediction in patient management and clinical trials.
         https://doi.org/10.1002/sim.4780050506

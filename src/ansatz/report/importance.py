@@ -214,6 +214,12 @@ def draw_importances(axes: "Axes", found: Sequence[Importance]) -> None:
     Args:
         axes: to draw on.
         found: most important first.
+
+    Example:
+        >>> from ansatz.report.importance import Importance, draw_importances
+        >>> from ansatz.report.style import figure
+        >>> with figure(3, 2) as paper:
+        ...     draw_importances(paper.subplots(), [Importance(("age",), 0.2, 0.01)])
     """
     places = range(len(found))
     axes.barh(places, [item.rise for item in found], color=MODEL, alpha=0.75, height=0.62)
@@ -240,6 +246,17 @@ def section(evidence: Evidence) -> Section | None:
 
     Args:
         evidence: of a model on its test rows.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report import gather
+        >>> from ansatz.report.importance import section
+        >>> x = np.random.default_rng(0).normal(size=(60, 1))
+        >>> y = x[:, 0] + np.cos(9 * x[:, 0])
+        >>> model = Regressor("normal", network="linear").fit(x, y)
+        >>> section(gather(model, x, y)).title
+        'What the predictions rest on'
     """
     found = importances(evidence)
     if not found:

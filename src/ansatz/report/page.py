@@ -29,7 +29,13 @@ _ELEMENTS = frozenset(
 
 
 class Shown(NamedTuple):
-    """A text as the page shows it, with the whole of it on demand."""
+    """A text as the page shows it, with the whole of it on demand.
+
+    Example:
+        >>> from ansatz.report.page import Shown
+        >>> Shown("a", "").shown
+        'a'
+    """
 
     shown: str
     hint: Markup

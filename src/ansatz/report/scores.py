@@ -330,6 +330,12 @@ def draw_scores(axes: "Axes", comparison: Comparison) -> None:
     Args:
         axes: to draw on.
         comparison: one metric.
+
+    Example:
+        >>> from ansatz.report.scores import Comparison, Score, draw_scores
+        >>> from ansatz.report.style import figure
+        >>> with figure(3, 2) as paper:
+        ...     draw_scores(paper.subplots(), Comparison("nll", {"model": Score(1.0, 0.1)}, {}))
     """
     names = list(comparison.scores)
     for place, name in enumerate(names):
@@ -373,6 +379,17 @@ def section(evidence: Evidence) -> Section | None:
 
     Args:
         evidence: of a model on its test rows.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report import gather
+        >>> from ansatz.report.scores import section
+        >>> x = np.random.default_rng(0).normal(size=(60, 1))
+        >>> y = x[:, 0] + np.cos(9 * x[:, 0])
+        >>> model = Regressor("normal", network="linear").fit(x, y)
+        >>> section(gather(model, x, y)).title
+        'Scores'
     """
     comparisons = compare(evidence)
     found = rivals(evidence)

@@ -32,6 +32,13 @@ def draw_history(axes: "Axes", history: "History") -> None:
     Args:
         axes: to draw on.
         history: of the training.
+
+    Example:
+        >>> from ansatz.report.style import figure
+        >>> from ansatz.report.what_was_fitted import draw_history
+        >>> from ansatz.training import History
+        >>> with figure(3, 2) as paper:
+        ...     draw_history(paper.subplots(), History([{"step": 1, "valid_loss": 2.0}]))
     """
     for name, label, colour in (
         ("running_loss", "training (running, with dropout)", INK),
@@ -179,6 +186,17 @@ def section(evidence: Evidence) -> Section | None:
 
     Args:
         evidence: of a model on its test rows.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report import gather
+        >>> from ansatz.report.what_was_fitted import section
+        >>> x = np.random.default_rng(0).normal(size=(60, 1))
+        >>> y = x[:, 0] + np.cos(9 * x[:, 0])
+        >>> model = Regressor("normal", network="linear").fit(x, y)
+        >>> section(gather(model, x, y)).title
+        'What was fitted'
     """
     fit, model = evidence.fit, evidence.model
     parts: list[Text | Table | Figure] = [Table(["", ""], _facts(evidence), "")]

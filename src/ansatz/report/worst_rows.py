@@ -36,6 +36,17 @@ def section(evidence: Evidence) -> Section | None:
 
     Args:
         evidence: of a model on its test rows.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report import gather
+        >>> from ansatz.report.worst_rows import section
+        >>> x = np.random.default_rng(0).normal(size=(60, 1))
+        >>> y = x[:, 0] + np.cos(9 * x[:, 0])
+        >>> model = Regressor("normal", network="linear").fit(x, y)
+        >>> section(gather(model, x, y)).title
+        'Worst-fitted rows'
     """
     losses = evidence.row_losses()
     chosen = worst_rows(losses)
