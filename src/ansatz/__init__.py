@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 # Imported when first asked for, so that `import ansatz` and `ansatz --help` are instant.
 _NAMES = ("Classifier", "Fit", "Ranker", "Regressor", "SurvivalRegressor", "fit", "load")
 _ELSEWHERE = {
-    "compare": "ansatz.report.compare",
-    "export": "ansatz.onnx",
-    "tune": "ansatz.tuning",
+    "compare": "report.compare",
+    "export": "onnx",
+    "tune": "tuning",
 }
 _MODULES = (
     "data",
@@ -56,8 +56,8 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"ansatz.{name}")
     if name in _NAMES or name in _ELSEWHERE:
-        home = _ELSEWHERE.get(name, "ansatz.estimators")
-        value = getattr(importlib.import_module(home), name)
+        home = _ELSEWHERE.get(name, "estimators")
+        value = getattr(importlib.import_module(f"ansatz.{home}"), name)
         globals()[name] = value
         return value
     raise AttributeError(f"module 'ansatz' has no attribute {name!r}")
