@@ -1,7 +1,7 @@
 """What each column of a stream holds: decided by its first values, held against all later ones."""
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NoReturn
 
 import numpy as np
 
@@ -71,7 +71,7 @@ class Kinds:
                 changed[name] = column.astype(object)  # an empty block, or booleans without gaps
         return frame.assign(**changed) if changed else frame
 
-    def _refuse(self, column: "pd.Series") -> None:
+    def _refuse(self, column: "pd.Series") -> NoReturn:
         """Names the first cell that is no number."""
         for row, value in zip(column.index, column, strict=True):
             text = str(value)
@@ -84,6 +84,10 @@ class Kinds:
                     f"in the rows before, got '{shown}'. To read it as missing: --missing {shown}; "
                     f"to read all as words: --role {column.name}=categorical"
                 )
+        raise DataError(
+            f"{self.origin}, column '{column.name}': numbers up to row {column.index[0]}, "
+            f"{column.dtype} from there on. Store it as one kind."
+        )
 
 
 def _kind(column: "pd.Series") -> Kind:
