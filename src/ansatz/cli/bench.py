@@ -112,7 +112,7 @@ def _record(out: Path, name: str, found: "list[Finding]", options: Any) -> None:
         "results": [finding.to_dict() for finding in found],
     }
     path = out / f"bench-{name}.json"
-    write_json(path, document)
+    write_json(path, document, overwrite=True)
     remark(f"{path}")
 
 

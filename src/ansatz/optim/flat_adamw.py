@@ -10,7 +10,6 @@ from torch import Tensor
 
 from ansatz.errors import UsageError
 
-
 _MANY = 50_000  # numbers whose memory costs more than a call
 
 
