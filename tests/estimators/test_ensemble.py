@@ -148,7 +148,7 @@ def test_an_ensemble_is_surer_than_one_member_about_what_it_does_not_know(rows):
 
 
 def test_options_that_make_no_sense_are_refused(rows):
-    with pytest.raises(UsageError, match="unknown inference 'mcmc'. Known: point, ensemble"):
+    with pytest.raises(UsageError, match="unknown inference 'mcmc'"):
         Regressor(inference="mcmc").fit(rows["X"], rows["number"])
     with pytest.raises(UsageError, match="no warm_start"):
         Regressor(inference="ensemble", warm_start=True).fit(rows["X"], rows["number"])

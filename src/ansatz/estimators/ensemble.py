@@ -150,7 +150,7 @@ def plan_members(job: Job, recipe: Recipe, dropouts: tuple[float, ...], seed: in
         >>> from ansatz.estimators.ensemble import plan_members
         >>> from ansatz.estimators.recipe import Recipe
         >>> job = Regressor()._read(np.arange(20.0).reshape(-1, 1), np.arange(20.0))
-        >>> plan = plan_members(job, Recipe(members=10), (0.0, 0.1), seed=0)
+        >>> plan = plan_members(job, Recipe(members=10, holdout=0), (0.0, 0.1), seed=0)
         >>> len(plan), len(plan[0].valid), plan[9].dropout
         (10, 4, 0.1)
     """

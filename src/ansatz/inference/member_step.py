@@ -42,6 +42,7 @@ class MemberStep:
     Example:
         >>> import torch
         >>> from ansatz.data import Batch
+        >>> from ansatz.data.member_source import MemberSource
         >>> from ansatz.inference.member_objective import MemberObjective
         >>> from ansatz.inference.member_step import MemberStep
         >>> from ansatz.inference.members import Members
@@ -50,7 +51,8 @@ class MemberStep:
         >>> from ansatz.training import Supervised
         >>> network = Members([MLP(3, 2, widths=(8,)) for _ in range(4)])
         >>> step = MemberStep(network, MemberObjective(Supervised(Normal()), 4))
-        >>> batch = Batch.of(torch.randn(4, 16, 3), torch.randn(4, 16))
+        >>> rows = Batch.of(torch.randn(16, 3), torch.randn(16))
+        >>> batch = MemberSource(rows, [torch.arange(16)] * 4, batch_size=0).all_rows()
         >>> losses = [step.step(batch)["loss"] for _ in range(20)]
         >>> losses[-1] < losses[0]
         True

@@ -1,0 +1,14 @@
+"""Ways to be unsure about weights, by name."""
+
+from ansatz.registry import Registry
+
+registry = Registry(
+    "inference",
+    {
+        "point": "ansatz.inference.posterior:Point",
+        "ensemble": "ansatz.inference.ensemble:Ensemble",
+    },
+)
+create = registry.create
+names = registry.names
+register = registry.register
