@@ -378,7 +378,7 @@ class TableEstimator(Predictions, BaseEstimator):
             network_name=str(self.network) if named else type(self.network).__name__,
             options=options,
             recipe=recipe,
-            dropouts=(0.0, recipe.dropout) if self.dropout is None else (recipe.dropout,),
+            dropouts=self._dropouts(job, law, recipe),
             seed=seed,
             trainer_options={**self._trainer_options(), **job.trainer_options},
         )
@@ -394,6 +394,11 @@ class TableEstimator(Predictions, BaseEstimator):
                     for rows, mixed, raw in fitted.judged.served()
                 ]
             )
+
+    def _dropouts(self, job: Job, law: Likelihood, recipe: Recipe) -> tuple[float, ...]:
+        """Of the repeats: numbers are predicted by members without dropout and with it."""
+        tamed = job.target.classes > 0 or not law.additive  # what exaggerates without dropout
+        return (recipe.dropout,) if tamed or self.dropout is not None else (0.0, recipe.dropout)
 
     def _partial_fit_job(self, job: Job, *, first: bool) -> Self:
         if self.inference != "point":
