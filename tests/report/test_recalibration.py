@@ -1,5 +1,6 @@
 """Before and after recalibration on test rows."""
 
+import re
 from typing import NamedTuple
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 import torch
 from scipy import stats
 
-from ansatz import Classifier, Regressor
+from ansatz import Classifier, Regressor, SurvivalRegressor
 from ansatz.likelihoods import BernoulliDistribution, NormalDistribution
 from ansatz.report import gather
 from ansatz.report.recalibration import NONE, change_of_score, section
@@ -90,3 +91,14 @@ def test_an_ensemble_is_compared_with_itself_without_its_factor():
     assert model.recalibration_.kind == "scale"
     assert f"{model.recalibration_.value:.3f}" in found.lead
     assert any(isinstance(part, Figure) for part in found.parts)
+
+
+def test_censored_rows_change_by_the_likelihood_of_what_is_known():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(120, 1))
+    y = np.stack([rng.gamma(2, 1, 120), rng.random(120) < 0.7], 1)
+    options = {"inference": "ensemble", "members": 5, "epochs": 2, "widths": [4]}
+    model = SurvivalRegressor("weibull", **options).fit(x, y)
+    found = section(gather(model, x, y))
+    after = re.search(r"before, ([0-9.]+) after", found.lead)
+    assert model.evaluate(x, y)["nll"] == pytest.approx(float(after[1]), abs=1e-3)

@@ -11,7 +11,7 @@ from ansatz.likelihoods import Distribution
 from ansatz.metrics import influence_error, mean_estimate
 from ansatz.report.corp import decompose, reliability
 from ansatz.report.effect import Effect
-from ansatz.report.evidence import Evidence, predictive
+from ansatz.report.evidence import Evidence, predictive, row_losses
 from ansatz.report.intervals import covered, intervals
 from ansatz.report.normal_scores import normal_scores
 from ansatz.report.number import number
@@ -80,7 +80,31 @@ def change_of_score(
     """
     with torch.no_grad():
         losses = [-law.log_prob(y).reshape(len(y), -1).mean(1).double() for law in (before, after)]
-    first, second = (mean_estimate(loss, weight) for loss in losses)
+    return paired_change(*losses, weight=weight, group=group)
+
+
+def paired_change(
+    before: torch.Tensor,
+    after: torch.Tensor,
+    *,
+    weight: torch.Tensor | None = None,
+    group: NDArray[Any] | None = None,
+) -> Change:
+    """How the mean of losses changed on the same rows.
+
+    Args:
+        before: ``(N,)`` losses.
+        after: ``(N,)``.
+        weight: ``(N,)`` frequency weights.
+        group: ``(N,)``, rows that may depend on each other.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.report.recalibration import paired_change
+        >>> paired_change(torch.tensor([1.0, 2.0]), torch.tensor([0.5, 1.0])).difference.value
+        -0.75
+    """
+    first, second = (mean_estimate(loss, weight) for loss in (before, after))
     change = second.minus(first)
     codes = None
     if group is not None:
@@ -111,14 +135,15 @@ def section(evidence: Evidence) -> Section | None:
         return Section(TITLE, NONE)
     parts: list[Text | Table | Figure] = [_out_of_fold(done)]
     said = f"{_KINDS.get(done.kind, 'the predictive was changed by')} {done.value:.3f}"
+    if getattr(evidence.distribution, "circular", False):
+        said = f"the concentration of the predictive was divided by {done.value:.3f}"
     before = _before(evidence)
     if before is None:
         return Section(TITLE, f"{said[0].upper()}{said[1:]}, found on out-of-fold rows.", parts)
-    y, weight = evidence.value, evidence.weight
     parts += _on_test_rows(evidence, before)
-    if evidence.is_survival:  # the log density of a censored row is none
+    change = _change(evidence, before)
+    if change is None:
         return Section(TITLE, f"{said[0].upper()}{said[1:]}, found on out-of-fold rows.", parts)
-    change = change_of_score(before, evidence.distribution, y, weight=weight, group=evidence.group)
     gap = change.difference
     verdict = "improved" if gap.high < 0 else "worsened" if gap.low > 0 else "hardly changed"
     lead = (
@@ -128,6 +153,22 @@ def section(evidence: Evidence) -> Section | None:
         f"{number(gap.high, 2)})."
     )
     return Section(TITLE, lead, parts)
+
+
+def _change(evidence: Evidence, before: Distribution) -> Change | None:
+    """The change of the score; of censored rows by the likelihood of what is known of them."""
+    options: dict[str, Any] = {"weight": evidence.weight, "group": evidence.group}
+    assert evidence.distribution is not None
+    if not evidence.is_survival:
+        return change_of_score(before, evidence.distribution, evidence.value, **options)
+    inside: Any = evidence.model.model_
+    if not (hasattr(inside, "without_recalibration") and evidence.law.additive):
+        return None
+    plain = inside.without_recalibration()
+    raw = plain.raw(evidence.job.rows, evidence.job.offset, notes=[])
+    law = plain.objective.likelihood
+    losses = row_losses(evidence.model, law, raw, evidence.outcome)
+    return paired_change(losses.double(), evidence.row_losses().double(), **options)
 
 
 def _before(evidence: Evidence) -> Distribution | None:
