@@ -21,6 +21,7 @@ PACKAGES = (
     "ansatz.onnx",
     "ansatz.optim",
     "ansatz.registry",
+    "ansatz.report",
     "ansatz.seeds",
     "ansatz.spec",
     "ansatz.storage",
