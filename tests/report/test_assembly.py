@@ -14,7 +14,12 @@ from ansatz.estimators.replay import replay
 from ansatz.report import build, replayed
 
 
-@pytest.mark.parametrize("kind", KINDS)
+SLOW = {"cox", "groups", "time", "quantiles"}  # like others, with one thing changed
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param(k, marks=pytest.mark.slow) if k in SLOW else k for k in KINDS]
+)
 def test_every_kind_of_outcome_has_a_report(kind, fitted):
     evidence = replayed(replay(fitted(kind)), settings={"refits": 0, "draws": 8})
     report = build(evidence)

@@ -83,8 +83,8 @@ def test_it_prints_with_all_its_figures(browser, hostile_page, tmp_path):
 
 def test_many_rows_and_an_empty_column_make_a_small_page(browser, tmp_path):
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"x": rng.normal(size=20_000), "nothing": np.nan})
-    y = frame.x.to_numpy() + rng.normal(size=20_000)
+    frame = pd.DataFrame({"x": rng.normal(size=8_000), "nothing": np.nan})
+    y = frame.x.to_numpy() + rng.normal(size=8_000)
     model = Regressor("normal", network="linear").fit(frame[:2_000], y[:2_000])
     evidence = gather(model, frame, y, training=(frame[:2_000], y[:2_000]))
     evidence.settings["refits"] = 0

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 LEAST = 20  # rows of a group that can be judged
 SHOWN = 15
+FEW = 5  # values of a number that are taken one by one
 LEVELS = 20  # of a column that are looked at, the most frequent
 
 
@@ -45,7 +46,9 @@ class Subgroup(NamedTuple):
 
 
 def groups_of(cells: "pd.Series", column: Column) -> list[tuple[str, NDArray[np.bool_]]]:
-    """Levels of a categorical column, tertiles of a number, and the rows without a value.
+    """Levels of a categorical column, thirds of a number, and the rows without a value.
+
+    A number of at most five values is taken value by value.
 
     Args:
         cells: the column.
@@ -66,7 +69,10 @@ def groups_of(cells: "pd.Series", column: Column) -> list[tuple[str, NDArray[np.
     if column.role == "numeric":
         values = pd.to_numeric(cells, errors="coerce").to_numpy(dtype=np.float64)
         known = values[np.isfinite(values)]
-        if len(known):
+        distinct = np.unique(known)
+        if 1 < len(distinct) <= FEW:
+            found = [(number(float(value)), values == value) for value in distinct]
+        elif len(known):
             low, high = np.quantile(known, [1 / 3, 2 / 3])
             if low < high:
                 found = [

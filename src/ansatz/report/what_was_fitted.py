@@ -305,7 +305,9 @@ def _facts(evidence: Evidence) -> list[list[Any]]:
 
 def _described(options: dict[str, Any]) -> str:
     words = [
-        f"{name} {value}" for name, value in options.items() if isinstance(value, str | int | float)
+        f"{name} {value}"
+        for name, value in options.items()
+        if isinstance(value, str | int | float) and name != "law"
     ]
     return f" ({', '.join(words)})" if words else ""
 
