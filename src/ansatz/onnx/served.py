@@ -40,8 +40,9 @@ class Member(nn.Module):
         >>> from ansatz.onnx.served import Member
         >>> x = np.linspace(0, 1, 20).reshape(-1, 1)
         >>> model = Regressor(network="linear").fit(x, 2 * x[:, 0] + 1)
-        >>> Member(model.model_, graph_inputs(model), double=True)((torch.ones(1, 1),), None)
-        tensor([[3.]], dtype=torch.float64)
+        >>> member = Member(model.model_, graph_inputs(model), double=True)
+        >>> member((torch.ones(1, 1),), None).item()
+        3.0
     """
 
     def __init__(self, model: Any, inputs: list[Input], *, double: bool) -> None:
@@ -225,6 +226,9 @@ def quiet() -> Iterator[None]:
     """
     before, nowhere = logging.root.manager.disable, io.StringIO()
     logging.disable(logging.CRITICAL)
+    # torch's own trace is always on and describes every graph to whoever listens.
+    trace = logging.getLogger("torch.__trace")
+    listening, trace.handlers = trace.handlers, []
     try:
         with (
             contextlib.redirect_stdout(nowhere),
@@ -235,6 +239,7 @@ def quiet() -> Iterator[None]:
             yield
     finally:
         logging.disable(before)
+        trace.handlers = listening
 
 
 def _is_column(given: Input) -> bool:
