@@ -23,6 +23,7 @@ from ansatz.training import (
     Supervised,
     Trainer,
 )
+from ansatz.training.distributed import current_processes
 
 RANK = int(os.environ.get("RANK", 0))
 
@@ -74,11 +75,9 @@ def _schedule(number):
 
 
 def _shard(network):
-    import torch.distributed as dist
     from torch.distributed.fsdp import fully_shard
 
-    if not dist.is_initialized():
-        dist.init_process_group("gloo")
+    current_processes()  # opens the process group that the shards live in
     for layer in network.hidden:
         fully_shard(layer)
     fully_shard(network)

@@ -19,6 +19,7 @@ from torch import Tensor
 from ansatz.data.batch import Batch, map_tensors
 from ansatz.errors import AnsatzError, ResourceError, UsageError
 from ansatz.training.process_failure import Failure, LostProcess, ProcessError, explain_start
+from ansatz.training.rendezvous import open_store
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -452,9 +453,15 @@ def _open_group() -> None:
         local = int(os.environ.get("LOCAL_RANK", 0))
         if local < torch.cuda.device_count():
             torch.cuda.set_device(local)
+    timeout = timedelta(seconds=seconds_to_wait())
+    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     try:
         dist.init_process_group(
-            "cpu:gloo,cuda:nccl" if cuda else "gloo", timeout=timedelta(seconds=seconds_to_wait())
+            "cpu:gloo,cuda:nccl" if cuda else "gloo",
+            store=open_store(rank, size, timeout),
+            rank=rank,
+            world_size=size,
+            timeout=timeout,
         )
     except (RuntimeError, ValueError) as error:
         raise ResourceError(explain_start(error)) from error

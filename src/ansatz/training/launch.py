@@ -174,13 +174,16 @@ def _watch(children: Sequence["subprocess.Popen[str]"]) -> int | None:
     """Waits until all have ended, or some time after one failed; returns which was the first."""
     failed, end = None, float("inf")
     while any(child.poll() is None for child in children) and time.monotonic() < end:
-        for rank, child in enumerate(children):
-            if failed is None and child.poll() not in (None, 0):
-                failed, end = rank, time.monotonic() + _GRACE
+        if failed is None and (failed := _first_to_fail(children)) is not None:
+            end = time.monotonic() + _GRACE
         time.sleep(0.05)
-    if failed is None:
-        failed = next((r for r, child in enumerate(children) if child.poll()), None)
-    return failed
+    return _first_to_fail(children) if failed is None else failed
+
+
+def _first_to_fail(children: Sequence["subprocess.Popen[str]"]) -> int | None:
+    """Of those that have failed by now, one that a signal ended: the others left because of it."""
+    failed = [rank for rank, child in enumerate(children) if child.poll()]
+    return min(failed, key=lambda rank: children[rank].returncode > 0, default=None)
 
 
 def _stop(children: Sequence["subprocess.Popen[str]"]) -> None:
@@ -198,7 +201,7 @@ def _ending(children: Sequence["subprocess.Popen[str]"], failed: int | None) -> 
     if failed is None:
         return Ending(0, None, "")
     killed = next(((r, -c.returncode) for r, c in enumerate(children) if c.returncode < 0), None)
-    if killed is not None and killed[1] in (signal.SIGTERM, signal.SIGKILL) and killed[0] != failed:
+    if killed is not None and killed[0] != failed:
         killed = None  # by us, because another had failed
     status = children[0].returncode or children[failed].returncode
     said = next((w for w in words if w), "")
