@@ -4,8 +4,8 @@ One wide MLP, one batch size (that of all processes together), AdamW through ``G
 ``Trainer``: in one process on one thread, in one process on two threads, and in two processes with
 one thread each, which add up 8.7 MB of gradient per step over gloo. They take turns, each in
 processes of its own; starting them is not counted. A small MLP shows what the messages cost where a
-step has next to no work to share. On a busy machine two processes are given two shares of the cores:
-the ratio then says as much about the machine as about the library, and the load is recorded.
+step has next to no work to share. On a busy machine two processes are given two shares of the
+cores: the ratio then says as much about the machine as about the library; the load is recorded.
 """
 
 import argparse
@@ -105,9 +105,8 @@ def main() -> None:
             }
             print(json.dumps(result))
             results.append(result)
-    write_record(
-        "distributed", command="python benchmarks/distributed.py", seed=SEED, results=results
-    )
+    command = f"python benchmarks/distributed.py --repeats {arguments.repeats}"
+    write_record("distributed", command=command, seed=SEED, results=results)
 
 
 if __name__ == "__main__":
