@@ -13,7 +13,6 @@ from ansatz.errors import DataError, UsageError
 from ansatz.estimators.replay import replay
 from ansatz.report import build, replayed
 
-
 SLOW = {"cox", "groups", "time", "quantiles"}  # like others, with one thing changed
 
 
