@@ -50,6 +50,19 @@ def test_rows_with_a_time_are_tested_on_the_latest():
     assert frame["dteday"].iloc[train].max() < frame["dteday"].iloc[test].min()
 
 
+def test_survival_is_the_mean_over_seeds_with_the_paired_difference_to_cox():
+    cox = {"c_index": 0.63, "uno_c": 0.65, "integrated_brier": 0.19}
+    rows = [
+        {"network": {**cox, "c_index": c}, "cox": cox, "seconds": 1.0, "commit": "abc"}
+        for c in (0.64, 0.66)
+    ]
+    found = survival._finding("metabric", 0.640, rows)
+    assert found.ours == pytest.approx(0.65) and found.holds and found.peers == {"cox": 0.63}
+    assert found.facts["difference to cox"]["mean"] == pytest.approx(0.02)
+    assert found.facts["difference to cox"]["sd"] == pytest.approx(0.02 / 2**0.5)
+
+
+@pytest.mark.slow
 def test_survival_is_compared_with_our_own_cox_model(monkeypatch):
     random = np.random.default_rng(0)
     x = random.standard_normal((160, 2))
