@@ -1,12 +1,13 @@
 """Do events with a predicted probability of 70 % happen in 70 of 100 cases?"""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from ansatz.metrics import ece
+from ansatz.report.class_questions import MOST, Question, class_probabilities, questions
 from ansatz.report.corp import Decomposition, Reliability, add, decompose, reliability
 from ansatz.report.discrimination import (
     Curve,
@@ -24,26 +25,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Numbers = NDArray[np.float64]
-MOST = 6  # classes that are shown
-
-
-class Question(NamedTuple):
-    """Something that happens or not, with its predicted probability.
-
-    Args:
-        name: of the event.
-        event: ``(N,)``, 0 or 1.
-        probability: ``(N,)``.
-
-    Example:
-        >>> from ansatz.report.reliability import Question
-        >>> Question._fields
-        ('name', 'event', 'probability')
-    """
-
-    name: str
-    event: Numbers
-    probability: Numbers
 
 
 def draw_reliability(axes: "Axes", found: Reliability, title: str = "") -> None:
@@ -115,65 +96,6 @@ def draw_curves(axes: "Axes", curves: dict[str, Curve], *, kind: str) -> None:
     axes.set_title("ROC" if kind == "roc" else "Precision and recall")
     if len(curves) > 1:
         axes.legend(loc="lower right" if kind == "roc" else "lower left", fontsize=7.5)
-
-
-def questions(evidence: Evidence) -> list[Question]:
-    """What is asked of class probabilities.
-
-    Two classes: the second. Ordered ones: whether the outcome is above each threshold. Others:
-    each class against the rest, the six most frequent ones, and whether the most probable class
-    is the right one.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Classifier
-        >>> from ansatz.report import gather
-        >>> from ansatz.report.reliability import questions
-        >>> x, y = np.linspace(0, 1, 40).reshape(-1, 1), np.array(["no", "yes"] * 20)
-        >>> [q.name for q in questions(gather(Classifier(network="linear").fit(x, y), x, y))]
-        ['yes']
-    """
-    probs, code = class_probabilities(evidence)
-    labels = evidence.classes
-    names = [
-        printable(name, 30) for name in (labels if labels is not None else range(len(probs.T)))
-    ]
-    if probs.shape[1] == 2:
-        return [Question(names[1], (code == 1).astype(np.float64), probs[:, 1])]
-    if evidence.law.name == "ordinal":
-        above = probs[:, ::-1].cumsum(1)[:, ::-1]
-        return [
-            Question(f"{names[k]} or more", (code >= k).astype(np.float64), above[:, k].clip(0, 1))
-            for k in range(1, min(probs.shape[1], MOST + 1))
-        ]
-    weight = evidence.weight.numpy()
-    frequent = np.argsort(-np.bincount(code, weight, probs.shape[1]), kind="stable")[:MOST]
-    found = [
-        Question(names[k], (code == k).astype(np.float64), probs[:, k]) for k in sorted(frequent)
-    ]
-    top = probs.argmax(1)
-    return [*found, Question("the predicted class", (top == code).astype(np.float64), probs.max(1))]
-
-
-def class_probabilities(evidence: Evidence) -> tuple[Numbers, NDArray[np.intp]]:
-    """Predicted probabilities ``(N, K)`` and the codes of the outcomes ``(N,)``.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Classifier
-        >>> from ansatz.report import gather
-        >>> from ansatz.report.reliability import class_probabilities
-        >>> x, y = np.linspace(0, 1, 40).reshape(-1, 1), np.array(["no", "yes"] * 20)
-        >>> class_probabilities(gather(Classifier(network="linear").fit(x, y), x, y))[0].shape
-        (40, 2)
-    """
-    law = evidence.distribution
-    assert law is not None
-    with torch.no_grad():
-        probs: torch.Tensor = law.probs  # type: ignore[attr-defined]
-    if probs.ndim == 1:
-        probs = torch.stack([1 - probs, probs], 1)
-    return probs.double().numpy(), evidence.value.long().numpy().astype(np.intp)
 
 
 def section(evidence: Evidence) -> Section | None:
