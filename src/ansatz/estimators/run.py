@@ -143,5 +143,6 @@ def _is_finite(value: float | None) -> bool:
 def _from_evidence(model: Any, folder: Path, kept: dict[str, Any]) -> "Fit":
     from ansatz.estimators.fit import Fit
 
+    kept = dict(kept)  # the model keeps its own
     notes = [*kept.pop("notes", []), "the run was finished: nothing to do."]
     return Fit(model=model, folder=folder, notes=notes, columns=model.columns_ or [], **kept)

@@ -27,7 +27,7 @@ def fits_verdict(a: str, b: str, difference: Difference, pair: ScorePair) -> tup
         >>> fits_verdict("A", "B", paired_difference(pair.a, pair.b), pair)[0]
         'A is better: its log score is higher by 1.1 (standard error 0.058) on 3 test rows.'
     """
-    name = "loss" if pair.note and "is a loss" in pair.note else pair.name.replace("_", " ")
+    name = "loss" if pair.note and "is a loss" in pair.note else _called(pair.name)
     rows = f"on {difference.rows} test rows"
     if math.isnan(difference.mean):
         return f"Not comparable: each model gives some outcomes probability 0 {rows}.", None
@@ -70,7 +70,7 @@ def methods_verdict(methods: Methods) -> tuple[str, str | None]:
     first = methods.table[0]
     others = sorted(methods.table[1:], key=lambda method: -method.gain)
     rival = others[0]
-    name = methods.score.replace("_", " ")
+    name = _called(methods.score)
     refits = f"over {methods.folds * methods.repeats} refits"
     if rival.error is None or not math.isfinite(rival.gain):
         if math.isinf(rival.gain):
@@ -95,3 +95,8 @@ def methods_verdict(methods: Methods) -> tuple[str, str | None]:
         f"standard error {error}) {refits}.",
         winner.name,
     )
+
+
+def _called(score: str) -> str:
+    """A score as it is called in a sentence."""
+    return {"integrated_brier": "integrated Brier score"}.get(score, score)
