@@ -231,3 +231,23 @@ def test_without_the_extra_one_line_says_how_to_install_it(tmp_path, monkeypatch
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'ansatz-learn\[onnx\]'"):
         ansatz.export(model, tmp_path / "a.onnx")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name, target, law", [("adult", "income", "bernoulli"), ("abalone", "rings", "gamma")]
+)
+def test_a_real_table_with_missing_cells_and_unseen_levels(name, target, law, tmp_path):
+    try:
+        frame = ansatz.data.load(name).frame
+    except ansatz.errors.AnsatzError as error:
+        pytest.skip(str(error))
+    target = next(c for c in frame.columns if str(c).lower() == target.lower())
+    fit = ansatz.fit(frame[:3000], target=target, options={"epochs": 3}, likelihood=law)
+    path = exported(fit.model, tmp_path)
+    others = frame[3000:4000].drop(columns=target)
+    found, expected = serve(path, feed(fit.model, others)), fit.model.predict_frame(others)
+    if "probabilities" in found:
+        assert_equal(found["probabilities"], expected.filter(like="p_").to_numpy())
+    else:
+        assert_equal(found["prediction"], expected["prediction"])
