@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # of scikit-learn
+from threadpoolctl import threadpool_limits
 from torch import nn
 
 _CONVOLUTIONS = (nn.modules.conv._ConvNd,)
