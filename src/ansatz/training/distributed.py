@@ -18,7 +18,13 @@ from torch import Tensor
 
 from ansatz.data.batch import Batch, map_tensors
 from ansatz.errors import AnsatzError, ResourceError, UsageError
-from ansatz.training.process_failure import Failure, LostProcess, ProcessError, explain_start
+from ansatz.training.process_failure import (
+    Failure,
+    LostProcess,
+    ProcessError,
+    explain_start,
+    require_interface,
+)
 from ansatz.training.rendezvous import open_store
 
 P = ParamSpec("P")
@@ -453,6 +459,7 @@ def _open_group() -> None:
         local = int(os.environ.get("LOCAL_RANK", 0))
         if local < torch.cuda.device_count():
             torch.cuda.set_device(local)
+    require_interface()
     timeout = timedelta(seconds=seconds_to_wait())
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     try:

@@ -7,7 +7,7 @@ import socket
 from typing import NamedTuple
 
 from ansatz import errors
-from ansatz.errors import AnsatzError, MissingExtraError, UsageError
+from ansatz.errors import AnsatzError, MissingExtraError, ResourceError, UsageError
 from ansatz.training.interrupt import Interrupted
 
 
@@ -101,6 +101,22 @@ class Failure(NamedTuple):
         return ProcessError(f"process {self.rank}: {self.kind}: {self.message}")
 
 
+def require_interface() -> None:
+    """Refuses a ``GLOO_SOCKET_IFNAME`` that names no network interface of this machine.
+
+    Example:
+        >>> from ansatz.training.process_failure import require_interface
+        >>> require_interface()
+    """
+    known = [name for _, name in socket.if_nameindex()]
+    for name in filter(None, os.environ.get("GLOO_SOCKET_IFNAME", "").split(",")):
+        if name not in known:
+            raise ResourceError(
+                f"there is no network interface '{name}' (GLOO_SOCKET_IFNAME) on this machine. "
+                f"It has {', '.join(known)}."
+            )
+
+
 def explain_start(error: Exception) -> str:
     """Why processes did not find each other, in one line.
 
@@ -111,17 +127,10 @@ def explain_start(error: Exception) -> str:
     """
     text = " ".join(str(error).split())
     where = f"{os.environ.get('MASTER_ADDR', '')}:{os.environ.get('MASTER_PORT', '')}"
-    interface = os.environ.get("GLOO_SOCKET_IFNAME")
     if "EADDRINUSE" in text or "address already in use" in text.lower():
         return (
             f"the port of the processes, MASTER_PORT ({where}), is in use. Choose another: "
             "torchrun --master-port N, or --standalone to have a free one chosen."
-        )
-    if interface and ("address for" in text or "interface" in text.lower()):
-        known = ", ".join(name for _, name in socket.if_nameindex())
-        return (
-            f"there is no network interface '{interface}' (GLOO_SOCKET_IFNAME) on this machine. "
-            f"It has {known}."
         )
     return (
         f"the processes did not find each other at {where}: {text[:200]} "
