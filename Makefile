@@ -37,7 +37,7 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix
 
 bench: $(VENV)/.bench
-	$(BIN)/python benchmarks/analytic_step.py
+	-$(BIN)/ansatz bench all --record
 	$(BIN)/python benchmarks/trainer_overhead.py
 	$(BIN)/python benchmarks/tables.py
 	$(BIN)/python benchmarks/outcomes.py

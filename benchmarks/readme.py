@@ -35,19 +35,27 @@ def tables() -> str:
 
 
 def speed() -> str:
-    names = {
-        "hand_loop": "hand-written torch loop",
-        "sklearn": "scikit-learn",
+    peers = {
         "skorch": "skorch",
-        "skorch_fused": "skorch, fused AdamW",
+        "lightning": "Lightning",
+        "keras": "Keras",
+        "scikit-learn": "scikit-learn",
+        "hand loop": "loop by hand, fused",
     }
     lines = [
-        f"| network | ours, µs | {' | '.join(names.values())} |",
-        f"|---|---:|{'---:|' * len(names)}",
+        f"| network | ours, s | {' | '.join(peers.values())} |",
+        f"|---|---:|{'---:|' * len(peers)}",
     ]
-    for row in record("analytic-step"):
-        ratios = " | ".join(f"{row['ratio'][peer]:.1f} x" for peer in names)
-        lines.append(f"| {row['name']} | {row['ours']['analytic']:.0f} | {ratios} |")
+    shapes = {
+        "tiny": "1,000 x 20, (64, 64), batch 32, 20 epochs",
+        "large": "20,000 x 784, (256, 128), batch 128, 3 epochs",
+    }
+    for name, shape in shapes.items():
+        (row,) = record(f"bench-speed-{name}")
+        ratios = " | ".join(
+            f"{row['ratio'][peer]:.1f} x" if peer in row["ratio"] else "" for peer in peers
+        )
+        lines.append(f"| {name}: {shape} | {row['ours']:.2f} | {ratios} |")
     return "\n".join(lines)
 
 
