@@ -4,13 +4,12 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+from tests.report.conftest import HOSTILE, make_hostile_page
 
 import ansatz
 from ansatz.report import Figure, Section, Table, Text
 from ansatz.report.page import render, write_page
 from ansatz.report.style import figure, to_svg
-
-from tests.report.conftest import HOSTILE, make_hostile_page
 
 
 class Checked(HTMLParser):

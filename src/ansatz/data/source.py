@@ -124,4 +124,3 @@ def _tensors(tree: object) -> list[torch.Tensor]:
     found: list[torch.Tensor] = []
     map_tensors(found.append, tree)
     return found
-

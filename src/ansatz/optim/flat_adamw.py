@@ -124,10 +124,13 @@ class FlatAdamW:
         if self._shrinks and self._decayed is not None:  # before the gradient's own step
             self._decayed *= self._decayed.dtype.type(1 - learning_rate * self.weight_decay)
         beta1, beta2 = self.betas
-        for lists, decay in self._groups:
+        for (value, gradient, first, second), decay in self._groups:
             # The kernel that torch.optim.AdamW(fused=True) calls.
             torch._fused_adamw_(
-                *lists,
+                value,
+                gradient,
+                first,
+                second,
                 [],
                 [self._count],
                 amsgrad=False,
