@@ -146,7 +146,7 @@ def choose_recipe(rows: float, *, classes: bool = False, coupled: bool = False) 
 def choose_ensemble_recipe(
     rows: float, *, classes: bool = False, coupled: bool = False, members: int | None = None
 ) -> Recipe:
-    """The default recipe of an ensemble: ten members of five folds twice, five beyond 50,000 rows.
+    """The default recipe of an ensemble: ten members of ten folds, five beyond 50,000 rows.
 
     Args:
         rows: sum of the rows' weights.
@@ -164,7 +164,7 @@ def choose_ensemble_recipe(
         return alone.model_copy(update={"members": members or 5})
     changes: dict[str, object] = {"members": members or 10, "holdout": 0.0, "folds": 0}
     if rows >= SMALL and not coupled and not classes:
-        changes["weight_decay"] = 1e-2
+        changes |= {"weight_decay": 1e-2, "dropout": 0.05, "average": None}
     return alone.model_copy(update=changes)
 
 

@@ -378,7 +378,6 @@ class TableEstimator(Predictions, BaseEstimator):
             network_name=str(self.network) if named else type(self.network).__name__,
             options=options,
             recipe=recipe,
-            dropouts=self._dropouts(job, law, recipe),
             seed=seed,
             trainer_options={**self._trainer_options(), **job.trainer_options},
         )
@@ -394,11 +393,6 @@ class TableEstimator(Predictions, BaseEstimator):
                     for rows, mixed, raw in fitted.judged.served()
                 ]
             )
-
-    def _dropouts(self, job: Job, law: Likelihood, recipe: Recipe) -> tuple[float, ...]:
-        """Of the repeats: numbers are predicted by members without dropout and with it."""
-        tamed = job.target.classes > 0 or not law.additive  # what exaggerates without dropout
-        return (recipe.dropout,) if tamed or self.dropout is not None else (0.0, recipe.dropout)
 
     def _partial_fit_job(self, job: Job, *, first: bool) -> Self:
         if self.inference != "point":
@@ -576,9 +570,9 @@ def _require_members(members: Any) -> None:
     if members is None:
         return
     whole = isinstance(members, int | np.integer) and not isinstance(members, bool)
-    if not whole or members < 2 or (members > 10 and members % 5):
+    if not whole or members < 2 or (members > 10 and members % 10):
         raise UsageError(
-            f"members must be a whole number from 2 to 10 or a multiple of 5, got {members!r}."
+            f"members must be a whole number from 2 to 10 or a multiple of 10, got {members!r}."
         )
 
 
