@@ -10,9 +10,11 @@ GOLDEN = Path(__file__).with_name("public_api.txt")
 REFRESH = "python tests/test_public_api.py"
 PACKAGES = (
     "ansatz",
+    "ansatz.bench",
     "ansatz.data",
     "ansatz.errors",
     "ansatz.estimators",
+    "ansatz.inference",
     "ansatz.layers",
     "ansatz.likelihoods",
     "ansatz.linear",

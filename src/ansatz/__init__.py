@@ -31,6 +31,7 @@ _ELSEWHERE = {
     "tune": "tuning",
 }
 _MODULES = (
+    "bench",
     "data",
     "errors",
     "estimators",
@@ -43,6 +44,7 @@ _MODULES = (
     "onnx",
     "optim",
     "registry",
+    "report",
     "seeds",
     "spec",
     "storage",
