@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 
 from ansatz.inference.conformal import conformal_interval, conformal_quantile, conformal_scores
 from ansatz.inference.recalibration import find_factor, kind_of
-from ansatz.inference.stacking import stack_weights
+from ansatz.inference.stacking import chance_of_best, stack_weights
 from ansatz.likelihoods import Gamma, Normal, Poisson
 
 
@@ -35,6 +35,18 @@ def test_a_weight_of_two_is_the_row_twice():
     torch.testing.assert_close(
         stack_weights(scores, weight), stack_weights(torch.cat([scores, scores[4:5]]))
     )
+
+
+def test_the_chance_of_the_better_mean_is_that_of_a_normal_difference():
+    generator = torch.Generator().manual_seed(0)
+    scores = torch.randn(400, dtype=torch.float64, generator=generator)
+    group = torch.arange(400) % 2
+    scores[group == 1] += 0.1
+    a, b = scores[group == 0], scores[group == 1]
+    z = (b.mean() - a.mean()) / (a.var() / 200 + b.var() / 200).sqrt()
+    chance = chance_of_best(scores, group, draws=20_000)
+    assert float(chance[1]) == pytest.approx(float(torch.special.ndtr(z)), abs=0.02)
+    assert float(chance.sum()) == pytest.approx(1)
 
 
 def test_the_factor_of_a_normal_law_is_the_root_mean_square_score():

@@ -21,7 +21,7 @@ from ansatz.estimators.table_model import TableModel
 from ansatz.inference.combination import Combination
 from ansatz.inference.member_step import MemberStep
 from ansatz.inference.recalibration import Recalibration, find_factor, kind_of, mean_of
-from ansatz.inference.stacking import stack_weights
+from ansatz.inference.stacking import chance_of_best, stack_weights
 from ansatz.inference.training import Rows, member_folder, train_together
 from ansatz.likelihoods import Likelihood
 from ansatz.networks import MLP
@@ -97,6 +97,7 @@ def fit_ensemble(
     network_name: str,
     options: dict[str, Any],
     recipe: Recipe,
+    mixed: bool,
     seed: int,
     trainer_options: dict[str, Any],
 ) -> Ensembled:
@@ -104,7 +105,8 @@ def fit_ensemble(
 
     Member k leaves out fold k mod 10 of repeat k div 10, and stops by it. Every repeat of the folds
     counts as much as its out-of-fold log score deserves, and so does the linear model below 500
-    rows; one factor then recalibrates the out-of-fold mixture.
+    rows; members without dropout and with it count by the chance that theirs is the better score.
+    One factor then recalibrates the out-of-fold mixture.
 
     Args:
         job: the rows to learn from.
@@ -114,6 +116,7 @@ def fit_ensemble(
         network_name: to be saved under.
         options: the factory's options.
         recipe: how to train; ``recipe.members`` of them.
+        mixed: half of the members go without dropout.
         seed: of folds, initial weights, order and dropout.
         trainer_options: passed to the trainer.
 
@@ -125,7 +128,7 @@ def fit_ensemble(
     """
     inputs = preprocessor.transform(job.rows, notes=[])
     rows = in_dtype(Batch(inputs, job.y, job.weight, job.offset, job.index), recipe)
-    members = plan_members(job, recipe, seed)
+    members = plan_members(job, recipe, seed, mixed=mixed)
     pairs, history = _train(
         rows, members, preprocessor.spec, law, network, options, recipe, seed, trainer_options
     )
@@ -133,10 +136,10 @@ def fit_ensemble(
     models = [TableModel(preprocessor, *pair, network_name, saved) for pair in pairs]
     linear = _linear(job, law, models[0]) if float(job.weight.sum()) < FEW else None
     judged = _out_of_fold(job, rows, members, models, linear)
-    return _combine(job, models, members, linear, judged, history)
+    return _combine(job, models, members, linear, judged, history, seed)
 
 
-def plan_members(job: Job, recipe: Recipe, seed: int) -> list[Rows]:
+def plan_members(job: Job, recipe: Recipe, seed: int, *, mixed: bool = False) -> list[Rows]:
     """The rows that each member learns from and stops by.
 
     With rows held out for all (``job.valid``), or in order of time, all members share them; else
@@ -163,7 +166,9 @@ def plan_members(job: Job, recipe: Recipe, seed: int) -> list[Rows]:
         else:
             folds = choose_folds(job, count, derive(seed, "repeat", repeat))
             train, valid = folds[fold % len(folds)] if folds else (everyone, everyone[:0])
-        found.append(Rows(torch.from_numpy(train), torch.from_numpy(valid), recipe.dropout))
+        plain = mixed and member < recipe.members // 2
+        dropout = 0.0 if plain else recipe.dropout
+        found.append(Rows(torch.from_numpy(train), torch.from_numpy(valid), dropout))
     return found
 
 
@@ -351,23 +356,48 @@ def _combine(
     linear: TableModel | None,
     judged: OutOfFold,
     history: History,
+    seed: int,
 ) -> Ensembled:
     folds, law = _folds(members), models[0].objective.likelihood
+    share = torch.ones(len(models), dtype=torch.float64)  # of members within their repeat
     recalibration = None
     if judged.pieces:
         if law.is_law and law.additive and folds > 1:
             scores = torch.cat([_scores(piece, job) for piece in judged.pieces])
-            weight = torch.cat([job.weight[piece.rows] for piece in judged.pieces])
+            share = _dropout_shares(judged, members, scores, seed)
+            weight = _row_weights(job, judged, share)
             judged = judged._replace(weights=stack_weights(scores, weight))
-        recalibration = _recalibrate(job, judged)
+        recalibration = _recalibrate(job, judged, _row_weights(job, judged, share))
     factor = 1.0 if recalibration is None else recalibration.value
     judged = judged._replace(factor=factor)
-    repeats = len(models) // folds
-    weights = judged.weights[:repeats].repeat_interleave(folds) / folds
+    weights = judged.weights[: len(models) // folds].repeat_interleave(folds) * share / folds
     everyone = models
     if linear is not None:
-        everyone, weights = [*models, linear], torch.cat([weights, judged.weights[-1:]])
+        everyone = [*models, linear]
+        networks = weights * (1 - judged.weights[-1]) / weights.sum()
+        weights = torch.cat([networks, judged.weights[-1:]])
     return Ensembled(EnsembleModel(everyone, weights, factor), history, recalibration, judged)
+
+
+def _dropout_shares(judged: OutOfFold, members: list[Rows], scores: Tensor, seed: int) -> Tensor:
+    """How much each member counts by its dropout, 1 on average."""
+    rates = torch.tensor([member.dropout for member in members])
+    if len(rates.unique()) == 1 or judged.who.shape[1] > 1:
+        return torch.ones(len(members), dtype=torch.float64)
+    kind = (rates > 0).long()
+    who = torch.cat([judged.who[piece.rows, 0] for piece in judged.pieces])
+    chance = chance_of_best(scores[:, 0], kind[who], seed).clamp(min=1e-3)
+    share = chance[kind] / torch.bincount(kind)[kind]
+    return share * len(members)
+
+
+def _row_weights(job: Job, judged: OutOfFold, share: Tensor) -> Tensor:
+    """Weights of the judged rows: a row counts as much as the member that judges it."""
+    found = []
+    for piece in judged.pieces:
+        mine = share[judged.who[piece.rows]].mean(1).clamp(min=1e-3)
+        found.append(job.weight[piece.rows] * mine)
+    return torch.cat(found)
 
 
 def _scores(piece: Piece, job: Job) -> Tensor:
@@ -378,11 +408,10 @@ def _scores(piece: Piece, job: Job) -> Tensor:
     return torch.stack([term.reshape(len(y), -1).sum(1) for term in terms], 1)
 
 
-def _recalibrate(job: Job, judged: OutOfFold) -> Recalibration | None:
+def _recalibrate(job: Job, judged: OutOfFold, weight: Tensor) -> Recalibration | None:
     kind = kind_of(judged.pieces[0].laws[0])
     if kind is None:
         return None
-    weight = torch.cat([job.weight[piece.rows] for piece in judged.pieces])
 
     def loss(factor: float) -> Tensor:
         mixed = judged._replace(factor=factor).served()

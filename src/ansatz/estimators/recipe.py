@@ -164,7 +164,7 @@ def choose_ensemble_recipe(
         return alone.model_copy(update={"members": members or 5})
     changes: dict[str, object] = {"members": members or 10, "holdout": 0.0, "folds": 0}
     if rows >= SMALL and not coupled and not classes:
-        changes |= {"weight_decay": 1e-2, "dropout": 0.05, "average": None}
+        changes |= {"weight_decay": 1e-2, "average": None}
     return alone.model_copy(update=changes)
 
 

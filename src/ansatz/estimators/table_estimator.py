@@ -378,6 +378,8 @@ class TableEstimator(Predictions, BaseEstimator):
             network_name=str(self.network) if named else type(self.network).__name__,
             options=options,
             recipe=recipe,
+            # What exaggerates without dropout has it in all members, and so has what was asked for.
+            mixed=law.additive and not job.target.classes and self.dropout is None,
             seed=seed,
             trainer_options={**self._trainer_options(), **job.trainer_options},
         )

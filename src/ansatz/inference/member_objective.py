@@ -74,11 +74,11 @@ class MemberObjective(nn.Module):
         self, output: Tensor, batch: Batch, own_gradients: list[Tensor]
     ) -> tuple[Tensor, Tensor]:
         """Losses ``(S,)`` and the derivative of their sum in the output."""
-        share = batch.weight / batch.weight.sum(1, keepdim=True).clamp(min=1e-30)
         if not self.likelihood.additive:
             return self._joint(output, batch, own_gradients)
         if self._score is not None:
-            return self._closed(output, batch, share, own_gradients)
+            return self._closed(output, batch, own_gradients)
+        share = batch.weight / batch.weight.sum(1, keepdim=True).clamp(min=1e-30)
         raw = self._attach(output.detach(), batch).requires_grad_()
         own = [self._by_row(p.detach(), batch).requires_grad_() for p in self.own]
         with torch.enable_grad():
@@ -137,32 +137,39 @@ class MemberObjective(nn.Module):
         return called
 
     def _closed(
-        self, output: Tensor, batch: Batch, share: Tensor, own_gradients: list[Tensor]
+        self, output: Tensor, batch: Batch, own_gradients: list[Tensor]
     ) -> tuple[Tensor, Tensor]:
         """On arrays: for some hundred rows torch's cost per call would be most of the cost."""
         assert self._score is not None
         if len(self.own):
             self._head.constant = self._by_row(self.own[0].detach(), batch)
-        raw, target = self._raw_array(output, batch), batch.target.flatten(0, 1).numpy()
+        raw, y = self._raw_array(output.numpy(), batch), batch.target.numpy()
         with np.errstate(all="ignore"):  # what is not finite is found by the step
-            terms, gradient = self._score(raw, target)
-        parts = share.numpy().reshape(-1, *(1,) * (terms.ndim - 1)) * (len(terms) / terms.size)
-        losses = torch.from_numpy((terms * parts).reshape(self.members, -1).sum(1))
-        gradient *= parts[..., None]
+            terms, gradient = self._score(raw, y.reshape(-1, *y.shape[2:]))
+        weight = batch.weight.numpy()
+        share = weight / weight.sum(1, keepdims=True)
+        if terms.ndim == 1:
+            losses = (terms.reshape(share.shape) * share).sum(1)
+            gradient *= share.reshape(-1, 1)
+        else:  # the mean over several targets
+            part = share.reshape(-1, *(1,) * (terms.ndim - 1)) * (len(terms) / terms.size)
+            losses = (terms * part).reshape(self.members, -1).sum(1)
+            gradient *= part[..., None]
         if len(self.own):
             slot = gradient[..., -1].reshape(self.members, -1).sum(1)
             own_gradients[0].copy_(torch.from_numpy(slot))
             gradient = gradient[..., :-1]
-        scale = self.common.scale
+        scale = self.common._buffers["scale"]  # a tenth of the cost of Module.__getattr__
         if scale is not None:
             gradient = gradient * scale.numpy()
         gradient = gradient.astype(raw.dtype, copy=False).reshape(output.shape)
-        return losses, torch.from_numpy(gradient)
+        return torch.from_numpy(losses), torch.from_numpy(gradient)
 
-    def _raw_array(self, output: Tensor, batch: Batch) -> Array:
+    def _raw_array(self, output: Array, batch: Batch) -> Array:
         """``Supervised.attach``, on arrays."""
-        raw, shift, scale = output.numpy(), self.common.shift, self.common.scale
-        raw = raw.reshape(-1, raw.shape[-1])
+        buffers = self.common._buffers
+        shift, scale = buffers["shift"], buffers["scale"]
+        raw = output.reshape(-1, output.shape[-1])
         if shift is not None and scale is not None:
             raw = raw.reshape(-1, *shift.shape) * scale.numpy().astype(raw.dtype, copy=False)
             raw += shift.numpy().astype(raw.dtype, copy=False)

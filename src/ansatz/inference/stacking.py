@@ -5,6 +5,8 @@ import math
 import torch
 from torch import Tensor
 
+from ansatz.seeds import generator
+
 
 def stack_weights(log_scores: Tensor, weight: Tensor | None = None) -> Tensor:
     r"""The weights of the mixture with the best log score.
@@ -46,3 +48,39 @@ def stack_weights(log_scores: Tensor, weight: Tensor | None = None) -> Tensor:
             break
         log_pi = fresh
     return log_pi.exp()
+
+
+def chance_of_best(scores: Tensor, group: Tensor, seed: int = 0, draws: int = 2_000) -> Tensor:
+    """How probable it is that each group has the best mean score, by the Bayesian bootstrap.
+
+    For models that were judged on different rows, which no mixture weight can be fitted to: a
+    clear winner takes nearly all, groups that are alike share.
+
+    Args:
+        scores: ``(N,)`` log scores, each of one row by one model.
+        group: ``(N,)``, which group the model belongs to, 0..G-1.
+        seed: of the draws.
+        draws: how many.
+
+    Returns:
+        ``(G,)``, adding up to 1.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.inference.stacking import chance_of_best
+        >>> scores = torch.tensor([0.0, 0.1, -0.1, 5.0, 5.1, 4.9])
+        >>> chance_of_best(scores, torch.tensor([0, 0, 0, 1, 1, 1]))
+        tensor([0., 1.], dtype=torch.float64)
+
+    References:
+        Yao et al. (2018), Using stacking to average Bayesian predictive distributions, section 3.4.
+        https://doi.org/10.1214/17-BA1091
+    """
+    source = generator(seed, "bootstrap")
+    means = []
+    for number in range(int(group.max()) + 1):
+        mine = scores[group == number].double()
+        weight = torch.empty(draws, len(mine), dtype=torch.float64).exponential_(generator=source)
+        means.append((weight @ mine) / weight.sum(1))
+    best = torch.stack(means, 1).argmax(1)
+    return torch.bincount(best, minlength=len(means)).double() / draws
