@@ -14,9 +14,10 @@ from ansatz.estimators import Classifier, Regressor
 
 @pytest.fixture(autouse=True)
 def single_precision():
+    before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float32)
     yield
-    torch.set_default_dtype(torch.float64)
+    torch.set_default_dtype(before)
 
 
 @pytest.fixture

@@ -42,7 +42,7 @@ def test_from_a_table_to_chances(command, patients, table_of, law):
     words = ("--set", "intervals=3") if law == "discrete_hazard" else ()
     done = fit(command, *TIME, "--likelihood", law, *words)
     assert done["likelihood"] == law
-    assert done["metrics"]["c_index"] > 0.5 and done["metrics"]["integrated_brier"] < 0.25
+    assert done["metrics"]["c_index"] > 0.5 and done["metrics"]["integrated_brier"] < 0.3
     assert ("nll" in done["metrics"]) == (law != "cox")
     found = command("predict", "patients-model", "patients.csv", "--times", "12,24.5")
     assert (found.status, found.err) == (0, "")

@@ -43,7 +43,7 @@ REAL = {
     "abalone": (None, "rings", "poisson", {"epochs": 5}, ["nll", "crps", "rmse"]),
     "diamonds": (4_000, "price", "gamma", {"epochs": 15}, ["nll", "crps", "mae"]),
     "adult": (4_000, "income", None, {"epochs": 5}, ["nll", "brier", "auc"]),
-    "energy": (None, "heating_load", None, {"epochs": 30}, ["nll", "crps", "rmse"]),
+    "energy": (None, "heating_load", "normal", {"epochs": 30}, ["nll", "crps", "rmse"]),
     "wine": (None, "quality", None, {"epochs": 10}, ["nll", "crps", "rmse"]),
     "concrete": (None, "strength", "laplace", {"epochs": 20}, ["nll", "crps", "mae"]),
 }

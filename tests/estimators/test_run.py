@@ -108,6 +108,7 @@ def kill_and_resume(tmp_path, rows, epochs, moments):
     assert fit.metrics == again.evidence_["fit"]["metrics"]
 
 
+@pytest.mark.slow
 @posix
 def test_killed_twice_and_resumed_it_ends_in_the_same_bits(tmp_path):
     kill_and_resume(tmp_path, rows=300, epochs=250, moments=[1, 1_000])
@@ -310,7 +311,10 @@ def test_a_folder_that_vanishes_in_training_costs_no_result(tmp_path, monkeypatc
 
 
 @posix
-@pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    "number, status",
+    [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)],
+)
 def test_a_stopped_command_resumes_to_the_same_bits(tmp_path, number, status):
     data = houses(tmp_path / "houses.csv")
     words = ["--target", "price", "--set", "widths=[8]", "--set", "dropout=0.1", "--quiet"]

@@ -99,6 +99,7 @@ def test_a_network_of_columns_of_every_kind_gives_the_same_law(rows, tmp_path):
         assert_equal(found["law_sd"], law.stddev)
 
 
+@pytest.mark.slow
 def test_double_precision_has_all_digits_and_a_linear_model_too(rows, tmp_path):
     model = ansatz.Regressor(network="linear").fit(rows, outcome(rows))
     path = exported(model, tmp_path, double=True)
@@ -106,6 +107,7 @@ def test_double_precision_has_all_digits_and_a_linear_model_too(rows, tmp_path):
     assert_equal(found["prediction"], model.predict(strange(rows)), 1e-12)
 
 
+@pytest.mark.slow
 def test_classes_come_by_name_with_their_probabilities(rows, tmp_path):
     y = np.where(outcome(rows) > 0.5, "hi", np.where(outcome(rows) > -0.3, "mid", "lo"))
     model = ansatz.Classifier(class_weight="balanced", **FAST).fit(rows, y)

@@ -85,9 +85,11 @@ def both(tmp_path_factory):
     with filelock.FileLock(shared / "two-processes.lock"):
         if not record.exists():
             folder.mkdir()
+            before = torch.get_default_dtype()
             torch.set_default_dtype(torch.float64)
             place = {"checkpoint": str(folder / "one"), "resume": True, "checkpoint_every": 7}
             train({"trainer": {"steps": 20, "evaluate_every": 5, **place}})
+            torch.set_default_dtype(before)
             found, ending = in_two_processes(cases(folder), folder)
             record.write_text(json.dumps({**found, "status": ending.status}))
     return {**json.loads(record.read_text()), "folder": folder}

@@ -20,7 +20,13 @@ from ansatz.estimators.recipe import FEW, Recipe
 from ansatz.estimators.table_model import TableModel
 from ansatz.inference.combination import Combination
 from ansatz.inference.member_step import MemberStep
-from ansatz.inference.recalibration import Recalibration, find_factor, kind_of, mean_of
+from ansatz.inference.recalibration import (
+    Recalibration,
+    find_factor,
+    for_mixture,
+    kind_of,
+    mean_of,
+)
 from ansatz.inference.stacking import chance_of_best, stack_weights
 from ansatz.inference.training import Rows, member_folder, train_together
 from ansatz.likelihoods import Likelihood
@@ -368,6 +374,10 @@ def _combine(
             weight = _row_weights(job, judged, share)
             judged = judged._replace(weights=stack_weights(scores, weight))
         recalibration = _recalibrate(job, judged, _row_weights(job, judged, share))
+        if recalibration is not None and folds > 1 and judged.who.shape[1] == 1:
+            gap = _disagreement(job, models, share) if recalibration.kind == "scale" else 0.0
+            value = for_mixture(recalibration.kind, recalibration.value, gap)
+            recalibration = recalibration._replace(value=value)
     factor = 1.0 if recalibration is None else recalibration.value
     judged = judged._replace(factor=factor)
     weights = judged.weights[: len(models) // folds].repeat_interleave(folds) * share / folds
@@ -377,6 +387,19 @@ def _combine(
         networks = weights * (1 - judged.weights[-1]) / weights.sum()
         weights = torch.cat([networks, judged.weights[-1:]])
     return Ensembled(EnsembleModel(everyone, weights, factor), history, recalibration, judged)
+
+
+def _disagreement(job: Job, models: list[TableModel], share: Tensor) -> float:
+    """The mean over rows of the variance between members over that within them."""
+    inputs = models[0].prepare(job.rows, notes=[])
+    with torch.no_grad():
+        laws = [m.objective.likelihood.distribution(m.raw_of(inputs, job.offset)) for m in models]
+    weight = (share / share.sum()).reshape(-1, *(1,) * laws[0].mean.ndim)
+    means = torch.stack([law.mean for law in laws])
+    within = (weight * torch.stack([law.variance for law in laws])).sum(0)
+    between = (weight * (means - (weight * means).sum(0)) ** 2).sum(0)
+    ratio = torch.nan_to_num(between / within, nan=0.0, posinf=0.0)
+    return float(ratio.clamp(max=10).mean())
 
 
 def _dropout_shares(judged: OutOfFold, members: list[Rows], scores: Tensor, seed: int) -> Tensor:

@@ -265,9 +265,7 @@ class TableEstimator(Predictions, BaseEstimator):
         )
 
     def _fit_job(self, job: Job) -> Self:
-        if self.inference not in INFERENCES:
-            known = ", ".join(INFERENCES)
-            raise UsageError(f"unknown inference {self.inference!r}. Known: {known}.")
+        self._require_inference()
         law = self._law_of(job.target, float(job.weight.sum()))
         law.check(job.y)
         if job.precision is not None and self.network != "linear":
@@ -491,12 +489,18 @@ class TableEstimator(Predictions, BaseEstimator):
 
     def _rehearse(self, job: Job) -> None:
         """Raises what a fit would raise about the estimator's own options."""
+        self._require_inference()
         choose_device(self.device)
         self._seed()
         recipe = self._recipe(job)
         if isinstance(self.network, str) and self.network != "linear":
             options = self._options(recipe)
             networks.create(self.network, inputs=InputSpec.of(1), outputs=1, **options)
+
+    def _require_inference(self) -> None:
+        if self.inference not in INFERENCES:
+            known = ", ".join(INFERENCES)
+            raise UsageError(f"unknown inference {self.inference!r}. Known: {known}.")
 
     def _default_recipe(self, rows: float, target: TargetSpec) -> Recipe:
         coupled = not self._law(target, rows).additive

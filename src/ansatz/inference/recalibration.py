@@ -22,8 +22,8 @@ class Recalibration(NamedTuple):
         kind: ``"scale"`` stretches the mixture about its mean; ``"dispersion"`` multiplies the
             members' dispersions; ``"temperature"`` divides the log probabilities of classes.
         value: the number; 1 changes nothing.
-        before: metrics of out-of-fold rows without it.
-        after: and with it.
+        before: metrics of out-of-fold rows, judged by members that left them out.
+        after: the same with the factor that these members need.
 
     Example:
         >>> from ansatz.inference.recalibration import Recalibration
@@ -54,6 +54,34 @@ def kind_of(law: Likelihood) -> Kind | None:
         return "scale"
     heads = (part for part in law.modules() if isinstance(part, PositiveHead))
     return "dispersion" if any(True for _ in heads) else None
+
+
+def for_mixture(kind: Kind, factor: float, disagreement: float) -> float:
+    r"""The factor of a mixture, from the one that a single member needs.
+
+    A member's error has a part that averaging removes, :math:`B`, the variance between members, and
+    the mixture's variance already contains that part: with :math:`\rho = B / W`, W the variance
+    within members, the mixture is right when stretched by
+
+    .. math:: c' = \sqrt{\frac{c^2 - \rho}{1 + \rho}}
+
+    if a member is right when stretched by c. For other kinds, where no such sum holds, c is halved
+    on the logarithmic scale.
+
+    Args:
+        kind: what is multiplied.
+        factor: c.
+        disagreement: :math:`\rho`.
+
+    Example:
+        >>> from ansatz.inference.recalibration import for_mixture
+        >>> for_mixture("scale", 1.0, 0.0), round(for_mixture("scale", 1.1, 0.1), 3)
+        (1.0, 1.005)
+    """
+    if kind != "scale":
+        return math.sqrt(factor)
+    # Disagreement is measured on rows that most members know: never below half the factor.
+    return math.sqrt(max((factor**2 - disagreement) / (1 + disagreement), (factor / 2) ** 2))
 
 
 def find_factor(loss: Callable[[float], Tensor], weight: Tensor) -> float:
