@@ -1,8 +1,9 @@
 """What a user would pick instead, each as its documentation advises for speed.
 
 No logger, checkpoint, progress bar or validation; the same network, optimizer, rate, batch size and
-number of epochs. skorch and Lightning take the optimizer by its class, as torch makes it by default;
-with torch's fused kernel, for users who know to ask for it, they are measured too, without a bar.
+number of epochs. skorch and Lightning take the optimizer by its class, as torch makes it by
+default; with torch's fused kernel, for users who know to ask for it, they are measured too, without
+a bar.
 """
 
 import importlib.util

@@ -270,7 +270,9 @@ class GradientStep:
 
     def _sums(self, pieces: Sequence[Batch]) -> Logs:
         """The gradient of the sum of the totals."""
-        network, total, count = self._whole_network(), torch.zeros(()), torch.zeros(())
+        network = self._whole_network()
+        total: Tensor | float = 0.0
+        count: Tensor | float = 0.0
         for piece in pieces:
             loss = self._own(self.objective(network, piece))
             loss.total.backward()
