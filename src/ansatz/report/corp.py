@@ -51,7 +51,7 @@ class Decomposition(NamedTuple):
         >>> from ansatz.report.corp import decompose
         >>> found = decompose([0, 1, 0, 1], [0.2, 0.9, 0.2, 0.9])
         >>> total = found.miscalibration - found.discrimination + found.uncertainty
-        >>> round(total - found.score, 12)
+        >>> round(abs(total - found.score), 12)
         0.0
     """
 

@@ -178,7 +178,7 @@ def zero_inflation(
 
     Example:
         >>> from ansatz.report.residual_tests import zero_inflation
-        >>> zero_inflation([True] * 30 + [False] * 70, [0.15] * 100).value
+        >>> round(zero_inflation([True] * 30 + [False] * 70, [0.15] * 100).value, 6)
         2.0
     """
     p = np.asarray(probability, dtype=np.float64)
