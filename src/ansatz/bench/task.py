@@ -60,7 +60,7 @@ class Task:
         return 1 - float(((prediction - self.y) ** 2).mean() / self.y.var())
 
 
-def large(seed: int = 0, rows: int = 20_000, epochs: int = 3) -> Task:
+def large(seed: int = 0, rows: int = 20_000, epochs: int = 10) -> Task:
     """784-256-128-10 on digits: MNIST's first rows where it is at hand, else generated ones.
 
     Example:

@@ -4,8 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
 from ansatz.training.derivatives import Array, Derivative
+
+_LARGE = 2**17  # numbers in a gradient from which torch's product takes 5/6 of the time of NumPy's
 
 
 class Backpropagation:
@@ -58,6 +61,7 @@ class Backpropagation:
         self.weights, self.biases = list(weights), list(biases)
         self._transposed = [weight.T for weight in weights]
         self._gradients = list(zip(weight_gradients, bias_gradients, strict=True))
+        self._large = [torch.from_numpy(g) if g.size >= _LARGE else None for g in weight_gradients]
         self._rule, self._last = rule, len(self.weights) - 1
         self.masks = Masks(dropout, seed)
         self._rooms: dict[int, _Room] = {}
@@ -88,7 +92,11 @@ class Backpropagation:
         room = self._room
         for i in range(self._last, -1, -1):
             weight_gradient, bias_gradient = self._gradients[i]
-            delta.T.dot(room.h[i], weight_gradient)
+            large = self._large[i]
+            if large is None:
+                delta.T.dot(room.h[i], weight_gradient)
+            else:
+                torch.mm(torch.from_numpy(delta).T, torch.from_numpy(room.h[i]), out=large)
             room.ones.dot(delta, bias_gradient)  # the sum over rows, at a third of its cost
             if i:
                 below = room.delta[i - 1]
