@@ -74,7 +74,7 @@ def large(seed: int = 0, rows: int = 20_000, epochs: int = 10) -> Task:
     return Task(x, y, 10, (256, 128), 128, epochs, 1e-3, source)
 
 
-def tiny(seed: int = 0, epochs: int = 20) -> Task:
+def tiny(seed: int = 0, epochs: int = 50) -> Task:
     """20-64-64-1 on 1,000 rows with two columns that matter.
 
     Example:

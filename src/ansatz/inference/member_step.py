@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -17,6 +18,7 @@ from ansatz.inference.member_stopping import MemberStopping
 from ansatz.inference.members import Members
 from ansatz.optim import FlatAdamW
 from ansatz.training import AnalyticStep, Loss, Supervised
+from ansatz.training.derivatives import Array
 
 _ROWS = 4_096  # of each member that are judged at once
 
@@ -88,6 +90,7 @@ class MemberStep:
         values, gradients = self.optimizer.values, self.optimizer.gradients
         self._own_gradients = gradients[2 * depth :]
         self._gradients = gradients
+        self._flat = [gradient.reshape(len(gradient), -1).numpy() for gradient in gradients]
         self._passes = MemberPasses(
             values[:depth],
             values[depth : 2 * depth],
@@ -115,7 +118,7 @@ class MemberStep:
         masks = self._passes.masks.state
         output = self._passes.forward(batch.inputs[0])
         losses, delta = self.losses.gradient(output, batch, self._own_gradients)
-        loss = float(losses.mean())
+        loss = float(losses.numpy().mean())
         if self.schedule is not None:
             self.rate = self.learning_rate * self.schedule(self.number)
         if not math.isfinite(loss):
@@ -124,31 +127,31 @@ class MemberStep:
         self._clip(batch, masks)
         self.optimizer.update(self.rate)
         self.number += 1
-        return {"loss": loss, "count": float(batch.weight.sum())}
+        return {"loss": loss, "count": float(batch.weight.numpy().sum())}
 
     def _clip(self, batch: Batch, masks: tuple[int, int]) -> None:
         norm = self.optimizer.gradient_norm()  # of all members: none has a longer one
         if math.isfinite(norm) and (self.clip is None or norm <= self.clip):
             return
         norms = self._norms()
-        if not norms.isfinite().all():
-            self._refuse(batch, masks, norms, "no update")
-        if self.clip is None:
+        longest = float(norms.max())
+        if not math.isfinite(longest):
+            self._refuse(batch, masks, torch.from_numpy(norms), "no update")
+        if self.clip is None or longest <= self.clip:
             return
-        factor = (self.clip / (norms + 1e-6)).clamp(max=1)
-        if bool((factor < 1).any()):
-            for gradient in self._gradients:
-                gradient *= factor.reshape(-1, *(1,) * (gradient.ndim - 1))
+        factor = torch.from_numpy(np.minimum(self.clip / (norms + 1e-6), 1))
+        for gradient in self._gradients:
+            gradient *= factor.reshape(-1, *(1,) * (gradient.ndim - 1))
 
-    def _norms(self) -> Tensor:
+    def _norms(self) -> Array:
         """The Euclidean norm of each member's gradient."""
-        flat = [gradient.reshape(len(gradient), -1) for gradient in self._gradients]
-        norms = torch.stack([torch.linalg.vecdot(g, g) for g in flat]).sum(0).sqrt()
-        if bool(norms.isfinite().all()):
+        with np.errstate(over="ignore"):
+            norms: Array = np.sqrt(sum(np.vecdot(rows, rows) for rows in self._flat))
+        if np.isfinite(norms).all():
             return norms
         # A square overflows long before its root.
-        wide = torch.stack([g.double().square().sum(1) for g in flat]).sum(0).sqrt()
-        return wide.to(norms.dtype)
+        wide = [np.square(rows, dtype=np.float64).sum(1) for rows in self._flat]
+        return np.sqrt(sum(wide)).astype(norms.dtype)
 
     @torch.no_grad()
     def evaluate(self, batch: Batch) -> Loss:
