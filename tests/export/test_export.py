@@ -4,6 +4,7 @@ import json
 import sys
 
 import numpy as np
+import onnx
 import onnxruntime
 import pandas as pd
 import pytest
@@ -11,7 +12,6 @@ import torch
 from scipy import stats
 
 import ansatz
-import onnx
 from ansatz.cli.main import run
 from ansatz.errors import MissingExtraError, UsageError
 from ansatz.onnx import feed
