@@ -59,6 +59,27 @@ def speed() -> str:
     return "\n".join(lines)
 
 
+def ensembles() -> str:
+    """Test nll of ensembles on the UCI splits, beside the published figures."""
+    found = {row["name"]: row for row in record("bench-quality-uci")}
+    lines = [
+        "| table | ensemble | Deep Ensembles, published | RMSE | 90 % intervals hold |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    for name, row in found.items():
+        table, _, what = name.partition(": ")
+        if what != "test nll":
+            continue
+        held = found[f"{table}: 90 % intervals"]["ours"]
+        (published,) = row["peers"].values()
+        error = row["standard error"]
+        lines.append(
+            f"| {table} | {row['ours']:.2f} ± {error:.2f} | {published:.2f} | "
+            f"{row['rmse']:.2f} | {held:.1%} |"
+        )
+    return "\n".join(lines)
+
+
 def numerics() -> str:
     lines = [
         "| law | cdf | log_survival | icdf | error | in the tails | scipy's logsf there |",
