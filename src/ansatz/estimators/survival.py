@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from ansatz.errors import UsageError
 from ansatz.estimators.ensemble_model import EnsembleModel
 from ansatz.estimators.job import Job
-from ansatz.estimators.recipe import FEW
 from ansatz.estimators.refits import out_of_fold
 from ansatz.estimators.survival_evidence import Followed, judge_survival
 from ansatz.estimators.survival_law import survival_law, survival_target
@@ -200,7 +199,7 @@ class SurvivalRegressor(SurvivalPredictions):
     def _law(self, target: TargetSpec, rows: float = math.inf) -> Likelihood:
         if not isinstance(self.likelihood, str) and self.likelihood_options:
             raise UsageError("likelihood_options go with a likelihood by name, not a made one.")
-        few = rows < FEW or self.network == "linear"
+        few = rows < self._too_few() or self.network == "linear"
         return survival_law(
             self.likelihood,
             self.likelihood_options,

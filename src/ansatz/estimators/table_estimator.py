@@ -35,6 +35,7 @@ from ansatz.estimators.precision import needs_double
 from ansatz.estimators.predictions import Predictions
 from ansatz.estimators.recipe import (
     FEW,
+    SMALL,
     STREAM,
     Recipe,
     choose_ensemble_recipe,
@@ -142,8 +143,9 @@ class TableEstimator(Predictions, BaseEstimator):
     def _law(self, target: TargetSpec, rows: float = math.inf) -> Likelihood:
         """The likelihood of such outcomes.
 
-        Few rows cannot tell a spread that varies with x from one that does not: below 500 a law
-        given by name has a constant dispersion, and so has a linear model, as in glm.
+        Few rows cannot tell a spread that varies with x from one that does not: below 500, for an
+        ensemble below 100, a law given by name has a constant dispersion, and so has a linear
+        model, as in glm.
         """
         if isinstance(self.likelihood, Likelihood):
             if self.likelihood_options:
@@ -154,11 +156,15 @@ class TableEstimator(Predictions, BaseEstimator):
             raise UsageError(f"likelihood_options must map names to values, got {given!r}.")
         options = dict(given)
         kind = likelihoods.registry.get(self.likelihood)
-        few = rows < FEW or self.network == "linear"
+        few = rows < self._too_few() or self.network == "linear"
         if few and "dispersion" in inspect.signature(kind).parameters:
             options = {"dispersion": "constant", **options}
         law: Likelihood = likelihoods.create(self.likelihood, **options)
         return law
+
+    def _too_few(self) -> float:
+        """Rows below which a predicted spread costs more than it tells; members average theirs."""
+        return SMALL if self.inference == "ensemble" else FEW
 
     def _law_name(self) -> str:
         return self.likelihood if isinstance(self.likelihood, str) else self.likelihood.name
