@@ -85,3 +85,16 @@ def to_device(tree: Any, device: torch.device | str) -> Any:
         'meta'
     """
     return map_tensors(lambda tensor: tensor.to(device, non_blocking=True), tree)
+
+
+def all_tensors(tree: object) -> list[Tensor]:
+    """The tensors of a nested structure, in order.
+
+    Example:
+        >>> import torch
+        >>> len(all_tensors((torch.zeros(1), (torch.zeros(2), None))))
+        2
+    """
+    found: list[Tensor] = []
+    map_tensors(found.append, tree)
+    return found

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from ansatz.data.batch import Batch, map_tensors
+from ansatz.data.batch import Batch, all_tensors, map_tensors
 from ansatz.seeds import generator
 
 
@@ -40,7 +40,7 @@ class MemberSource:
         self.whole = batch_size <= 0 or batch_size > least
         self.batch_size = most if self.whole else batch_size
         self._batches = 1 if self.whole else least // batch_size
-        row_bytes = sum(t.nbytes for t in _tensors(rows)) // max(len(rows.index), 1) + 1
+        row_bytes = sum(t.nbytes for t in all_tensors(rows)) // max(len(rows.index), 1) + 1
         step_bytes = row_bytes * self.batch_size * len(self.members)
         self._block = max(1, 2**24 // step_bytes)  # batches per gather
         self._all: Batch | None = None
@@ -96,9 +96,3 @@ class MemberSource:
 
 def _fill(rows: Tensor, size: int) -> Tensor:
     return torch.cat([rows, rows[:1].expand(size - len(rows))])
-
-
-def _tensors(tree: object) -> list[Tensor]:
-    found: list[Tensor] = []
-    map_tensors(found.append, tree)
-    return found

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import torch
 
-from ansatz.data.batch import Batch, map_tensors
+from ansatz.data.batch import Batch, all_tensors, map_tensors
 from ansatz.seeds import generator
 
 
@@ -68,7 +68,7 @@ class TensorSource:
         inputs, target, _, offset, _ = rows
         one_input = len(inputs) == 1 and isinstance(inputs[0], torch.Tensor)
         self._is_plain = one_input and isinstance(target, torch.Tensor) and offset is None
-        row_bytes = sum(t.nbytes for t in _tensors(rows)) // max(self.count, 1) + 1
+        row_bytes = sum(t.nbytes for t in all_tensors(rows)) // max(self.count, 1) + 1
         self._block = max(1, 2**19 // (row_bytes * batch_size)) * batch_size  # rows per gather
 
     def __len__(self) -> int:
@@ -86,7 +86,7 @@ class TensorSource:
             last = min(self.count, first + self._block)
             block = self._gather(order, first, last)
             # Views are made by one call per tensor and block, which costs a third of slicing.
-            views = zip(*(t.split(self.batch_size) for t in _tensors(block)), strict=True)
+            views = zip(*(t.split(self.batch_size) for t in all_tensors(block)), strict=True)
             for parts in islice(views, max(0, skip - first) // self.batch_size, None):
                 yield self._assembled(parts)
 
@@ -118,9 +118,3 @@ class TensorSource:
         return map_tensors(
             lambda tensor: tensor.index_select(0, chosen.to(tensor.device)), self.rows
         )
-
-
-def _tensors(tree: object) -> list[torch.Tensor]:
-    found: list[torch.Tensor] = []
-    map_tensors(found.append, tree)
-    return found
