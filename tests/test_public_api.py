@@ -11,6 +11,7 @@ REFRESH = "python tests/test_public_api.py"
 PACKAGES = (
     "ansatz",
     "ansatz.bench",
+    "ansatz.claims",
     "ansatz.data",
     "ansatz.errors",
     "ansatz.estimators",

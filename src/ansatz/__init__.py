@@ -32,6 +32,7 @@ _ELSEWHERE = {
 }
 _MODULES = (
     "bench",
+    "claims",
     "data",
     "errors",
     "estimators",
