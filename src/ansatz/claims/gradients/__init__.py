@@ -1,0 +1,1 @@
+"""Gradients: the chain rule, its cost, and what depth does to it."""

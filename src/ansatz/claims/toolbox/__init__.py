@@ -1,0 +1,1 @@
+"""The cheat sheet: identities of linear algebra, calculus, probability and information."""
