@@ -23,6 +23,7 @@ ALLOWED = {
     "layers": set(),
     "metrics": set(),
     "optim": set(),
+    "theory": set(),
     "likelihoods": set(),
     "storage": set(),
     "data": {"storage"},

@@ -29,6 +29,7 @@ PACKAGES = (
     "ansatz.spec",
     "ansatz.storage",
     "ansatz.structures",
+    "ansatz.theory",
     "ansatz.training",
     "ansatz.tuning",
 )

@@ -1,0 +1,1 @@
+"""Learning theory and the phenomena it must explain."""
