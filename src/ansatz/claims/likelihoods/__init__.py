@@ -1,0 +1,1 @@
+"""Claims about losses that are negative log-likelihoods."""

@@ -1,0 +1,1 @@
+"""Claims about Markov chains that sample a given law."""
