@@ -177,28 +177,40 @@ def test_all_rows_at_once_fill_up_with_weight_zero():
     assert batch.weight.tolist() == [[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]]
 
 
-def trained(folder, steps, *, resume=False, every=7):
-    networks = [MLP(4, 2, widths=(8,), generator=_seeded(k)) for k in range(3)]
-    objective = MemberObjective(Supervised(likelihoods.create("normal")), 3)
-    step = MemberStep(Members(networks), objective, dropout=[0.0, 0.2, 0.2], learning_rate=0.01)
+def trained(steps, *, dropout=0.2, drops=False, average=None, patience=2, **options):
+    """Parameters at the end, how many members still learned, and the number of steps."""
+    networks = [MLP(4, 1, widths=(8,), generator=_seeded(k)) for k in range(3)]
+    law = likelihoods.create("normal", dispersion="constant")
+    step = MemberStep(
+        Members(networks),
+        MemberObjective(Supervised(law), 3),
+        dropout=[0.0, dropout, dropout],
+        learning_rate=0.05,
+        drop_finished=drops,
+    )
     held_out = MemberSource(source().rows, [torch.arange(k, 40, 4) for k in range(3)], 0)
     trainer = Trainer(
-        steps=steps,
-        evaluate_every=3,
-        patience=20,
-        average="ema",
-        checkpoint=folder,
-        checkpoint_every=every,
-        resume=resume,
-        progress=0,
+        steps=steps, evaluate_every=3, patience=patience, average=average, progress=0, **options
     )
-    trainer.fit(step, source(), held_out)
+    history = trainer.fit(step, source(), held_out)
+    learning = len(step.optimizer.values[0])
     step.restore_best()
-    return [p.detach().clone() for p in step.members.parameters()]
+    found = [*step.members.parameters(), *step.losses.own]
+    return [p.detach().clone() for p in found], learning, history.steps
 
 
-def test_a_run_cut_in_two_ends_at_the_same_bits(tmp_path):
-    whole = trained(tmp_path / "whole", 30)
-    trained(tmp_path / "cut", 14)
-    again = trained(tmp_path / "cut", 30, resume=True)
-    assert all(torch.equal(a, b) for a, b in zip(whole, again, strict=True))
+@pytest.mark.parametrize("options", [{"average": "ema", "patience": 20}, {"drops": True}])
+def test_a_run_cut_in_two_ends_at_the_same_bits(tmp_path, options):
+    saving = {"checkpoint_every": 7, **options}
+    whole = trained(40, checkpoint=tmp_path / "whole", **saving)
+    trained(26, checkpoint=tmp_path / "cut", **saving)
+    again = trained(40, checkpoint=tmp_path / "cut", resume=True, **saving)
+    assert whole[1:] == again[1:] and (whole[1] < 3) == ("drops" in options)
+    assert all(torch.equal(a, b) for a, b in zip(whole[0], again[0], strict=True))
+
+
+def test_members_that_have_stopped_leave_without_a_trace():
+    left, stayed = (trained(60, dropout=0.0, drops=drops) for drops in (True, False))
+    assert left[1] < 3 == stayed[1] and left[2] == stayed[2]
+    for one, other in zip(left[0], stayed[0], strict=True):
+        torch.testing.assert_close(one, other)

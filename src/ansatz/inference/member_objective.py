@@ -1,5 +1,6 @@
 """What several members minimise: each its own mean loss."""
 
+import copy
 from types import SimpleNamespace
 from typing import Any
 
@@ -64,6 +65,14 @@ class MemberObjective(nn.Module):
             self._head = SimpleNamespace(unit=law.spread.unit, floor=law.spread.floor)
             return normal_constant_score(self._head)
         return None
+
+    def select(self, chosen: Tensor) -> "MemberObjective":
+        """The losses of the members with these numbers; what they have learned is copied."""
+        some = copy.copy(self)
+        some._modules = dict(self._modules)
+        some.members = len(chosen)
+        some.own = nn.ParameterList(p.detach()[chosen] for p in self.own)
+        return some
 
     @property
     def likelihood(self) -> Likelihood:

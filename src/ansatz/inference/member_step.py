@@ -39,6 +39,9 @@ class MemberStep:
         weight_decay: decoupled, on matrices.
         schedule: step number from 0 -> multiplier of the rate; None for a constant rate.
         clip: the norm of each member's gradient is scaled down to this; None for no clipping.
+        drop_finished: members that have stopped leave the batch. The network then follows at
+            evaluations and when its state is asked for, no longer at every step, as an average
+            of the weights would need it.
         seed: of the dropout masks.
 
     Example:
@@ -74,17 +77,30 @@ class MemberStep:
         weight_decay: float = 1e-2,
         schedule: Callable[[int], float] | None = None,
         clip: float | None = None,
+        drop_finished: bool = False,
         seed: int = 0,
     ) -> None:
         self.network = self.members = network
         self.objective = self.losses = objective
         self.learning_rate, self.schedule, self.clip = learning_rate, schedule, clip
-        self.rate, self.number = learning_rate, 0
+        self.rate, self.number, self.drop_finished = learning_rate, 0, drop_finished
+        self._dropout, self._betas, self._weight_decay = list(dropout), betas, weight_decay
+        self._learning = torch.arange(len(network))  # numbers of the members that still learn
+        self._assemble(network, objective, (seeds.derive(seed, "dropout"), 0))
+        self._stopping: MemberStopping | None = None
+        self._judged = torch.full((2, len(network)), torch.nan, dtype=torch.float64)
+        network.register_state_dict_pre_hook(lambda *_: self._write_back())
+
+    def _assemble(
+        self, network: Members, objective: MemberObjective, masks: tuple[int, int]
+    ) -> None:
+        """The optimiser and the passes of the members that learn."""
+        self._network, self._losses = network, objective
         self.optimizer = FlatAdamW(
             list(network.weights),
             [*network.biases, *objective.own],
-            betas=betas,
-            weight_decay=weight_decay,
+            betas=self._betas,
+            weight_decay=self._weight_decay,
         )
         depth = len(network.weights)
         values, gradients = self.optimizer.values, self.optimizer.gradients
@@ -97,10 +113,9 @@ class MemberStep:
             gradients[:depth],
             gradients[depth : 2 * depth],
             network.activation,
-            dropout=dropout,
-            seed=seeds.derive(seed, "dropout"),
+            dropout=[self._dropout[k] for k in self._learning] if self._dropout else (),
         )
-        self._stopping: MemberStopping | None = None
+        self._passes.masks.state = masks
 
     @staticmethod
     def supports(network: nn.Module, objective: nn.Module) -> bool:
@@ -109,15 +124,47 @@ class MemberStep:
 
     def stopping(self, patience: int | None) -> MemberStopping:
         """What decides when each member has learned enough."""
-        self._stopping = MemberStopping(self.optimizer.values, patience)
+        self._stopping = MemberStopping(_parameters(self.members, self.losses), patience)
         return self._stopping
+
+    def observe(self, loss: float) -> None:
+        """After an evaluation: members that have stopped leave, and cost nothing any more."""
+        if self._stopping is None or not self.drop_finished:
+            return
+        learning = (~self._stopping.finished).nonzero().flatten()
+        if 0 < len(learning) < len(self._learning):
+            self._keep(learning)
+
+    @torch.no_grad()
+    def _keep(self, learning: Tensor) -> None:
+        """Goes on with these members alone."""
+        self._write_back()
+        there = torch.isin(self._learning, learning)
+        moments = [view[there] for view in self.optimizer.moments()]
+        steps, masks = self.optimizer.steps, self._passes.masks.state
+        self._learning = learning
+        self._assemble(self.members.select(learning), self.losses.select(learning), masks)
+        self.optimizer.steps = steps
+        for mine, value in zip(self.optimizer.moments(), moments, strict=True):
+            mine.copy_(value)
+
+    @torch.no_grad()
+    def _write_back(self) -> None:
+        """What the members that learn have learned, into the network of all."""
+        if self._network is self.members:
+            return
+        everyone = _parameters(self.members, self.losses)
+        some = _parameters(self._network, self._losses)
+        for mine, theirs in zip(everyone, some, strict=True):
+            mine[self._learning] = theirs
 
     @torch.no_grad()
     def step(self, batch: Batch) -> dict[str, float]:
-        """Updates all members; a loss or gradient that is not finite leaves them as they were."""
+        """Updates the members; a loss or gradient that is not finite leaves them as they were."""
+        batch = self._rows_of_learners(batch)
         masks = self._passes.masks.state
         output = self._passes.forward(batch.inputs[0])
-        losses, delta = self.losses.gradient(output, batch, self._own_gradients)
+        losses, delta = self._losses.gradient(output, batch, self._own_gradients)
         loss = float(losses.numpy().mean())
         if self.schedule is not None:
             self.rate = self.learning_rate * self.schedule(self.number)
@@ -153,19 +200,32 @@ class MemberStep:
         wide = [np.square(rows, dtype=np.float64).sum(1) for rows in self._flat]
         return np.sqrt(sum(wide)).astype(norms.dtype)
 
+    def _rows_of_learners(self, batch: Batch) -> Batch:
+        if self._network is self.members:
+            return batch
+        rows: Batch = map_tensors(lambda t: t[self._learning], batch)
+        return rows
+
     @torch.no_grad()
     def evaluate(self, batch: Batch) -> Loss:
-        """The plain loss of the batch in evaluation mode; each member's mean goes to its memory."""
-        total = count = torch.zeros(len(self.members), dtype=torch.float64)
+        """The plain loss of the batch in evaluation mode; each member's mean goes to its memory.
+
+        A member that has left counts with the loss that it had last.
+        """
+        self._write_back()
+        batch = self._rows_of_learners(batch)
+        total = count = torch.zeros(len(self._learning), dtype=torch.float64)
         width = batch.weight.shape[1] if not self.losses.likelihood.additive else _ROWS
         for first in range(0, batch.weight.shape[1], width):
             part: Batch = map_tensors(lambda t, k=first: t[:, k : k + width], batch)
-            output = self.network(part.inputs[0])
-            sums, weights = self.losses.losses(output, part)
+            output = self._network(part.inputs[0])
+            sums, weights = self._losses.losses(output, part)
             total, count = total + sums.double(), count + weights.double()
+        self._judged[:, self._learning] = torch.stack([total, count])
+        totals, counts = self._judged
         if self._stopping is not None:
-            self._stopping.latest = total / count
-        return Loss(total.sum(), count.sum())
+            self._stopping.latest = totals / counts
+        return Loss(totals.sum(), counts.sum())
 
     def restore_best(self) -> None:
         """Gives every member the weights of its best evaluation."""
@@ -173,26 +233,36 @@ class MemberStep:
             self._stopping.restore()
 
     def state_dict(self) -> dict[str, Any]:
-        """The optimiser's state, the batch number, the position in the masks."""
+        """The optimiser's state, the batch number, who learns, the position in the masks."""
         return {
             "optimizer": self.optimizer.state_dict(),
             "number": self.number,
+            "learning": self._learning.clone(),
+            "judged": self._judged.clone(),
             "masks": list(self._passes.masks.state),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restores what ``state_dict`` gave; the weights are loaded into the network itself."""
+        if len(state["learning"]) < len(self._learning):
+            self._keep(state["learning"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.number = int(state["number"])
+        self._judged.copy_(state["judged"])
         seed, blocks = state["masks"]
         self._passes.masks.state = int(seed), int(blocks)
 
     def _refuse(self, batch: Batch, masks: tuple[int, int], values: Tensor, what: str) -> NoReturn:
         self._passes.masks.state = masks
-        member = int((~values.isfinite()).nonzero()[0, 0])
-        rows = batch.index[member, :5].tolist()
+        place = int((~values.isfinite()).nonzero()[0, 0])
+        member, rows = int(self._learning[place]) + 1, batch.index[place, :5].tolist()
         raise NumericalError(
-            f"{what} at step {self.number + 1}, first in member {member + 1} of "
+            f"{what} at step {self.number + 1}, first in member {member} of "
             f"{len(self.members)}, in a batch with the rows {', '.join(map(str, rows))}. The "
             f"update was not applied. Lower the learning rate, which is {self.rate:g}."
         )
+
+
+def _parameters(network: Members, objective: MemberObjective) -> list[Tensor]:
+    """All that members learn, in the optimiser's order."""
+    return [p.data for p in (*network.weights, *network.biases, *objective.own)]

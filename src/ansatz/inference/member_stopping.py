@@ -48,14 +48,16 @@ class MemberStopping:
     def judge(self, losses: Tensor) -> bool:
         """Takes note of one loss per member."""
         better = losses.double() < self.best
-        better &= ~self._finished()  # one that has stopped has stopped
+        better &= ~self.finished  # one that has stopped has stopped
         self.best = torch.where(better, losses.double(), self.best)
         self.waited = torch.where(better, 0, self.waited + 1)
         for mine, now in zip(self.kept, self._parameters, strict=True):
             mine[better] = now.detach()[better]
         return bool(better.any())
 
-    def _finished(self) -> Tensor:
+    @property
+    def finished(self) -> Tensor:
+        """For each member, whether its patience has run out."""
         if self.patience is None:
             return torch.zeros_like(self.waited, dtype=torch.bool)
         return self.waited >= self.patience
@@ -63,7 +65,7 @@ class MemberStopping:
     @property
     def exhausted(self) -> bool:
         """True when every member's patience has run out."""
-        return bool(self._finished().all())
+        return bool(self.finished.all())
 
     def restore(self) -> None:
         """Gives every member the weights of its lowest loss."""

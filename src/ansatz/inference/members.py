@@ -57,6 +57,14 @@ class Members(nn.Module):
                 h = self.activation(h)
         return h
 
+    def select(self, chosen: Tensor) -> "Members":
+        """The members with these numbers, as copies."""
+        some = copy.copy(self)
+        some._modules = dict(self._modules)
+        some.weights = nn.ParameterList(weight.detach()[chosen] for weight in self.weights)
+        some.biases = nn.ParameterList(bias.detach()[chosen] for bias in self.biases)
+        return some
+
     def member(self, number: int, like: MLP) -> MLP:
         """Member ``number`` as a network by itself, a copy of ``like`` with its weights."""
         network = copy.deepcopy(like)

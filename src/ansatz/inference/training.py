@@ -85,6 +85,7 @@ def train_together(
         weight_decay=weight_decay,
         schedule=optim.create_schedule(schedule, steps=steps, warmup=0.05),
         clip=clip,
+        drop_finished=average is None,  # an average of weights is taken after every step
         seed=seed,
     )
     learn = MemberSource(rows, [m.train for m in members], batch_size, seed=derive(seed, "rows"))

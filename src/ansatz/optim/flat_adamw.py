@@ -142,6 +142,10 @@ class FlatAdamW:
                 maximize=False,
             )
 
+    def moments(self) -> list[Tensor]:
+        """The first moments, then the second, as views with the parameters' shapes."""
+        return [*self._views(self.first), *self._views(self.second)]
+
     def state_dict(self) -> dict[str, Any]:
         """Both moments, in the order [decayed | plain], and the number of steps."""
         return {"steps": self.steps, "first": self.first.clone(), "second": self.second.clone()}
