@@ -1,0 +1,77 @@
+"""The backward mean of a diffusion, written with the noise instead of the start."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
+from ansatz.claims.diffusion._chain import backward, schedule
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def measure(generator: torch.Generator, *, steps: int = 20, start: float = 1.5) -> Finding:
+    """The formula beside Bayes' rule for each t."""
+    law = schedule(steps)
+    noise = torch.randn(steps, generator=generator, dtype=torch.float64).numpy()
+    x = np.sqrt(law.total) * start + np.sqrt(1 - law.total) * noise
+    exact = np.array([
+        backward(np.sqrt(law.before[t]) * start, 1 - law.before[t], law.beta[t], x[t]).mean
+        for t in range(1, steps)
+    ])  # fmt: skip
+    centred = (x - law.beta / np.sqrt(1 - law.total) * noise)[1:]
+    right = centred / np.sqrt(law.alpha[1:])
+    printed = centred / np.sqrt(law.total[1:])
+    check = Check(
+        "largest error of the mean over t",
+        float(np.abs(right - exact).max()),
+        0.0,
+        4_001 * 2.0**-52 * float(np.abs(exact).max() + 1),
+        "rounding of sums over 4001 grid points",
+        wrong=Wrong(
+            "1/√ᾱ in place of 1/√α", measured=float(np.abs(printed - exact).max()), erratum="E9"
+        ),
+    )
+    t = np.arange(2, steps + 1)
+    table = Table(["t", "Bayes' rule", "right", "printed"], [
+        [int(t[i]), exact[i], right[i], printed[i]] for i in range(steps - 1)
+    ])  # fmt: skip
+    return Finding([check], table, {"t": t, "exact": exact, "right": right, "printed": printed})
+
+
+def draw(paper: "Figure", finding: Finding) -> None:
+    """Errors of both formulas over t."""
+    from ansatz.report.style import INK, LINEAR, MODEL
+
+    axes, data = paper.subplots(), finding.data
+    miss = data["printed"] - data["exact"]
+    axes.plot(data["t"], miss, "x--", color=LINEAR, lw=1, label="printed, with 1/√ᾱ")
+    axes.plot(data["t"], data["right"] - data["exact"], "o", color=MODEL, label="with 1/√α")
+    axes.axhline(0, color=INK, lw=0.7, label="Bayes' rule, by quadrature")
+    axes.set(xlabel="step t of the noising", ylabel="mean of the step before, error")
+    axes.locator_params(axis="x", integer=True)
+    axes.set_title("one step back undoes one step; with 1/√ᾱ it undoes them all")
+    axes.legend(loc="upper left")
+
+
+claim = Claim(
+    id="ddpm-mean-from-noise",
+    title="The backward mean from the noise",
+    statement=(
+        "With the noise ε that led from x_0 to x_t, the mean of the step before is "
+        "(x_t - β_t ε / √(1-ᾱ_t)) / √α_t, equal to the posterior mean; document D divides by "
+        "√ᾱ_t, which grows without bound over the steps."
+    ),
+    formula=(
+        r"\tilde\mu_t = \frac{1}{\sqrt{\alpha_t}} \Bigl( x_t - \frac{\beta_t}"
+        r"{\sqrt{1 - \bar\alpha_t}}\, \varepsilon \Bigr)"
+    ),
+    sources=("E9", "M386"),
+    measure=measure,
+    reference="Ho et al. (2020), DDPM, eq. 11. https://arxiv.org/abs/2006.11239",
+    full={"steps": 400},
+    errata=(Erratum("E9", "D", "(x_t - β ε / √(1-ᾱ)) / √ᾱ", "(x_t - β ε / √(1-ᾱ)) / √α"),),
+    draw=draw,
+)

@@ -1,0 +1,106 @@
+"""One step back in a diffusion, given where it began, by Bayes' rule."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
+from ansatz.claims.diffusion._chain import Schedule, backward, posterior_mean, schedule
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def measure(generator: torch.Generator, *, steps: int = 20, start: float = 1.5) -> Finding:
+    """Mean and variance of x_{t-1} given x_t and x_0 for each t, by quadrature."""
+    law = schedule(steps)
+    noise = torch.randn(steps, generator=generator, dtype=torch.float64).numpy()
+    x = np.sqrt(law.total) * start + np.sqrt(1 - law.total) * noise
+    exact = [
+        backward(np.sqrt(law.before[t]) * start, 1 - law.before[t], law.beta[t], x[t])
+        for t in range(1, steps)
+    ]
+    mean = np.array([each.mean for each in exact])
+    variance = np.array([each.variance for each in exact])
+    right, wrong = posterior_mean(law, start, x)[1:], printed_mean(law, start, x)[1:]
+    rounding = 4_001 * 2.0**-52 * float(np.abs(mean).max() + 1)
+    checks = [
+        Check(
+            "largest error of the mean over t",
+            float(np.abs(right - mean).max()),
+            0.0,
+            rounding,
+            "rounding of sums over 4001 grid points",
+            wrong=Wrong(
+                "β̃ and √(1-β̃) in place of β and √α",
+                measured=float(np.abs(wrong - mean).max()),
+                erratum="E8",
+            ),
+        ),
+        Check(
+            "largest error of the variance β̃ over t",
+            float(np.abs(law.posterior_variance[1:] - variance).max()),
+            0.0,
+            rounding,
+            "rounding of sums over 4001 grid points",
+            wrong=Wrong("β itself", measured=float(np.abs(law.beta[1:] - variance).max())),
+        ),
+    ]
+    t = np.arange(2, steps + 1)
+    table = Table(["t", "x_t", "Bayes' rule", "right", "printed"], [
+        [int(t[i]), x[i + 1], mean[i], right[i], wrong[i]] for i in range(steps - 1)
+    ])  # fmt: skip
+    return Finding(checks, table, {"t": t, "mean": mean, "right": right, "printed": wrong})
+
+
+def printed_mean(law: Schedule, x0: float, x: np.ndarray) -> np.ndarray:
+    """As printed: the posterior's variance in the place of the step's."""
+    small = law.posterior_variance
+    return (np.sqrt(law.before) * small * x0 + np.sqrt(1 - small) * (1 - law.before) * x) / (
+        1 - law.total
+    )
+
+
+def draw(paper: "Figure", finding: Finding) -> None:
+    """The mean over t."""
+    from ansatz.report.style import INK, LINEAR, MODEL
+
+    axes, data = paper.subplots(), finding.data
+    miss = data["printed"] - data["mean"]
+    axes.plot(data["t"], miss, "x--", color=LINEAR, lw=1, label="printed, with β̃ and √(1-β̃)")
+    axes.plot(data["t"], data["right"] - data["mean"], "o", color=MODEL, label="with β and √α")
+    axes.axhline(0, color=INK, lw=0.7, label="Bayes' rule, by quadrature")
+    axes.set(xlabel="step t of the noising", ylabel="mean of the step before, error")
+    axes.locator_params(axis="x", integer=True)
+    axes.set_title("the step back is Bayes' rule; the printed mean misses it where noise is small")
+    axes.legend(loc="lower right")
+
+
+claim = Claim(
+    id="ddpm-posterior",
+    title="The backward step of a diffusion given its start",
+    statement=(
+        "Given x_t and x_0 the step before is normal; its mean mixes x_0 and x_t with β_t and "
+        "√α_t, its variance is β̃_t, as Bayes' rule on a grid confirms. Document D prints β̃_t and "
+        "√(1-β̃_t) in the mean."
+    ),
+    formula=(
+        r"\tilde\mu_t = \frac{\sqrt{\bar\alpha_{t-1}}\, \beta_t}{1 - \bar\alpha_t} x_0 + "
+        r"\frac{\sqrt{\alpha_t} (1 - \bar\alpha_{t-1})}{1 - \bar\alpha_t} x_t, \qquad "
+        r"\tilde\beta_t = \frac{1 - \bar\alpha_{t-1}}{1 - \bar\alpha_t} \beta_t"
+    ),
+    sources=("E8", "M384"),
+    measure=measure,
+    reference="Ho et al. (2020), DDPM, eqs. 6 and 7. https://arxiv.org/abs/2006.11239",
+    full={"steps": 400},
+    errata=(
+        Erratum(
+            "E8",
+            "D",
+            "(√ᾱ' β̃ x₀ + √(1-β̃)(1-ᾱ') x_t) / (1-ᾱ)",
+            "(√ᾱ' β x₀ + √α (1-ᾱ') x_t) / (1-ᾱ), ᾱ' of the step before",
+        ),
+    ),
+    draw=draw,
+)
