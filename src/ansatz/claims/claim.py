@@ -75,7 +75,8 @@ class Claim:
     def __post_init__(self) -> None:
         # What `ansatz list` and `ansatz show` read.
         text = (
-            f"{self.statement}\n\n.. math:: {self.formula}\n\nReferences:\n    {self.reference}\n"
+            f"{self.title.rstrip('.')}.\n\n{self.statement}\n\n.. math:: {self.formula}\n\n"
+            f"References:\n    {self.reference}\n"
         )
         object.__setattr__(self, "__doc__", text)
 

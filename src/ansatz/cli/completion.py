@@ -17,10 +17,25 @@ def names_of(kind: str) -> list[str]:
         True
     """
     module, _, attribute = KINDS[kind].partition(":")
+    root = _package()
+    if kind == "claims":  # one file each
+        return sorted(name for names in _claims_by_area(root).values() for name in names)
+    return sorted(set(_strings(root, module, attribute)))
+
+
+def _package() -> Path:
     spec = find_spec("ansatz")  # find_spec(module) would import the package, and torch with it
-    if spec is None or not spec.submodule_search_locations:
-        return []
-    return sorted(set(_strings(Path(spec.submodule_search_locations[0]), module, attribute)))
+    assert spec is not None and spec.submodule_search_locations
+    return Path(spec.submodule_search_locations[0])
+
+
+def _claims_by_area(root: Path) -> dict[str, list[str]]:
+    """The names of the claims by their folder."""
+    found: dict[str, list[str]] = {}
+    for file in sorted(root.joinpath("claims").glob("*/*.py")):
+        if not file.name.startswith("_"):
+            found.setdefault(file.parent.name, []).append(file.stem.replace("_", "-"))
+    return found
 
 
 def _strings(root: Path, module: str, name: str) -> Iterator[str]:
@@ -69,6 +84,19 @@ def complete(*kinds: str) -> Callable[[str], list[str]]:
         return sorted({name for name in names if name.startswith(incomplete)})
 
     return completer
+
+
+def complete_claim(incomplete: str) -> list[str]:
+    """Completes a claim or an area of claims, from the names of their files.
+
+    Example:
+        >>> from ansatz.cli.completion import complete_claim
+        >>> complete_claim("connect")
+        ['connectionism']
+    """
+    by_area = _claims_by_area(_package())
+    words = {*by_area, *(name for names in by_area.values() for name in names)}
+    return sorted(word for word in words if word.startswith(incomplete))
 
 
 def complete_kind(incomplete: str) -> list[str]:

@@ -23,9 +23,11 @@ KINDS = {
     "penalties": "ansatz.training.penalties:penalties",
     "metrics": "ansatz.metrics.registry:registry",
     "datasets": "ansatz.data.registry:registry",
+    "claims": "ansatz.claims.registry:registry",
 }
-# Where Python spells it otherwise than `create`; a metric is a function of its own.
+# Where Python spells it otherwise than `create`: a metric is a function of its own, a claim runs.
 _FACTORIES = {
+    "claims": "ansatz.claims.run",
     "datasets": "ansatz.data.load",
     "metrics": "ansatz.metrics",
     "schedules": "ansatz.optim.create_schedule",

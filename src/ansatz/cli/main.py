@@ -31,6 +31,7 @@ from ansatz.cli.report import report
 from ansatz.cli.show import show
 from ansatz.cli.terminal import printable, remark
 from ansatz.cli.tune import tune
+from ansatz.cli.verify import verify
 
 app = typer.Typer(
     name="ansatz",
@@ -79,6 +80,7 @@ for _name, _function in (
     ("inspect", inspect),
     ("list", list_names),
     ("show", show),
+    ("verify", verify),
 ):
     app.command(_name)(_function)
 app.add_typer(data_app, name="data")

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ansatz.cli.claim_page import claim_document, claim_page
 from ansatz.cli.completion import complete, complete_kind
 from ansatz.cli.docstring import Docstring
 from ansatz.cli.document import print_document
@@ -62,6 +63,8 @@ def _find(name: str, kind: str | None) -> str:
 
 def _document(name: str, kind: str) -> dict[str, Any]:
     registry = registry_of(kind)
+    if kind == "claims":
+        return claim_document(registry.get(name))
     entry, parsed = registry.describe(name), Docstring.of(registry.get(name))
     return {
         "name": name,
@@ -76,6 +79,8 @@ def _document(name: str, kind: str) -> dict[str, Any]:
 
 def _page(name: str, kind: str) -> str:
     registry = registry_of(kind)
+    if kind == "claims":
+        return claim_page(registry.get(name))
     member, entry = registry.get(name), registry.describe(name)
     parsed = Docstring.of(member)
     title = f"{name} ({registry.kind})"
