@@ -28,6 +28,7 @@ ALLOWED = {
     "storage": set(),
     "data": {"storage"},
     "networks": {"layers"},
+    "connectionism": {"layers", "metrics"},
     "structures": BUILDING | {"networks"},
     "training": BUILDING | {"networks", "structures"},
     "linear": BUILDING | {"networks", "structures", "training"},
@@ -47,7 +48,8 @@ ALLOWED["estimators"] = ALLOWED["estimators"] | {"report"}
 # Seconds each: imported inside the function that needs them, never when a module is imported.
 LAZY = {"pandas", "pyarrow", "PIL", "matplotlib", "sklearn", "narwhals", "polars", "tensorboard"}
 LAZY |= {"optuna"}
-SKLEARN_FACE = {"sklearn", "pandas"}  # estimators inherit from sklearn's classes
+SKLEARN_FACE = {"sklearn", "pandas"}
+SKLEARN_FOLDERS = {"estimators", "connectionism"}  # they inherit from sklearn's classes
 
 POSIX_ONLY = {
     "os": "fork forkpty getuid geteuid getgid getegid getgroups setuid setsid getpgid killpg "
@@ -125,7 +127,7 @@ def test_every_folder_has_its_place():
 def test_heavy_packages_are_imported_where_they_are_used():
     wrong = []
     for file in FILES:
-        heavy = LAZY - SKLEARN_FACE if folder_of(file) == "estimators" else LAZY
+        heavy = LAZY - SKLEARN_FACE if folder_of(file) in SKLEARN_FOLDERS else LAZY
         heavy = heavy | {"torch", "scipy", "numpy"} if folder_of(file) == "cli" else heavy
         for line, module in imports(parse(file), inside_functions=False):
             if module.split(".")[0] in heavy:

@@ -12,6 +12,7 @@ PACKAGES = (
     "ansatz",
     "ansatz.bench",
     "ansatz.claims",
+    "ansatz.connectionism",
     "ansatz.data",
     "ansatz.errors",
     "ansatz.estimators",

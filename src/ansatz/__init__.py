@@ -33,6 +33,7 @@ _ELSEWHERE = {
 _MODULES = (
     "bench",
     "claims",
+    "connectionism",
     "data",
     "errors",
     "estimators",
