@@ -14,7 +14,6 @@ from ansatz.report.style import figure
         (1e4, "10000"),
         (1e-16, "10⁻¹⁶"),
         (5e12, "5·10¹²"),
-        (-1e6, "-10⁶"),
     ],
 )
 def test_a_number_reads_as_a_person_would_write_it(value, text):
