@@ -1,13 +1,14 @@
 """Where batches come from: a pure function of (seed, epoch, position)."""
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import Protocol
 
 import torch
 
 from ansatz.data.batch import Batch, all_tensors, map_tensors
 from ansatz.seeds import generator
+
+_BLOCK = 2**19  # bytes of a tensor that are gathered at once
 
 
 class Source(Protocol):
@@ -33,8 +34,8 @@ class Source(Protocol):
 class TensorSource:
     """Tensors in memory, in a new order each epoch.
 
-    Rows are gathered in blocks of some 512 kB and handed out as slices of a block: a step costs no
-    per-row work, and what was gathered is still in the processor's cache when it is used.
+    Each tensor is gathered in blocks of some 512 kB and handed out in slices of a block: a step
+    costs no per-row work, and what was gathered is still in the processor's cache when it is used.
 
     Args:
         rows: all rows, as one batch.
@@ -68,27 +69,35 @@ class TensorSource:
         inputs, target, _, offset, _ = rows
         one_input = len(inputs) == 1 and isinstance(inputs[0], torch.Tensor)
         self._is_plain = one_input and isinstance(target, torch.Tensor) and offset is None
-        row_bytes = sum(t.nbytes for t in all_tensors(rows)) // max(self.count, 1) + 1
-        self._block = max(1, 2**19 // (row_bytes * batch_size)) * batch_size  # rows per gather
 
     def __len__(self) -> int:
         return -(-self.count // self.batch_size)
 
     def batches(self, epoch: int, start: int = 0) -> Iterator[Batch]:
         """The batches of ``epoch`` from position ``start`` on."""
-        order = None
-        if self.shuffle:
-            order = self._order(epoch)
+        order = self._order(epoch) if self.shuffle else None
+        tensors = all_tensors(self.rows)
+        for parts in zip(*(self._pieces(t, order, start) for t in tensors), strict=True):
+            yield self._assembled(parts)
+
+    def _pieces(
+        self, tensor: torch.Tensor, order: torch.Tensor | None, start: int
+    ) -> Iterator[torch.Tensor]:
+        """One tensor of the batches from position ``start`` on."""
+        batch_bytes = tensor.nbytes // max(self.count, 1) * self.batch_size + 1
+        block = max(1, _BLOCK // batch_bytes) * self.batch_size  # rows per gather
         skip = start * self.batch_size
         # Gathered from the block's start even when entered in its middle: the same rows at the
         # same places in memory, so that a resumed run rounds as the uninterrupted one did.
-        for first in range(skip - skip % self._block, self.count, self._block):
-            last = min(self.count, first + self._block)
-            block = self._gather(order, first, last)
-            # Views are made by one call per tensor and block, which costs a third of slicing.
-            views = zip(*(t.split(self.batch_size) for t in all_tensors(block)), strict=True)
-            for parts in islice(views, max(0, skip - first) // self.batch_size, None):
-                yield self._assembled(parts)
+        for first in range(skip - skip % block, self.count, block):
+            rows = slice(first, min(self.count, first + block))
+            if order is None:
+                found = tensor[rows]
+            else:
+                found = tensor.index_select(0, order[rows].to(tensor.device))
+            # Views are made by one call per block, which costs a third of slicing.
+            parts = found.split(self.batch_size) if block > self.batch_size else (found,)
+            yield from parts[max(0, skip - first) // self.batch_size :]
 
     def _assembled(self, parts: tuple[torch.Tensor, ...]) -> Batch:
         """A batch of the structure of the rows, from its tensors in order."""
@@ -110,11 +119,3 @@ class TensorSource:
             count = int(mine.sum())
             place[mine] = (torch.arange(count, dtype=torch.float64) + 0.5) / count
         return order[place.argsort(stable=True)]
-
-    def _gather(self, order: torch.Tensor | None, first: int, last: int) -> Batch:
-        if order is None:
-            return map_tensors(lambda tensor: tensor[first:last], self.rows)
-        chosen = order[first:last]
-        return map_tensors(
-            lambda tensor: tensor.index_select(0, chosen.to(tensor.device)), self.rows
-        )
