@@ -1,0 +1,1 @@
+"""Claims about networks as kernels: linearisation, infinite width."""
