@@ -11,8 +11,10 @@ EPS = torch.finfo(torch.float64).eps
 
 def measure(generator: torch.Generator, *, instances: int = 300, d: int = 6) -> Finding:
     """Random symmetric matrices of both signs; then definite ones, minimised by conjugate steps."""
-    A, b, x = (torch.randn(instances, *s, generator=generator, dtype=torch.float64)
-               for s in ((d, d), (d,), (d,)))  # fmt: skip
+    A, b, x = (
+        torch.randn(instances, *s, generator=generator, dtype=torch.float64)
+        for s in ((d, d), (d,), (d,))
+    )
     M = A + A.mT
     right, wrong, skew = (
         error(M, b, x),

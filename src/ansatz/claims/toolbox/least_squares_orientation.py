@@ -70,8 +70,8 @@ def measure(generator: torch.Generator, *, d: int = 4, samples: int = 30) -> Fin
             "the fit stops at a scaled gradient of 1e-8, times the condition",
         ),
     ]
-    table = Table(["weight", "closed form", "fit"], [[i, float(a), float(b)] for i, (a, b) in
-                  enumerate(zip(w, fitted, strict=True))])  # fmt: skip
+    rows = [[i, *map(float, pair)] for i, pair in enumerate(zip(w, fitted, strict=True))]
+    table = Table(["weight", "closed form", "fit"], rows)
     return Finding(checks, table, path(X, w, y))
 
 
