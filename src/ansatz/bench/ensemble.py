@@ -21,11 +21,12 @@ def ensemble(options: Options) -> list[Finding]:
     from ansatz.bench.task import tiny
     from ansatz.estimators import Regressor
 
-    task, steps = tiny(options.seed), {}
+    task = tiny(options.seed)
+    steps: dict[str, list[int]] = {}
 
     def together() -> None:
         model = Regressor("normal", inference="ensemble", n_jobs=1, device="cpu")
-        steps["together"] = model.fit(task.x, task.y).history_.steps
+        steps["together"] = [model.fit(task.x, task.y).history_.steps]
 
     def in_turn() -> None:
         members = [
