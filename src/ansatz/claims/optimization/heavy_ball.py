@@ -115,7 +115,7 @@ def draw(paper: "Figure", finding: Finding) -> None:
     t = torch.arange(len(error))
     seen, half = error > 1e-13, len(t) // 2
     scale = error[half] / (half * rho**half)
-    right.plot(t[seen], (scale * t * rho**t)[seen], color=INK, label="t ρ^t with √κ")
+    right.plot(t[seen][2:], (scale * t * rho**t)[seen][2:], color=INK, label="t ρ^t with √κ")
     right.plot(t[seen][::12], error[seen][::12], "o", color=MODEL, label="heavy ball")
     right.plot(t, data["plain"], color=LINEAR, label="descent")
     right.set(xlabel="step", ylabel="distance to the minimum")
