@@ -1,0 +1,140 @@
+"""Colour refinement cannot tell a hexagon from two triangles, and neither can a graph network."""
+
+from itertools import permutations
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from ansatz.claims import Check, Claim, Erratum, Finding, Wrong
+from ansatz.claims.graphs._example import normalized
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+HEXAGON = ((0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0))
+TRIANGLES = ((0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3))
+PATH = ((0, 1), (1, 2), (2, 3), (3, 4), (4, 5))
+
+
+def measure(generator: torch.Generator, *, layers: int = 3) -> Finding:
+    """The test's verdicts, all 720 renamings, and the read-out of a random network."""
+    hexagon, triangles, path = graph(HEXAGON), graph(TRIANGLES), graph(PATH)
+    weights = [torch.randn(4, 4, generator=generator, dtype=torch.float64).numpy()
+               for _ in range(layers)]  # fmt: skip
+    outputs = [read_out(A, weights) for A in (hexagon, triangles, path)]
+    order = torch.randperm(6, generator=generator).numpy()
+    renamed = hexagon[order][:, order]
+    alike = same_colours(hexagon, triangles)
+    checks = [
+        Check(
+            "isomorphisms between a hexagon and two triangles",
+            isomorphisms(hexagon, triangles),
+            0,
+            0,
+            "all 720 renamings were tried",
+            wrong=Wrong(
+                "colour refinement decides isomorphism", measured=float(alike), erratum="E58"
+            ),
+        ),
+        Check(
+            "whether renamed graphs get the same colours",
+            float(same_colours(hexagon, renamed)),
+            1.0,
+            0.0,
+            "yes or no: equal colours are necessary",
+            wrong=Wrong("a path for the hexagon", measured=float(same_colours(hexagon, path))),
+        ),
+        Check(
+            "difference of a graph network between hexagon and triangles",
+            float(np.abs(outputs[0] - outputs[1]).max()),
+            0.0,
+            2.0**-52 * 64 * layers * float(np.abs(outputs[0]).max()),
+            "rounding: 64 eps per layer",
+            wrong=Wrong("as from a path", measured=float(np.abs(outputs[0] - outputs[2]).max())),
+        ),
+    ]
+    return Finding(checks)
+
+
+def graph(edges: tuple[tuple[int, int], ...]) -> np.ndarray:
+    """The adjacency of six nodes."""
+    A = np.zeros((6, 6))
+    for one, other in edges:
+        A[one, other] = A[other, one] = 1
+    return A
+
+
+def same_colours(A: np.ndarray, B: np.ndarray) -> bool:
+    """Refines both together until nothing is new; whether each colour is equally frequent."""
+    both = np.zeros((12, 12))
+    both[:6, :6], both[6:, 6:] = A, B
+    colours = [0] * 12
+    for _ in range(12):
+        seen = [
+            (colours[i], tuple(sorted(colours[j] for j in np.flatnonzero(both[i]))))
+            for i in range(12)
+        ]
+        names = {each: k for k, each in enumerate(sorted(set(seen)))}
+        colours = [names[each] for each in seen]
+    return sorted(colours[:6]) == sorted(colours[6:])
+
+
+def isomorphisms(A: np.ndarray, B: np.ndarray) -> int:
+    """How many renamings turn A into B."""
+    return sum(
+        bool((A[np.ix_(order, order)] == B).all())
+        for order in (list(each) for each in permutations(range(6)))
+    )
+
+
+def read_out(A: np.ndarray, weights: list[np.ndarray]) -> np.ndarray:
+    """Graph convolutions from constant features, summed over the nodes."""
+    S, x = normalized(A), np.ones((6, 4))
+    for W in weights:
+        x = np.tanh(S @ x @ W)
+    found: np.ndarray = x.sum(0)
+    return found
+
+
+def draw(paper: "Figure", finding: Finding) -> None:
+    """The two graphs; every node has two neighbours that have two neighbours."""
+    from ansatz.report.style import INK, MODEL
+
+    left, right = paper.subplots(1, 2)
+    angle = np.pi / 3 * np.arange(6)
+    ring = np.column_stack([np.cos(angle), np.sin(angle)])
+    turn = 2 * np.pi / 3 * np.arange(3)
+    corner = np.column_stack([np.cos(turn), np.sin(turn)])
+    pair = np.concatenate([0.8 * corner - [1, 0], 0.8 * corner + [1, 0]])
+    for axes, place, edges, name in (
+        (left, ring, HEXAGON, "hexagon"),
+        (right, pair, TRIANGLES, "two triangles"),
+    ):
+        for one, other in edges:
+            axes.plot(*place[[one, other]].T, color=INK, lw=1)
+        axes.plot(*place.T, "o", color=MODEL, ms=10)
+        axes.set(aspect="equal", xlabel=name, xticks=[], yticks=[])
+        axes.set(xlim=(-2, 2), ylim=(-1.2, 1.2))
+        axes.spines[:].set_visible(False)
+    left.set_title("one colour for all nodes, and still no renaming turns one into the other")
+
+
+claim = Claim(
+    id="weisfeiler-lehman",
+    title="Colour refinement is necessary for isomorphism, not sufficient",
+    statement=(
+        "Isomorphic graphs get the same colours, but so do a hexagon and two triangles, which are "
+        "not isomorphic; a graph network without further features gives both the same output. "
+        "Document B says that the test computes whether an isomorphism exists."
+    ),
+    formula=r"G \cong H \;\Rightarrow\; \mathrm{WL}(G) = \mathrm{WL}(H), \qquad \not\Leftarrow",
+    sources=("E58", "M310", "M311"),
+    measure=measure,
+    reference="Morris et al. (2019), Weisfeiler and Leman go neural. https://arxiv.org/abs/1810.02244",
+    full={"layers": 20},
+    errata=(
+        Erratum("E58", "B", "decides whether an isomorphism exists", "a necessary condition only"),
+    ),
+    draw=draw,
+)
