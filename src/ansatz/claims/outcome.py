@@ -1,9 +1,11 @@
 """How the run of one claim ended."""
 
-from dataclasses import dataclass
+import base64
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from ansatz.claims.finding import Finding
+from ansatz.claims.check import Check, Wrong
+from ansatz.claims.finding import Finding, Table
 
 
 @dataclass(frozen=True)
@@ -62,3 +64,46 @@ class Outcome:
             "error": self.error or None,
             "checks": [check.to_dict() for check in found.checks] if found else [],
         }
+
+    def to_message(self) -> dict[str, Any]:
+        """As one process tells it to another."""
+        found = self.finding
+        checks = [asdict(check) for check in found.checks] if found else []
+        table = found.table if found else None
+        return {
+            "id": self.id,
+            "seconds": self.seconds,
+            "error": self.error,
+            "trace": self.trace,
+            "figure": base64.b64encode(self.figure).decode() if self.figure else None,
+            "checks": [_plain(check) for check in checks],
+            "table": _plain({"head": table.head, "rows": table.rows}) if table else None,
+        }
+
+    @classmethod
+    def of_message(cls, message: dict[str, Any]) -> "Outcome":
+        """What another process found."""
+        checks = [
+            Check(**{**check, "wrong": Wrong(**check["wrong"]) if check["wrong"] else None})
+            for check in message["checks"]
+        ]
+        table = Table(**message["table"]) if message["table"] else None
+        return cls(
+            message["id"],
+            message["seconds"],
+            Finding(checks, table) if checks else None,
+            message["error"],
+            base64.b64decode(message["figure"]) if message["figure"] else None,
+            message["trace"],
+        )
+
+
+def _plain(value: Any) -> Any:
+    """Numbers of NumPy and torch as Python's own; what is no number as its text."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    return value if value is None or isinstance(value, str | bool | int | float) else str(value)
