@@ -20,7 +20,7 @@ GUIDE = (
     "tables", "likelihoods", "survival", "rankings", "linear-models", "ensembles", "report",
     "diagnostics", "compare", "tune", "scale", "export", "cli",
 )  # fmt: skip
-INSIDE = ("networks", "training", "formats", "benchmarks", "architecture")
+INSIDE = ("networks", "expressivity", "training", "formats", "benchmarks", "architecture")
 
 _OUTSIDE = re.compile(r"\]\(\.\./(?!reference)([^)#\s]+)(#[^)\s]*)?\)")
 _formulas: dict[str, Formulas] = {}
