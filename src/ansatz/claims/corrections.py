@@ -45,6 +45,11 @@ class Correction:
         return wrong is not None and wrong.measured is not None
 
     @property
+    def documents(self) -> tuple[str, ...]:
+        """Which documents print it: letters."""
+        return tuple(x for x in (self.erratum.documents if self.erratum else "") if x.isalpha())
+
+    @property
     def printed_gives(self) -> float | None:
         """The number of the printed formula: what it predicts, or what is measured under it."""
         if self.check is None or self.check.wrong is None:
@@ -66,7 +71,7 @@ class Correction:
             "id": self.row.id,
             "item": self.row.item,
             "claim": self.claim,
-            "documents": list(erratum.documents) if erratum else None,
+            "documents": self.documents,
             "printed": erratum.printed if erratum else None,
             "correct": erratum.correct if erratum else None,
             "what": check.what if check else None,

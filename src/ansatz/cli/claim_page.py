@@ -66,7 +66,7 @@ def claim_document(claim: "Claim") -> dict[str, Any]:
 
 
 def _misprint(erratum: Any) -> str:
-    documents = " and ".join(erratum.documents)
+    documents = " and ".join(letter for letter in erratum.documents if letter.isalpha())
     return f"printed in {documents}: {erratum.printed}\ncorrect: {erratum.correct}"
 
 

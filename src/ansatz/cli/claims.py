@@ -135,7 +135,7 @@ def print_errata(corrections: "Sequence[Correction]", as_json: bool) -> None:
 
 def _print_correction(each: "Correction") -> None:
     assert each.erratum is not None
-    documents = ", ".join(each.erratum.documents)
+    documents = ", ".join(each.documents)
     say(f"{each.row.id}  {each.row.item} (document {documents}; claim {each.claim})")
     width = max(len(each.erratum.printed), len(each.erratum.correct))
     check = each.check

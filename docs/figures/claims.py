@@ -1,0 +1,241 @@
+"""Runs every claim and writes docs/claims/ with its figures: python docs/figures/claims.py.
+
+The numbers of the run are kept in docs/claims/record.json; the pages are made from them. Without
+a change in the claims the files come out the same, byte for byte.
+"""
+
+import argparse
+import importlib
+import json
+import math
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from ansatz import claims
+
+DOCS = Path(__file__).parents[1]
+PAGES, IMAGES = DOCS / "claims", DOCS / "images" / "claims"
+RECORD = PAGES / "record.json"
+COMMAND = "python docs/figures/claims.py"
+LIMIT = 4_000_000  # bytes of all figures
+SIGNS = {"<=": "≤", ">=": "≥", "=": "="}
+Record = dict[str, Any]  # what the run of one claim found, as JSON
+
+
+def main() -> None:
+    """Runs, draws, and writes the pages."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="claims to run again; the others stay")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--pages", action="store_true", help="write the pages only")
+    chosen = parser.parse_args()
+    record = read_record() if RECORD.exists() else {}
+    if not chosen.pages:
+        wanted = claims.select(chosen.names)
+        for outcome in claims.verify(*wanted, figures="svg", workers=chosen.workers, tell=tell):
+            if outcome.finding is None:
+                raise SystemExit(f"{outcome.id} broke: {outcome.error}")
+            record[outcome.id] = recorded(outcome)
+            save_figure(outcome)
+    record = {name: record[name] for name in claims.names() if name in record}
+    write(RECORD, json.dumps({"command": COMMAND, "claims": record}, indent=1, ensure_ascii=False))
+    remove_the_rest(record)
+    for name, text in pages(record).items():
+        write(PAGES / name, text)
+    size = sum(path.stat().st_size for path in IMAGES.glob("*.svg"))
+    print(f"{len(record)} claims, figures of {size / 1e6:.2f} MB")
+    if size > LIMIT:
+        raise SystemExit(f"the figures have {size} bytes, at most {LIMIT} are wanted")
+
+
+def tell(outcome: claims.Outcome) -> None:
+    """One line per claim."""
+    size = len(outcome.figure or b"")
+    print(
+        f"{outcome.id:40} {outcome.verdict:16} {outcome.seconds:6.2f} s {size:8} bytes", flush=True
+    )
+
+
+def read_record() -> dict[str, Record]:
+    """The numbers of the last run, by claim."""
+    found: dict[str, Record] = json.loads(RECORD.read_text(encoding="utf-8"))["claims"]
+    return found
+
+
+def recorded(outcome: claims.Outcome) -> Record:
+    """What is kept of a run: four digits, which other machines agree on."""
+    assert outcome.finding is not None
+    return {
+        "holds": outcome.holds,
+        "figure": outcome.figure is not None,
+        "checks": [rounded(check.to_dict()) for check in outcome.finding.checks],
+    }
+
+
+def rounded(value: Any) -> Any:
+    """Numbers to four significant digits."""
+    if isinstance(value, dict):
+        return {key: rounded(item) for key, item in value.items()}
+    if value is None or isinstance(value, bool | str):
+        return value
+    number = float(value)
+    return float(f"{number:.4g}") + 0.0 if math.isfinite(number) else str(number)
+
+
+def save_figure(outcome: claims.Outcome) -> None:
+    """The drawing, if there is one."""
+    if outcome.figure is not None:
+        IMAGES.mkdir(parents=True, exist_ok=True)
+        (IMAGES / f"{outcome.id}.svg").write_bytes(outcome.figure)
+
+
+def remove_the_rest(record: dict[str, Record]) -> None:
+    """Figures and pages of claims that are no more."""
+    drawn = {name for name, found in record.items() if found["figure"]}
+    for path in IMAGES.glob("*.svg"):
+        if path.stem not in drawn:
+            path.unlink()
+    for path in PAGES.glob("*.md"):
+        if path.name not in pages(record):
+            path.unlink()
+
+
+def write(path: Path, text: str) -> None:
+    """A text file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text.rstrip() + "\n", encoding="utf-8")
+
+
+def pages(record: dict[str, Record]) -> dict[str, str]:
+    """The text of every page by its file's name."""
+    by_area = ordered_areas(record)
+    found = {f"{area}.md": area_page(area, names, record) for area, names in by_area.items()}
+    return {"index.md": index_page(by_area, record)} | found
+
+
+def ordered_areas(record: dict[str, Record]) -> dict[str, list[str]]:
+    """The areas in the order of the course."""
+    place = {row.id: k for k, row in enumerate(claims.course())}
+    there = {
+        area: [name for name in names if name in record] for area, names in claims.areas().items()
+    }
+
+    def first(names: list[str]) -> float:
+        return min(place[source] for name in names for source in claims.get(name).sources)
+
+    filled = {area: names for area, names in there.items() if names}
+    return dict(sorted(filled.items(), key=lambda item: first(item[1])))
+
+
+def index_page(by_area: dict[str, list[str]], record: dict[str, Record]) -> str:
+    """All claims, by area, with a small figure each."""
+    held = sum(found["holds"] for found in record.values())
+    parts = [
+        "# Gallery of claims",
+        f"{len(record)} statements of the course, run and measured; {held} hold. "
+        "[How to read and run a claim, and how to write one](../claims.md). "
+        "The numbers are those of a quick run with seed 0, kept in [record.json](record.json); "
+        f"`{COMMAND}` makes these pages.",
+    ]
+    for area, names in by_area.items():
+        rows = ["| | claim | measured | | predicted |", "|---|---|---:|:-:|---:|"]
+        rows += [index_row(area, name, record[name]) for name in names]
+        parts += [f"## [{area.capitalize()}]({area}.md)", about(area), "\n".join(rows)]
+    return "\n\n".join(parts)
+
+
+def index_row(area: str, name: str, found: Record) -> str:
+    """A small figure, the name, and the headline."""
+    image = f'<img src="../images/claims/{name}.svg" width="180" alt="">' if found["figure"] else ""
+    head = found["checks"][0]
+    headline = f"{shown(head['measured'])} | {SIGNS[head['relation']]} | {shown(head['predicted'])}"
+    title = text(claims.get(name).title)
+    return f"| {image} | [`{name}`]({area}.md#{name})<br>{title} | {headline} |"
+
+
+def area_page(area: str, names: list[str], record: dict[str, Record]) -> str:
+    """Each claim of an area: statement, formula, figure, numbers, command."""
+    links = ", ".join(f"[{name}](#{name})" for name in names)
+    parts = [f"# {area.capitalize()}", f"{about(area)} [All areas](index.md).", links]
+    return "\n\n".join([*parts, *(section(name, record[name]) for name in names)])
+
+
+def section(name: str, found: Record) -> str:
+    """One claim."""
+    claim = claims.get(name)
+    rows = {row.id: row.item for row in claims.course()}
+    parts = [
+        f"## `{name}`",
+        f"**{text(claim.title.rstrip('.'))}.** {text(claim.statement)}",
+        f"$$ {claim.formula} $$",
+    ]
+    if found["figure"]:
+        parts.append(f"![{text(claim.title)}](../images/claims/{name}.svg)")
+    parts.append(numbers(found["checks"]))
+    parts += [misprint(erratum) for erratum in claim.errata]
+    sources = "; ".join(f"{source} {text(rows[source])}" for source in claim.sources)
+    parts.append(
+        f"Run it: `ansatz verify {name}`. Course: {sources}. Read on: {reference(claim.reference)}"
+    )
+    return "\n\n".join(parts)
+
+
+def numbers(checks: list[Record]) -> str:
+    """The checks as a table, each with the wrong prediction below it."""
+    lines = ["| | measured | | predicted | tolerance | |", "|---|---:|:-:|---:|---|---|"]
+    for check in checks:
+        verdict = "holds" if check["holds"] else "**does not hold**"
+        within = f"{shown(check['tolerance'])}: {text(check['because'])}"
+        cells = [text(check["what"]), shown(check["measured"]), SIGNS[check["relation"]]]
+        lines.append(row(*cells, shown(check["predicted"]), within, verdict))
+        if "wrong" in check:
+            wrong = check["wrong"]
+            what = f"*wrong{', ' + wrong['erratum'] if wrong['erratum'] else ''}:* "
+            verdict = "refuted" if wrong["refuted"] else "**passes**"
+            cells = [what + text(wrong["name"]), shown(wrong["measured"]), ""]
+            lines.append(row(*cells, shown(wrong["predicted"]), "", verdict))
+    return "\n".join(lines)
+
+
+def misprint(erratum: claims.Erratum) -> str:
+    """What a document prints, and what is right."""
+    documents = " and ".join(letter for letter in erratum.documents if letter.isalpha())
+    return (
+        f"Misprint {erratum.id}, document {documents}: {text(erratum.printed)}. "
+        f"Correct: {text(erratum.correct)}."
+    )
+
+
+def reference(words: str) -> str:
+    """A reference whose addresses are links."""
+    parts = re.split(r"(https?://\S*[^\s.,;)])", words)
+    return "".join(f"<{part}>" if k % 2 else text(part) for k, part in enumerate(parts))
+
+
+def row(*cells: str) -> str:
+    """A line of a table."""
+    return f"| {' | '.join(cells)} |"
+
+
+def shown(value: float | str) -> str:
+    """A number: four digits, no exponent where none is needed."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def text(words: str) -> str:
+    """Words in which Markdown is to see no markup."""
+    words = re.sub(r"\s+", " ", words).replace("\\", "\\\\")
+    for sign in "|*_`$[]":
+        words = words.replace(sign, f"\\{sign}")
+    return words.replace("<", "&lt;").replace(">", "&gt;")
+
+
+def about(area: str) -> str:
+    """The line that says what an area is about."""
+    return (importlib.import_module(f"ansatz.claims.{area}").__doc__ or "").strip()
+
+
+if __name__ == "__main__":
+    main()
