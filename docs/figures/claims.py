@@ -140,7 +140,7 @@ def index_page(by_area: dict[str, list[str]], record: dict[str, Record]) -> str:
         f"`{COMMAND}` makes these pages.",
     ]
     for area, names in by_area.items():
-        rows = ["| | claim | measured | | predicted |", "|---|---|---:|:-:|---:|"]
+        rows = ["| | claim | measured | predicted |", "|---|---|---:|---:|"]
         rows += [index_row(area, name, record[name]) for name in names]
         parts += [f"## [{area.capitalize()}]({area}.md)", about(area), "\n".join(rows)]
     return "\n\n".join(parts)
@@ -150,7 +150,11 @@ def index_row(area: str, name: str, found: Record) -> str:
     """A small figure, the name, and the headline."""
     image = f'<img src="../images/claims/{name}.svg" width="180" alt="">' if found["figure"] else ""
     head = found["checks"][0]
-    headline = f"{shown(head['measured'])} | {SIGNS[head['relation']]} | {shown(head['predicted'])}"
+    sign = "" if head["relation"] == "=" else f"{SIGNS[head['relation']]} "
+    within = (
+        f" ± {shown(head['tolerance'])}" if head["relation"] == "=" and head["tolerance"] else ""
+    )
+    headline = f"{shown(head['measured'])} | {sign}{shown(head['predicted'])}{within}"
     title = text(claims.get(name).title)
     return f"| {image} | [`{name}`]({area}.md#{name})<br>{title} | {headline} |"
 
@@ -194,8 +198,11 @@ def numbers(checks: list[Record]) -> str:
             wrong = check["wrong"]
             what = f"*wrong{', ' + wrong['erratum'] if wrong['erratum'] else ''}:* "
             verdict = "refuted" if wrong["refuted"] else "**passes**"
-            cells = [what + text(wrong["name"]), shown(wrong["measured"]), ""]
-            lines.append(row(*cells, shown(wrong["predicted"]), "", verdict))
+            measured, predicted = (
+                "" if wrong[key] == check[key] else shown(wrong[key])
+                for key in ("measured", "predicted")
+            )
+            lines.append(row(what + text(wrong["name"]), measured, "", predicted, "", verdict))
     return "\n".join(lines)
 
 

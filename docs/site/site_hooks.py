@@ -45,9 +45,20 @@ def guide() -> list[dict[str, Any]]:
     ]
 
 
+def gallery() -> list[dict[str, Any]]:
+    """The claims by area, in the order of their contents."""
+    folder = DOCS / "claims"
+    if not (folder / "index.md").exists():
+        return []
+    listed = re.findall(r"\]\((\w+\.md)\)$", (folder / "index.md").read_text("utf-8"), re.M)
+    pages = [f"claims/{name}" for name in listed]
+    named = [{title(DOCS / page): page} for page in pages]
+    return [{"Claims": ["claims/index.md", *named]}]
+
+
 def on_config(config: Any) -> Any:
     """The navigation, whatever pages there are."""
-    config.nav = guide()
+    config.nav = [*guide(), *gallery()]
     return config
 
 
@@ -75,7 +86,9 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     kept = _formulas.setdefault(page.file.src_uri, Formulas())
     if page.file.src_uri.startswith("reference/"):
         return markdown  # its formulas were taken out when it was made
-    return kept.hide(_OUTSIDE.sub(r"](files/\1)", markdown))
+    if "/" not in page.file.src_uri:  # a page in a folder leads to its neighbours
+        markdown = _OUTSIDE.sub(r"](files/\1)", markdown)
+    return kept.hide(markdown)
 
 
 def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
