@@ -10,3 +10,5 @@ from ansatz.connectionism.separation import VersionSpace as VersionSpace
 from ansatz.connectionism.separation import margin as margin
 from ansatz.connectionism.separation import margins as margins
 from ansatz.connectionism.separation import version_space as version_space
+from ansatz.connectionism.hopfield import Hopfield as Hopfield
+from ansatz.connectionism.hopfield import Recall as Recall

@@ -186,14 +186,15 @@ class Perceptron(ClassifierMixin, BaseEstimator):
             y: classes, ``(N,)``.
         """
         self._check_options()
-        X, y = validate_data(self, X, y, dtype=np.float64)
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        features, targets = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(targets)
+        self.classes_, codes = np.unique(targets, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
                 f"Perceptron needs at least 2 classes, got 1 class: {self.classes_[0]}"
             )
-        points = np.column_stack([X, np.ones(len(X))]) if self.fit_intercept else X
+        ones = np.ones((len(features), int(self.fit_intercept)))
+        points = np.column_stack([features, ones])
         random = check_random_state(self.random_state) if self.shuffle else None
         which = [1] if len(self.classes_) == 2 else range(len(self.classes_))
         labels = [np.where(codes == k, 1.0, -1.0) for k in which]
@@ -201,16 +202,16 @@ class Perceptron(ClassifierMixin, BaseEstimator):
         settings |= {"max_epochs": self.max_epochs, "pocket": self.pocket, "random": random}
         runs = [run(points, signs, **settings) for signs in labels]
         self._keep(runs)
-        self.margin_ = self._margin(X, labels)
+        self.margin_ = self._margin(features, labels)
         if not self.converged_:
-            warnings.warn(self._advice(runs, len(X)), ConvergenceWarning, stacklevel=2)
+            warnings.warn(self._advice(runs, len(features)), ConvergenceWarning, stacklevel=2)
         return self
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """The scores w·x + b: ``(N,)`` of the second class, or ``(N, K)``."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
-        scores: NDArray[np.float64] = X @ self.coef_.T + self.intercept_
+        features = validate_data(self, X, reset=False, dtype=np.float64)
+        scores: NDArray[np.float64] = features @ self.coef_.T + self.intercept_
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
