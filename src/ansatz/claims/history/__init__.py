@@ -1,0 +1,1 @@
+"""Claims about who published what, and when."""

@@ -1,0 +1,65 @@
+"""When the Neocognitron was published, and where DenseNet was."""
+
+import torch
+
+from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
+
+RECORDS = {
+    "rectified analog threshold elements": (
+        1969,
+        "Fukushima, Visual feature extraction by a multilayered network of analog threshold "
+        "elements, IEEE Trans. Systems Science and Cybernetics 5(4), 322-333",
+    ),
+    "Cognitron": (1975, "Fukushima, Biological Cybernetics 20, 121-136"),
+    "Neocognitron": (
+        1980,
+        "Fukushima, Neocognitron, Biological Cybernetics 36, 193-202; "
+        "https://doi.org/10.1007/BF00344251 (in Japanese in 1979)",
+    ),
+    "DenseNet": (
+        2016,
+        "Huang, Liu, van der Maaten and Weinberger, Densely connected convolutional networks; "
+        "https://arxiv.org/abs/1608.06993 (CVPR 2017)",
+    ),
+}
+
+
+def measure(generator: torch.Generator) -> Finding:
+    """Years of record; nothing is computed but the order, and the year in an arXiv number."""
+    number = RECORDS["DenseNet"][1].split("arxiv.org/abs/")[1][:4]  # yymm
+    checks = [
+        Check(
+            "year of the Neocognitron",
+            RECORDS["Neocognitron"][0],
+            1980,
+            0,
+            "a fact of record: the volume's year",
+            wrong=Wrong("as document A dates it", predicted=1969, erratum="E65"),
+        ),
+        Check(
+            "year of DenseNet, from its arXiv number",
+            2000 + int(number[:2]),
+            RECORDS["DenseNet"][0],
+            0,
+            "arXiv numbers begin with year and month",
+        ),
+    ]
+    table = Table(["what", "year", "where"], [[name, *row] for name, row in RECORDS.items()])
+    return Finding(checks, table)
+
+
+claim = Claim(
+    id="neocognitron",
+    title="The Neocognitron is of 1980",
+    statement=(
+        "Fukushima's Neocognitron appeared in 1980 (in Japanese in 1979); his paper of 1969, the "
+        "date in document A, has fixed filters and another name. DenseNet is the paper of Huang, "
+        "Liu, van der Maaten and Weinberger; document B cites another. These are facts of record, "
+        "compared and not computed."
+    ),
+    formula=r"\text{Neocognitron} = 1980",
+    sources=("E65", "M206"),
+    measure=measure,
+    reference="Fukushima (1980), Neocognitron. https://doi.org/10.1007/BF00344251",
+    errata=(Erratum("E65", "A, B", "Neocognitron (1969)", "Neocognitron (1980)"),),
+)
