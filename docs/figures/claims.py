@@ -20,7 +20,6 @@ PAGES, IMAGES = DOCS / "claims", DOCS / "images" / "claims"
 RECORD = PAGES / "record.json"
 COMMAND = "python docs/figures/claims.py"
 LIMIT = 4_000_000  # bytes of all figures
-SIGNS = {"<=": "≤", ">=": "≥", "=": "="}
 Record = dict[str, Any]  # what the run of one claim found, as JSON
 
 
@@ -150,11 +149,7 @@ def index_row(area: str, name: str, found: Record) -> str:
     """A small figure, the name, and the headline."""
     image = f'<img src="../images/claims/{name}.svg" width="180" alt="">' if found["figure"] else ""
     head = found["checks"][0]
-    sign = "" if head["relation"] == "=" else f"{SIGNS[head['relation']]} "
-    within = (
-        f" ± {shown(head['tolerance'])}" if head["relation"] == "=" and head["tolerance"] else ""
-    )
-    headline = f"{shown(head['measured'])} | {sign}{shown(head['predicted'])}{within}"
+    headline = f"{shown(head['measured'])} | {aim(head)}"
     title = text(claims.get(name).title)
     return f"| {image} | [`{name}`]({area}.md#{name})<br>{title} | {headline} |"
 
@@ -188,22 +183,30 @@ def section(name: str, found: Record) -> str:
 
 def numbers(checks: list[Record]) -> str:
     """The checks as a table, each with the wrong prediction below it."""
-    lines = ["| | measured | | predicted | tolerance | |", "|---|---:|:-:|---:|---|---|"]
+    lines = ["| | measured | predicted | |", "|---|---:|---:|---|"]
     for check in checks:
         verdict = "holds" if check["holds"] else "**does not hold**"
-        within = f"{shown(check['tolerance'])}: {text(check['because'])}"
-        cells = [text(check["what"]), shown(check["measured"]), SIGNS[check["relation"]]]
-        lines.append(row(*cells, shown(check["predicted"]), within, verdict))
+        what = f"{text(check['what'])}<br>*tolerance: {text(check['because'])}*"
+        lines.append(row(what, shown(check["measured"]), aim(check), verdict))
         if "wrong" in check:
             wrong = check["wrong"]
-            what = f"*wrong{', ' + wrong['erratum'] if wrong['erratum'] else ''}:* "
+            what = f"wrong{', ' + wrong['erratum'] if wrong['erratum'] else ''}: "
             verdict = "refuted" if wrong["refuted"] else "**passes**"
             measured, predicted = (
                 "" if wrong[key] == check[key] else shown(wrong[key])
                 for key in ("measured", "predicted")
             )
-            lines.append(row(what + text(wrong["name"]), measured, "", predicted, "", verdict))
+            lines.append(row(what + text(wrong["name"]), measured, predicted, verdict))
     return "\n".join(lines)
+
+
+def aim(check: Record) -> str:
+    """What is predicted, and how far from it a measurement may be."""
+    sign = {"=": "", "<=": "≤ ", ">=": "≥ "}[check["relation"]]
+    side = {"=": "±", "<=": "+", ">=": "-"}[check["relation"]]
+    tolerance = check["tolerance"]
+    within = f" {side} {tolerance:.2g}" if isinstance(tolerance, float) and tolerance else ""
+    return f"{sign}{shown(check['predicted'])}{within}"
 
 
 def misprint(erratum: claims.Erratum) -> str:

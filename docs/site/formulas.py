@@ -82,7 +82,7 @@ def mathml(tex: str, display: str) -> str:
 
 def _plain(tex: str) -> str:
     """Spellings that the converter lacks, by those that it has."""
-    tex = re.sub(r"\\(?:big|Big|bigg|Bigg)[lrm]?\s*(?=[(\[|)\]])", "", tex)
+    tex = re.sub(r"\\(?:big|Big|bigg|Bigg)[lrm]?\s*(?=[(\[|)\]/]|\\[{}|]|\\[lr])", "", tex)
     tex = re.sub(r"\\operatorname\*?", r"\\mathrm", tex)
     tex = re.sub(r"\\arg(?![a-zA-Z])", r"\\mathrm{arg}\\,", tex)
     return re.sub(r"\\tfrac", r"\\frac", tex)

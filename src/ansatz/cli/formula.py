@@ -39,6 +39,41 @@ _WORDS = {
     "cap": "∩",
     "forall": "∀",
     "exists": "∃",
+    "nexists": "∄",
+    "emptyset": "∅",
+    "subseteq": "⊆",
+    "supset": "⊃",
+    "supseteq": "⊇",
+    "setminus": "∖",
+    "land": "∧",
+    "wedge": "∧",
+    "lor": "∨",
+    "vee": "∨",
+    "neg": "¬",
+    "lnot": "¬",
+    "succ": "≻",
+    "succeq": "⪰",
+    "prec": "≺",
+    "preceq": "⪯",
+    "lesssim": "≲",
+    "gtrsim": "≳",
+    "simeq": "≃",
+    "cong": "≅",
+    "perp": "⊥",
+    "parallel": "∥",
+    "iff": "⇔",
+    "Leftrightarrow": "⇔",
+    "leftrightarrow": "↔",
+    "implies": "⇒",
+    "Rightarrow": "⇒",
+    "Longrightarrow": "⇒",
+    "Leftarrow": "⇐",
+    "longrightarrow": "→",
+    "uparrow": "↑",
+    "downarrow": "↓",
+    "prime": "′",
+    "dagger": "†",
+    "square": "□",
     "to": "→",
     "rightarrow": "→",
     "leftarrow": "←",
@@ -87,7 +122,9 @@ _WRAPPERS = (
     "text|textrm|textbf|mathrm|mathbf|mathcal|mathbb|mathit|mathsf|boldsymbol|operatorname|"
     "mathbin|mathop|bm|operatorname\\*"
 )
-_TOKEN = r"\\[A-Za-z]+|[A-Za-z0-9](?![a-z])"
+_LETTERS = "mathrm|mathbf|mathcal|mathbb|mathit|mathsf|boldsymbol|bm"  # may stand without braces
+_TOKEN = r"\\[A-Za-z]+|[0-9]"
+_PAIRS = r"\\(?:[dt]?frac|binom)(?![A-Za-z])"
 _ACCENTS = {"hat": "\u0302", "bar": "\u0304", "tilde": "\u0303", "dot": "\u0307", "vec": "\u20d7"}
 _SUPERSCRIPT = str.maketrans("0123456789+-=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ")
 _SUBSCRIPT = str.maketrans("0123456789+-=()aeijoruvx", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑᵢⱼₒᵣᵤᵥₓ")
@@ -105,9 +142,12 @@ def plain_formula(latex: str) -> str:
         r"\\(?:left|right|bigl?|bigr?|Bigl?|Bigr?|displaystyle)(?![a-zA-Z])\.?", "", latex
     )
     text = re.sub(r"\\(?:begin|end)\{(\w+\*?)\}", _environment, text).replace("&", " ")
+    text = re.sub(r"\\not\s*\\(?:Leftarrow|impliedby)(?![A-Za-z])", "⇍", text)
+    text = re.sub(r"\\not\s*\\(?:Rightarrow|implies)(?![A-Za-z])", "⇏", text)
+    text = re.sub(rf"\\({_LETTERS})\s*([A-Za-z0-9])(?![A-Za-z])", r"\\\1{\2}", text)
     # TeX takes one token where the braces are left out: \frac12, \frac1\phi, \sqrt2.
-    text = re.sub(rf"(\\[dt]?frac|\\sqrt)\s*({_TOKEN})", r"\1{\2}", text)
-    text = re.sub(rf"(\\[dt]?frac\s*\{{[^{{}}]*\}})\s*({_TOKEN})", r"\1{\2}", text)
+    text = re.sub(rf"({_PAIRS}|\\sqrt)\s*(?:({_TOKEN})|(?<=\s)([A-Za-z]))", _braced, text)
+    text = re.sub(rf"({_PAIRS})(\{{[^{{}}]*\}})\s*({_TOKEN}|[A-Za-z])", r"\1\2{\3}", text)
     for _ in range(20):  # innermost groups first; twenty levels are more than anyone writes
         before = text
         text = re.sub(r"\\([A-Za-z]+(?![{A-Za-z])|[^A-Za-z])", _word, text)
@@ -140,6 +180,10 @@ def plain_text(text: str) -> str:
     text = re.sub(r":\w+(?::\w+)*:`~?([^`<]*?)(?:\s*<[^`>]*>)?`", r"\1", text)
     text = re.sub(r"``([^`]*)``", r"\1", text)
     return re.sub(r"`([^`<]*?)\s*<[^`>]*>`_+", r"\1", text)
+
+
+def _braced(match: re.Match[str]) -> str:
+    return f"{match[1]}{{{match[2] or match[3]}}}"
 
 
 def _environment(match: re.Match[str]) -> str:
@@ -179,7 +223,7 @@ def _grouped(text: str, top: bool = False) -> str:
     """Parentheses where the fraction bar grouped and the slash does not."""
     text = text.strip()
     inner = re.sub(r"\([^()]*\)", "", text)  # what is in parentheses is grouped already
-    needs = re.search(r"[+\-]|[a-z]{2,} " if top else r"[+\-/\s·]", inner)
+    needs = re.search(r"[+\-]|[a-z]{2,} " if top else r"[+\-/\s·]|[0-9](?:[^\W\d]|√)", inner)
     return f"({text})" if needs else text
 
 
