@@ -67,6 +67,13 @@ def test_each_outcome_says_what_is_the_matter(add):
     assert found[1].to_dict()["measured"] == 1.0 and found[1].to_dict()["holds"]
 
 
+def test_a_file_that_cannot_be_imported_is_one_broken_claim(monkeypatch):
+    monkeypatch.setitem(registry._members, "absent", "ansatz.claims.connectionism.absent:claim")
+    broken, fine = claims.verify("absent", "xor")
+    assert broken.error.startswith("ModuleNotFoundError: No module named 'ansatz.claims")
+    assert fine.holds and broken.to_dict()["statement"] is None
+
+
 def test_a_run_uses_one_thread_and_gives_the_others_back(add):
     torch.set_num_threads(2)
     add("threads", lambda generator: Finding([Check("n", torch.get_num_threads(), 1, 0, "exact")]))

@@ -6,6 +6,7 @@ from typing import Any
 
 from ansatz.claims.check import Check, Wrong
 from ansatz.claims.finding import Finding, Table
+from ansatz.claims.registry import get
 
 
 @dataclass(frozen=True)
@@ -51,12 +52,10 @@ class Outcome:
 
     def to_dict(self) -> dict[str, Any]:
         """As ``ansatz verify --json`` prints it."""
-        from ansatz.claims.registry import get
-
         found = self.finding
         return {
             "id": self.id,
-            "statement": get(self.id).statement,
+            "statement": get(self.id).statement if found else None,
             "holds": self.holds,
             "measured": found.measured if found else None,
             "predicted": found.predicted if found else None,

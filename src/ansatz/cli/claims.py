@@ -27,6 +27,9 @@ def print_finding(outcome: "Outcome", scale: str, seed: int, parameters: dict[st
     """
     from ansatz.claims import get
 
+    if outcome.finding is None:
+        say(f"{outcome.id}: {outcome.verdict}")
+        return
     claim = get(outcome.id)
     say(f"{claim.id}: {claim.title}")
     say()
@@ -35,11 +38,10 @@ def print_finding(outcome: "Outcome", scale: str, seed: int, parameters: dict[st
     say()
     for line in plain_formula(claim.formula).splitlines():
         say(f"    {line}")
-    if outcome.finding is not None:
-        for check in outcome.finding.checks:
-            say()
-            _print_check(check)
-        _print_numbers(outcome.finding.table)
+    for check in outcome.finding.checks:
+        say()
+        _print_check(check)
+    _print_numbers(outcome.finding.table)
     say()
     values = claim.parameters("full" if scale == "full" else "quick") | parameters
     settings = ", ".join(f"{name}={value}" for name, value in values.items())
