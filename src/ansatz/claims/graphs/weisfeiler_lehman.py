@@ -117,7 +117,12 @@ def draw(paper: "Figure", finding: Finding) -> None:
         axes.set(aspect="equal", xlabel=name, xticks=[], yticks=[])
         axes.set(xlim=(-2, 2), ylim=(-1.2, 1.2))
         axes.spines[:].set_visible(False)
-    left.set_title("one colour for all nodes, and still no renaming turns one into the other")
+    paper.suptitle(
+        "one colour for all nodes, and still no renaming turns one into the other",
+        x=0.01,
+        ha="left",
+        fontsize=9.5,
+    )
 
 
 claim = Claim(
