@@ -157,6 +157,15 @@ def test_recall_stops_at_a_fixed_point_and_counts_the_sweeps():
     assert torch.equal(one.state, found.state[3]) and one.steps == found.steps[3]
 
 
+@pytest.mark.parametrize("dynamics", ["asynchronous", "synchronous"])
+@pytest.mark.parametrize("rows", [1, 3])
+def test_recall_leaves_what_it_was_given(rows, dynamics):
+    memory, x = Hopfield(60).store(signs(9, 60)), signs(rows, 60)
+    before = x.clone()
+    memory.recall(x, dynamics=dynamics)
+    assert torch.equal(x, before)
+
+
 def test_too_few_steps_are_reported():
     memory = Hopfield(200).store(signs(60, 200))
     found = memory.recall(signs(20, 200), 1)

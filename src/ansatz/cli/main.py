@@ -19,6 +19,7 @@ from ansatz import __version__
 from ansatz.cli.bench import bench
 from ansatz.cli.compare import compare
 from ansatz.cli.data import app as data_app
+from ansatz.cli.demo import app as demo_app
 from ansatz.cli.doctor import doctor
 from ansatz.cli.evaluate import evaluate
 from ansatz.cli.export import export
@@ -84,6 +85,7 @@ for _name, _function in (
 ):
     app.command(_name)(_function)
 app.add_typer(data_app, name="data")
+app.add_typer(demo_app, name="demo")
 app.command("bench")(bench)
 app.command("doctor")(doctor)
 

@@ -12,3 +12,4 @@ from ansatz.connectionism.separation import margins as margins
 from ansatz.connectionism.separation import version_space as version_space
 from ansatz.connectionism.hopfield import Hopfield as Hopfield
 from ansatz.connectionism.hopfield import Recall as Recall
+from ansatz.connectionism.dense_memory import DenseAssociativeMemory as DenseAssociativeMemory

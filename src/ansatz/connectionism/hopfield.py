@@ -186,7 +186,8 @@ class Hopfield(nn.Module):
         generator = torch.Generator().manual_seed(0) if generator is None else generator
         # Zeros and ones, a column for each state: w·x >= b is w·s >= (b + sum of w) / 2.
         threshold = (self._threshold() + self.weight.sum(1)) / 2
-        parts = [rows.T.contiguous().gt_(0) for rows in x.split(CHUNK)]  # (D, CHUNK) each
+        layout = torch.contiguous_format  # a copy, even where the transpose would do as it is
+        parts = [rows.T.clone(memory_format=layout).gt_(0) for rows in x.split(CHUNK)]
         final, last = x.clone(), torch.zeros(len(x), dtype=torch.long, device=x.device)
         there = torch.arange(len(x), device=x.device)  # which states the columns of parts are
         for step in range(1, steps + 1):
