@@ -132,9 +132,9 @@ claim = Claim(
     statement=(
         "A layer of n inputs with weights of variance σ² multiplies the mean square of its signal "
         "by nσ², and by nσ²/2 with ReLU. So LeCun's σ² = 1/n keeps Var(Wx) = Var(x), He's 2/n "
-        "keeps the mean square through ReLU, and N(0, 1) explodes by n/2 per layer. One network "
-        "strays from that by a factor whose variance per layer is 5/n with ReLU, 2/n without. "
-        "(A proof in the documents calls γ a deviation and uses it as a variance.)"
+        "keeps the mean square through ReLU, and N(0, 1) explodes by n/2 per layer; a proof in the "
+        "documents calls γ a deviation and uses it as a variance. One network strays from that by "
+        "a factor whose variance per layer is 5/n with ReLU, 2/n without."
     ),
     formula=(
         r"\mathrm{E}\,\frac{\|h_L\|^2}{\|h_0\|^2} = \left(\frac{n \sigma^2}{2}\right)^L, \qquad "

@@ -113,8 +113,8 @@ claim = Claim(
     statement=(
         "The exponential average m = βm + (1 - β)∇h at the rate α / (1 - β), the velocity "
         "v = βv - α∇h and torch's v = βv + ∇h at the rate α take the same path. At equal rates the "
-        "average's steps are 1 - β times as long. (A document prints the average under the "
-        "heading 'without momentum'.)"
+        "average's steps are 1 - β times as long. A document prints the average under the heading "
+        "'SGD without momentum'."
     ),
     formula=(
         r"m_{t+1} = \beta m_t + (1-\beta) \nabla h, \quad \theta_{t+1} = \theta_t - "

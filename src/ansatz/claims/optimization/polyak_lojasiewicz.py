@@ -8,6 +8,7 @@ from torch import Tensor
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
 from ansatz.claims.optimization._path import descent, follow, rotation, spectrum
+from ansatz.optim import gradient_and_hessian
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -112,8 +113,8 @@ def deficient(size: int, condition: float, generator: torch.Generator) -> Loss:
 
 def slowest_start(loss: Loss, size: int) -> tuple[Tensor, float]:
     """A start in the slowest direction, and μ / L."""
-    zero = torch.zeros(2 * size, dtype=torch.float64)
-    values, vectors = torch.linalg.eigh(torch.func.hessian(loss)(zero))
+    zero = torch.zeros(2 * size, dtype=torch.float64, requires_grad=True)
+    values, vectors = torch.linalg.eigh(gradient_and_hessian(loss(zero), [zero])[1])
     return vectors[:, size], float(values[size] / values[-1])
 
 
