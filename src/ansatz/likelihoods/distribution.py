@@ -194,6 +194,7 @@ def bisect(distribution: Distribution, q: Tensor, iterations: int = 200) -> Tens
     return torch.where((q >= 0) & (q <= 1), y, torch.full_like(y, torch.nan))
 
 
+_SUMMED = 2**20  # values that are in memory at once
 _LEVELS = (1e-12, 1e-9, 1e-7, 1e-5, 1e-3, 0.02, 0.1, 0.3, 0.5)  # where panels of the integral meet
 
 
@@ -238,17 +239,19 @@ def crps_between(distribution: Distribution, y: Tensor, edges: Tensor) -> Tensor
 
 
 def _crps_by_sum(distribution: Distribution, y: Tensor) -> Tensor:
-    """The sum over whole numbers between the 1e-12 quantiles and y, in blocks."""
+    """The sum over whole numbers between the 1e-12 quantiles and y, each row's own, in blocks."""
     with torch.no_grad():
         tiny = max(1e-12, torch.finfo(y.dtype).eps)
-        low = distribution.icdf(torch.full_like(y, tiny)).minimum(y.floor()).min()
-        high = distribution.icdf(torch.full_like(y, 1 - tiny)).maximum(y.ceil()).max()
+        low = distribution.icdf(torch.full_like(y, tiny)).minimum(y.floor())
+        high = distribution.icdf(torch.full_like(y, 1 - tiny)).maximum(y.ceil())
+    last = float((high - low).max()) if y.numel() else 0.0
+    block = max(1, _SUMMED // max(y.numel(), 1))
     total = torch.zeros_like(y)
-    for start in torch.arange(float(low), float(high) + 1, 1024.0).tolist():
-        x = torch.arange(start, min(start + 1024, float(high) + 1), dtype=y.dtype, device=y.device)
-        x = x.reshape(-1, *(1,) * y.ndim).expand(-1, *y.shape)
-        value = torch.where(x < y, distribution.cdf(x), distribution.log_survival(x).exp())
-        total = total + (value**2).sum(0)
+    for start in torch.arange(0.0, last + 1, block).tolist():
+        steps = torch.arange(start, min(start + block, last + 1), dtype=y.dtype, device=y.device)
+        x = low + steps.reshape(-1, *(1,) * y.ndim)  # past a row's own end there is nothing to add
+        below = distribution.cdf(x)
+        total = total + (torch.where(x < y, below, 1 - below) ** 2).sum(0)
     return total
 
 
