@@ -28,7 +28,7 @@ def verify(
         list[str] | None,
         typer.Argument(
             help="Names, areas, patterns like 'hopfield-*', rows of the course; all by default.",
-            metavar="[CLAIM]...",
+            metavar="CLAIM",
             autocompletion=complete_claim,
         ),
     ] = None,
