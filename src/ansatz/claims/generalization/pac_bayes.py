@@ -73,7 +73,7 @@ def covered(
     """
     losses = torch.randint(2, (samples, functions, rows), generator=generator)
     gaps = 0.5 - losses.double().mean(-1)  # (samples, functions)
-    tilt = torch.cat([torch.zeros(1), torch.logspace(-1, 3, 60)]).double()
+    tilt = torch.cat([torch.zeros(1), torch.logspace(-1, 3, 30)]).double()
     q = torch.softmax(tilt[:, None, None] * gaps, -1)  # (tilts, samples, functions)
     divergence = torch.special.xlogy(q, q * functions).sum(-1).clamp(min=0)
     gap = (q * gaps).sum(-1)
