@@ -97,7 +97,7 @@ claim = Claim(
         "n log n multiplications in place of n². Document B leaves the proof open."
     ),
     formula=r"\mathcal{F}(f * h) = \mathcal{F} f \cdot \mathcal{F} h",
-    sources=("M179", "M183"),
+    sources=("M183",),
     measure=measure,
     reference="Cooley and Tukey (1965). https://doi.org/10.1090/S0025-5718-1965-0178586-1",
     full={"sizes": (8, 32, 128, 512, 2048)},

@@ -148,7 +148,7 @@ claim = Claim(
         "weights, and 387,296 without its 1x1 reductions."
     ),
     formula=(
-        r"192 \cdot 65 + \dots = 163{,}696 \ll 387{,}296, \qquad "
+        r"\#_{3a} = 163{,}696 \ll 387{,}296, \qquad \# = 6{,}624{,}904, \qquad "
         r"224 \to 112 \to 56 \to 28 \to 14 \to 7"
     ),
     sources=("E61", "M210", "M211"),

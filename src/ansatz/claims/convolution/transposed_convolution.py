@@ -59,7 +59,7 @@ claim = Claim(
         "with the same kernel, stride, padding and dilation: ⟨Ax, y⟩ = ⟨x, Aᵀy⟩."
     ),
     formula=r"\langle A x, y \rangle = \langle x, A^\top y \rangle",
-    sources=("M192", "M201"),
+    sources=("M192",),
     measure=measure,
     reference="Dumoulin and Visin (2016), section 4. https://arxiv.org/abs/1603.07285",
     full={"size": 30},

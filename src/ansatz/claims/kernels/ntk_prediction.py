@@ -28,6 +28,7 @@ def measure(generator: torch.Generator, *, rows: int = 5, width: int = 32) -> Fi
     weak = K @ torch.linalg.solve(K, y - start)
     condition = float(torch.linalg.cond(K))
     size = float((y - start).abs().max())
+    ratios, floor = curvature(network, x, J, generator)
     rounding = 16 * rows * 2.0**-52 * condition * size
     because = "rounding: 16 n eps times the condition number of the kernel"
     checks = [
@@ -50,6 +51,14 @@ def measure(generator: torch.Generator, *, rows: int = 5, width: int = 32) -> Fi
                 measured=float((regression - trained).abs().max()),
                 erratum="E21",
             ),
+        ),
+        Check(
+            "error of the linearisation over that at half the step",
+            ratios[1],
+            4.0,
+            2 * abs(ratios[0] - ratios[1]) + floor,
+            "the next order, of which this ratio and that at twice the step differ by half",
+            wrong=Wrong("an error of the first order", predicted=2.0),
         ),
         Check(
             "smallest eigenvalue of the kernel",
@@ -86,6 +95,23 @@ def jacobian(network: nn.Module, x: Tensor) -> Tensor:
     return torch.stack([torch.cat([part.flatten() for part in row]) for row in rows])
 
 
+def curvature(
+    network: nn.Module, x: Tensor, J: Tensor, generator: torch.Generator
+) -> tuple[list[float], float]:
+    """Ratios of |f(θ + hv) - f(θ) - h J v| at h and h/2 for two h, and their rounding error."""
+    weights = torch.nn.utils.parameters_to_vector(network.parameters()).detach()
+    v = torch.randn(len(weights), generator=generator, dtype=torch.float64) * weights.std()
+    remainders = []
+    with torch.no_grad():
+        start = network(x).squeeze(1)
+        for h in (2.0**-6, 2.0**-7, 2.0**-8):
+            torch.nn.utils.vector_to_parameters(weights + h * v, network.parameters())
+            remainders.append(float((network(x).squeeze(1) - start - h * J @ v).norm()))
+        torch.nn.utils.vector_to_parameters(weights, network.parameters())
+    ratios = [remainders[0] / remainders[1], remainders[1] / remainders[2]]
+    return ratios, 256 * 2.0**-52 * float(start.norm()) / remainders[2]
+
+
 def draw(paper: "Figure", finding: Finding) -> None:
     """Both predictions through the data."""
     from ansatz.report.style import INK, LINEAR, MODEL
@@ -118,7 +144,7 @@ claim = Claim(
     sources=("E21", "M328", "M329", "M330"),
     measure=measure,
     reference="Jacot et al. (2018), Neural tangent kernel. https://arxiv.org/abs/1806.07572",
-    full={"rows": 8, "width": 200},
+    full={"width": 500},
     errata=(Erratum("E21", "D", "kᵀK⁻¹(y - f)", "f₀(x) + kᵀK⁻¹(y - f₀)"),),
     draw=draw,
 )

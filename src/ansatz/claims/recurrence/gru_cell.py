@@ -91,7 +91,7 @@ claim = Claim(
         r"z_t = \sigma_t \odot z_{t-1} + (1 - \sigma_t) \odot \tilde z_t, \qquad "
         r"\tilde z_t = \tanh(V [\zeta_t \odot z_{t-1}, x_t])"
     ),
-    sources=("E52", "M250", "M251"),
+    sources=("E52", "M250"),
     measure=measure,
     reference="Cho et al. (2014), eqs. 5 to 8. https://arxiv.org/abs/1406.1078",
     full={"inputs": 64, "units": 64},

@@ -55,7 +55,7 @@ def measure(
             0.0,
             "at most the stretch that the task wants",
             "<=",
-            Wrong("far more than it", predicted=bend[0] / 2),
+            Wrong("rigid: no distance changes", predicted=0.0, erratum="E59"),
         ),
         Check(
             "penalty times what is left of the stretch, in the limit",
@@ -73,6 +73,21 @@ def measure(
             "zero weights add nothing",
         ),
     ]
+    V = torch.randn(9, 5, generator=generator, dtype=torch.float64)
+    order = torch.randperm(len(points), generator=generator)
+    checks.append(
+        Check(
+            "largest change of the transform under a new order of the points",
+            float((transform(V, points[order]) - transform(V, points)).abs().max()),
+            0.0,
+            0.0,
+            "a maximum does not depend on the order",
+            wrong=Wrong(
+                "other points", measured=float((transform(V, -2 * points) - transform(V, points))
+                                               .abs().max()),
+            ),
+        )
+    )  # fmt: skip
     table = Table(["penalty", "largest singular value", "predicted", "largest distortion"], [
         list(row) for row in zip(penalties, measured, predicted, bend, strict=True)
     ])  # fmt: skip
@@ -101,7 +116,8 @@ def stretch(b: float, penalty: float) -> float:
 
 def transform(V: Tensor, points: Tensor) -> Tensor:
     """A small T-Net: I plus a linear map of the features' maximum over the points."""
-    features = torch.cos(points @ torch.ones(3, 5, dtype=torch.float64)).amax(0)
+    mixing = torch.linspace(-1, 1, 15, dtype=torch.float64).reshape(3, 5)
+    features = torch.tanh(points @ mixing).amax(0)
     return torch.eye(3, dtype=torch.float64) + (V @ features).reshape(3, 3)
 
 
