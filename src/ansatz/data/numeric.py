@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
+from ansatz.data.bins import Bins
 from ansatz.data.cells import MARKERS, parse_number
 from ansatz.data.quantiles import Curve
 from ansatz.errors import DataError
@@ -34,11 +35,12 @@ class NumericState(BaseModel):
     fill: list[float]
     masked: list[int]
     curves: dict[int, Curve]
+    bins: dict[int, Bins] = {}
 
 
 @dataclass(frozen=True)
 class Numeric:
-    r"""The map from P columns of numbers to P + M features.
+    r"""The map from P columns of numbers to P + M features, and T more for their pieces.
 
     .. math:: z_j = \frac{x_j - c_j}{s_j}, \qquad z_j = 0 \text{ where } s_j = 0
 
@@ -52,6 +54,7 @@ class Numeric:
         fill: what stands for a missing number, ``(P,)``.
         masked: the M columns with a feature for being missing.
         curves: columns that are first mapped to normal scores.
+        bins: columns that are also given by the pieces of their range.
 
     Example:
         >>> import numpy as np
@@ -67,6 +70,7 @@ class Numeric:
     fill: np.ndarray
     masked: list[int] = field(default_factory=list)
     curves: dict[int, Curve] = field(default_factory=dict)
+    bins: dict[int, Bins] = field(default_factory=dict)
 
     @classmethod
     def fit(
@@ -77,25 +81,32 @@ class Numeric:
         *,
         standardize: bool = True,
         bend: tuple[int, ...] = (),
+        cut: tuple[int, ...] = (),
+        pieces: int = 0,
     ) -> "Numeric":
-        """Learns from values ``(N, P)`` with weights ``(N,)``; columns in ``bend`` get a curve."""
+        """Learns from values ``(N, P)`` with weights ``(N,)``.
+
+        Columns in ``bend`` get a curve, those in ``cut`` up to ``pieces`` pieces.
+        """
         seen = values if weight.all() else values[weight > 0]
         weight = weight[weight > 0]
         refuse_infinite(seen, names)
         curves = {j: Curve.fit(seen[:, j], weight) for j in bend}
+        found = {j: Bins.fit(seen[:, j], weight, pieces) for j in cut if pieces}
+        bins = {j: each for j, each in found.items() if each is not None}
         seen = _bent(seen, curves)
         mean, deviation, missing = weighted_moments(seen, weight)
         masked = [int(j) for j in np.flatnonzero(missing)]
         if standardize:
             # Missing in every row is no feature, but a second intercept until a number comes.
             masked = [j for j in masked if missing[j] < len(seen)]
-            return cls(mean, deviation, mean, masked, curves)
-        return cls(np.zeros_like(mean), np.ones_like(mean), mean, masked, curves)
+            return cls(mean, deviation, mean, masked, curves, bins)
+        return cls(np.zeros_like(mean), np.ones_like(mean), mean, masked, curves, bins)
 
     def encode(
         self, values: np.ndarray, names: list[str], *, clip: bool = False, dtype: Any = np.float64
     ) -> np.ndarray:
-        """Values ``(N, P)``, nan where missing, as features ``(N, P + M)``."""
+        """Values ``(N, P)``, nan where missing, as features ``(N, P + M + T)``."""
         with np.errstate(over="ignore", invalid="ignore"):
             return self._encode(values, names, clip, dtype)
 
@@ -104,8 +115,9 @@ class Numeric:
         bent = _bent(values, self.curves)
         slope = np.divide(1.0, self.scale, out=np.zeros_like(self.scale), where=self.scale > _TINY)
         blank = (self.fill - self.center) * slope
-        out = np.empty((rows, columns + len(self.masked)), dtype=dtype)
-        out[:, columns:] = 0
+        marked = columns + len(self.masked)
+        out = np.empty((rows, marked + sum(map(len, self.bins.values()))), dtype=dtype)
+        out[:, columns:marked] = 0
         buffer = np.empty((_block_rows(columns), columns))
         for block in _blocks(bent):
             # An overflow of the difference of two huge numbers is cut with the rest.
@@ -115,10 +127,14 @@ class Numeric:
             if missing is not None:
                 refuse_infinite(values, names)
                 np.copyto(z, blank, where=missing)
-                out[block, columns:] = missing[:, self.masked]
+                out[block, columns:marked] = missing[:, self.masked]
             if clip:
                 np.clip(z, -CLIP, CLIP, out=z)
             out[block, :columns] = z
+            first = marked
+            for j, each in self.bins.items():
+                out[block, first : first + len(each)] = each.encode(values[block, j])
+                first += len(each)
         return out
 
     def state(self) -> NumericState:
@@ -129,13 +145,14 @@ class Numeric:
             fill=self.fill.tolist(),
             masked=self.masked,
             curves=self.curves,
+            bins=self.bins,
         )
 
     @classmethod
     def from_state(cls, state: NumericState) -> "Numeric":
         """The map that gave the state."""
         center, scale, fill = (np.array(v) for v in (state.center, state.scale, state.fill))
-        return cls(center, scale, fill, state.masked, state.curves)
+        return cls(center, scale, fill, state.masked, state.curves, state.bins)
 
 
 def weighted_moments(

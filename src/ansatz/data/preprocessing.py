@@ -1,6 +1,7 @@
 """From rows of a table to tensors; all that is learned comes from the training rows."""
 
 import warnings
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -93,6 +94,7 @@ class Preprocessor:
         embed_above: int = EMBED_ABOVE,
         max_levels: int = MAX_LEVELS,
         quantile: bool | list[str] = False,
+        bins: int = 0,
         dtype: torch.dtype | None = None,
     ) -> "Preprocessor":
         """Learns from training rows.
@@ -105,6 +107,8 @@ class Preprocessor:
             embed_above: levels above which a network gets codes instead of indicators.
             max_levels: levels above which a linear model lets the rare ones share one.
             quantile: True, or the numeric columns to map to normal scores (heavy tails).
+            bins: pieces into which the range of each number is cut for features of their own
+                (:class:`~ansatz.data.bins.Bins`), beside the number itself; 0 for none.
             dtype: of the features; float32 for a network and float64 for a linear model if None.
         """
         if purpose not in ("network", "linear"):
@@ -118,8 +122,15 @@ class Preprocessor:
         values, dates = _learn_numbers(rows, columns, weight)
         slots = number_columns(columns, dates)
         names = [slot.feature for slot in slots]
-        bend = _bend(slots, quantile)
-        numeric = Numeric.fit(values, weight, names, standardize=purpose == "network", bend=bend)
+        numeric = Numeric.fit(
+            values,
+            weight,
+            names,
+            standardize=purpose == "network",
+            bend=_bend(slots, quantile),
+            cut=tuple(j for j, slot in enumerate(slots) if not slot.part),
+            pieces=bins,
+        )
         limit = max_levels if purpose == "linear" else embed_above
         categorical = _learn_levels(rows, columns, weight, purpose, limit)
         # A date is missing in all its parts at once: one feature says so.
@@ -245,6 +256,10 @@ class Preprocessor:
         for j in self._numeric.masked:
             names.append(f"{self._slots[j].column}[missing]")
             owners.append(place[self._slots[j].column])
+        for j, bins in self._numeric.bins.items():
+            feature = self._slots[j].feature
+            names += [f"{feature}[{a:g}..{b:g}]" for a, b in pairwise(bins.edges)]
+            owners += [place[self._slots[j].column]] * len(bins)
         for block in self._coded:
             names += block.features
             owners += [place[block.name]] * len(block.features)

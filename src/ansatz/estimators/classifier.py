@@ -51,6 +51,9 @@ class Classifier(ClassifierMixin, TableEstimator):
         weight_decay: decoupled, on matrices.
         holdout: share of the rows that decide when to stop; 0 for none.
         quantile: True, or the columns, whose heavy tails are mapped to normal scores.
+        bins: pieces into which the range of each number is cut, as features beside the number, so
+            that a network can bend sharply; by default 32 from 10,000 rows on (fewer where columns
+            are many), 0 for none.
         warm_start: begin the next ``fit`` at the weights of the last.
         random_state: one seed decides split, initial weights, order and dropout. None draws it
             from numpy's global generator.
@@ -91,6 +94,7 @@ class Classifier(ClassifierMixin, TableEstimator):
         weight_decay: float | None = None,
         holdout: float | None = None,
         quantile: bool | Sequence[str] = False,
+        bins: int | None = None,
         warm_start: bool = False,
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
@@ -114,6 +118,7 @@ class Classifier(ClassifierMixin, TableEstimator):
             weight_decay=weight_decay,
             holdout=holdout,
             quantile=quantile,
+            bins=bins,
             warm_start=warm_start,
             random_state=random_state,
             n_jobs=n_jobs,

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 SMALL = 100  # below this sum of weights: full batch, float64, penalised, stopped by folds
 FEW = 500  # below it a spread that varies with x costs more than it tells
 LARGE = 50_000
+MANY = 10_000  # from here on there are rows enough to bend sharply: numbers are cut in pieces
 COUPLED = 100_000  # rows up to which a law that couples rows sees all of them at every step
 
 
@@ -31,6 +32,8 @@ class Recipe(BaseModel):
         patience: evaluations without progress before stopping.
         dtype: of the training arithmetic.
         members: networks that are trained; more than one is an ensemble.
+        bins: pieces into which the range of a number is cut, for features beside the number
+            itself; 0 for none.
 
     Example:
         >>> from ansatz.estimators.recipe import choose_recipe
@@ -56,6 +59,7 @@ class Recipe(BaseModel):
     patience: Annotated[int, Field(ge=1)] = 38
     dtype: Literal["float32", "float64"] = "float32"
     members: Annotated[int, Field(ge=1)] = 1
+    bins: Annotated[int, Field(ge=0)] = 0
 
     def sentence(self, network: str = "mlp") -> str:
         """The recipe in one line, for people; widths and dropout are those of an mlp."""
@@ -69,8 +73,9 @@ class Recipe(BaseModel):
             stop = f"their number chosen by {self.folds} folds"
         widths = " x ".join(map(str, self.widths)) or "no hidden layer"
         shape = f"{widths} {self.activation}, dropout {self.dropout:g}"
+        pieces = f"numbers in {self.bins} pieces, " if self.bins else ""
         return (
-            f"{shape if network == 'mlp' else network}, AdamW {self.learning_rate:g} "
+            f"{shape if network == 'mlp' else network}, {pieces}AdamW {self.learning_rate:g} "
             f"(decay {self.weight_decay:g}), at most {self.steps} steps of {batch}, "
             f"{'averaged weights, ' if self.average else ''}{stop}, {self.dtype}"
         )
@@ -133,6 +138,7 @@ def choose_recipe(rows: float, *, classes: bool = False, coupled: bool = False) 
             weight_decay=0.1,
             average="ema",
             holdout=holdout,
+            bins=32 if rows >= MANY else 0,
         )
     return Recipe(
         widths=(256, 256),
@@ -140,6 +146,7 @@ def choose_recipe(rows: float, *, classes: bool = False, coupled: bool = False) 
         steps=round(30 * rows / 512),
         learning_rate=1e-3,
         holdout=min(0.1, 20_000 / rows),
+        bins=32,
     )
 
 

@@ -42,6 +42,9 @@ class Regressor(RegressorMixin, TableEstimator):
         weight_decay: decoupled, on matrices.
         holdout: share of the rows that decide when to stop; 0 for none.
         quantile: True, or the columns, whose heavy tails are mapped to normal scores.
+        bins: pieces into which the range of each number is cut, as features beside the number, so
+            that a network can bend sharply; by default 32 from 10,000 rows on (fewer where columns
+            are many), 0 for none.
         warm_start: begin the next ``fit`` at the weights of the last.
         random_state: one seed decides split, initial weights, order and dropout. None draws it
             from numpy's global generator.

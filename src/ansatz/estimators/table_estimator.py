@@ -51,6 +51,8 @@ from ansatz.spec import InputSpec, TargetSpec
 from ansatz.training import choose_device
 
 # What a fit leaves behind and the next one must not find.
+_BIN_FEATURES = 512  # at most, of all numbers
+_BIN_NUMBERS = 2**27  # features times rows: half a gigabyte
 _OF_ONE_FIT = (
     "linear_",
     "recipe_",
@@ -100,6 +102,7 @@ class TableEstimator(Predictions, BaseEstimator):
         weight_decay: float | None = None,
         holdout: float | None = None,
         quantile: bool | Sequence[str] = False,
+        bins: int | None = None,
         warm_start: bool = False,
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
@@ -123,6 +126,7 @@ class TableEstimator(Predictions, BaseEstimator):
         self.weight_decay = weight_decay
         self.holdout = holdout
         self.quantile = quantile
+        self.bins = bins
         self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -343,7 +347,7 @@ class TableEstimator(Predictions, BaseEstimator):
             if len(valid):
                 seen = seen[train] if isinstance(seen, np.ndarray) else seen.iloc[train]
             weight = job.weight.numpy()[train]
-            preprocessor = self._preprocessor(seen, job.columns, weight)
+            preprocessor = self._preprocessor(seen, job.columns, weight, recipe.bins)
         else:
             preprocessor = previous.preprocessor
         options = self._options(recipe)
@@ -371,7 +375,7 @@ class TableEstimator(Predictions, BaseEstimator):
         if self.warm_start:
             raise UsageError("an ensemble has no warm_start: its members start anew.")
         seed, recipe = self._seed(), self._recipe(job)
-        preprocessor = self._preprocessor(job.rows, job.columns, job.weight.numpy())
+        preprocessor = self._preprocessor(job.rows, job.columns, job.weight.numpy(), recipe.bins)
         options = self._options(recipe)
         named = isinstance(self.network, str)
         fitted = fit_ensemble(
@@ -410,7 +414,7 @@ class TableEstimator(Predictions, BaseEstimator):
         if first:
             self.columns_, self.has_offset_ = job.columns, job.offset is not None
             weight = job.weight.numpy()
-            preprocessor = self._preprocessor(job.rows, job.columns, weight)
+            preprocessor = self._preprocessor(job.rows, job.columns, weight, recipe.bins)
         else:
             preprocessor = self.model_.preprocessor
             recipe = recipe.model_copy(update={"dtype": self.recipe_.dtype})
@@ -446,10 +450,10 @@ class TableEstimator(Predictions, BaseEstimator):
         )
 
     def _preprocessor(
-        self, rows: Any, columns: list[Column] | None, weight: NDArray[np.float64]
+        self, rows: Any, columns: list[Column] | None, weight: NDArray[np.float64], bins: int
     ) -> Preprocessor:
         quantile = self.quantile if isinstance(self.quantile, bool) else list(self.quantile)
-        return Preprocessor.fit(rows, columns, weight=weight, quantile=quantile)
+        return Preprocessor.fit(rows, columns, weight=weight, quantile=quantile, bins=bins)
 
     def _seed(self) -> int:
         if isinstance(self.random_state, int | np.integer):
@@ -467,6 +471,8 @@ class TableEstimator(Predictions, BaseEstimator):
         if recipe is None:
             total = float(job.weight.sum())
             recipe = self._default_recipe(total, job.target)
+            if recipe.bins:
+                recipe = recipe.model_copy(update={"bins": self._pieces(job, recipe.bins)})
         given: dict[str, Any] = {
             "widths": None if self.widths is None else _whole_numbers("widths", self.widths),
             "activation": self.activation,
@@ -475,6 +481,7 @@ class TableEstimator(Predictions, BaseEstimator):
             "learning_rate": self.learning_rate,
             "weight_decay": self.weight_decay,
             "holdout": self.holdout,
+            "bins": self.bins,
         }
         changes = {name: value for name, value in given.items() if value is not None}
         if needs_double(job.y):
@@ -492,6 +499,25 @@ class TableEstimator(Predictions, BaseEstimator):
             return Recipe.model_validate({**recipe.model_dump(), **changes})
         except ValidationError as error:
             raise UsageError(f"{type(self).__name__}: {one_line(error)}") from None
+
+    def _pieces(self, job: Job, wanted: int) -> int:
+        """Into how many pieces numbers are cut, when the user does not say; 0 for none.
+
+        A network of the user's own takes the columns as they are; embeddings bend by themselves;
+        hundreds of columns would become thousands of features, millions of rows gigabytes.
+        """
+        embeds = "numeric_embedding" in (self.network_options or {})
+        if self.network != "mlp" or embeds:
+            return 0
+        columns = job.columns
+        numbers = (
+            job.rows.shape[1]
+            if columns is None
+            else sum(column.role == "numeric" for column in columns)
+        )
+        features = min(_BIN_FEATURES, _BIN_NUMBERS // max(len(job.y), 1))
+        pieces = min(wanted, features // max(numbers, 1))
+        return pieces if pieces >= 8 else 0
 
     def _rehearse(self, job: Job) -> None:
         """Raises what a fit would raise about the estimator's own options."""

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from ansatz.data import Preprocessor
+from ansatz.data.bins import Bins
 from ansatz.data.dates import PARTS
 from ansatz.data.numeric import CLIP
 from ansatz.onnx.calendar import date_waves
@@ -56,6 +57,7 @@ class TableColumns(nn.Module):
         self.register_buffer("blank", (fill - center) * slope)
         self.masked, self.clip = numeric.masked, preprocessor.purpose == "network"
         self.curves = nn.ModuleDict({str(j): Bend(c) for j, c in numeric.curves.items()})
+        self.bins = nn.ModuleDict({str(j): Cut(b) for j, b in numeric.bins.items()})
         self.slots, self.dtype = preprocessor._slots, preprocessor.dtype
         self.order = None if preprocessor._order is None else preprocessor._order.tolist()
         self.coded = nn.ModuleDict()
@@ -84,8 +86,9 @@ class TableColumns(nn.Module):
         return x, torch.stack([columns[self.place[name]] for name in self.embedded_names], 1)
 
     def _numbers(self, columns: tuple[Tensor, ...]) -> Tensor:
-        """The numbers and the marks of those missing, ``(N, P + M)``."""
+        """The numbers, the marks of those missing and the pieces, ``(N, P + M + T)``."""
         values = columns[0].double() if self.matrix else self._gather(columns)  # (N, P)
+        pieces = [cut(values[:, int(j)]).to(self.dtype) for j, cut in self.bins.items()]
         for j, curve in self.curves.items():
             bent = curve(values[:, int(j)]).unsqueeze(1)
             values = torch.cat([values[:, : int(j)], bent, values[:, int(j) + 1 :]], 1)
@@ -93,10 +96,10 @@ class TableColumns(nn.Module):
         z = torch.where(missing, self.blank, (values - self.center) * self.slope)
         if self.clip:
             z = z.clamp(-CLIP, CLIP)
-        z = z.to(self.dtype)
-        if not self.masked:
-            return z
-        return torch.cat([z, missing[:, self.masked].to(self.dtype)], 1)
+        found = [z.to(self.dtype)]
+        if self.masked:
+            found.append(missing[:, self.masked].to(self.dtype))
+        return torch.cat([*found, *pieces], 1)
 
     def _gather(self, columns: tuple[Tensor, ...]) -> Tensor:
         found, waves = [], {}
@@ -111,6 +114,41 @@ class TableColumns(nn.Module):
             else:
                 found.append(column.double())
         return torch.stack(found, 1)
+
+
+class Cut(nn.Module):
+    """The positions of a number within the pieces of its range, standardised.
+
+    Args:
+        bins: edges, centers and scales.
+
+    Shapes:
+        - x: ``(N,)`` float64, nan where missing; returns ``(N, T)``.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data.bins import Bins
+        >>> from ansatz.onnx.columns import Cut
+        >>> bins = Bins(edges=[0.0, 1.0, 3.0], center=[0.0, 0.0], scale=[1.0, 1.0])
+        >>> Cut(bins)(torch.tensor([2.0, torch.nan]).double())
+        tensor([[1.0000, 0.5000],
+                [0.0000, 0.0000]], dtype=torch.float64)
+    """
+
+    edges: Tensor
+    center: Tensor
+    scale: Tensor
+
+    def __init__(self, bins: Bins) -> None:
+        super().__init__()
+        for name in ("edges", "center", "scale"):
+            self.register_buffer(name, torch.tensor(getattr(bins, name), dtype=torch.float64))
+
+    def forward(self, x: Tensor) -> Tensor:
+        column = x.unsqueeze(1)
+        share = (column - self.edges[:-1]) / (self.edges[1:] - self.edges[:-1])
+        z = (share.clamp(0, 1) - self.center) / self.scale
+        return torch.where(column.isnan(), 0.0, z)
 
 
 class Bend(nn.Module):
