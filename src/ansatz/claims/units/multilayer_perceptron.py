@@ -26,7 +26,7 @@ SHAPES: tuple[tuple[int, tuple[int, ...], int], ...] = (
 
 def measure(generator: torch.Generator, *, rows: int = 50, hidden: int = 40) -> Finding:
     """Counts against the formula; the network against sums over units; what σ at the end costs."""
-    counts = [count(*shape) for shape in SHAPES]
+    counts = [count(*shape, generator) for shape in SHAPES]
     network = MLP(3, 2, widths=(20,), activation="tanh", generator=generator).double()
     x = torch.randn(rows, 3, generator=generator, dtype=torch.float64)
     by_hand = unit_by_unit(network, x)
@@ -85,9 +85,11 @@ def measure(generator: torch.Generator, *, rows: int = 50, hidden: int = 40) -> 
     return Finding(checks, Table(head, table), data)
 
 
-def count(inputs: int, widths: tuple[int, ...], outputs: int) -> dict[str, int]:
+def count(
+    inputs: int, widths: tuple[int, ...], outputs: int, generator: torch.Generator
+) -> dict[str, int]:
     """Parameters by summary(), by the formula, by scikit-learn; mistakes of depth and width."""
-    network = MLP(inputs, outputs, widths=widths)
+    network = MLP(inputs, outputs, widths=widths, generator=generator)
     found, sizes = summary(network, inputs), (inputs, *widths, outputs)
     pairs = list(pairwise(sizes))
     said = (found.depth, found.width, found.capacity)

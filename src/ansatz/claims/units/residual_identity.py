@@ -84,7 +84,7 @@ def through_depth(x: Tensor, depth: int, offset: bool) -> list[Tensor]:
 
 def rectified_identity(d: int) -> MLP:
     """x = ReLU(x) - ReLU(-x) as a plain network with 2d hidden units."""
-    network = MLP(d, d, widths=(2 * d,), activation="relu").double()
+    network = MLP(d, d, widths=(2 * d,), activation="relu", init="zeros").double()
     eye = torch.eye(d, dtype=torch.float64)
     with torch.no_grad():
         cast(nn.Linear, network.hidden[0]).weight.copy_(torch.cat([eye, -eye]))

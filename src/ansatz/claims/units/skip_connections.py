@@ -121,7 +121,7 @@ def share(layer: Highway, x: Tensor, plain: Tensor, bias: float) -> float:
 
 def residual_gap(layer: Highway, x: Tensor) -> float:
     """Carry and transform gate both open are a residual layer: how far from the plain one."""
-    residual = Residual(x.shape[1], activation="tanh").double()
+    residual = Residual(x.shape[1], activation="tanh", init="zeros").double()
     residual.branch.load_state_dict(layer.branch.state_dict())
     return float((residual(x) - layer.branch(x)).abs().max())
 
