@@ -141,6 +141,6 @@ claim = Claim(
     sources=("M140",),
     measure=measure,
     reference="Goodfellow, Bengio and Courville (2016), Deep Learning, section 8.4.",
-    full={"width": 64, "steps": 2000},
+    full={"rows": 400, "steps": 2000},
     draw=draw,
 )
