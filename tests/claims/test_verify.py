@@ -92,50 +92,25 @@ def test_an_unknown_claim_or_parameter_is_refused_before_anything_runs(add):
     assert not ran
 
 
-def test_processes_find_what_this_one_finds():
-    names = ["xor", "woodbury"]
-    for one, two in zip(claims.verify(*names), claims.verify(*names, workers=2), strict=True):
-        assert one.id == two.id
-        one, two = one.to_dict(), two.to_dict()
-        assert one.pop("seconds") >= 0 and two.pop("seconds") >= 0
-        assert one == two
-
-
-@pytest.fixture
-def started(monkeypatch):
-    """The processes that are started."""
-    found = []
-    start = crew._start
-    monkeypatch.setattr(crew, "_start", lambda: found.append(start()) or found[-1])
-    return found
-
-
 @pytest.mark.skipif(os.name == "nt", reason="signals")
-def test_a_process_that_dies_is_one_broken_claim_and_the_others_go_on(monkeypatch, started):
-    start = crew._start
+def test_processes_find_what_this_one_finds_even_if_one_of_them_is_killed(monkeypatch):
+    started, start = [], crew._start
 
     def start_and_kill_the_first():
-        process = start()
+        started.append(start())
         if len(started) == 1:
-            process.kill()
-        return process
+            started[0].kill()
+        return started[-1]
 
     monkeypatch.setattr(crew, "_start", start_and_kill_the_first)
     names = ["xor", "woodbury", "norms-and-angles"]
-    found = list(crew.beside(names, Settings(), 1))
-    assert [each.id for each in found] == names and len(started) == 2
-    assert [each.error for each in found] == ["its process ended with status -9", "", ""]
-    assert all(process.returncode is not None for process in started)
-
-
-def test_an_interrupt_ends_the_processes(started):
-    def interrupt(outcome):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        claims.verify("xor", "woodbury", "norms-and-angles", workers=2, tell=interrupt)
-    assert len(started) == 2
-    assert all(process.returncode is not None for process in started)
+    killed, *others = crew.beside(names, Settings(), 1)
+    assert killed.id == "xor" and killed.error == "its process ended with status -9"
+    assert len(started) == 2 and all(process.returncode is not None for process in started)
+    for one, two in zip(claims.verify(*names[1:]), others, strict=True):
+        one, two = one.to_dict(), two.to_dict()
+        assert one.pop("seconds") >= 0 and two.pop("seconds") >= 0
+        assert one == two
 
 
 def test_an_outcome_survives_the_way_between_processes(add):
