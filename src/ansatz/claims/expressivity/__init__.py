@@ -1,0 +1,1 @@
+"""What networks can express: density, rates, linear regions, depth and width."""
