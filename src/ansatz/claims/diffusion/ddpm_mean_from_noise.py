@@ -71,7 +71,7 @@ claim = Claim(
     sources=("E9", "M386"),
     measure=measure,
     reference="Ho et al. (2020), DDPM, eq. 11. https://arxiv.org/abs/2006.11239",
-    full={"steps": 400},
+    full={"steps": 40},
     errata=(Erratum("E9", "D", "(x_t - β ε / √(1-ᾱ)) / √ᾱ", "(x_t - β ε / √(1-ᾱ)) / √α"),),
     draw=draw,
 )

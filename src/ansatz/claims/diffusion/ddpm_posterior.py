@@ -93,7 +93,7 @@ claim = Claim(
     sources=("E8", "M384"),
     measure=measure,
     reference="Ho et al. (2020), DDPM, eqs. 6 and 7. https://arxiv.org/abs/2006.11239",
-    full={"steps": 400},
+    full={"steps": 40},
     errata=(
         Erratum(
             "E8",
