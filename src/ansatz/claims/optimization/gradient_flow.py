@@ -39,8 +39,10 @@ def measure(
     why = "the next term of the expansion: thrice the order's change at the last halving"
 
     def slack(name: str) -> float:
-        # Orders are p + c rate + ...: what is left of c rate is as large as its last change.
-        return float(3 * abs(orders[name][-1] - orders[name][-2]))
+        # Orders are p + c rate + ...: what is left of c rate is as large as its last change, and
+        # half as large as the one before; the larger of both, should the terms cancel in one.
+        last, before = np.abs(np.diff(orders[name]))[[-1, -2]]
+        return float(3 * max(last, before / 2))
 
     checks = [
         Check(
