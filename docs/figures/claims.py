@@ -111,7 +111,7 @@ def pages(record: dict[str, Record]) -> dict[str, str]:
     """The text of every page by its file's name."""
     by_area = ordered_areas(record)
     found = {f"{area}.md": area_page(area, names, record) for area, names in by_area.items()}
-    return {"index.md": index_page(by_area, record)} | found
+    return {"index.md": index_page(by_area, record), "errata.md": errata_page(record)} | found
 
 
 def ordered_areas(record: dict[str, Record]) -> dict[str, list[str]]:
@@ -142,6 +142,8 @@ def index_page(by_area: dict[str, list[str]], record: dict[str, Record]) -> str:
         rows = ["| | claim | measured | predicted |", "|---|---|---:|---:|"]
         rows += [index_row(area, name, record[name]) for name in names]
         parts += [f"## [{area.capitalize()}]({area}.md)", about(area), "\n".join(rows)]
+    said = "What the course's documents print, what is right, and the number that decides."
+    parts += ["## [Errata](errata.md)", said]
     return "\n\n".join(parts)
 
 
@@ -159,6 +161,47 @@ def area_page(area: str, names: list[str], record: dict[str, Record]) -> str:
     links = ", ".join(f"[{name}](#{name})" for name in names)
     parts = [f"# {area.capitalize()}", f"{about(area)} [All areas](index.md).", links]
     return "\n\n".join([*parts, *(section(name, record[name]) for name in names)])
+
+
+def errata_page(record: dict[str, Record]) -> str:
+    """The misprints in their order, each with the two numbers."""
+    area_of = {name: area for area, names in claims.areas().items() for name in names}
+    found = claims.errata([outcome_of(name, kept) for name, kept in record.items()])
+    lines = ["| | printed | gives | correct | gives | claim |", "|---|---|---:|---|---:|---|"]
+    for each in found:
+        if each.claim not in record or each.erratum is None or each.check is None:
+            lines.append(row(each.row.id, text(each.row.item), "", "", "", "none yet"))
+            continue
+        gives = [shown(value) for value in (each.printed_gives, each.correct_gives)]
+        where = f"{each.row.id}, {', '.join(each.documents)}"
+        link = f"[{each.claim}]({area_of[each.claim]}.md#{each.claim})"
+        printed, correct = text(each.erratum.printed), text(each.erratum.correct)
+        lines.append(row(where, printed, gives[0], correct, gives[1], link))
+    refuted = len({each.row.id for each in found if each.refuted})
+    lead = (
+        "The course's documents (A lecture slides, B lecture notes, C a short course, D a cheat "
+        f"sheet) print these formulas; {refuted} of 65 are refuted by a measurement. *Gives* is "
+        "what the formula predicts, or what is measured when it is used; the claim says which, and "
+        "what decides. `ansatz verify --errata` measures them again. [All claims](index.md)."
+    )
+    return "\n\n".join(["# Errata", lead, "\n".join(lines)])
+
+
+def outcome_of(name: str, found: Record) -> claims.Outcome:
+    """A recorded run as the library knows runs."""
+    checks = []
+    for kept in found["checks"]:
+        values = {key: kept[key] for key in ("what", "because", "relation")}
+        values |= {key: float(kept[key]) for key in ("measured", "predicted", "tolerance")}
+        if "wrong" in kept:
+            slip = kept["wrong"]
+            own = {
+                key: None if slip[key] == kept[key] else float(slip[key])
+                for key in ("measured", "predicted")
+            }
+            values["wrong"] = claims.Wrong(slip["name"], erratum=slip["erratum"] or "", **own)
+        checks.append(claims.Check(**values))
+    return claims.Outcome(name, 0.0, claims.Finding(checks))
 
 
 def section(name: str, found: Record) -> str:
@@ -229,9 +272,9 @@ def row(*cells: str) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def shown(value: float | str) -> str:
+def shown(value: float | str | None) -> str:
     """A number: four digits, no exponent where none is needed."""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def text(words: str) -> str:
