@@ -14,22 +14,20 @@ from pydantic import ValidationError
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight
-from torch import Tensor, nn
+from torch import nn
 
 from ansatz import likelihoods, networks
 from ansatz.data import (
     Batch,
     Column,
     Preprocessor,
-    fold_numbers,
     infer_columns,
     row_keys,
-    split_rows,
 )
 from ansatz.errors import DataError, UsageError
 from ansatz.estimators.fitting import Fitted, fit_network, update_network
+from ansatz.estimators.inner_split import set_aside, stopping_folds, stopping_rows
 from ansatz.estimators.job import Job
-from ansatz.estimators.job import take as take_rows
 from ansatz.estimators.linear_model import fit_linear_model
 from ansatz.estimators.precision import needs_double
 from ansatz.estimators.predictions import Predictions
@@ -308,17 +306,7 @@ class TableEstimator(Predictions, BaseEstimator):
         if law.event_ndim or job.target.classes:
             raise UsageError(f"{law.name} has no intervals of numbers to calibrate.")
         keys = row_keys(job.rows, job.y.numpy(), seed=self._seed())
-        parts = split_rows(
-            keys,
-            seed=derive(self._seed(), "calibration"),
-            test=float(share),
-            valid=0.0,
-            group=job.group,
-            time=job.time,
-            weight=job.weight.numpy(),
-        )
-        rest = np.setdiff1d(np.arange(len(job.y)), parts.test)
-        return take_rows(job, rest)._replace(valid=None), take_rows(job, parts.test)
+        return set_aside(job, float(share), keys, seed=derive(self._seed(), "calibration"))
 
     def _has_features(self, job: Job) -> bool:
         """Whether there is anything to predict from; without it the constant model is exact."""
@@ -340,7 +328,7 @@ class TableEstimator(Predictions, BaseEstimator):
     def _fit_network(self, job: Job, law: Likelihood, previous: TableModel | None) -> None:
         seed = self._seed()
         recipe = self._recipe(job)
-        valid = self._choose_valid(job, recipe, seed) if job.valid is None else job.valid
+        valid = stopping_rows(job, recipe, seed) if job.valid is None else job.valid
         train = np.setdiff1d(np.arange(len(job.y)), valid)
         if previous is None:
             seen = job.rows
@@ -364,7 +352,7 @@ class TableEstimator(Predictions, BaseEstimator):
             seed=seed,
             trainer_options={**self._trainer_options(), **job.trainer_options},
             start=None if previous is None else (previous.network, previous.objective),
-            folds=self._folds(job, train, recipe, seed),
+            folds=stopping_folds(job, train, recipe, seed),
         )
         self.recipe_, self.history_, self.n_iter_ = recipe, fitted.history, fitted.history.steps
         self.model_ = self._model(preprocessor, fitted, options)
@@ -557,43 +545,6 @@ class TableEstimator(Predictions, BaseEstimator):
         if not isinstance(given, Mapping):
             raise UsageError(f"network_options must map names to values, got {given!r}.")
         return {**options, **given}
-
-    def _choose_valid(self, job: Job, recipe: Recipe, seed: int) -> NDArray[np.intp]:
-        """Rows held out by the hash of their content, so that copies fall on one side."""
-        if recipe.holdout == 0 or len(job.y) < 2:
-            return np.empty(0, dtype=np.intp)
-        keys = row_keys(job.rows, job.y.numpy(), seed=seed)
-        weight = job.weight.numpy()
-        return split_rows(
-            keys,
-            seed=seed,
-            test=0.0,
-            valid=recipe.holdout,
-            group=job.group,
-            time=job.time,
-            weight=weight,
-        ).valid
-
-    def _folds(self, job: Job, train: NDArray[np.intp], recipe: Recipe, seed: int) -> Tensor | None:
-        """The fold of each training row, copies in one, where folds stop the training."""
-        if not recipe.folds:
-            return None
-        keys = row_keys(job.rows, job.y.numpy(), seed=seed)[train]
-        group = None if job.group is None else job.group[train]
-        if len(np.unique(keys)) < 2 * recipe.folds:
-            return None
-        if job.time is not None:  # forward only: the latest rows judge, the others never do
-            latest = split_rows(
-                keys, seed=seed, test=1 / recipe.folds, valid=0.0, time=job.time[train]
-            )
-            folds = np.full(len(train), -1)
-            folds[latest.test] = 0
-            return torch.from_numpy(folds)
-        count = recipe.folds if group is None else min(recipe.folds, len(np.unique(group)))
-        if count < 2:
-            return None
-        weight = job.weight.numpy()[train]
-        return torch.from_numpy(fold_numbers(keys, count, seed=seed, group=group, weight=weight))
 
     def _trainer_options(self) -> dict[str, Any]:
         return {
