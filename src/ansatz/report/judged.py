@@ -8,7 +8,7 @@ from ansatz.estimators.job import Job
 from ansatz.estimators.scores import judge_model
 from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.likelihoods import Distribution, Likelihood
-from ansatz.report.evidence import predictive, row_losses
+from ansatz.report.predictive import predictive, row_losses
 
 Kind = Literal["number", "class", "survival", "ranking"]
 

@@ -11,11 +11,12 @@ from ansatz.likelihoods import Distribution
 from ansatz.metrics import influence_error, mean_estimate
 from ansatz.report.corp import decompose, reliability
 from ansatz.report.effect import Effect
-from ansatz.report.evidence import Evidence, predictive, row_losses
+from ansatz.report.evidence import Evidence
 from ansatz.report.intervals import covered, intervals
 from ansatz.report.normal_scores import normal_scores
 from ansatz.report.number import number
 from ansatz.report.pit import draw_pit, pit_histogram
+from ansatz.report.predictive import predictive, row_losses
 from ansatz.report.reliability import draw_reliability
 from ansatz.report.section import Figure, Section, Table, Text
 from ansatz.report.style import figure, to_svg

@@ -7,8 +7,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ansatz.report.evidence import Evidence, predictive
+from ansatz.report.evidence import Evidence
 from ansatz.report.number import number
+from ansatz.report.predictive import predictive
 from ansatz.report.printable import printable
 
 MOST = 3  # curves in one panel

@@ -11,7 +11,8 @@ from ansatz.estimators.baselines import best_linear, constant_raw
 from ansatz.estimators.predictions import judge_raw
 from ansatz.likelihoods import Distribution, Likelihood
 from ansatz.report.boosting import boosted
-from ansatz.report.evidence import Evidence, predictive, row_losses, served_point
+from ansatz.report.evidence import Evidence
+from ansatz.report.predictive import predictive, row_losses, served_point
 
 Metrics = dict[str, float | None]
 
