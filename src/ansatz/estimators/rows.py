@@ -1,4 +1,4 @@
-"""What the user handed over as X, checked as scikit-learn checks it."""
+"""What the user handed over as X and beside it, checked as scikit-learn checks it."""
 
 from typing import Any
 
@@ -6,7 +6,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
-from sklearn.utils.validation import _check_feature_names, _check_n_features, validate_data
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_n_features,
+    _check_sample_weight,
+    validate_data,
+)
 
 from ansatz.data import as_frame, is_frame
 from ansatz.errors import DataError
@@ -66,6 +71,28 @@ def read_column(name: str, values: ArrayLike | None, count: int) -> NDArray[np.f
     if len(bad):
         raise DataError(f"{name} must be finite, got {column[bad[0]]} at row {bad[0]}.")
     return column
+
+
+def read_weights(sample_weight: ArrayLike | None, rows: Any) -> NDArray[np.float64]:
+    """Frequency weights of the rows, copied, ones by default; not all of them may be zero.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.estimators.rows import read_weights
+        >>> read_weights([1, 2], np.zeros((2, 1))), read_weights(None, np.zeros((2, 1)))
+        (array([1., 2.]), array([1., 1.]))
+    """
+    # scikit-learn's own check wants an array; a frame's first column has the same length.
+    like = rows if isinstance(rows, np.ndarray) else np.empty((len(rows), 1))
+    try:
+        weight: NDArray[np.float64] = np.array(
+            _check_sample_weight(sample_weight, like, dtype=np.float64, ensure_non_negative=True)
+        )
+    except ValueError as error:
+        raise DataError(str(error)) from None
+    if weight.sum() == 0:  # scikit-learn < 1.8 lets them pass
+        raise DataError("Sample weights are all zero: there is no row to learn from.")
+    return weight
 
 
 def _is_number(dtype: Any) -> bool:

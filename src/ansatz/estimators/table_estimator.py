@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from pydantic import ValidationError
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight
 from torch import nn
 
 from ansatz import likelihoods, networks
@@ -40,7 +39,7 @@ from ansatz.estimators.recipe import (
     choose_recipe,
     one_line,
 )
-from ansatz.estimators.rows import read_column, read_rows
+from ansatz.estimators.rows import read_column, read_rows, read_weights
 from ansatz.estimators.table_model import TableModel
 from ansatz.inference.conformal import conformal_scores
 from ansatz.likelihoods import Likelihood
@@ -253,7 +252,7 @@ class TableEstimator(Predictions, BaseEstimator):
                 "Found input variables with inconsistent numbers of samples: "
                 f"X has {len(rows)} rows and y has {len(codes)}."
             )
-        weight = _weights(sample_weight, rows)
+        weight = read_weights(sample_weight, rows)
         extra = read_column("offset", offset, len(rows))
         exact = read_column("precision", precision, len(rows))
         seen = weight > 0  # a row of weight 0 is a row that is not there
@@ -577,17 +576,3 @@ def _whole_numbers(option: str, given: Any) -> tuple[int, ...]:
     except (TypeError, ValueError):
         pass
     raise UsageError(f"{option} must be a list of whole numbers like [64, 64], got {given!r}.")
-
-
-def _weights(sample_weight: ArrayLike | None, rows: Any) -> NDArray[np.float64]:
-    # scikit-learn's own check wants an array; a frame's first column has the same length.
-    like = rows if isinstance(rows, np.ndarray) else np.empty((len(rows), 1))
-    try:
-        weight: NDArray[np.float64] = np.array(
-            _check_sample_weight(sample_weight, like, dtype=np.float64, ensure_non_negative=True)
-        )
-    except ValueError as error:
-        raise DataError(str(error)) from None
-    if weight.sum() == 0:  # scikit-learn < 1.8 lets them pass
-        raise DataError("Sample weights are all zero: there is no row to learn from.")
-    return weight
