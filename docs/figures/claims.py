@@ -167,16 +167,16 @@ def errata_page(record: dict[str, Record]) -> str:
     """The misprints in their order, each with the two numbers."""
     area_of = {name: area for area, names in claims.areas().items() for name in names}
     found = claims.errata([outcome_of(name, kept) for name, kept in record.items()])
-    lines = ["| | printed | gives | correct | gives | claim |", "|---|---|---:|---|---:|---|"]
+    lines = ["| | printed | correct | claim |", "|---|---|---|---|"]
     for each in found:
         if each.claim not in record or each.erratum is None or each.check is None:
-            lines.append(row(each.row.id, text(each.row.item), "", "", "", "none yet"))
+            lines.append(row(each.row.id, text(each.row.item), "", "none yet"))
             continue
-        gives = [shown(value) for value in (each.printed_gives, each.correct_gives)]
-        where = f"{each.row.id}, {', '.join(each.documents)}"
+        where = f"{each.row.id}<br>{', '.join(each.documents)}"
+        printed = f"{text(each.erratum.printed)}<br>*gives {shown(each.printed_gives)}*"
+        correct = f"{text(each.erratum.correct)}<br>*gives {shown(each.correct_gives)}*"
         link = f"[{each.claim}]({area_of[each.claim]}.md#{each.claim})"
-        printed, correct = text(each.erratum.printed), text(each.erratum.correct)
-        lines.append(row(where, printed, gives[0], correct, gives[1], link))
+        lines.append(row(where, printed, correct, link))
     refuted = len({each.row.id for each in found if each.refuted})
     lead = (
         "The course's documents (A lecture slides, B lecture notes, C a short course, D a cheat "

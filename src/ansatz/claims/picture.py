@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 FORMATS = ("png", "svg", "pdf")
 _GREY = "#7a8089"  # reads on white and on near-black: an image cannot take a page's own ink
 _DOTS = 200  # per inch of a png
+_LETTERS = 200  # of a title, which is ours
 
 
 def figure(name: str, finding: Finding | None = None) -> "Figure":
@@ -60,7 +61,7 @@ def render(name: str, finding: Finding, form: str = "svg") -> bytes:
             raise UsageError(f"claim '{name}' has no figure: its numbers say it all.")
         draw(paper, finding)
         if form == "svg":
-            return _as_svg_file(to_svg(paper))
+            return _as_svg_file(to_svg(paper, limit=_LETTERS))
         written = io.BytesIO()
         if form == "png":
             paper.savefig(written, format="png", dpi=_DOTS, facecolor="white")

@@ -113,7 +113,7 @@ def thin(*arrays: ArrayLike, limit: int = POINTS, seed: int = 0) -> tuple[NDArra
     return tuple(array[rows] for array in found)
 
 
-def to_svg(paper: "Figure") -> str:
+def to_svg(paper: "Figure", *, limit: int = LIMIT) -> str:
     """The figure as one ``<svg>`` element to be put into a page.
 
     Text stays text, in the reader's own font; the ink is the colour of the text around it; styles
@@ -122,6 +122,7 @@ def to_svg(paper: "Figure") -> str:
 
     Args:
         paper: made by :func:`figure`, within its context.
+        limit: letters of a line of text, which may come from a file.
 
     Example:
         >>> from ansatz.report.style import figure, to_svg
@@ -133,7 +134,7 @@ def to_svg(paper: "Figure") -> str:
     from matplotlib.text import Text
 
     for label in paper.findobj(Text):
-        label.set_text("\n".join(printable(line, LIMIT) for line in label.get_text().split("\n")))
+        label.set_text("\n".join(printable(line, limit) for line in label.get_text().split("\n")))
     written = io.StringIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     with warnings.catch_warnings():
