@@ -140,6 +140,16 @@ def test_figures_are_drawn_where_there_is_one(form, add):
     assert claims.verify("xor", figures=form)[0].figure == drawn.figure
 
 
+def test_a_long_title_is_not_cut(add):
+    title = "a sentence that says what one sees " * 4
+
+    def draw(paper, finding):
+        paper.subplots().set_title(title)
+
+    add("true", true, draw=draw)
+    assert title.strip() in claims.verify("true", figures="svg")[0].figure.decode()
+
+
 def test_a_figure_for_a_notebook_is_white():
     assert claims.figure("xor").get_facecolor() == (1, 1, 1, 1)
 
