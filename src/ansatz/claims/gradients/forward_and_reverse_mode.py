@@ -1,12 +1,11 @@
 """Forward mode pays per parameter, reverse mode per output."""
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.flop_counter import FlopCounterMode
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
 from ansatz.report.decades import logarithmic
@@ -18,18 +17,50 @@ if TYPE_CHECKING:
 EPS = torch.finfo(torch.float64).eps
 
 
+class Counter:
+    """Multiply-adds of matrix products so far."""
+
+    def __init__(self) -> None:
+        self.total = 0
+
+    def product(self, A: Tensor, B: Tensor) -> Tensor:
+        """AB, counted."""
+        self.total += A.shape[0] * A.shape[1] * B.shape[1]
+        return A @ B
+
+
+class Product(torch.autograd.Function):
+    """Wh with the two products of its way back, all counted; autograd decides which it needs."""
+
+    @staticmethod
+    def forward(ctx: Any, W: Tensor, h: Tensor, counter: Counter) -> Tensor:
+        """Wh."""
+        ctx.save_for_backward(W, h)
+        ctx.counter = counter
+        return counter.product(W, h)
+
+    @staticmethod
+    def backward(ctx: Any, *deltas: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
+        """δhᵀ to the matrix, Wᵀδ to the input."""
+        W, h = ctx.saved_tensors
+        to_matrix = ctx.counter.product(deltas[0], h.T) if ctx.needs_input_grad[0] else None
+        to_input = ctx.counter.product(W.T, deltas[0]) if ctx.needs_input_grad[1] else None
+        return to_matrix, to_input, None
+
+
 class Cost(NamedTuple):
     """What the Jacobian of the outputs in all parameters took."""
 
     passes: int
     multiply_adds: int
+    network: int  # multiply-adds of the values alone
     jacobian: Tensor  # (outputs, parameters)
 
 
 def measure(
     generator: torch.Generator,
     *,
-    widths: tuple[int, ...] = (2, 3, 5),
+    widths: tuple[int, ...] = (2, 3, 5, 8),
     inputs: int = 3,
     outputs: int = 2,
 ) -> Finding:
@@ -39,7 +70,6 @@ def measure(
     for width in widths:
         layers = network(inputs, width, outputs, generator)
         x = torch.randn(inputs, generator=generator, dtype=torch.float64)
-        plain = count(layers, x)
         back, ahead = reverse(layers, x), forward(layers, x)
         gap = max(gap, float((back.jacobian - ahead.jacobian).abs().max()))
         scale = max(scale, float(back.jacobian.abs().max()))
@@ -47,7 +77,7 @@ def measure(
         reverse_law = outputs * (2 * sum(sizes) - sizes[0])
         forward_law = sum(size * sum(sizes[i:]) for i, size in enumerate(sizes))
         counts = [back.multiply_adds, reverse_law, ahead.multiply_adds, forward_law]
-        rows.append([sum(sizes), back.passes, ahead.passes, plain, *counts])
+        rows.append([sum(sizes), back.passes, ahead.passes, back.network, *counts])
     largest = [max(abs(row[i] - row[j]) for row in rows) for i, j in ((4, 5), (6, 7))]
     checks = [
         Check(
@@ -118,56 +148,47 @@ def network(inputs: int, width: int, outputs: int, generator: torch.Generator) -
     ]
 
 
-def run(layers: list[Tensor], x: Tensor) -> Tensor:
+def run(layers: list[Tensor], x: Tensor, counter: Counter) -> Tensor:
     """The outputs, (outputs, 1)."""
     h = x.unsqueeze(1)
     for W in layers[:-1]:
-        h = (W @ h).tanh()
-    return layers[-1] @ h
-
-
-def count(layers: list[Tensor], x: Tensor) -> int:
-    """Multiply-adds of the network itself."""
-    with FlopCounterMode(display=False) as counter:
-        run(layers, x)
-    return counter.get_total_flops() // 2
+        h = Product.apply(W, h, counter).tanh()
+    y: Tensor = Product.apply(layers[-1], h, counter)
+    return y
 
 
 def reverse(layers: list[Tensor], x: Tensor) -> Cost:
     """One vector-Jacobian product by autograd for each output."""
-    leaves = [W.clone().requires_grad_() for W in layers]
-    y = run(leaves, x)
-    rows, passes = [], 0
-    with FlopCounterMode(display=False) as counter:
-        for value in y.flatten():
-            found = torch.autograd.grad(value, leaves, retain_graph=True)
-            rows.append(torch.cat([part.flatten() for part in found]))
-            passes += 1
-    return Cost(passes, counter.get_total_flops() // 2, torch.stack(rows))
+    leaves, counter = [W.clone().requires_grad_() for W in layers], Counter()
+    y = run(leaves, x, counter)
+    own, rows = counter.total, []
+    for value in y.flatten():
+        found = torch.autograd.grad(value, leaves, retain_graph=True)
+        rows.append(torch.cat([part.flatten() for part in found]))
+    return Cost(len(rows), counter.total - own, own, torch.stack(rows))
 
 
 def forward(layers: list[Tensor], x: Tensor) -> Cost:
-    """One Jacobian-vector product for each parameter: value and tangent side by side."""
-    columns, passes = [], 0
-    with FlopCounterMode(display=False) as counter:
-        values = [x.unsqueeze(1)]
-        for W in layers[:-1]:
-            values.append((W @ values[-1]).tanh())
-        own = counter.get_total_flops()
-        for which, W in enumerate(layers):
-            for place in range(W.numel()):
-                direction = torch.zeros_like(W)
-                direction.view(-1)[place] = 1.0
-                columns.append(tangent(layers, values, which, direction))
-                passes += 1
-    return Cost(passes, (counter.get_total_flops() - own) // 2, torch.cat(columns, 1))
+    """One Jacobian-vector product for each parameter: the tangent beside the values."""
+    counter, values = Counter(), [x.unsqueeze(1)]
+    for W in layers[:-1]:
+        values.append(counter.product(W, values[-1]).tanh())
+    own, columns = counter.total, []
+    for which, W in enumerate(layers):
+        for place in range(W.numel()):
+            direction = torch.zeros_like(W)
+            direction.view(-1)[place] = 1.0
+            columns.append(tangent(layers, values, which, direction, counter))
+    return Cost(len(columns), counter.total - own, own, torch.cat(columns, 1))
 
 
-def tangent(layers: list[Tensor], values: list[Tensor], which: int, direction: Tensor) -> Tensor:
+def tangent(
+    layers: list[Tensor], values: list[Tensor], which: int, direction: Tensor, counter: Counter
+) -> Tensor:
     """How the outputs move with one matrix: d(Wh) = dW h + W dh, from there on."""
-    move = direction @ values[which]
+    move = counter.product(direction, values[which])
     for i in range(which, len(layers) - 1):
-        move = layers[i + 1] @ ((1 - values[i + 1] ** 2) * move)
+        move = counter.product(layers[i + 1], (1 - values[i + 1] ** 2) * move)
     return move
 
 

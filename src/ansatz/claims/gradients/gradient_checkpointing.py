@@ -7,7 +7,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
-from torch.utils.checkpoint import checkpoint
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
 from ansatz.data import Batch
@@ -29,7 +28,12 @@ class Run(NamedTuple):
 
 
 def measure(
-    generator: torch.Generator, *, depth: int = 16, width: int = 8, rows: int = 30
+    generator: torch.Generator,
+    *,
+    depth: int = 16,
+    width: int = 8,
+    rows: int = 30,
+    peer: bool = False,
 ) -> Finding:
     """A deep network in segments of every length: gradients, saved tensors, layers computed."""
     layers = nn.ModuleList(
@@ -39,9 +43,11 @@ def measure(
     plain = plain_run(layers, x)
     lengths = [k for k in range(1, depth + 1) if depth % k == 0]
     runs = {k: run(layers, x, k) for k in lengths}
+    # torch's own takes seconds to load.
+    others = [torchs_run(layers, x, best) for best in lengths] if peer else []
     gap = max(
         float((a - b).abs().max())
-        for found in [*(each.gradients for each in runs.values()), torchs_run(layers, x, 4)]
+        for found in [each.gradients for each in runs.values()] + others
         for a, b in zip(found, plain.gradients, strict=True)
     )
     best = min(lengths, key=lambda k: runs[k].saved)
@@ -49,7 +55,7 @@ def measure(
     size = float(whole.abs().max())
     checks = [
         Check(
-            "largest change of the gradients by checkpoints, ours and torch's",
+            "largest change of the gradients by checkpoints",
             gap,
             0.0,
             0.0,
@@ -152,6 +158,8 @@ def _given(tensor: Tensor) -> Tensor:
 
 def torchs_run(layers: nn.ModuleList, x: Tensor, segment: int) -> list[Tensor]:
     """The gradients by torch.utils.checkpoint."""
+    from torch.utils.checkpoint import checkpoint
+
     h = x.clone().requires_grad_()
     for i in range(0, len(layers), segment):
         part = nn.Sequential(*layers[i : i + segment])
@@ -209,6 +217,6 @@ claim = Claim(
     measure=measure,
     reference="Chen et al. (2016), Training deep nets with sublinear memory cost. "
     "https://arxiv.org/abs/1604.06174",
-    full={"depth": 144, "width": 16, "rows": 100},
+    full={"depth": 144, "width": 16, "rows": 100, "peer": True},
     draw=draw,
 )

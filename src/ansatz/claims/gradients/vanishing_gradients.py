@@ -128,15 +128,14 @@ def apply(case: Case, h: Tensor) -> Tensor:
 
 
 def norms(case: Case, h0: Tensor, depth: int) -> Tensor:
-    """|∂h_T/∂h_t| for T - t = 0 to depth, by reverse mode for every unit at once."""
+    """|∂h_T/∂h_t| for T - t = 0 to depth, by reverse mode from each unit."""
     states = [h0.clone().requires_grad_()]
     for _ in range(depth):
         states.append(apply(case, states[-1]))
-    width = len(h0)
-    found = torch.autograd.grad(
-        states[-1], states, torch.eye(width, dtype=h0.dtype), is_grads_batched=True
-    )  # (width, width) each
-    sizes = torch.stack([torch.linalg.matrix_norm(J, 2) for J in found])
+    rows = [torch.autograd.grad(unit, states, retain_graph=True) for unit in states[-1]]
+    sizes = torch.stack(
+        [torch.linalg.matrix_norm(torch.stack(J), 2) for J in zip(*rows, strict=True)]
+    )
     return sizes.flip(0)
 
 
