@@ -177,6 +177,6 @@ claim = Claim(
     sources=("M364", "M365"),
     measure=measure,
     reference="Shen (2024), theorems 3 and 4. https://arxiv.org/abs/2305.11417",
-    full={"networks": 5_000},
+    full={"networks": 2_000},
     draw=draw,
 )

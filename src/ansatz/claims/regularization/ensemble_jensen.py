@@ -135,6 +135,6 @@ claim = Claim(
     sources=("M175",),
     measure=measure,
     reference="Lakshminarayanan, Pritzel and Blundell (2017), Deep ensembles. https://arxiv.org/abs/1612.01474",
-    full={"members": 30, "steps": 300, "width": 64},
+    full={"members": 20, "steps": 200, "width": 64},
     draw=draw,
 )
