@@ -24,6 +24,11 @@ def measure(generator: torch.Generator, *, logits: int = 101) -> Finding:
     printed_total = (-printed(f, no)).exp() + (-printed(f, yes)).exp()
     logistic = -torch.log(torch.sigmoid((2 * no - 1) * f))
     rounding = 16 * 2.0**-52
+    x = torch.randn(logits, 3, generator=generator, dtype=torch.float64)
+    y = torch.randint(2, (logits,), generator=generator).double()
+    w = torch.randn(3, generator=generator, dtype=torch.float64).requires_grad_()
+    (slope,) = torch.autograd.grad(law.loss((x @ w)[:, None], y).sum(), w)
+    formula = ((torch.sigmoid(x @ w) - y) @ x).detach()
     checks = [
         Check(
             "largest |P(0) + P(1) - 1| over logits",
@@ -55,6 +60,14 @@ def measure(generator: torch.Generator, *, logits: int = 101) -> Finding:
             0.0,
             rounding * 6,
             "rounding: 16 eps times the largest loss",
+        ),
+        Check(
+            "largest difference of the gradient in w from Σ (σ(wᵀx) - y) x",
+            float((slope - formula).abs().max()),
+            0.0,
+            logits * rounding * float(x.abs().max()),
+            "rounding of a sum of that many rows",
+            wrong=Wrong("the opposite sign", measured=float((slope + formula).abs().max())),
         ),
         Check(
             "the loss at f = 2, y = 0 is a number",
@@ -95,11 +108,11 @@ claim = Claim(
     title="Binary cross-entropy of a logit",
     statement=(
         "The two probabilities that the binary cross-entropy of a logit implies add up to 1, and "
-        "the loss is the logistic one; document D prints log(1 - f) without the sigmoid, which "
-        "does not add up and does not exist for f > 1."
+        "the loss is the logistic one, with the gradient (σ(wᵀx) - y) x; document D prints "
+        "log(1 - f) without the sigmoid, which does not add up and does not exist for f > 1."
     ),
     formula=(r"\ell = -y \log \sigma(f) - (1 - y) \log(1 - \sigma(f)) = -\log \sigma((2y - 1) f)"),
-    sources=("E20", "M090", "M097"),
+    sources=("E20", "M090", "M096", "M097"),
     measure=measure,
     reference="Bishop (2006), Pattern Recognition and Machine Learning, eq. 4.90.",
     full={"logits": 2_001},
