@@ -125,7 +125,8 @@ claim = Claim(
         "One value per cell approximates a symmetric function of n points in d dimensions to ε "
         "with at most 2ⁿ(‖∇f‖²nd)^(nd/2) / (ε^(nd) n!) cells, as counting them shows: an upper "
         "bound on the features that a deep set needs. Document A prints the exponent n/2 without "
-        "the gradient; that many cells miss ε."
+        "the gradient; that many cells miss ε. The count is derived here, and was not compared "
+        "with the wording of the published theorem."
     ),
     formula=(
         r"\binom{K + n - 1}{n} \le \frac{(2K)^n}{n!} = \frac{2^n (\|\nabla f\|^2 n d)^{nd/2}}"
@@ -135,8 +136,8 @@ claim = Claim(
     sources=("E63", "M282"),
     measure=measure,
     reference=(
-        "The count is derived here; the theorem is that of Han et al. (2019), Universal "
-        "approximation of symmetric functions. https://arxiv.org/abs/1912.01765"
+        "Han et al. (2019), Universal approximation of symmetric and anti-symmetric functions. "
+        "https://arxiv.org/abs/1912.01765"
     ),
     full={"cuts": 10, "samples": 100_000},
     errata=(Erratum("E63", "A", "2ⁿ(nd)^(n/2) / (ε^(nd) n!)", "2ⁿ(‖∇f‖²nd)^(nd/2) / (ε^(nd) n!)"),),
