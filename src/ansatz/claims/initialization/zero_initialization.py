@@ -108,7 +108,8 @@ def draw(paper: "Figure", finding: Finding) -> None:
     left, right = paper.subplots(1, 2)
     rows = (("zeros", LINEAR, "zeros"), ("constant", THIRD, "equal"), ("he_normal", MODEL, "He"))
     for name, colour, label in rows:
-        left.plot(finding.data["spreads"][name], color=colour, label=label)
+        wide = 3.5 if name == "zeros" else 1.3  # two lines at 0, one over the other
+        left.plot(finding.data["spreads"][name], color=colour, lw=wide, label=label)
         right.plot(finding.data["losses"][name], color=colour, label=label)
     right.axhline(finding.data["least"], color=INK, ls="--", lw=0.8)
     right.annotate(
