@@ -125,7 +125,8 @@ def draw(paper: "Figure", finding: Finding) -> None:
         n = np.array([each.neurons for each in points])
         grid = np.arange(n.min(), n.max() + 1)
         exact = [1 + signal_to_noise(k, int(each)) / LEVEL**2 for each in grid]
-        axes.plot(grid, exact, color=colour, lw=1, label=f"order {k}: grows as n^{k - 1}")
+        power = {2: "n", 3: "n²", 4: "n³"}[k]
+        axes.plot(grid, exact, color=colour, lw=1, label=f"order {k}: grows as {power}")
         capacity = [each.capacity for each in points]
         errors = [2 * each.error for each in points]
         axes.errorbar(n, capacity, errors, fmt="o", color=colour, capsize=2)

@@ -31,7 +31,7 @@ def measure(generator: torch.Generator, *, neurons: int = 500, networks: int = 1
             half,
             critical,
             neurons**-0.5 + 0.01,
-            "finite size: the transition of n neurons is n^(-1/2) wide; half a step between loads",
+            "finite size: n neurons shift it by at most n^(-1/2); half a step between loads",
             wrong=Wrong("neurons per pattern ≈ 0.138", predicted=1 / critical, erratum="E16"),
         ),
         Check(

@@ -59,7 +59,8 @@ def separable(
 
 def by_errors(X: np.ndarray, y: np.ndarray, rate: float, updates: int) -> np.ndarray:
     """w ← w + η (y - ŷ) x row by row, ŷ the sign of the score; 0 is held to be wrong."""
-    weight, history = np.zeros(X.shape[1]), []
+    weight = np.zeros(X.shape[1])
+    history: list[np.ndarray] = []
     while len(history) < updates:
         for x, label in zip(X, y, strict=True):
             score = weight @ x
