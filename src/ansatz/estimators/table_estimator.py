@@ -28,7 +28,7 @@ from ansatz.estimators.fitting import Fitted, fit_network, update_network
 from ansatz.estimators.inner_split import set_aside, stopping_folds, stopping_rows
 from ansatz.estimators.job import Job
 from ansatz.estimators.linear_model import fit_linear_model
-from ansatz.estimators.precision import needs_double
+from ansatz.estimators.pieces import choose_pieces
 from ansatz.estimators.predictions import Predictions
 from ansatz.estimators.recipe import (
     FEW,
@@ -39,6 +39,7 @@ from ansatz.estimators.recipe import (
     choose_recipe,
     one_line,
 )
+from ansatz.estimators.recipe_options import RecipeOptions, require_members
 from ansatz.estimators.rows import read_column, read_rows, read_weights
 from ansatz.estimators.table_model import TableModel
 from ansatz.inference.conformal import conformal_scores
@@ -48,8 +49,6 @@ from ansatz.spec import InputSpec, TargetSpec
 from ansatz.training import choose_device
 
 # What a fit leaves behind and the next one must not find.
-_BIN_FEATURES = 512  # at most, of all numbers
-_BIN_NUMBERS = 2**27  # features times rows: half a gigabyte
 _OF_ONE_FIT = (
     "linear_",
     "recipe_",
@@ -459,52 +458,13 @@ class TableEstimator(Predictions, BaseEstimator):
             total = float(job.weight.sum())
             recipe = self._default_recipe(total, job.target)
             if recipe.bins:
-                recipe = recipe.model_copy(update={"bins": self._pieces(job, recipe.bins)})
-        given: dict[str, Any] = {
-            "widths": None if self.widths is None else _whole_numbers("widths", self.widths),
-            "activation": self.activation,
-            "dropout": self.dropout,
-            "batch_size": self.batch_size,
-            "learning_rate": self.learning_rate,
-            "weight_decay": self.weight_decay,
-            "holdout": self.holdout,
-            "bins": self.bins,
-        }
-        changes = {name: value for name, value in given.items() if value is not None}
-        if needs_double(job.y):
-            changes["dtype"] = "float64"
-        if changes.get("batch_size"):
-            changes["folds"] = 0  # folds count steps that see all rows
-        if self.epochs is not None:
-            if not isinstance(self.epochs, int | float | np.number) or not self.epochs >= 1:
-                raise UsageError(f"epochs must be a number from 1, got {self.epochs!r}.")
-            size = changes.get("batch_size", recipe.batch_size)
-            share = 1 - changes.get("holdout", recipe.holdout)
-            rows = round(len(job.y) * share)
-            changes["steps"] = max(1, round(self.epochs * (math.ceil(rows / size) if size else 1)))
+                pieces = choose_pieces(job, recipe.bins, self.network, self.network_options)
+                recipe = recipe.model_copy(update={"bins": pieces})
+        given = {name: getattr(self, name) for name in RecipeOptions._fields}
         try:
-            return Recipe.model_validate({**recipe.model_dump(), **changes})
+            return RecipeOptions(**given).change(recipe, job.y)
         except ValidationError as error:
             raise UsageError(f"{type(self).__name__}: {one_line(error)}") from None
-
-    def _pieces(self, job: Job, wanted: int) -> int:
-        """Into how many pieces numbers are cut, when the user does not say; 0 for none.
-
-        A network of the user's own takes the columns as they are; embeddings bend by themselves;
-        hundreds of columns would become thousands of features, millions of rows gigabytes.
-        """
-        embeds = "numeric_embedding" in (self.network_options or {})
-        if self.network != "mlp" or embeds:
-            return 0
-        columns = job.columns
-        numbers = (
-            job.rows.shape[1]
-            if columns is None
-            else sum(column.role == "numeric" for column in columns)
-        )
-        features = min(_BIN_FEATURES, _BIN_NUMBERS // max(len(job.y), 1))
-        pieces = min(wanted, features // max(numbers, 1))
-        return pieces if pieces >= 8 else 0
 
     def _rehearse(self, job: Job) -> None:
         """Raises what a fit would raise about the estimator's own options."""
@@ -525,7 +485,7 @@ class TableEstimator(Predictions, BaseEstimator):
         coupled = not self._law(target, rows).additive
         classes = target.classes > 0
         if self.inference == "ensemble":
-            _require_members(self.members)
+            require_members(self.members)
             return choose_ensemble_recipe(
                 rows, classes=classes, coupled=coupled, members=self.members
             )
@@ -554,25 +514,6 @@ class TableEstimator(Predictions, BaseEstimator):
         }
 
 
-def _require_members(members: Any) -> None:
-    if members is None:
-        return
-    whole = isinstance(members, int | np.integer) and not isinstance(members, bool)
-    if not whole or members < 2 or (members > 10 and members % 10):
-        raise UsageError(
-            f"members must be a whole number from 2 to 10 or a multiple of 10, got {members!r}."
-        )
-
-
 def _batch(preprocessor: Preprocessor, job: Job, notes: list[str] | None = None) -> Batch:
     inputs = preprocessor.transform(job.rows, notes=notes)
     return Batch(inputs, job.y, job.weight, job.offset, job.index)
-
-
-def _whole_numbers(option: str, given: Any) -> tuple[int, ...]:
-    try:
-        if not isinstance(given, str):
-            return tuple(int(number) for number in given)
-    except (TypeError, ValueError):
-        pass
-    raise UsageError(f"{option} must be a list of whole numbers like [64, 64], got {given!r}.")
