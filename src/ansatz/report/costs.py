@@ -11,7 +11,7 @@ from ansatz.metrics import mean_estimate
 from ansatz.report.evidence import Evidence
 from ansatz.report.number import number, with_error
 from ansatz.report.printable import printable
-from ansatz.report.scores import row_error
+from ansatz.report.row_error import row_error
 from ansatz.report.section import Cell, Figure, Section, Table, Text
 from ansatz.report.style import INK, LINEAR, MODEL, figure, to_svg
 

@@ -10,7 +10,7 @@ from ansatz.metrics import mean_estimate
 from ansatz.report.boosting import encode_columns, level_codes
 from ansatz.report.evidence import Evidence
 from ansatz.report.number import number, percent, with_error
-from ansatz.report.scores import row_error
+from ansatz.report.row_error import row_error
 from ansatz.report.section import Cell, Figure, Section, Table, Text
 
 SHOWN = 15

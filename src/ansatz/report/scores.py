@@ -12,7 +12,6 @@ from ansatz.metrics import (
     Estimate,
     angular_distance,
     auc_estimate,
-    influence_error,
     mean_estimate,
     r2_estimate,
     rmse_estimate,
@@ -20,6 +19,7 @@ from ansatz.metrics import (
 from ansatz.report.evidence import Evidence
 from ansatz.report.number import number, with_error
 from ansatz.report.rivals import Forecast, Rivals, rivals
+from ansatz.report.row_error import ordered_codes, row_error
 from ansatz.report.section import Figure, Section, Table, Text
 from ansatz.report.style import INK, LINEAR, MODEL, THIRD, figure, to_svg
 
@@ -128,48 +128,6 @@ def _compare(evidence: Evidence, found: Rivals) -> list[Comparison]:
     return comparisons
 
 
-def row_error(evidence: Evidence, influence: Tensor, rows: Tensor | None = None) -> float:
-    """The standard error of an estimate on the test rows, by their groups or their time.
-
-    Args:
-        evidence: of the rows.
-        influence: ``(N,)``.
-        rows: the numbers of those that it is about; all by default.
-
-    Example:
-        >>> import numpy as np, torch
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.report.scores import row_error
-        >>> x = np.arange(4.0).reshape(-1, 1)
-        >>> evidence = gather(Regressor(network="linear").fit(x, x[:, 0]), x, x[:, 0])
-        >>> row_error(evidence, torch.tensor([-1.0, 1.0]), torch.tensor([0, 1]))
-        1.0
-    """
-    keep = slice(None) if rows is None else rows
-    group, time = (_codes(evidence, name) for name in ("group", "time"))
-    if group is not None:
-        return influence_error(influence, evidence.weight[keep], group=group[keep])
-    if time is not None:
-        return influence_error(influence, evidence.weight[keep], time=time[keep])
-    return influence_error(influence, evidence.weight[keep])
-
-
-def _codes(evidence: Evidence, name: str) -> Tensor | None:
-    """Group or time as ordered codes."""
-    values = getattr(evidence, name)
-    if values is None:
-        return None
-    key = f"codes of {name}"
-    if key not in evidence.kept:
-        import pandas as pd
-
-        codes, _ = pd.factorize(np.asarray(values), sort=True)
-        evidence.kept[key] = torch.from_numpy(codes.astype(np.int64))
-    found: Tensor = evidence.kept[key]
-    return found
-
-
 def _estimates(evidence: Evidence, forecast: Forecast) -> dict[str, Estimate]:
     """The metrics that are means of rows, or functions of such."""
     y, weight = evidence.value, evidence.weight
@@ -232,7 +190,7 @@ def _bootstrap(
     count = len(evidence.weight)
     draws = evidence.settings.get("draws", 100 if count <= 1_000 else 50 if count <= 5_000 else 20)
     rng = np.random.default_rng(evidence.seed)
-    group = _codes(evidence, "group")
+    group = ordered_codes(evidence, "group")
     units = count if group is None else int(group.max()) + 1
     values: dict[tuple[str, str], list[float]] = {}
     for _ in range(draws):

@@ -14,7 +14,7 @@ from ansatz.report.boosting import level_codes
 from ansatz.report.evidence import Evidence
 from ansatz.report.number import number, with_error
 from ansatz.report.printable import printable
-from ansatz.report.scores import row_error
+from ansatz.report.row_error import row_error
 from ansatz.report.section import Cell, Figure, Section, Table, Text
 
 if TYPE_CHECKING:
