@@ -1,6 +1,7 @@
 """docs/claims/ has every claim, with the numbers of its recorded run."""
 
 import importlib.util
+import re
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
@@ -63,6 +64,10 @@ def test_figures_are_those_of_the_record_small_and_without_a_ground():
     for path in files.values():
         text = path.read_text(encoding="utf-8")
         assert ElementTree.fromstring(text).tag.endswith("svg") and "currentColor" not in text
+        names = set(re.findall(r' id="([^"]+)"', text))
+        for target in re.findall(r'href="([^"]*)"', text):
+            is_image = target.startswith("data:image/png;base64,")
+            assert is_image or target[1:] in names, f"{path.name}: {target[:40]}"
 
 
 def test_every_formula_is_known_to_the_converter_of_the_site():

@@ -150,6 +150,14 @@ def test_a_long_title_is_not_cut(add):
     assert title.strip() in claims.verify("true", figures="svg")[0].figure.decode()
 
 
+def test_an_image_in_a_figure_stays_an_image(add):
+    def draw(paper, finding):
+        paper.subplots().imshow([[0, 1], [1, 0]])
+
+    add("true", true, draw=draw)
+    assert b'href="data:image/png;base64,iVBOR' in claims.verify("true", figures="svg")[0].figure
+
+
 def test_a_figure_for_a_notebook_is_white():
     assert claims.figure("xor").get_facecolor() == (1, 1, 1, 1)
 

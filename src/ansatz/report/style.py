@@ -177,7 +177,7 @@ def _used_names(root: ElementTree.Element) -> dict[str, int]:
     found: dict[str, int] = {}
     for element in root.iter():
         for key, value in element.attrib.items():
-            name = value[1:] if key == _LINK else ""
+            name = value[1:] if key == _LINK and value.startswith("#") else ""
             if value.startswith("url(#"):
                 name = value[5:-1]
             if name:
@@ -196,8 +196,8 @@ def _unfold_style(element: ElementTree.Element) -> None:
 def _rename(key: str, value: str, names: dict[str, int], prefix: str) -> str:
     if value.startswith("url(#"):
         return f"url(#{prefix}-{names[value[5:-1]]})"
-    if key == _LINK:
-        return f"#{prefix}-{names[value[1:]]}"
+    if key == _LINK:  # else the bytes of an image
+        return f"#{prefix}-{names[value[1:]]}" if value.startswith("#") else "".join(value.split())
     if value.lower() == INK:
         return "currentColor"
     if key in ("d", "x", "y", "transform", "points", "width", "height"):
