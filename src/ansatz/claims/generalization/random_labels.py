@@ -193,6 +193,6 @@ claim = Claim(
     sources=("M359", "M360", "M367"),
     measure=measure,
     reference="Zhang et al. (2017), Understanding deep learning requires rethinking generalization. https://arxiv.org/abs/1611.03530",
-    full={"data": "cifar10", "rows": 4_000, "width": 1024, "limit": 150},
+    full={"data": "cifar10", "rows": 1_000, "width": 256, "limit": 150},
     draw=draw,
 )
