@@ -19,7 +19,7 @@ SHARES = (0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0, 10.0)  # features over rows
 
 
 def measure(
-    generator: torch.Generator, *, rows: int = 40, runs: int = 30, noise_runs: int = 200,
+    generator: torch.Generator, *, rows: int = 40, runs: int = 20, noise_runs: int = 100,
     units: tuple[int, ...] = (), steps: int = 1_500,
 ) -> Finding:  # fmt: skip
     """Least squares of least norm on random rectified features, and on Gaussian ones."""
