@@ -30,6 +30,7 @@ def measure(
     rule, untransposed = (recursion(parts, x, y, transposed=t) for t in (True, False))
     size = float(true.abs().max())
     direction = torch.randn(len(true), generator=generator, dtype=torch.float64)
+    direction = direction / direction.norm()
     slope = float(direction @ true)
     errors = [abs(central(parts, x, y, direction, h) - slope) for h in STEPS]
     # The central difference errs by c h² + d h⁴ + ..., and by the rounding of two losses over h.

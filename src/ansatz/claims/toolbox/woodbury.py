@@ -110,6 +110,6 @@ claim = Claim(
     sources=("M024",),
     measure=measure,
     reference="Hager (1989), Updating the inverse of a matrix. https://doi.org/10.1137/1031049",
-    full={"n": 300, "k": 10, "instances": 30},
+    full={"n": 200, "k": 10, "instances": 20},
     draw=draw,
 )

@@ -124,6 +124,6 @@ claim = Claim(
     measure=measure,
     reference="Saxe, McClelland and Ganguli (2014), Exact solutions to the nonlinear dynamics of "
     "learning in deep linear neural networks. https://arxiv.org/abs/1312.6120",
-    full={"widths": (60, 40, 30, 40, 60), "rows": 1000},
+    full={"widths": (60, 40, 4, 40, 60), "rows": 1000},
     draw=draw,
 )

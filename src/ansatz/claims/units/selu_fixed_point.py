@@ -176,6 +176,6 @@ claim = Claim(
     measure=measure,
     reference="Klambauer et al. (2017), Self-normalizing neural networks. "
     "https://arxiv.org/abs/1706.02515",
-    full={"width": 1024, "rows": 256, "depth": 64, "runs": 10},
+    full={"width": 512, "rows": 64, "depth": 32, "runs": 6},
     draw=draw,
 )
