@@ -148,6 +148,8 @@ class Polygons:
 
 
 def _pad(values: NDArray[Any], width: int) -> NDArray[Any]:
-    missing = [(0, 0)] * values.ndim
-    missing[1] = (0, width - values.shape[1])
-    return np.pad(values, missing)
+    if values.shape[1] == width:
+        return values
+    padded = np.zeros((len(values), width, *values.shape[2:]), dtype=values.dtype)
+    padded[:, : values.shape[1]] = values
+    return padded

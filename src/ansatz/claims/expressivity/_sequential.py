@@ -1,9 +1,12 @@
 """Networks with weights written by hand."""
 
+import copy
+
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import nn
+from torch.nn.utils import skip_init
 
 Array = NDArray[np.float64]
 
@@ -13,9 +16,13 @@ def sequential(
 ) -> nn.Module:
     """Affine maps (weight, bias) with an activation between them, ReLU unless said otherwise."""
     layers: list[nn.Module] = []
+    blank: dict[torch.Size, nn.Linear] = {}  # making one is slower than copying it
     for weight, bias in maps:
         W = torch.as_tensor(np.atleast_2d(np.asarray(weight, dtype=np.float64)))
-        layer = nn.Linear(W.shape[1], W.shape[0], dtype=torch.float64)
+        if W.shape not in blank:
+            # Without its usual random weights, which would come from torch's global generator.
+            blank[W.shape] = skip_init(nn.Linear, W.shape[1], W.shape[0], dtype=torch.float64)
+        layer = copy.deepcopy(blank[W.shape])
         with torch.no_grad():
             layer.weight.copy_(W)
             layer.bias.copy_(torch.as_tensor(np.asarray(bias, dtype=np.float64)))
