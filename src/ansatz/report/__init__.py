@@ -5,8 +5,8 @@ from ansatz.report.assembly import Report as Report
 from ansatz.report.assembly import report_model as report_model
 from ansatz.report.assembly import write_report as write_report
 from ansatz.report.evidence import Evidence as Evidence
-from ansatz.report.evidence import gather as gather
-from ansatz.report.evidence import replayed as replayed
+from ansatz.report.gathering import gather as gather
+from ansatz.report.gathering import replayed as replayed
 from ansatz.report.regions import draw_regions as draw_regions
 from ansatz.report.section import Figure as Figure
 from ansatz.report.section import Section as Section

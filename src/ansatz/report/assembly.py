@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ansatz import __version__
 from ansatz.errors import AnsatzError
-from ansatz.report.evidence import Evidence, gather, replayed
+from ansatz.report.evidence import Evidence
+from ansatz.report.gathering import gather, replayed
 from ansatz.report.headline import headline
 from ansatz.report.page import render, write_page
 from ansatz.report.printable import printable

@@ -1,0 +1,216 @@
+"""How the evidence of a report is gathered: from rows at hand, or from those of a saved fit."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+
+from ansatz.data import Column
+from ansatz.errors import DataError
+from ansatz.estimators.job import Job
+from ansatz.report.evidence import Evidence, Learned
+from ansatz.report.predictive import predictive, served_point
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ansatz.estimators.replay import Replay
+    from ansatz.estimators.table_estimator import TableEstimator
+
+
+def gather(
+    model: "TableEstimator",
+    X: Any,
+    y: Any,
+    sample_weight: ArrayLike | None = None,
+    *,
+    offset: ArrayLike | None = None,
+    group: NDArray[Any] | None = None,
+    time: NDArray[Any] | None = None,
+    training: tuple[Any, ...] | None = None,
+    **known: Any,
+) -> Evidence:
+    """The evidence of a fitted model on rows with their outcomes.
+
+    Args:
+        model: fitted.
+        X: features, as in ``fit``.
+        y: outcomes, as in ``fit``.
+        sample_weight: frequency weights.
+        offset: known parts of the linear predictor.
+        group: rows alike in it belong together.
+        time: orders the rows.
+        training: the rows learned from: (X, y), with weights and offsets if there were any.
+        known: more fields of :class:`Evidence`: seed, name, origin, settings, fit.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Classifier
+        >>> from ansatz.report import gather
+        >>> x = np.linspace(0, 1, 40).reshape(-1, 1)
+        >>> model = Classifier(network="linear").fit(x, np.arange(40) % 2)
+        >>> gather(model, x, np.arange(40) % 2).distribution.mean.shape
+        torch.Size([40])
+    """
+    job = _test_job(model, X, y, sample_weight, offset)
+    seen = job.index.numpy()
+    job = job._replace(
+        group=None if group is None else np.asarray(group)[seen],
+        time=None if time is None else np.asarray(time)[seen],
+    )
+    learn = None
+    if training is not None:
+        learned = model._read(*training, reset=False)
+        learn = (learned, _pick(training[1], learned.index.numpy()))
+    return _evidence(model, job, _pick(y, seen), learn, rows=seen + 1, **known)
+
+
+def _test_job(
+    model: "TableEstimator", X: Any, y: Any, sample_weight: ArrayLike | None, offset: Any
+) -> Job:
+    """Rows as the estimator reads them, with frequency weights alone: class weights are no rows."""
+    import pandas as pd
+
+    from ansatz.estimators.rows import read_column, read_rows
+
+    if not len(y):
+        raise DataError("a report needs rows that the model has not seen, got none.")
+    table = pd.DataFrame(index=range(len(y))) if X is None else X
+    as_table = getattr(model, "columns_", None) is not None
+    rows = read_rows(model, table, reset=False, as_table=as_table)
+    codes, target = model._encode(y, reset=False)
+    if len(codes) != len(rows):
+        raise DataError(f"y must have one outcome per row: {len(rows)} rows, {len(codes)} in y.")
+    weight = read_column("sample_weight", sample_weight, len(rows))
+    weight = np.ones(len(rows)) if weight is None else weight
+    extra = read_column("offset", offset, len(rows))
+    seen = np.flatnonzero(weight > 0)
+    return Job(
+        rows.iloc[seen] if isinstance(rows, pd.DataFrame) else rows[seen],
+        model.columns_,
+        torch.from_numpy(np.array(codes))[seen],
+        target,
+        torch.from_numpy(weight[seen]),
+        None if extra is None else torch.from_numpy(extra[seen]),
+        torch.from_numpy(seen),
+    )
+
+
+def replayed(found: "Replay", **known: Any) -> Evidence:
+    """The evidence of a saved model, on the test rows of its fit.
+
+    Args:
+        found: the rows of the fit, as :func:`ansatz.estimators.replay.replay` gives them back.
+        known: more fields of :class:`Evidence`: seed, name, settings.
+
+    Example:
+        >>> import ansatz
+        >>> from ansatz.estimators.replay import replay
+        >>> from ansatz.report.gathering import replayed
+        >>> fit = ansatz.fit({"x": range(50), "y": range(50)}, target="y", network="linear")
+        >>> len(replayed(replay(fit)).X)
+        10
+    """
+    if not len(found.parts.test):
+        raise DataError(
+            f"{found.name} was fitted without test rows: a report needs rows that the model has "
+            "not seen. Fit with --test 0.2."
+        )
+    test, learn = found.test, found.learn
+    outcomes = None
+    if found.problem is not None:
+        from ansatz.estimators.origin import seen_rows
+
+        frame, uses = seen_rows(found.problem), found.problem.uses
+        outcomes, weight = uses.outcomes(frame), uses.weight(frame)
+        plain = np.ones(len(frame)) if weight is None else weight  # without class weights
+        test = test._replace(weight=torch.from_numpy(plain[found.parts.test]))
+        known = {"origin": found.problem.origin, **known}
+    return _evidence(
+        found.model,
+        test,
+        test.y.numpy() if outcomes is None else _pick(outcomes, found.parts.test),
+        (learn, learn.y.numpy() if outcomes is None else _pick(outcomes, found.parts.learn))
+        if len(learn.y)
+        else None,
+        rows=test.index.numpy(),
+        **{"name": found.name, **known},
+    )
+
+
+def _evidence(
+    model: "TableEstimator",
+    job: Job,
+    y: Any,
+    learn: tuple[Job, Any] | None,
+    *,
+    rows: NDArray[Any],
+    **known: Any,
+) -> Evidence:
+    if not len(job.y):
+        raise DataError("a report needs rows that the model has not seen, got none.")
+    law = model.model_.objective.likelihood
+    frame = as_features(job.rows)
+    raw = model._served_raw(model.model_.raw(job.rows, job.offset, notes=[]))
+    distribution, value = predictive(model, law, raw, job.y)
+    learned = None
+    if learn is not None:
+        part, outcomes = learn
+        learned = Learned(
+            as_features(part.rows),
+            outcomes,
+            part.weight.numpy(),
+            None if part.offset is None else part.offset.numpy(),
+            part,
+        )
+    record = getattr(model, "evidence_", {}).get("fit", {})
+    return Evidence(
+        model=model,
+        X=frame,
+        y=y,
+        outcome=job.y,
+        value=value,
+        weight=job.weight.double(),
+        offset=None if job.offset is None else job.offset.numpy(),
+        group=job.group,
+        time=job.time,
+        law=law,
+        distribution=distribution,
+        point=served_point(law, raw, distribution, job.y, value),
+        rows=rows,
+        job=job,
+        learn=learned,
+        columns=_columns(model, frame),
+        **{"fit": record, **known},
+    )
+
+
+def _pick(outcomes: Any, rows: NDArray[Any]) -> Any:
+    return outcomes.iloc[rows] if hasattr(outcomes, "iloc") else np.asarray(outcomes)[rows]
+
+
+def as_features(rows: Any) -> "pd.DataFrame":
+    """Features as a frame; the columns of an array are called x0, x1, ...
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.report.gathering import as_features
+        >>> list(as_features(np.eye(3)))
+        ['x0', 'x1', 'x2']
+    """
+    import pandas as pd
+
+    if isinstance(rows, pd.DataFrame):
+        return rows
+    return pd.DataFrame(rows, columns=[f"x{k}" for k in range(rows.shape[1])])
+
+
+def _columns(model: "TableEstimator", frame: "pd.DataFrame") -> list[Column]:
+    known = getattr(model, "columns_", None)
+    if known is not None:
+        return list(known)
+    missing = frame.isna().sum()
+    return [
+        Column(name=str(name), role="numeric", missing=int(missing[name])) for name in frame.columns
+    ]
