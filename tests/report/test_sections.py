@@ -43,13 +43,13 @@ def test_scores_are_those_of_the_fit(kind, fitted):
 
 
 def test_the_estimates_behind_the_errors_have_the_values_of_the_metrics(fitted):
-    from ansatz.report.scores import _estimates
+    from ansatz.report.estimates import estimate_metrics
 
     for kind in ("regression", "two classes", "many classes", "several targets", "directions"):
         evidence = replayed(replay(fitted(kind)))
         for forecast in rivals(evidence).forecasts:
             judged = forecast.judge(evidence.weight)
-            for name, estimate in _estimates(evidence, forecast).items():
+            for name, estimate in estimate_metrics(evidence, forecast).items():
                 assert estimate.value == pytest.approx(judged[name], rel=1e-6, abs=1e-9), name
 
 

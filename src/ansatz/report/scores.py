@@ -6,19 +6,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from ansatz.metrics import (
-    Estimate,
-    angular_distance,
-    auc_estimate,
-    mean_estimate,
-    r2_estimate,
-    rmse_estimate,
-)
+from ansatz.metrics import Estimate
+from ansatz.report.estimates import estimate_metrics
 from ansatz.report.evidence import Evidence
 from ansatz.report.number import number, with_error
-from ansatz.report.rivals import Forecast, Rivals, rivals
+from ansatz.report.rivals import Rivals, rivals
 from ansatz.report.row_error import ordered_codes, row_error
 from ansatz.report.section import Figure, Section, Table, Text
 from ansatz.report.style import INK, LINEAR, MODEL, THIRD, figure, to_svg
@@ -103,7 +96,7 @@ def compare(evidence: Evidence) -> list[Comparison]:
 def _compare(evidence: Evidence, found: Rivals) -> list[Comparison]:
     weight = evidence.weight
     judged = {f.name: f.judge(weight) for f in found.forecasts}
-    known = {f.name: _estimates(evidence, f) for f in found.forecasts}
+    known = {f.name: estimate_metrics(evidence, f) for f in found.forecasts}
     names = [name for name, value in judged["model"].items() if value is not None]
     names.sort(key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST))
     missing = [n for n in names if n not in known["model"] and n not in WITHOUT_ERROR]
@@ -126,61 +119,6 @@ def _compare(evidence: Evidence, found: Rivals) -> list[Comparison]:
                 )
         comparisons.append(Comparison(metric, scores, better))
     return comparisons
-
-
-def _estimates(evidence: Evidence, forecast: Forecast) -> dict[str, Estimate]:
-    """The metrics that are means of rows, or functions of such."""
-    y, weight = evidence.value, evidence.weight
-    found: dict[str, Estimate] = {}
-    if forecast.losses is not None and (evidence.law.is_law or evidence.classes is not None):
-        found["nll"] = mean_estimate(forecast.losses, weight)
-    if evidence.is_survival or hasattr(forecast.distribution, "ranks"):
-        return found
-    if evidence.classes is not None and forecast.distribution is not None:
-        return {**found, **_of_classes(forecast, y, weight)}
-    law, point = forecast.distribution, forecast.point
-    if law is not None and hasattr(law, "energy_score"):
-        found["energy_score"] = mean_estimate(law.energy_score(y), weight)
-    elif law is not None:
-        found["crps"] = mean_estimate(law.crps(y).reshape(len(y), -1).mean(1), weight)
-    if point.shape != y.shape:
-        return found
-    if getattr(law, "circular", False):
-        rows = angular_distance(y.double(), point.double()).reshape(len(y), -1).mean(1)
-        return {**found, "mean_angular_error": mean_estimate(rows, weight)}
-    found["mae"] = mean_estimate((y - point).abs().reshape(len(y), -1).mean(1), weight)
-    found["rmse"] = rmse_estimate(y, point, weight)
-    found["r2"] = r2_estimate(y, point, weight)
-    return found
-
-
-def _of_classes(forecast: Forecast, y: Tensor, weight: Tensor) -> dict[str, Estimate]:
-    law = forecast.distribution
-    assert law is not None
-    probs = law.probs  # type: ignore[attr-defined]
-    if probs.ndim == 1:
-        hit = (probs > 0.5).long() == y
-        score = getattr(law, "logits", probs)
-        return {
-            "accuracy": mean_estimate(hit.double(), weight),
-            "brier": mean_estimate((probs - y) ** 2, weight),
-            "auc": auc_estimate(y, score, weight),
-        }
-    target = torch.nn.functional.one_hot(y.long(), probs.shape[-1])
-    areas = [
-        auc_estimate(target[:, k], probs[:, k], weight)
-        for k in range(probs.shape[-1])
-        if 0 < float((weight * target[:, k]).sum()) < float(weight.sum())
-    ]
-    found = {
-        "accuracy": mean_estimate((probs.argmax(-1) == y).double(), weight),
-        "brier": mean_estimate(((probs - target) ** 2).sum(-1), weight),
-    }
-    if len(areas) > 1:
-        value = sum(area.value for area in areas) / len(areas)
-        influence = torch.stack([area.influence for area in areas]).mean(0)
-        found["auc"] = Estimate(value, influence)
-    return found
 
 
 def _bootstrap(
