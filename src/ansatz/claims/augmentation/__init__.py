@@ -1,0 +1,1 @@
+"""Claims about transforms of the training data."""

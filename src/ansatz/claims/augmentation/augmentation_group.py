@@ -1,0 +1,130 @@
+"""Turns and flips undo each other, and training on all of them makes the fit symmetric."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from ansatz.claims import Check, Claim, Finding, Table, Wrong
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+EPS = torch.finfo(torch.float64).eps
+
+
+def measure(generator: torch.Generator, *, side: int = 6, rows: int = 80) -> Finding:
+    """Images turned there and back, and least squares with and without the eight turns."""
+    images = torch.rand(rows, side, side, generator=generator, dtype=torch.float64)
+    y = torch.randn(rows, generator=generator, dtype=torch.float64)
+    there = [turned(images, *g) for g in elements()]
+    back = max(gap(undone(z, *g), images) for z, g in zip(there, elements(), strict=True))
+    twice = max(gap(turned(z, *g), images) for z, g in zip(there, elements(), strict=True))
+    bright = contrast(contrast(images, 2.0), 0.5)
+    clipped = contrast(contrast(images, 2.0).clamp(0, 1), 0.5)
+    plain, _ = least_squares(images, y)
+    fitted, condition = least_squares(torch.cat(there), y.repeat(8))
+    checks = [
+        Check(
+            "largest change by one of 8 turns and flips and its inverse",
+            back,
+            0.0,
+            0.0,
+            "exact: pixels move, none is computed",
+            wrong=Wrong("the same transform twice", measured=twice),
+        ),
+        Check(
+            "largest change by twice the contrast, then half of it",
+            gap(bright, images),
+            0.0,
+            16 * EPS,
+            "rounding: 16 operations on numbers below 1",
+            wrong=Wrong("clipped to [0, 1] in between", measured=gap(clipped, images)),
+        ),
+        Check(
+            "largest asymmetry of the weights fitted to all 8",
+            asymmetry(fitted),
+            0.0,
+            64 * EPS * condition**2 * float(fitted.abs().max()),
+            "rounding: 64 eps times the squared condition number of the rows",
+            wrong=Wrong("fitted to the images alone", measured=asymmetry(plain)),
+        ),
+    ]
+    table = Table(["fit", "asymmetry"], [["alone", asymmetry(plain)], ["all", asymmetry(fitted)]])
+    return Finding(checks, table, {"plain": plain, "fitted": fitted})
+
+
+def elements() -> Iterator[tuple[int, bool]]:
+    """The symmetries of a square: quarter turns, with and without a flip before."""
+    yield from ((turns, flip) for turns in range(4) for flip in (False, True))
+
+
+def turned(images: Tensor, turns: int, flip: bool) -> Tensor:
+    """(B, H, W), flipped and then turned."""
+    return torch.rot90(images.flip(-1) if flip else images, turns, (-2, -1))
+
+
+def undone(images: Tensor, turns: int, flip: bool) -> Tensor:
+    """The inverse of ``turned``: first back, then flipped."""
+    before = torch.rot90(images, -turns, (-2, -1))
+    return before.flip(-1) if flip else before
+
+
+def contrast(images: Tensor, factor: float) -> Tensor:
+    """Deviations from each image's mean, times a factor."""
+    mean = images.mean((-2, -1), keepdim=True)
+    return mean + factor * (images - mean)
+
+
+def least_squares(images: Tensor, y: Tensor) -> tuple[Tensor, float]:
+    """Weights (H, W) of a linear model, and the condition number of its rows."""
+    flat = images.flatten(1)
+    w = torch.linalg.lstsq(flat, y.unsqueeze(1)).solution
+    return w.reshape(images.shape[1:]), float(torch.linalg.cond(flat))
+
+
+def asymmetry(w: Tensor) -> float:
+    """max |w∘g - w| over the eight symmetries."""
+    return max(gap(turned(w, *g), w) for g in elements())
+
+
+def gap(a: Tensor, b: Tensor) -> float:
+    """max |a - b|."""
+    return float((a - b).abs().max())
+
+
+def draw(paper: "Figure", finding: Finding) -> None:
+    """The weights of the two fits."""
+    panels = paper.subplots(1, 2)
+    titles = ("fitted to images as they are ...", "... and to all eight turns and flips")
+    for axes, key, title in zip(panels, ("plain", "fitted"), titles, strict=True):
+        w = finding.data[key]
+        top = float(w.abs().max())
+        picture = axes.imshow(w, cmap="PuOr", vmin=-top, vmax=top)
+        paper.colorbar(picture, ax=axes, label="weight of a pixel", shrink=0.8)
+        axes.set(xticks=[], yticks=[])
+        axes.set_title(title)
+
+
+claim = Claim(
+    id="augmentation-group",
+    title="Turns and flips are a group, and what is fitted to all of them is symmetric",
+    statement=(
+        "Each turn and flip of an image has an inverse that gives the image back bit for bit; "
+        "contrast is undone up to rounding unless it was clipped. The labels stay as they are, so "
+        "least squares on all eight versions of an image has weights that no turn or flip changes."
+    ),
+    formula=(
+        r"g^{-1}(g(x)) = x, \qquad \mathcal{S}_G = \bigcup_{g \in G} \{(g(x_i), y_i)\} "
+        r"\;\Rightarrow\; \hat w(g(x)) = \hat w(x) \quad \forall g \in G"
+    ),
+    sources=("M168", "M169"),
+    measure=measure,
+    reference=(
+        "Chen, Dobriban and Lee (2020), A group-theoretic framework for data augmentation. "
+        "https://arxiv.org/abs/1907.10905"
+    ),
+    full={"side": 12, "rows": 400},
+    draw=draw,
+)
