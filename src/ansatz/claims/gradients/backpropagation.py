@@ -160,7 +160,7 @@ def draw(paper: "Figure", finding: Finding) -> None:
     axes.plot(h, error, "o", color=MODEL, label="central difference − backpropagation")
     axes.plot(h, error[1] * (h / h[1]) ** 2, color=LINEAR, label="order h²")
     axes.plot(h, error[-1] * h[-1] / h, "--", color=INK, lw=0.8, label="rounding, order 1/h")
-    axes.set(xlabel="step h", ylabel="difference", ylim=(error.min() / 30, None))
+    axes.set(xlabel="step h", ylabel="difference", ylim=(error.min() / 30, error.max() * 10))
     logarithmic(axes.xaxis, axes.yaxis)
     axes.set_title("differences approach the backpropagated slope as h², until rounding takes over")
     axes.legend(loc="upper center")

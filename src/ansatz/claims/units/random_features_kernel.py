@@ -22,7 +22,7 @@ def measure(
     generator: torch.Generator,
     *,
     widths: tuple[int, ...] = (100, 200, 400, 800, 1600),
-    repeats: int = 30,
+    repeats: int = 20,
     rows: int = 30,
 ) -> Finding:
     """Predictions of ridge on random features against kernel ridge, at growing widths."""
