@@ -156,10 +156,10 @@ def train_stream(
     objective = build_objective(law, sample)
     objective.likelihood.loosen()
     assert objective.shift is not None
-    options = estimator._options(recipe)
+    plan = estimator._plan(recipe, seed)
     network = build_network(
-        estimator.network,
-        options,
+        plan.network,
+        plan.options,
         inputs=preprocessor.spec,
         outputs=objective.shift.numel(),
         dtype=dtype,
@@ -188,13 +188,13 @@ def train_stream(
         patience=recipe.patience if held_out else None,
         average=recipe.average,
         seed=seed,
-        **{**estimator._trainer_options(), **trainer_options},
+        **{**plan.trainer_options, **trainer_options},
     )
     history = trainer.fit(step, source, held_out)
     fitted = Fitted(network, objective, step, history)
     estimator.columns_, estimator.has_offset_ = learn.columns, learn.offset is not None
     estimator.recipe_, estimator.history_, estimator.n_iter_ = recipe, history, history.steps
-    estimator.model_ = estimator._model(preprocessor, fitted, options)
+    estimator.model_ = plan.model(preprocessor, fitted)
 
 
 def thinned(job: Job, most: int) -> Job:

@@ -17,18 +17,17 @@ from torch import nn
 
 from ansatz import likelihoods, networks
 from ansatz.data import (
-    Batch,
     Column,
-    Preprocessor,
     infer_columns,
     row_keys,
 )
 from ansatz.errors import DataError, UsageError
-from ansatz.estimators.fitting import Fitted, fit_network, update_network
-from ansatz.estimators.inner_split import set_aside, stopping_folds, stopping_rows
+from ansatz.estimators.inner_split import set_aside
 from ansatz.estimators.job import Job
 from ansatz.estimators.linear_model import fit_linear_model
+from ansatz.estimators.network_model import fit_network_model, update_network_model
 from ansatz.estimators.pieces import choose_pieces
+from ansatz.estimators.plan import Plan
 from ansatz.estimators.predictions import Predictions
 from ansatz.estimators.recipe import (
     FEW,
@@ -325,35 +324,10 @@ class TableEstimator(Predictions, BaseEstimator):
 
     def _fit_network(self, job: Job, law: Likelihood, previous: TableModel | None) -> None:
         seed = self._seed()
-        recipe = self._recipe(job)
-        valid = stopping_rows(job, recipe, seed) if job.valid is None else job.valid
-        train = np.setdiff1d(np.arange(len(job.y)), valid)
-        if previous is None:
-            seen = job.rows
-            if len(valid):
-                seen = seen[train] if isinstance(seen, np.ndarray) else seen.iloc[train]
-            weight = job.weight.numpy()[train]
-            preprocessor = self._preprocessor(seen, job.columns, weight, recipe.bins)
-        else:
-            preprocessor = previous.preprocessor
-        options = self._options(recipe)
-        fitted = fit_network(
-            # A level that only rows held out have is no news for the user.
-            _batch(preprocessor, job, notes=[]),
-            train=torch.from_numpy(train),
-            valid=torch.from_numpy(valid),
-            inputs=preprocessor.spec,
-            likelihood=law,
-            network=self.network,
-            network_options=options,
-            recipe=recipe,
-            seed=seed,
-            trainer_options={**self._trainer_options(), **job.trainer_options},
-            start=None if previous is None else (previous.network, previous.objective),
-            folds=stopping_folds(job, train, recipe, seed),
-        )
-        self.recipe_, self.history_, self.n_iter_ = recipe, fitted.history, fitted.history.steps
-        self.model_ = self._model(preprocessor, fitted, options)
+        plan = self._plan(self._recipe(job), seed)
+        self.model_, fitted = fit_network_model(plan, job, law, previous)
+        self.recipe_, self.history_ = plan.recipe, fitted.history
+        self.n_iter_ = fitted.history.steps
 
     def _fit_ensemble(self, job: Job, law: Likelihood) -> None:
         from ansatz.estimators.ensemble import fit_ensemble  # it knows linear models too
@@ -361,21 +335,19 @@ class TableEstimator(Predictions, BaseEstimator):
         if self.warm_start:
             raise UsageError("an ensemble has no warm_start: its members start anew.")
         seed, recipe = self._seed(), self._recipe(job)
-        preprocessor = self._preprocessor(job.rows, job.columns, job.weight.numpy(), recipe.bins)
-        options = self._options(recipe)
-        named = isinstance(self.network, str)
+        plan = self._plan(recipe, seed)
         fitted = fit_ensemble(
             job,
-            preprocessor=preprocessor,
+            preprocessor=plan.preprocessor(job.rows, job.columns, job.weight.numpy()),
             law=law,
-            network=self.network,
-            network_name=str(self.network) if named else type(self.network).__name__,
-            options=options,
+            network=plan.network,
+            network_name=plan.network_name,
+            options=plan.options,
             recipe=recipe,
             # What exaggerates without dropout has it in all members, and so has what was asked for.
             mixed=law.additive and not job.target.classes and self.dropout is None,
             seed=seed,
-            trainer_options={**self._trainer_options(), **job.trainer_options},
+            trainer_options={**plan.trainer_options, **job.trainer_options},
         )
         self.recipe_, self.history_ = recipe, fitted.history
         self.n_iter_, self.model_ = fitted.history.steps, fitted.model
@@ -397,49 +369,33 @@ class TableEstimator(Predictions, BaseEstimator):
             raise UsageError("network='linear' is solved exactly and has no partial_fit: use fit.")
         seed = self._seed()
         recipe = self._recipe(job, STREAM)
+        previous, options, state, steps = None, None, None, 0
         if first:
             self.columns_, self.has_offset_ = job.columns, job.offset is not None
-            weight = job.weight.numpy()
-            preprocessor = self._preprocessor(job.rows, job.columns, weight, recipe.bins)
         else:
-            preprocessor = self.model_.preprocessor
+            previous, steps = self.model_, self.n_iter_
             recipe = recipe.model_copy(update={"dtype": self.recipe_.dtype})
-        options = self._options(recipe) if first else dict(self.model_.network_options or {})
-        fitted = update_network(
-            _batch(preprocessor, job),
-            inputs=preprocessor.spec,
-            likelihood=self._law_of(job.target),
-            network=self.network,
-            network_options=options,
-            recipe=recipe,
-            seed=derive(seed, "partial", 0 if first else self.n_iter_),
-            start=None if first else (self.model_.network, self.model_.objective),
-            state=None if first else getattr(self, "_optimizer_state", None),
-            trainer_options=self._trainer_options(),
+            options = dict(previous.network_options or {})
+            state = getattr(self, "_optimizer_state", None)
+        plan, law = self._plan(recipe, seed, options), self._law_of(job.target)
+        self.model_, fitted = update_network_model(
+            plan, job, law, previous, state=state, steps=steps
         )
         self.recipe_, self.history_ = recipe, fitted.history
-        self.n_iter_ = fitted.history.steps + (0 if first else self.n_iter_)
+        self.n_iter_ = steps + fitted.history.steps
         self._optimizer_state = fitted.step.state_dict()
-        self.model_ = self._model(preprocessor, fitted, options)
         return self
 
-    def _model(
-        self, preprocessor: Preprocessor, fitted: Fitted, options: dict[str, Any]
-    ) -> TableModel:
-        named = isinstance(self.network, str)
-        return TableModel(
-            preprocessor,
-            fitted.network,
-            fitted.objective,
-            str(self.network) if named else type(self.network).__name__,
-            options if named else None,
+    def _plan(self, recipe: Recipe, seed: int, options: dict[str, Any] | None = None) -> Plan:
+        """How a network is fitted; the options of its factory follow from the recipe."""
+        return Plan(
+            self.network,
+            self._options(recipe) if options is None else options,
+            recipe,
+            seed,
+            self._trainer_options(),
+            self.quantile,
         )
-
-    def _preprocessor(
-        self, rows: Any, columns: list[Column] | None, weight: NDArray[np.float64], bins: int
-    ) -> Preprocessor:
-        quantile = self.quantile if isinstance(self.quantile, bool) else list(self.quantile)
-        return Preprocessor.fit(rows, columns, weight=weight, quantile=quantile, bins=bins)
 
     def _seed(self) -> int:
         if isinstance(self.random_state, int | np.integer):
@@ -512,8 +468,3 @@ class TableEstimator(Predictions, BaseEstimator):
             "progress": self.verbose,
             "threads": self.n_jobs or "auto",
         }
-
-
-def _batch(preprocessor: Preprocessor, job: Job, notes: list[str] | None = None) -> Batch:
-    inputs = preprocessor.transform(job.rows, notes=notes)
-    return Batch(inputs, job.y, job.weight, job.offset, job.index)
