@@ -73,7 +73,8 @@ def measure(generator: torch.Generator, *, tables: int = 100, draws: int = 200_0
         ),
     ]
     rows = [
-        list(row) for row in zip(bias, prior, posterior, frequency, error, printed, strict=True)
+        [float(v) for v in row]
+        for row in zip(bias, prior, posterior, frequency, error, printed, strict=True)
     ]
     head = ["θ", "prior", "posterior", "simulated", "standard error", "p(S|θ)/p(S)"]
     return Finding(checks, Table(head, rows))

@@ -93,7 +93,7 @@ def measure(generator: torch.Generator, *, instances: int = 2_000) -> Finding:
             wrong=Wrong("argmax x for argmax g(x), as printed", measured=itself),
         ),
     ]
-    rows = [[a, b, a**2 / 2] for a, b in zip(x, error, strict=True)]
+    rows = [[float(a), float(b), float(a) ** 2 / 2] for a, b in zip(x, error, strict=True)]
     return Finding(checks, Table(["x", "x - log(1 + x)", "x²/2"], rows))
 
 

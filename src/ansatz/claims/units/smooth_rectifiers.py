@@ -76,7 +76,7 @@ def measure(generator: torch.Generator, *, points: int = 20_001, draws: int = 40
         Check(
             f"lowest value of GELU, at x = {float(x[values.argmin()]):.2f}",
             float(values.min()),
-            place * norm.cdf(place),
+            float(place * norm.cdf(place)),
             step**2,
             "the minimum lies between grid points: step²/8 times a curvature below 1",
             wrong=Wrong("that of SiLU", predicted=-swish_gap),
