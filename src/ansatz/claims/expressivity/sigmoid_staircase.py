@@ -137,6 +137,6 @@ claim = Claim(
         "Cybenko (1989), Approximation by superpositions of a sigmoidal function; Hornik (1991), "
         "Approximation capabilities of multilayer feedforward networks."
     ),
-    full={"widths": (8, 16, 32, 64, 128, 256, 512, 1024, 2048)},
+    full={"widths": (8, 16, 32, 64, 128, 256, 512)},
     draw=draw,
 )
