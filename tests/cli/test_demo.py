@@ -1,8 +1,11 @@
+import io
 import json
-import os
+import sys
 
 import pytest
 from PIL import Image
+
+from ansatz.cli import demo
 
 
 def test_the_demos_are_listed(command):
@@ -61,7 +64,11 @@ def test_wrong_options_are_named(command):
     assert command("demo", "hopfild").status == 2
 
 
-def test_a_terminal_without_blocks_gets_dots(process):
-    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    done = process("demo", "hopfield", "--patterns", "1", environment=environment)
+def test_a_terminal_without_blocks_gets_dots(command, monkeypatch):
+    with io.TextIOWrapper(io.BytesIO(), encoding="ascii") as stream:
+        monkeypatch.setattr(sys, "stdout", stream)
+        assert not demo._can_print("▄")
+        monkeypatch.undo()
+    monkeypatch.setattr(demo, "_can_print", lambda text: False)
+    done = command("demo", "hopfield", "--patterns", "1")
     assert done.status == 0 and ":" in done.out and done.out.isascii()

@@ -48,8 +48,9 @@ def measure(
             middle[3],
             exp(-n * tail(((n - 1) / (middle[0] - 1)) ** 0.5)),
             4 * middle[4],
-            "4 standard errors over networks",
-            wrong=Wrong("half of them", predicted=0.5),
+            "4 standard errors over networks; errors come together, so at least exp(−nP) (Jensen)",
+            relation=">=",
+            wrong=Wrong("no pattern has an error", predicted=1.0),
         ),
         Check(
             "largest difference of these fields from the network's",
@@ -106,7 +107,7 @@ def draw(paper: "Figure", finding: Finding) -> None:
     s, _, _, whole, error = np.array(finding.table.rows, dtype=float).T
     grid = np.linspace(2, 1.15 * s.max(), 200)
     share = [exp(-n * tail(((n - 1) / (k - 1)) ** 0.5)) for k in grid]
-    axes.plot(grid, share, color=INK, label="exp(−n P)")
+    axes.plot(grid, share, color=INK, label="exp(−n P), if bits erred alone")
     axes.errorbar(s, whole, 2 * error, fmt="o", color=MODEL, capsize=2, label="measured, ±2 s.e.")
     axes.axvline(n / (2 * log(n)), color=MODEL, lw=1, label="n / (2 ln n)")
     axes.axvline(n / (2 * log2(n)), color=LINEAR, lw=0.9, ls="--", label="printed, n / (2 log₂ n)")
