@@ -29,6 +29,11 @@ class Wrong:
     measured: float | None = None
     erratum: str = ""
 
+    def __post_init__(self) -> None:
+        for name in ("predicted", "measured"):
+            given = getattr(self, name)
+            object.__setattr__(self, name, None if given is None else float(given))
+
 
 @dataclass(frozen=True)
 class Check:
@@ -62,6 +67,10 @@ class Check:
     relation: Relation = "="
     wrong: Wrong | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("measured", "predicted", "tolerance"):  # NumPy's and torch's numbers too
+            object.__setattr__(self, name, float(getattr(self, name)))
+
     @property
     def holds(self) -> bool:
         """Whether the measurement is as predicted; what is not finite never holds."""
@@ -84,7 +93,7 @@ class Check:
             excess = abs(excess)
         elif self.relation == ">=":
             excess = -excess
-        return excess <= self.tolerance
+        return bool(excess <= self.tolerance)
 
     def to_dict(self) -> dict[str, Any]:
         """As ``ansatz verify --json`` prints it."""
