@@ -116,7 +116,7 @@ def test_the_parameters_of_a_quick_run_are_the_defaults_and_full_replaces_some()
 
 
 def test_an_unknown_parameter_is_named_with_the_known_ones():
-    with pytest.raises(UsageError, match="'ten' has no parameter 'rnus'. Known: runs, size"):
+    with pytest.raises(UsageError, match=r"'ten' has no parameter 'rnus'\. Known: runs, size"):
         claim().run(rnus=3)
 
 
