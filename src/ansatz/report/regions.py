@@ -123,11 +123,15 @@ def _lines(axes: "Axes", regions: LinearRegions, corners: list[Any]) -> None:
         [int((layer.slope != 1).sum()) for layer in regions.layers[:-1]],
     )
     ends: dict[int, list[Any]] = {}
+    drawn: set[tuple[float, ...]] = set()  # the cells on both sides have the same edge
     assert isinstance(regions.cells, Polygons)
     for each, labels in zip(corners, regions.cells.edges, strict=True):
-        for i, label in enumerate(labels[: len(each)]):
-            if label >= 0:
-                ends.setdefault(int(layer_of[label]), []).append(each[[i, (i + 1) % len(each)]])
+        for i in np.flatnonzero(labels[: len(each)] >= 0):
+            edge = each[[i, (i + 1) % len(each)]]
+            middle = tuple((edge.mean(0) / np.ptp(regions.box, axis=1)).round(8).tolist())
+            if middle not in drawn:
+                drawn.add(middle)
+                ends.setdefault(int(layer_of[labels[i]]), []).append(edge)
     for layer, found in sorted(ends.items()):
         colour = (INK, *PALETTE[1:], PALETTE[0])[layer % 7]
         lines = LineCollection(found, colors=colour, linewidths=0.7, label=f"layer {layer + 1}")

@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
 from ansatz.claims.expressivity._sequential import sequential
-from ansatz.networks import count_linear_regions
+from ansatz.networks import count_linear_regions, linear_regions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -81,7 +81,7 @@ def measure(
     ]
     rows = [[n, m, found, zaslavsky(n, m), 2**m] for (n, m), found in counts.items()]
     table = Table(["inputs n", "units m", "regions", "sum of binomials", "2^m"], rows)
-    return Finding(checks, table, {"arrangement": arrangement(generator, 2, 3)})
+    return Finding(checks, table)
 
 
 def zaslavsky(n: int, m: int) -> int:
@@ -123,14 +123,11 @@ def draw(paper: "Figure", finding: Finding) -> None:
     from ansatz.report.style import INK, LINEAR, MODEL, PALETTE
 
     left, right = paper.subplots(1, 2)
-    lines = np.array([[0.3, 1.0, 0.1], [1.0, 0.35, -0.2], [1.0, -0.8, 0.35]])
-    x = np.linspace(-2, 2, 2)
-    for a, b, c in lines:
-        left.plot(x, -(a * x + c) / b, color=INK)
-    side = np.linspace(-1, 1, 400)
-    points = np.stack(np.meshgrid(side, side), -1) @ lines[:, :2].T + lines[:, 2]
-    codes = (points > 0) @ np.array([4, 2, 1])
-    left.contourf(side, side, codes, levels=np.arange(-0.5, 8), cmap="Set3", alpha=0.6)
+    lines = np.array([[0.3, 1.0], [1.0, 0.35], [1.0, -0.8]]), np.array([0.1, -0.2, 0.35])
+    three = sequential(lines, (np.eye(3), np.zeros(3)))
+    tints = (*PALETTE, INK)
+    for region, colour in zip(linear_regions(three, (-1, 1)), tints, strict=True):
+        left.fill(*region.vertices.T, facecolor=colour, edgecolor=INK, alpha=0.35)
     left.set(xlim=(-1, 1), ylim=(-1, 1), aspect="equal", xlabel="x₁", ylabel="x₂")
     left.set_title("3 lines make 7 regions, not 8")
     rows = np.array(finding.table.rows) if finding.table else np.empty((0, 5))
