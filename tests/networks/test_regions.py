@@ -238,3 +238,21 @@ def test_boxes_and_options_that_cannot_be_meant_are_named():
     net[0].weight.data[0, 0] = torch.nan
     with pytest.raises(UsageError, match="finite weights"):
         count_linear_regions(net, (0, 1))
+
+
+def test_a_fitted_estimator_is_counted_by_its_network():
+    from ansatz import Regressor
+
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(80, 2))
+    model = Regressor(
+        "normal",
+        network_options={"widths": (6,), "activation": "relu"},
+        epochs=2,
+    ).fit(x, x[:, 0] + rng.normal(size=80))
+    regions = linear_regions(model, (-3, 3))
+    inside = model.model_.network
+    assert len(regions) == len(linear_regions(inside, (-3, 3))) > 1
+    value = inside(torch.as_tensor(regions.centers)).detach().numpy()
+    found = np.einsum("cpd,cd->cp", regions.weights, regions.centers) + regions.biases
+    assert_allclose(found, value, atol=1e-12)

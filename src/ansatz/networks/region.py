@@ -59,7 +59,7 @@ class Region(NamedTuple):
         return float(ConvexHull(self.vertices).volume)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LinearRegions(Sequence[Region]):
     """The cells of a network in a box, by activation pattern, and how they join.
 
@@ -81,6 +81,8 @@ class LinearRegions(Sequence[Region]):
         >>> found = linear_regions(torch.nn.Linear(2, 1), (-1, 1))
         >>> len(found), found.num_pieces
         (1, 1)
+        >>> found
+        LinearRegions(1 cell in 1 piece, 2 inputs)
     """
 
     patterns: Bool
@@ -99,6 +101,11 @@ class LinearRegions(Sequence[Region]):
 
     def __len__(self) -> int:
         return len(self.pieces)
+
+    def __repr__(self) -> str:
+        cells = f"{len(self):,} cell{'s' * (len(self) > 1)}"
+        pieces = f"{self.num_pieces:,} piece{'s' * (self.num_pieces > 1)}"
+        return f"LinearRegions({cells} in {pieces}, {len(self.box)} inputs)"
 
     @overload
     def __getitem__(self, index: int) -> Region: ...

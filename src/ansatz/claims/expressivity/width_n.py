@@ -35,7 +35,7 @@ def measure(
             f"best error of width 1 on [-{boxes[-1]:g}, {boxes[-1]:g}], over ∫|f|",
             best[-1],
             1.0,
-            1e-12,
+            8 * 400 * np.finfo(float).eps,
             "rounding of a sum of 400 heights",
             wrong=Wrong("what the best has on [-1, 1]", measured=best[0]),
         ),
