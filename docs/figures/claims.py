@@ -167,7 +167,7 @@ def errata_page(record: dict[str, Record]) -> str:
     """The misprints in their order, each with the two numbers."""
     area_of = {name: area for area, names in claims.areas().items() for name in names}
     found = claims.errata([outcome_of(name, kept) for name, kept in record.items()])
-    lines = ["| | printed | correct | claim |", "|---|---|---|---|"]
+    lines = ["| | printed | correct | of |", "|---|---|---|---|"]
     for each in found:
         if each.claim not in record or each.erratum is None or each.check is None:
             lines.append(row(each.row.id, text(each.row.item), "", "none yet"))
@@ -176,7 +176,7 @@ def errata_page(record: dict[str, Record]) -> str:
         printed = f"{text(each.erratum.printed)}<br>*gives {shown(each.printed_gives)}*"
         correct = f"{text(each.erratum.correct)}<br>*gives {shown(each.correct_gives)}*"
         link = f"[{each.claim}]({area_of[each.claim]}.md#{each.claim})"
-        lines.append(row(where, printed, correct, link))
+        lines.append(row(where, printed, correct, f"{text(each.check.what)}<br>{link}"))
     refuted = len({each.row.id for each in found if each.refuted})
     lead = (
         "The course's documents (A lecture slides, B lecture notes, C a short course, D a cheat "
