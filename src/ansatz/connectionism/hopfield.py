@@ -45,8 +45,8 @@ class Hopfield(nn.Module):
     asynchronous dynamics come to rest; all neurons at once may end in a cycle of two states.
     :math:`\mathrm{sgn}(0) = 1`, and a field that is 0 but for rounding counts as 0.
     Hebb's rule holds about :math:`D / (2 \ln D)` random patterns without an error, and up to
-    :math:`0.138\, D` with few; the pseudo-inverse holds any D linearly independent ones, though
-    their basins shrink to nothing near D / 2.
+    :math:`0.138\, D` with few; the pseudo-inverse holds any number below D of linearly
+    independent ones, though what is recalled from noise shrinks as they become many.
 
     Args:
         size: neurons, :math:`D`.
