@@ -1,8 +1,5 @@
 """What every estimator of tables shares: rows in, a fitted law out, scikit-learn's conventions."""
 
-import copy
-import inspect
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
 
@@ -10,42 +7,24 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import ArrayLike, NDArray
-from pydantic import ValidationError
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from torch import nn
 
-from ansatz import likelihoods, networks
-from ansatz.data import (
-    Column,
-    infer_columns,
-    row_keys,
-)
+from ansatz.data import Column, infer_columns, row_keys
 from ansatz.errors import DataError, UsageError
 from ansatz.estimators.inner_split import set_aside
 from ansatz.estimators.job import Job
 from ansatz.estimators.linear_model import fit_linear_model
 from ansatz.estimators.network_model import fit_network_model, update_network_model
-from ansatz.estimators.pieces import choose_pieces
-from ansatz.estimators.plan import Plan
 from ansatz.estimators.predictions import Predictions
-from ansatz.estimators.recipe import (
-    FEW,
-    SMALL,
-    STREAM,
-    Recipe,
-    choose_ensemble_recipe,
-    choose_recipe,
-    one_line,
-)
-from ansatz.estimators.recipe_options import RecipeOptions, require_members
+from ansatz.estimators.recipe import STREAM
 from ansatz.estimators.rows import read_column, read_rows, read_weights
+from ansatz.estimators.settings import Settings
 from ansatz.estimators.table_model import TableModel
 from ansatz.inference.conformal import conformal_scores
 from ansatz.likelihoods import Likelihood
 from ansatz.seeds import derive
-from ansatz.spec import InputSpec, TargetSpec
-from ansatz.training import choose_device
+from ansatz.spec import TargetSpec
 
 # What a fit leaves behind and the next one must not find.
 _OF_ONE_FIT = (
@@ -63,10 +42,7 @@ _OF_ONE_FIT = (
 )
 
 
-INFERENCES = ("point", "ensemble")
-
-
-class TableEstimator(Predictions, BaseEstimator):
+class TableEstimator(Predictions, Settings, BaseEstimator):
     """The common part of :class:`Regressor` and :class:`Classifier`; not used by itself.
 
     Example:
@@ -138,48 +114,6 @@ class TableEstimator(Predictions, BaseEstimator):
     def _reweight(self, codes: NDArray[Any], weight: NDArray[Any]) -> NDArray[Any]:
         """The weights that the fit uses."""
         return weight
-
-    def _law(self, target: TargetSpec, rows: float = math.inf) -> Likelihood:
-        """The likelihood of such outcomes.
-
-        Few rows cannot tell a spread that varies with x from one that does not: below 500, for an
-        ensemble below 100, a law given by name has a constant dispersion, and so has a linear
-        model, as in glm.
-        """
-        if isinstance(self.likelihood, Likelihood):
-            if self.likelihood_options:
-                raise UsageError("likelihood_options go with a likelihood by name, not a made one.")
-            return self.likelihood
-        given = self.likelihood_options or {}
-        if not isinstance(given, Mapping):
-            raise UsageError(f"likelihood_options must map names to values, got {given!r}.")
-        options = dict(given)
-        kind = likelihoods.registry.get(self.likelihood)
-        few = rows < self._too_few() or self.network == "linear"
-        if few and "dispersion" in inspect.signature(kind).parameters:
-            options = {"dispersion": "constant", **options}
-        law: Likelihood = likelihoods.create(self.likelihood, **options)
-        return law
-
-    def _too_few(self) -> float:
-        """Rows below which a predicted spread costs more than it tells; members average theirs."""
-        return SMALL if self.inference == "ensemble" else FEW
-
-    def _law_name(self) -> str:
-        return self.likelihood if isinstance(self.likelihood, str) else self.likelihood.name
-
-    def _event_axes(self) -> int:
-        """How many axes of y make up one outcome."""
-        given = self.likelihood
-        kind = likelihoods.registry.get(given) if isinstance(given, str) else given
-        found: int = kind.event_ndim
-        return found
-
-    def _law_of(self, target: TargetSpec, rows: float = math.inf) -> Likelihood:
-        """A copy of the law that knows the number of classes, which some rows may not show."""
-        law = copy.deepcopy(self._law(target, rows))
-        law.outputs(target)
-        return law
 
     # Fitting.
 
@@ -385,86 +319,3 @@ class TableEstimator(Predictions, BaseEstimator):
         self.n_iter_ = steps + fitted.history.steps
         self._optimizer_state = fitted.step.state_dict()
         return self
-
-    def _plan(self, recipe: Recipe, seed: int, options: dict[str, Any] | None = None) -> Plan:
-        """How a network is fitted; the options of its factory follow from the recipe."""
-        return Plan(
-            self.network,
-            self._options(recipe) if options is None else options,
-            recipe,
-            seed,
-            self._trainer_options(),
-            self.quantile,
-        )
-
-    def _seed(self) -> int:
-        if isinstance(self.random_state, int | np.integer):
-            return int(self.random_state)
-        try:
-            return int(check_random_state(self.random_state).randint(2**31 - 1))
-        except ValueError:
-            raise UsageError(
-                f"random_state must be a whole number, a RandomState or None, "
-                f"got {self.random_state!r}."
-            ) from None
-
-    def _recipe(self, job: Job, recipe: Recipe | None = None) -> Recipe:
-        """The default recipe with what the user set in its place."""
-        if recipe is None:
-            total = float(job.weight.sum())
-            recipe = self._default_recipe(total, job.target)
-            if recipe.bins:
-                pieces = choose_pieces(job, recipe.bins, self.network, self.network_options)
-                recipe = recipe.model_copy(update={"bins": pieces})
-        given = {name: getattr(self, name) for name in RecipeOptions._fields}
-        try:
-            return RecipeOptions(**given).change(recipe, job.y)
-        except ValidationError as error:
-            raise UsageError(f"{type(self).__name__}: {one_line(error)}") from None
-
-    def _rehearse(self, job: Job) -> None:
-        """Raises what a fit would raise about the estimator's own options."""
-        self._require_inference()
-        choose_device(self.device)
-        self._seed()
-        recipe = self._recipe(job)
-        if isinstance(self.network, str) and self.network != "linear":
-            options = self._options(recipe)
-            networks.create(self.network, inputs=InputSpec.of(1), outputs=1, **options)
-
-    def _require_inference(self) -> None:
-        if self.inference not in INFERENCES:
-            known = ", ".join(INFERENCES)
-            raise UsageError(f"unknown inference {self.inference!r}. Known: {known}.")
-
-    def _default_recipe(self, rows: float, target: TargetSpec) -> Recipe:
-        coupled = not self._law(target, rows).additive
-        classes = target.classes > 0
-        if self.inference == "ensemble":
-            require_members(self.members)
-            return choose_ensemble_recipe(
-                rows, classes=classes, coupled=coupled, members=self.members
-            )
-        return choose_recipe(rows, classes=classes, coupled=coupled)
-
-    def _options(self, recipe: Recipe) -> dict[str, Any]:
-        """The options of the network's factory; explicit ones win over the recipe."""
-        options: dict[str, Any] = {}
-        if self.network == "mlp":
-            options = {
-                "widths": list(recipe.widths),
-                "activation": recipe.activation,
-                "dropout": recipe.dropout,
-            }
-        given = self.network_options or {}
-        if not isinstance(given, Mapping):
-            raise UsageError(f"network_options must map names to values, got {given!r}.")
-        return {**options, **given}
-
-    def _trainer_options(self) -> dict[str, Any]:
-        return {
-            "device": self.device,
-            "time_limit": self.time_limit,
-            "progress": self.verbose,
-            "threads": self.n_jobs or "auto",
-        }
