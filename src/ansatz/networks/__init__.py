@@ -5,8 +5,8 @@ from ansatz.networks.limits import check_size as check_size
 from ansatz.networks.linear import Linear as Linear
 from ansatz.networks.mlp import MLP as MLP
 from ansatz.networks.random_features import RandomFeatureNetwork as RandomFeatureNetwork
-from ansatz.networks.region import LinearRegions as LinearRegions
-from ansatz.networks.region import Region as Region
+from ansatz.networks.regions import LinearRegions as LinearRegions
+from ansatz.networks.regions import Region as Region
 from ansatz.networks.regions import count_linear_regions as count_linear_regions
 from ansatz.networks.regions import linear_regions as linear_regions
 from ansatz.networks.registry import create as create

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ansatz.errors import UsageError
 from ansatz.networks import LinearRegions, linear_regions
-from ansatz.networks.region_polygons import Polygons
+from ansatz.networks.regions.polygons import Polygons
 from ansatz.report.style import INK, PALETTE
 
 if TYPE_CHECKING:

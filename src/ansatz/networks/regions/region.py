@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import ConvexHull
 
-from ansatz.networks.piecewise import Bend
-from ansatz.networks.region_cells import Cells
+from ansatz.networks.regions.cells import Cells
+from ansatz.networks.regions.piecewise import Bend
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.intp]

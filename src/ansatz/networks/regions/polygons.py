@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ansatz.networks.region_facets import shared_facets
+from ansatz.networks.regions.facets import shared_facets
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.intp]
@@ -29,7 +29,7 @@ class Polygons:
 
     Example:
         >>> import numpy as np
-        >>> from ansatz.networks.region_polygons import Polygons
+        >>> from ansatz.networks.regions.polygons import Polygons
         >>> cells, _, active = Polygons.box(2, 1e-9).cut(np.ones((1, 1, 2)), np.zeros((1, 1)))
         >>> cells.count.tolist(), active.ravel().tolist()
         ([3, 3], [True, False])

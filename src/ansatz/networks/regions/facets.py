@@ -24,7 +24,7 @@ def shared_facets(
 
     Example:
         >>> import numpy as np
-        >>> from ansatz.networks.region_facets import shared_facets
+        >>> from ansatz.networks.regions.facets import shared_facets
         >>> middles = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 0.0]])
         >>> shared_facets(middles, np.array([0, 0, 1]), 1e-9).tolist()
         [[0, 1]]

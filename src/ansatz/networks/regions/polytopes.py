@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ansatz.networks.region_facets import shared_facets
+from ansatz.networks.regions.facets import shared_facets
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.intp]
@@ -24,7 +24,7 @@ class Polytope(NamedTuple):
         inner: ``(K,)`` whether a plane is a cut, not the border of the box.
 
     Example:
-        >>> from ansatz.networks.region_polytopes import cube
+        >>> from ansatz.networks.regions.polytopes import cube
         >>> len(cube(3).corners)
         8
     """
@@ -38,7 +38,7 @@ def cube(dimension: int) -> Polytope:
     """The cube [-1, 1]^D.
 
     Example:
-        >>> from ansatz.networks.region_polytopes import cube
+        >>> from ansatz.networks.regions.polytopes import cube
         >>> cube(3).tight.sum(0).tolist()
         [4, 4, 4, 4, 4, 4]
     """
@@ -55,7 +55,7 @@ def split(body: Polytope, away: Array) -> tuple[Polytope, Polytope]:
         away: ``(V,)`` signed distance of each corner from the plane; 0 on it.
 
     Example:
-        >>> from ansatz.networks.region_polytopes import cube, split
+        >>> from ansatz.networks.regions.polytopes import cube, split
         >>> top, bottom = split(cube(3), cube(3).corners[:, 0])
         >>> len(top.corners), len(bottom.corners)
         (8, 8)
@@ -93,7 +93,7 @@ class Polytopes:
 
     Example:
         >>> import numpy as np
-        >>> from ansatz.networks.region_polytopes import Polytopes
+        >>> from ansatz.networks.regions.polytopes import Polytopes
         >>> cells, _, active = Polytopes.box(3, 1e-9).cut(np.ones((1, 1, 3)), np.zeros((1, 1)))
         >>> len(cells), active.ravel().tolist()
         (2, [True, False])

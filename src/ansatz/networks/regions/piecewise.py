@@ -24,7 +24,7 @@ class Bend(NamedTuple):
 
     Example:
         >>> import numpy as np
-        >>> from ansatz.networks.piecewise import Bend
+        >>> from ansatz.networks.regions.piecewise import Bend
         >>> Bend(np.eye(2), np.zeros(2), np.zeros(2)).slope.tolist()
         [0.0, 0.0]
     """
@@ -47,7 +47,7 @@ def piecewise_affine(network: Any) -> list[Bend]:
 
     Example:
         >>> from torch import nn
-        >>> from ansatz.networks.piecewise import piecewise_affine
+        >>> from ansatz.networks.regions.piecewise import piecewise_affine
         >>> network = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
         >>> [bend.weight.shape for bend in piecewise_affine(network)]
         [(3, 2), (1, 3)]

@@ -19,7 +19,7 @@ class Intervals:
 
     Example:
         >>> import numpy as np
-        >>> from ansatz.networks.region_intervals import Intervals
+        >>> from ansatz.networks.regions.intervals import Intervals
         >>> cells, parent, active = Intervals.box(1, 1e-9).cut(np.ones((1, 1, 1)), np.zeros((1, 1)))
         >>> cells.centers().ravel().tolist(), active.ravel().tolist()
         ([-0.5, 0.5], [False, True])

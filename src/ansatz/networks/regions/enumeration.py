@@ -6,9 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ansatz.errors import UsageError
-from ansatz.networks.piecewise import piecewise_affine
-from ansatz.networks.region import LinearRegions
-from ansatz.networks.region_cells import (
+from ansatz.networks.regions.cells import (
     Method,
     affine_maps,
     cut_by_layers,
@@ -16,6 +14,8 @@ from ansatz.networks.region_cells import (
     on_cube,
     whole_box,
 )
+from ansatz.networks.regions.piecewise import piecewise_affine
+from ansatz.networks.regions.region import LinearRegions
 
 LIMIT = 1_000_000  # cells
 

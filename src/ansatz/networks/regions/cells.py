@@ -12,11 +12,11 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from ansatz.errors import ResourceError, UsageError
-from ansatz.networks.piecewise import Bend
-from ansatz.networks.region_intervals import Intervals
-from ansatz.networks.region_polygons import Polygons
-from ansatz.networks.region_polytopes import Polytopes
-from ansatz.networks.region_programs import Programs
+from ansatz.networks.regions.intervals import Intervals
+from ansatz.networks.regions.piecewise import Bend
+from ansatz.networks.regions.polygons import Polygons
+from ansatz.networks.regions.polytopes import Polytopes
+from ansatz.networks.regions.programs import Programs
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.intp]
@@ -29,7 +29,7 @@ class Cells(Protocol):
     """A partition of the cube [-1, 1]^D that functions cut.
 
     Example:
-        >>> from ansatz.networks.region_cells import whole_box
+        >>> from ansatz.networks.regions.cells import whole_box
         >>> len(whole_box("auto", 3, 1e-9))
         1
     """
@@ -45,7 +45,7 @@ def whole_box(method: Method, inputs: int, tolerance: float) -> Cells:
     """The cube as one cell, of the kind that suits its dimension.
 
     Example:
-        >>> from ansatz.networks.region_cells import whole_box
+        >>> from ansatz.networks.regions.cells import whole_box
         >>> type(whole_box("auto", 9, 1e-9)).__name__
         'Programs'
     """
@@ -62,8 +62,8 @@ def on_cube(layer: Bend, low: Array, high: Array) -> Bend:
 
     Example:
         >>> import numpy as np
-        >>> from ansatz.networks.piecewise import Bend
-        >>> from ansatz.networks.region_cells import on_cube
+        >>> from ansatz.networks.regions.piecewise import Bend
+        >>> from ansatz.networks.regions.cells import on_cube
         >>> layer = Bend(np.ones((1, 1)), np.zeros(1), np.zeros(1))
         >>> on_cube(layer, np.array([0.0]), np.array([4.0])).bias.tolist()
         [2.0]
@@ -80,8 +80,8 @@ def cut_by_layers(layers: Sequence[Bend], cells: Cells, limit: int) -> tuple[Cel
 
     Example:
         >>> import numpy as np
-        >>> from ansatz.networks.piecewise import Bend
-        >>> from ansatz.networks.region_cells import cut_by_layers, whole_box
+        >>> from ansatz.networks.regions.piecewise import Bend
+        >>> from ansatz.networks.regions.cells import cut_by_layers, whole_box
         >>> relu = Bend(np.ones((1, 1)), np.zeros(1), np.zeros(1))
         >>> cells, patterns = cut_by_layers([relu, relu], whole_box("cut", 1, 1e-9), 10)
         >>> patterns.ravel().tolist()
@@ -115,8 +115,8 @@ def affine_maps(layers: Sequence[Bend], patterns: Bool) -> tuple[Array, Array]:
 
     Example:
         >>> import numpy as np
-        >>> from ansatz.networks.piecewise import Bend
-        >>> from ansatz.networks.region_cells import affine_maps
+        >>> from ansatz.networks.regions.piecewise import Bend
+        >>> from ansatz.networks.regions.cells import affine_maps
         >>> relu = Bend(np.ones((1, 1)), np.zeros(1), np.zeros(1))
         >>> affine_maps([relu, relu], np.array([[False], [True]]))[0].ravel().tolist()
         [0.0, 1.0]
@@ -139,8 +139,8 @@ def join_cells(cells: Cells, layers: Sequence[Bend], patterns: Bool) -> Whole:
 
     Example:
         >>> import numpy as np
-        >>> from ansatz.networks.piecewise import Bend
-        >>> from ansatz.networks.region_cells import join_cells, whole_box
+        >>> from ansatz.networks.regions.piecewise import Bend
+        >>> from ansatz.networks.regions.cells import join_cells, whole_box
         >>> layer = Bend(np.ones((1, 1)), np.zeros(1), np.ones(1))
         >>> join_cells(whole_box("cut", 1, 1e-9), [layer], np.zeros((1, 0), bool)).tolist()
         [0]

@@ -18,7 +18,7 @@ class Cell(NamedTuple):
     """What one pattern asks for: ``planes @ (x, 1) >= 0``, and a point where it holds.
 
     Example:
-        >>> from ansatz.networks.region_programs import Programs
+        >>> from ansatz.networks.regions.programs import Programs
         >>> Programs.box(2, 1e-9).cells[0].center.tolist()
         [0.0, 0.0]
     """
@@ -41,7 +41,7 @@ def largest_ball(planes: Array, on: Array | None = None) -> tuple[float, Array]:
 
     Example:
         >>> import numpy as np
-        >>> from ansatz.networks.region_programs import largest_ball
+        >>> from ansatz.networks.regions.programs import largest_ball
         >>> round(largest_ball(np.array([[1.0, 0.5], [-1.0, 0.5]]))[0], 9)
         0.5
     """
@@ -80,7 +80,7 @@ class Programs:
 
     Example:
         >>> import numpy as np
-        >>> from ansatz.networks.region_programs import Programs
+        >>> from ansatz.networks.regions.programs import Programs
         >>> cells, _, active = Programs.box(2, 1e-7).cut(np.ones((1, 1, 2)), np.zeros((1, 1)))
         >>> len(cells)
         2

@@ -1,0 +1,6 @@
+"""The pieces on which a network with kinks is affine, counted exactly."""
+
+from ansatz.networks.regions.enumeration import count_linear_regions as count_linear_regions
+from ansatz.networks.regions.enumeration import linear_regions as linear_regions
+from ansatz.networks.regions.region import LinearRegions as LinearRegions
+from ansatz.networks.regions.region import Region as Region
