@@ -64,12 +64,12 @@ def read_record() -> dict[str, Record]:
 
 
 def recorded(outcome: claims.Outcome) -> Record:
-    """What is kept of a run: four digits, which other machines agree on."""
+    """What is kept of a run: four digits, and of rounding errors the decade."""
     assert outcome.finding is not None
     return {
         "holds": outcome.holds,
         "figure": outcome.figure is not None,
-        "checks": [rounded(check.to_dict()) for check in outcome.finding.checks],
+        "checks": [steady(rounded(check.to_dict())) for check in outcome.finding.checks],
     }
 
 
@@ -79,8 +79,27 @@ def rounded(value: Any) -> Any:
         return {key: rounded(item) for key, item in value.items()}
     if value is None or isinstance(value, bool | str):
         return value
-    number = float(value)
-    return float(f"{number:.4g}") + 0.0 if math.isfinite(number) else str(number)
+    found = float(value)
+    return float(f"{found:.4g}") + 0.0 if math.isfinite(found) else str(found)
+
+
+def steady(check: Record) -> Record:
+    """A rounding error by its decade: its digits change with the place of an array in memory."""
+    value, tolerance = check["measured"], check["tolerance"]
+    if check["predicted"] != 0 or not isinstance(value, float) or not 0 < abs(value) < 1e-9:
+        return check
+    decade = f"1e{math.ceil(math.log10(abs(value))):+03d}"
+    if not isinstance(tolerance, float) or float(decade) > tolerance:
+        return check
+    found = check | {"measured": f"< {decade}"}
+    if "wrong" in check and check["wrong"]["measured"] == value:
+        found["wrong"] = check["wrong"] | {"measured": f"< {decade}"}
+    return found
+
+
+def number(kept: float | str) -> float:
+    """A kept number as one that can be compared."""
+    return float(str(kept).removeprefix("< "))
 
 
 def save_figure(outcome: claims.Outcome) -> None:
@@ -192,11 +211,11 @@ def outcome_of(name: str, found: Record) -> claims.Outcome:
     checks = []
     for kept in found["checks"]:
         values = {key: kept[key] for key in ("what", "because", "relation")}
-        values |= {key: float(kept[key]) for key in ("measured", "predicted", "tolerance")}
+        values |= {key: number(kept[key]) for key in ("measured", "predicted", "tolerance")}
         if "wrong" in kept:
             slip = kept["wrong"]
             own = {
-                key: None if slip[key] == kept[key] else float(slip[key])
+                key: None if slip[key] == kept[key] else number(slip[key])
                 for key in ("measured", "predicted")
             }
             values["wrong"] = claims.Wrong(slip["name"], erratum=slip["erratum"] or "", **own)
@@ -274,7 +293,9 @@ def row(*cells: str) -> str:
 
 def shown(value: float | str | None) -> str:
     """A number: four digits, no exponent where none is needed."""
-    return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+    if value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value).replace("<", "&lt;")
 
 
 def text(words: str) -> str:

@@ -88,3 +88,11 @@ def test_numbers_keep_four_digits():
         "a": 0.1235, "b": True, "c": None, "d": 0.0,
     }  # fmt: skip
     assert gallery.rounded(float("nan")) == "nan"
+
+
+def test_a_rounding_error_keeps_its_decade():
+    check = {"measured": 5.3e-16, "predicted": 0.0, "tolerance": 6.2e-13}
+    assert gallery.steady(check)["measured"] == "< 1e-15"
+    assert gallery.number("< 1e-15") == 1e-15 and gallery.shown("< 1e-15") == "&lt; 1e-15"
+    for other in ({"measured": 0.3}, {"predicted": 1.0}, {"tolerance": 6e-16}, {"measured": 0.0}):
+        assert gallery.steady(check | other) == check | other
