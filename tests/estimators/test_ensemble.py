@@ -66,7 +66,14 @@ def outcome(rows, kind, name):
     return np.column_stack([y, rows["event"]]) if kind is SurvivalRegressor else y
 
 
-@pytest.mark.parametrize("name", MODELS)
+# One law of each kind runs always: location, positive, angle, quantiles, classes, survival, ranking.
+KINDS = {"normal", "gamma", "von_mises", "quantiles", "ordinal", "cox", "plackett_luce"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name if name in KINDS else pytest.param(name, marks=pytest.mark.slow) for name in MODELS],
+)
 def test_every_law_is_fitted_served_and_saved(rows, tmp_path, name):
     kind, law, target = MODELS[name]
     y = outcome(rows, kind, target)

@@ -135,8 +135,8 @@ def test_loss_is_minus_the_log_density_of_its_distribution():
 
 def test_gradients_of_tails_and_moments():
     law = Truncated(Normal(), lower=0.0)
-    raw = torch.randn(3, 2).requires_grad_()
-    y = torch.tensor([0.5, 1.0, 2.0])
+    raw = torch.randn(2, 2).requires_grad_()
+    y = torch.tensor([0.5, 2.0])
     for method in ("log_cdf", "log_survival"):
         assert torch.autograd.gradcheck(
             lambda raw, m=method: getattr(law.distribution(raw), m)(y), raw
