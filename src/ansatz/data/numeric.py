@@ -163,8 +163,9 @@ def weighted_moments(
     .. math:: m = \frac{\sum w_i x_i}{\sum w_i}, \qquad
         s = \sqrt{\frac{\sum w_i (x_i - m)^2}{\sum w_i}}
 
-    so that a row of weight 3 counts like three rows. In two passes: the one-pass formula loses
-    all digits where the mean is large. A deviation that is rounding error of the mean is 0.
+    so that a row of weight 3 counts like three rows. Sums are of differences to the mean of the
+    first rows: squares of the numbers themselves would lose all digits where the mean is large. A
+    deviation that is rounding error of the mean is 0.
 
     Example:
         >>> import numpy as np
@@ -173,37 +174,54 @@ def weighted_moments(
         array([1.5])
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        mean, deviation, missing = _two_passes(values, weight)
+        mean, deviation, missing = _moments(values, weight)
     large = ~np.isfinite(deviation)
     if large.any():  # squares beyond 1e308: the same in units of the largest number
         unit = np.nanmax(np.abs(values[:, large]), axis=0)
-        small = _two_passes(values[:, large] / unit, weight)
+        small = _moments(values[:, large] / unit, weight)
         mean[large], deviation[large] = small[0] * unit, small[1] * unit
     return mean, deviation, missing
 
 
-def _two_passes(
-    values: np.ndarray, weight: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _moments(values: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     columns = values.shape[1]
     count, total, square = np.zeros(columns), np.zeros(columns), np.zeros(columns)
     missing = np.zeros(columns, dtype=np.int64)
+    origin = None
     for rows in _blocks(values):
         block, known = _filled(values[rows])
-        count += weight[rows].sum() if known is None else weight[rows] @ known
-        missing += 0 if known is None else len(block) - known.sum(0)
-        total += weight[rows] @ block
-    mean = np.divide(total, count, out=np.zeros(columns), where=count > 0)
-    for rows in _blocks(values):
-        block, known = _filled(values[rows])
-        block = block - mean
+        if origin is None:
+            origin = _origin(values, block, known)
+        away = np.subtract(block, origin, dtype=np.float64)
         if known is not None:
-            block *= known
-        square += weight[rows] @ np.square(block, out=block)
-    variance = np.divide(square, count, out=np.zeros(columns), where=count > 0)
+            away *= known
+            missing += len(block) - known.sum(0)
+        count += weight[rows].sum() if known is None else weight[rows] @ known
+        total += weight[rows] @ away
+        square += weight[rows] @ np.square(away, out=away)
+    if origin is None:
+        return total, square, missing
+    shift, second = (
+        np.divide(part, count, out=np.zeros(columns), where=count > 0) for part in (total, square)
+    )
+    mean = np.where(count > 0, origin + shift, 0.0)
+    variance = np.maximum(second - shift**2, 0.0)
     # The rounding of m alone leaves (eps m)^2 per row (scikit-learn's bound for constant columns).
     noise = (10 * np.finfo(float).eps * np.abs(mean)) ** 2
+    noise = np.maximum(noise, 4 * np.finfo(float).eps * shift**2)  # and of the difference
     return mean, np.where(variance <= noise, 0.0, np.sqrt(variance)), missing
+
+
+def _origin(values: np.ndarray, block: np.ndarray, known: np.ndarray | None) -> np.ndarray:
+    """The mean of the first rows of each column; its first number where they have none."""
+    if known is None:
+        return np.asarray(block.sum(0, dtype=np.float64) / len(block))
+    there = known.sum(0)
+    origin = block.sum(0, dtype=np.float64) / np.maximum(there, 1)
+    for j in np.flatnonzero(there == 0):
+        numbers = values[~np.isnan(values[:, j]), j]
+        origin[j] = numbers[0] if len(numbers) else 0.0
+    return np.asarray(origin)
 
 
 def as_numbers(column: "pd.Series") -> np.ndarray:

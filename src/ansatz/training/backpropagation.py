@@ -60,6 +60,10 @@ class Backpropagation:
     ) -> None:
         self.weights, self.biases = list(weights), list(biases)
         self._transposed = [weight.T for weight in weights]
+        self._affine = [
+            (torch.from_numpy(b), torch.from_numpy(w).T) if w.size >= _LARGE else None
+            for w, b in zip(weights, biases, strict=True)
+        ]
         self._gradients = list(zip(weight_gradients, bias_gradients, strict=True))
         self._large = [torch.from_numpy(g) if g.size >= _LARGE else None for g in weight_gradients]
         self._rule, self._last = rule, len(self.weights) - 1
@@ -75,8 +79,12 @@ class Backpropagation:
         h = room.h[0] = inputs
         for i in range(self._last):
             z, a = room.z[i], room.a[i]
-            h.dot(self._transposed[i], z)  # (B, width)
-            z += self.biases[i]
+            affine = self._affine[i]
+            if affine is None:
+                h.dot(self._transposed[i], z)  # (B, width)
+                z += self.biases[i]
+            else:  # with the bias at no further cost
+                torch.addmm(affine[0], torch.from_numpy(h), affine[1], out=torch.from_numpy(z))
             self._rule.forward(z, a, room.s[i])
             h = a
             if room.masks:

@@ -61,7 +61,12 @@ def _relu(_: Any) -> Derivative:
             torch.clamp_min(torch.from_numpy(z), 0, out=torch.from_numpy(a))
 
     def backward(d: Array, z: Array, a: Array, s: Array) -> None:
-        np.multiply(d, a > 0, out=d)
+        if d.size < _MANY:
+            np.multiply(d, a > 0, out=d)
+        else:
+            slope = torch.from_numpy(d)
+            into = torch.ops.aten.threshold_backward.grad_input
+            into(slope, torch.from_numpy(a), 0, grad_input=slope)
 
     return Derivative(forward, backward)
 

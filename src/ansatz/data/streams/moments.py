@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ansatz.data.numeric import _two_passes
+from ansatz.data.numeric import _moments
 
 
 class Moments:
@@ -44,7 +44,7 @@ class Moments:
             return
         known = ~np.isnan(values)
         mass = weight @ known
-        mean, deviation, missing = _two_passes(values, weight)
+        mean, deviation, missing = _moments(values, weight)
         total = self.weight + mass
         delta = np.where(self.weight > 0, mean - self.mean, 0.0)
         share = np.divide(mass, total, out=np.zeros_like(total), where=total > 0)
