@@ -80,6 +80,36 @@ def ensembles() -> str:
     return "\n".join(lines)
 
 
+def trees() -> str:
+    """Ensembles on larger tables beside boosted trees and the linear model."""
+    path = ROOT / "benchmarks" / "results" / "quality-tables.jsonl"
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    lines = [
+        "| table | law | splits | RMSE or error | boosted trees | nll | linear nll |",
+        "|---|---|---:|---:|---:|---:|---:|",
+    ]
+    for name in dict.fromkeys(row["set"] for row in rows):
+        mine = [row for row in rows if row["set"] == name and row["inference"] == "ensemble"]
+        keys = ("error", "boosted trees", "nll", "linear nll")
+        shown = [f"{statistics.fmean(row[key] for row in mine):.4g}" for key in keys]
+        lines.append(f"| {name} | {mine[0]['law']} | {len(mine)} | {' | '.join(shown)} |")
+    return "\n".join(lines)
+
+
+def pieces() -> str:
+    """What it brings to cut numbers in pieces."""
+    path = ROOT / "benchmarks" / "results" / "bins.json"
+    found = json.loads(path.read_text(encoding="utf-8"))["results"]
+    lines = [
+        "| table | error without | error with | nll without | nll with |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    for name, row in found.items():
+        shown = [f"{row[bins][key]:.4g}" for key in ("error", "nll") for bins in ("0", "32")]
+        lines.append(f"| {name} | {' | '.join(shown)} |")
+    return "\n".join(lines)
+
+
 def numerics() -> str:
     lines = [
         "| law | cdf | log_survival | icdf | error | in the tails | scipy's logsf there |",
@@ -113,8 +143,9 @@ LOGS = ("log_cdf", "log_survival")
 # Lakshminarayanan et al. (2017), table 1: mean test nll of deep ensembles on the same splits.
 PUBLISHED = {"boston": 2.41, "concrete": 3.06, "energy": 1.38, "kin8nm": -1.20, "wine": 0.94}
 PAGES = {
-    ROOT / "README.md": {"tables": tables, "ensembles": ensembles, "speed": speed},
+    ROOT / "README.md": {"tables": tables, "ensembles": ensembles, "trees": trees, "speed": speed},
     ROOT / "docs" / "likelihoods.md": {"numerics": numerics},
+    ROOT / "docs" / "tables.md": {"pieces": pieces},
 }
 
 
