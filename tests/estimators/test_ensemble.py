@@ -66,7 +66,7 @@ def outcome(rows, kind, name):
     return np.column_stack([y, rows["event"]]) if kind is SurvivalRegressor else y
 
 
-# One law of each kind runs always: location, positive, angle, quantiles, classes, survival, ranking.
+# Always one law of each kind: location, positive, angle, quantiles, classes, survival, ranking.
 KINDS = {"normal", "gamma", "von_mises", "quantiles", "ordinal", "cox", "plackett_luce"}
 
 
