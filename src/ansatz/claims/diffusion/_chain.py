@@ -1,8 +1,14 @@
 """The noising chain in one dimension, and its backward step by Bayes' rule on a grid."""
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+
+from ansatz.claims import Finding
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 class Schedule(NamedTuple):
@@ -62,3 +68,17 @@ def backward(
     density = weight / (grid[1] - grid[0])
     entropy = -float(weight[weight > 0] @ np.log(density[weight > 0]))
     return Backward(found, float(weight @ (grid - found) ** 2), entropy)
+
+
+def draw_errors(paper: "Figure", finding: Finding, *, printed: str, right: str) -> "Axes":
+    """Errors of two formulas for the backward mean over t; ``data`` has exact, printed, right."""
+    from ansatz.report.style import INK, LINEAR, MODEL
+
+    axes, data = paper.subplots(), finding.data
+    miss = data["printed"] - data["exact"]
+    axes.plot(data["t"], miss, "x--", color=LINEAR, lw=1, label=printed)
+    axes.plot(data["t"], data["right"] - data["exact"], "o", color=MODEL, label=right)
+    axes.axhline(0, color=INK, lw=0.7, label="Bayes' rule, by quadrature")
+    axes.set(xlabel="step t of the noising", ylabel="mean of the step before, error")
+    axes.locator_params(axis="x", integer=True)
+    return axes

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
-from ansatz.claims.diffusion._chain import backward, schedule
+from ansatz.claims.diffusion._chain import backward, draw_errors, schedule
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,15 +43,7 @@ def measure(generator: torch.Generator, *, steps: int = 20, start: float = 1.5) 
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """Errors of both formulas over t."""
-    from ansatz.report.style import INK, LINEAR, MODEL
-
-    axes, data = paper.subplots(), finding.data
-    miss = data["printed"] - data["exact"]
-    axes.plot(data["t"], miss, "x--", color=LINEAR, lw=1, label="printed, with 1/√ᾱ")
-    axes.plot(data["t"], data["right"] - data["exact"], "o", color=MODEL, label="with 1/√α")
-    axes.axhline(0, color=INK, lw=0.7, label="Bayes' rule, by quadrature")
-    axes.set(xlabel="step t of the noising", ylabel="mean of the step before, error")
-    axes.locator_params(axis="x", integer=True)
+    axes = draw_errors(paper, finding, printed="printed, with 1/√ᾱ", right="with 1/√α")
     axes.set_title("one step back undoes one step; with 1/√ᾱ it undoes them all")
     axes.legend(loc="upper left")
 

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
-from ansatz.claims.diffusion._chain import Schedule, backward, posterior_mean, schedule
+from ansatz.claims.diffusion._chain import Schedule, backward, draw_errors, posterior_mean, schedule
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,7 +51,7 @@ def measure(generator: torch.Generator, *, steps: int = 20, start: float = 1.5) 
     table = Table(["t", "x_t", "Bayes' rule", "right", "printed"], [
         [int(t[i]), x[i + 1], mean[i], right[i], wrong[i]] for i in range(steps - 1)
     ])  # fmt: skip
-    return Finding(checks, table, {"t": t, "mean": mean, "right": right, "printed": wrong})
+    return Finding(checks, table, {"t": t, "exact": mean, "right": right, "printed": wrong})
 
 
 def printed_mean(law: Schedule, x0: float, x: np.ndarray) -> np.ndarray:
@@ -64,15 +64,7 @@ def printed_mean(law: Schedule, x0: float, x: np.ndarray) -> np.ndarray:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """The mean over t."""
-    from ansatz.report.style import INK, LINEAR, MODEL
-
-    axes, data = paper.subplots(), finding.data
-    miss = data["printed"] - data["mean"]
-    axes.plot(data["t"], miss, "x--", color=LINEAR, lw=1, label="printed, with β̃ and √(1-β̃)")
-    axes.plot(data["t"], data["right"] - data["mean"], "o", color=MODEL, label="with β and √α")
-    axes.axhline(0, color=INK, lw=0.7, label="Bayes' rule, by quadrature")
-    axes.set(xlabel="step t of the noising", ylabel="mean of the step before, error")
-    axes.locator_params(axis="x", integer=True)
+    axes = draw_errors(paper, finding, printed="printed, with β̃ and √(1-β̃)", right="with β and √α")
     axes.set_title("the step back is Bayes' rule; the printed mean misses it where noise is small")
     axes.legend(loc="lower right")
 
