@@ -10,20 +10,31 @@ class InputSpec:
     """The shape of one example's inputs, as a network factory needs it.
 
     Args:
-        structure: the answer to "what does x look like": ``"vector"`` for the rows of a table.
-        features: numbers per row, :math:`D`.
+        structure: the answer to "what does x look like": ``"vector"`` for the rows of a table,
+            ``"grid"`` for signals, images and volumes.
+        features: numbers per row, :math:`D`; of a grid, numbers per cell: its channels.
         cardinalities: levels of each categorical column that the network embeds by itself;
             its codes arrive as a second input ``(B, C)``, code 0 being the unknown level.
+        size: cells along each axis of a grid: ``(L,)``, ``(H, W)`` or ``(D, H, W)``; empty where
+            it is not known, and for vectors.
 
     Example:
         >>> from ansatz.spec import InputSpec
-        >>> InputSpec.of(3)
-        InputSpec(structure='vector', features=3, cardinalities=())
+        >>> InputSpec.of(3).features
+        3
+        >>> InputSpec.grid(3, 32, 32).size
+        (32, 32)
     """
 
     structure: str = "vector"
     features: int = 0
     cardinalities: tuple[int, ...] = ()
+    size: tuple[int, ...] = ()
+
+    @classmethod
+    def grid(cls, channels: int, *size: int) -> "InputSpec":
+        """A signal, an image or a volume of so many channels and cells."""
+        return cls("grid", channels, size=size)
 
     @classmethod
     def of(cls, inputs: "InputSpec | int") -> "InputSpec":

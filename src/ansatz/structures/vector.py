@@ -19,8 +19,8 @@ class Vector:
     Example:
         >>> import torch
         >>> from ansatz.structures import Vector
-        >>> Vector().spec(torch.zeros(5, 3))
-        InputSpec(structure='vector', features=3, cardinalities=())
+        >>> Vector().spec(torch.zeros(5, 3)).features
+        3
     """
 
     name = "vector"
