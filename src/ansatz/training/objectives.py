@@ -8,6 +8,8 @@ from torch import Tensor, nn
 from ansatz.data.batch import Batch, map_tensors
 from ansatz.likelihoods.likelihood import Likelihood
 
+AUXILIARY = 0.3  # of a head for training alone: Szegedy et al. (2015), section 5
+
 
 class Loss(NamedTuple):
     """The weighted sum over outcomes and their weight; the mean is total / count.
@@ -35,10 +37,16 @@ class Supervised(nn.Module):
         likelihood: gives the loss of one outcome.
         shift: ``(P,)``, or ``(K, P)`` for K targets; zeros when not given.
         scale: like shift; ones when not given.
+        axis: of the network's output that holds P: the last one, or 1 for networks on grids that
+            answer at every cell.
+
+    A network may come with heads for training alone (GoogLeNet): its outputs are then a NamedTuple,
+    the answer first; the loss of each further head counts 0.3, and only in training.
 
     Shapes:
-        - network(*inputs): ``(B, P)``, or ``(B, K * P)`` for K targets.
-        - raw: ``(B, P)``, or ``(B, K, P)``.
+        - network(*inputs): ``(B, P)``, or ``(B, K * P)`` for K targets; ``(B, P, H, W)`` with
+          axis 1.
+        - raw: ``(B, P)``, ``(B, K, P)`` or ``(B, H, W, P)``.
 
     Example:
         >>> import torch
@@ -55,10 +63,15 @@ class Supervised(nn.Module):
     scale: Tensor | None
 
     def __init__(
-        self, likelihood: Likelihood, shift: Tensor | None = None, scale: Tensor | None = None
+        self,
+        likelihood: Likelihood,
+        shift: Tensor | None = None,
+        scale: Tensor | None = None,
+        *,
+        axis: int = -1,
     ) -> None:
         super().__init__()
-        self.likelihood = likelihood
+        self.likelihood, self.axis = likelihood, axis
         self.register_buffer("shift", shift)
         self.register_buffer("scale", scale)
 
@@ -78,7 +91,17 @@ class Supervised(nn.Module):
         self, network: nn.Module, inputs: tuple[Any, ...], offset: Tensor | None = None
     ) -> Tensor:
         """The parameters of the likelihood at ``inputs``."""
-        return self.attach(network(*inputs), offset)
+        return self.heads(network, inputs, offset)[0]
+
+    def heads(
+        self, network: nn.Module, inputs: tuple[Any, ...], offset: Tensor | None = None
+    ) -> list[Tensor]:
+        """The same of every head of the network, the answer first."""
+        outputs = network(*inputs)
+        return [
+            self.attach(output if self.axis == -1 else output.movedim(self.axis, -1), offset)
+            for output in (outputs if isinstance(outputs, tuple) else (outputs,))
+        ]
 
     def terms(self, network: nn.Module, batch: Batch) -> Tensor:
         """The plain loss per outcome, unweighted."""
@@ -86,12 +109,14 @@ class Supervised(nn.Module):
 
     def forward(self, network: nn.Module, batch: Batch) -> Loss:
         """What the optimiser minimises."""
-        raw = self.raw(network, batch.inputs, batch.offset)
+        raw, *others = self.heads(network, batch.inputs, batch.offset)
         complete = _all_observed(batch.weight)
         target = batch.target if complete else observed(batch.target, batch.weight)
         if not self.likelihood.additive:
             return self._joint(raw, target, batch.weight)
         terms = self.likelihood.training_loss(raw, target)
+        for other in others:
+            terms = terms + AUXILIARY * self.likelihood.training_loss(other, target)
         return weighted(terms, batch.weight, complete=complete)
 
     def evaluate(self, network: nn.Module, batch: Batch) -> Loss:
