@@ -1,0 +1,5 @@
+"""Images, signals and volumes: read with limits, kept in memory or in their files."""
+
+from ansatz.data.grids.grid_table import GridTable as GridTable
+from ansatz.data.grids.grids import Grids as Grids
+from ansatz.data.grids.masks import Masks as Masks

@@ -1,0 +1,61 @@
+"""Files that each hold one grid, decoded when they are needed."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ansatz.data.grids.pool import in_order
+
+
+class GridFiles(NamedTuple):
+    """Paths and how to read them.
+
+    Args:
+        paths: one file per example.
+        names: what errors and tables call them.
+        read: a path to its ``(C, *size)`` array, always of this shape and type.
+        shape: ``(C, *size)``.
+        dtype: uint8 or float32.
+        digests: ``(N,)`` uint64, hashes of the decoded contents; None if nobody has looked.
+
+    Example:
+        >>> import numpy as np, torch
+        >>> from pathlib import Path
+        >>> from ansatz.data.grids.grid_files import GridFiles
+        >>> read = lambda path: np.full((1, 2, 2), len(path.name), np.uint8)
+        >>> files = GridFiles((Path("a"), Path("bb")), ("a", "bb"), read, (1, 2, 2), torch.uint8)
+        >>> files.load([1]).sum().item()
+        8
+    """
+
+    paths: tuple[Path, ...]
+    names: tuple[str, ...]
+    read: Callable[[Path], np.ndarray]
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+    digests: np.ndarray | None = None
+
+    def select(self, rows: np.ndarray) -> "GridFiles":
+        """Some of the files; nothing is read."""
+        return self._replace(
+            paths=tuple(self.paths[row] for row in rows),
+            names=tuple(self.names[row] for row in rows),
+            digests=None if self.digests is None else self.digests[rows],
+        )
+
+    def arrays(self) -> Iterator[np.ndarray]:
+        """The decoded files in order, by a few threads."""
+        return in_order(self.read, self.paths)
+
+    def load(self, rows: Sequence[int] | np.ndarray, *, threads: bool = True) -> Tensor:
+        """Some files, decoded, ``(n, C, *size)``."""
+        made = torch.empty((len(rows), *self.shape), dtype=self.dtype)
+        paths = [self.paths[row] for row in rows]
+        arrays = in_order(self.read, paths) if threads else map(self.read, paths)
+        for place, array in enumerate(arrays):
+            made[place] = torch.from_numpy(array)
+        return made

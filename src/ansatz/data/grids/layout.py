@@ -1,0 +1,108 @@
+"""Which axis of an array holds the channels."""
+
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ansatz.errors import DataError, UsageError
+
+Channels = Literal["auto", "first", "last"] | None
+_USUAL = (1, 3, 4)  # grey, colour, colour with alpha
+
+
+def channels_first(values: Tensor, channels: Channels = "auto", what: str = "the array") -> Tensor:
+    """An array of examples as ``(N, C, *size)``.
+
+    =================  ==============================================  =======================
+    shape              ``channels="auto"``                             otherwise
+    =================  ==============================================  =======================
+    ``(N, L)``         signals of one channel                          ``None``: the same
+    ``(N, H, W)``      grey images                                     ``"first"``: (N, C, L)
+    ``(N, a, b, c)``   c in 1, 3, 4 and a not: images, channels last   ``None``: volumes
+    ``(N, a, b, c)``   a in 1, 3, 4 and c not: images, channels first  ``None``: volumes
+    ``(N, a,..., d)``  as for four axes: volumes with channels
+    =================  ==============================================  =======================
+
+    Where both or neither of the two axes have 1, 3 or 4 entries, the answer is asked for.
+
+    Args:
+        values: all examples, one after the other.
+        channels: where the channels are; None says that there are none.
+        what: the array's name, for errors.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data.grids.layout import channels_first
+        >>> channels_first(torch.zeros(5, 8, 9, 3)).shape
+        torch.Size([5, 3, 8, 9])
+        >>> channels_first(torch.zeros(5, 8, 9)).shape
+        torch.Size([5, 1, 8, 9])
+    """
+    if channels not in ("auto", "first", "last", None):
+        raise UsageError(f"channels must be 'auto', 'first', 'last' or None, got {channels!r}.")
+    shape, axes = tuple(values.shape), values.ndim
+    least = 3 if channels in ("first", "last") else 2
+    if not least <= axes <= (4 if channels is None else 5):
+        raise DataError(
+            f"{what} has shape {shape}; expected examples first, then one to three axes of cells"
+            f"{', and one of channels' if channels in ('first', 'last') else ''}."
+        )
+    if 0 in shape:
+        raise DataError(f"{what} has shape {shape}: there is nothing in it.")
+    place = channels
+    if channels == "auto":
+        place = None if axes <= 3 else _usual_place(shape, what)
+    if place is None:
+        return values.unsqueeze(1)
+    return values.movedim(-1, 1) if place == "last" else values
+
+
+def _usual_place(shape: tuple[int, ...], what: str) -> Literal["first", "last"]:
+    first, last = shape[1] in _USUAL, shape[-1] in _USUAL
+    if first == last:
+        said = "could both be channels" if first else "are not 1, 3 or 4"
+        none = " or None for volumes without channels" if len(shape) == 4 else ""
+        raise DataError(
+            f"{what} has shape {shape}: its second and last axis {said}. "
+            f"Say channels='first' or 'last'{none}."
+        )
+    return "first" if first else "last"
+
+
+def as_values(array: object, what: str = "the array") -> Tensor:
+    """Numbers as a grid keeps them: uint8 as it is, truth values as 0 and 1, others as float32.
+
+    Python objects, text, complex numbers and values that are not finite are refused.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.data.grids.layout import as_values
+        >>> as_values(np.arange(3)).dtype
+        torch.float32
+    """
+    if not isinstance(array, Tensor):
+        array = _from_numpy(np.asarray(array), what)
+    array = array.detach().cpu()
+    if array.is_complex():
+        raise DataError(f"{what} holds complex numbers; give their parts as two channels.")
+    if array.dtype in (torch.uint8, torch.bool):
+        return array.to(torch.uint8)
+    values = array.to(torch.float32)
+    if not values.isfinite().all():
+        where = (~values.isfinite()).nonzero()[0].tolist()
+        found = array[tuple(where)].item()
+        raise DataError(f"{what} holds {found} at {where}: fill or remove such values first.")
+    return values
+
+
+def _from_numpy(array: np.ndarray, what: str) -> Tensor:
+    if array.dtype.kind not in "buifc":
+        held = "Python objects" if array.dtype.hasobject else f"values of type {array.dtype}"
+        raise DataError(f"{what} holds {held}; expected an array of numbers of one shape.")
+    if array.dtype.kind in "ui" and array.dtype != np.uint8:
+        array = array.astype(np.float32)
+    array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
+    # torch shares the memory, and what comes from a file may be read-only.
+    return torch.from_numpy(array if array.flags.writeable else array.copy())

@@ -1,0 +1,130 @@
+"""A class for each cell of a grid."""
+
+from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ansatz.data.grids.grid_files import GridFiles
+from ansatz.data.grids.grids import Grids, Rows
+from ansatz.errors import DataError
+
+UNLABELLED = -1  # what masks give for a cell whose class is not known
+_KEPT_AS = 255  # so that one byte per cell is enough
+MOST_CLASSES = 255
+
+
+class Masks(Grids):
+    """N masks of one size: the class 0..K-1 of each cell, or -1 where it is not known.
+
+    They are kept in a byte per cell, 255 standing for -1, in memory or in files.
+
+    Args:
+        store: a uint8 tensor ``(N, 1, *size)`` or :class:`GridFiles`.
+        names: what the examples are called.
+        classes: the names of the classes.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.data.grids import Masks
+        >>> masks = Masks.coded(np.array([[[0, 255], [255, 0]]]), "masks")
+        >>> masks.load().tolist(), masks.classes
+        ([[[0, 1], [1, 0]]], ('0', '255'))
+    """
+
+    def __init__(
+        self,
+        store: Tensor | GridFiles,
+        names: Sequence[str] | None = None,
+        classes: Sequence[str] = (),
+    ) -> None:
+        super().__init__(store, names)
+        self.classes = tuple(classes)
+
+    @classmethod
+    def coded(
+        cls,
+        values: object,
+        what: str,
+        *,
+        classes: Sequence[str] | None = None,
+        unlabelled: int | None = None,
+    ) -> "Masks":
+        """Masks from whole numbers ``(N, *size)``: their sorted values become classes 0..K-1.
+
+        Args:
+            values: the numbers; negative ones are cells of unknown class.
+            what: what errors call them.
+            classes: the names of the classes; None for the values themselves.
+            unlabelled: a value that means "not known" too.
+        """
+        numbers = _whole(values, what)
+        known = numbers >= 0
+        if unlabelled is not None:
+            known &= numbers != unlabelled
+        found = np.unique(numbers[known])
+        codes = np.full(numbers.shape, _KEPT_AS, np.uint8)
+        codes[known] = np.searchsorted(found, numbers[known]).astype(np.uint8)
+        named = class_names(found.tolist(), classes, what)
+        return cls(torch.from_numpy(codes).unsqueeze(1), classes=named)
+
+    def __getitem__(self, rows: Rows) -> Self:
+        """The masks at ``rows``."""
+        chosen = super().__getitem__(rows)
+        chosen.classes = self.classes
+        return chosen
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """``size`` of one mask: there are no channels."""
+        return super().shape[1:]
+
+    def load(self, rows: Rows | None = None, *, threads: bool = True) -> Tensor:
+        """``(n, *size)`` int64 classes, -1 where a cell's class is not known."""
+        kept = super().load(rows, threads=threads).squeeze(1).to(torch.int64)
+        return kept.masked_fill_(kept == _KEPT_AS, UNLABELLED)
+
+    def to_memory(self) -> Self:
+        """The same masks as one tensor."""
+        if self.is_in_memory:
+            return self
+        return type(self)(self._stored(), self.names, self.classes)
+
+
+def class_names(values: list[int], classes: Sequence[str] | None, what: str) -> tuple[str, ...]:
+    """The names of the classes that sorted ``values`` stand for, as many as there are.
+
+    Example:
+        >>> from ansatz.data.grids.masks import class_names
+        >>> class_names([0, 255], ["cell", "membrane"], "masks")
+        ('cell', 'membrane')
+    """
+    if not values:
+        raise DataError(f"{what}: no cell has a class.")
+    if len(values) > MOST_CLASSES:
+        raise DataError(
+            f"{what} hold {len(values)} different values, more than {MOST_CLASSES} classes. "
+            "Masks hold a class per cell; for numbers per cell give them as arrays."
+        )
+    if classes is None:
+        return tuple(str(value) for value in values)
+    if len(classes) != len(values):
+        raise DataError(
+            f"{what} hold the {len(values)} values {', '.join(map(str, values[:8]))}; "
+            f"{len(classes)} classes are named. Name each value's class, in order."
+        )
+    return tuple(str(name) for name in classes)
+
+
+def _whole(values: object, what: str) -> np.ndarray:
+    array = values.cpu().numpy() if isinstance(values, Tensor) else np.asarray(values)
+    if array.dtype.kind == "f":
+        if not np.isfinite(array).all() or (array != np.round(array)).any():
+            raise DataError(f"{what} hold numbers that are not whole; masks hold a class per cell.")
+    elif array.dtype.kind not in "biu":
+        raise DataError(f"{what} hold values of type {array.dtype}; expected whole numbers.")
+    if not 2 <= array.ndim <= 4 or 0 in array.shape:
+        raise DataError(f"{what} have shape {array.shape}; expected (N, *size).")
+    return array.astype(np.int64)
