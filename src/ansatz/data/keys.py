@@ -20,7 +20,7 @@ def row_keys(*parts: Any, seed: int = 0) -> np.ndarray:
     share a key has probability 2^-64.
 
     Args:
-        parts: tables or arrays with the same number of rows; together they are the row.
+        parts: tables, arrays or grids with the same number of rows; together they are the row.
         seed: other seeds give unrelated keys.
 
     Example:
@@ -31,8 +31,11 @@ def row_keys(*parts: Any, seed: int = 0) -> np.ndarray:
     """
     total: Any = None
     for place, part in enumerate(parts):
-        keys = _frame_keys(as_frame(part), seed, place) if is_frame(part) else None
-        if keys is None:
+        if hasattr(part, "content_keys"):
+            keys = part.content_keys(seed)
+        elif is_frame(part):
+            keys = _frame_keys(as_frame(part), seed, place)
+        else:
             keys = _array_keys(np.asarray(part), seed, place)
         total = keys if total is None else total + keys
     return mix(total)

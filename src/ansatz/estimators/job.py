@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ansatz.data import Column
-from ansatz.spec import TargetSpec
+from ansatz.data.grids import Grids
+from ansatz.spec import InputSpec, TargetSpec
 
 
 class Job(NamedTuple):
@@ -22,7 +23,7 @@ class Job(NamedTuple):
         ('rows', 'columns', 'y')
     """
 
-    rows: Any  # an array of numbers, or a frame
+    rows: Any  # an array of numbers, a frame, or grids
     columns: list[Column] | None  # None for an array
     y: Tensor
     target: TargetSpec
@@ -34,6 +35,11 @@ class Job(NamedTuple):
     time: NDArray[Any] | None = None  # every inner split is forward in it
     valid: NDArray[np.intp] | None = None  # None: chosen by the hash of the rows
     trainer_options: Mapping[str, Any] = {}  # never changed
+
+    @property
+    def grid(self) -> InputSpec | None:
+        """What an example looks like, where rows are signals, images or volumes."""
+        return self.rows.spec if isinstance(self.rows, Grids) else None
 
 
 def take(job: Job, rows: NDArray[np.intp]) -> Job:

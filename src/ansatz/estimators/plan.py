@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 from torch import nn
 
 from ansatz.data import Column, Preprocessor
+from ansatz.data.grids import GridPreprocessor
 from ansatz.estimators.fitting import Fitted
+from ansatz.estimators.grid_model import GridModel
 from ansatz.estimators.recipe import Recipe
 from ansatz.estimators.table_model import TableModel
 
@@ -54,7 +56,12 @@ class Plan(NamedTuple):
 
     def model(self, preprocessor: Preprocessor, fitted: Fitted) -> TableModel:
         """The trained network in one piece with its preprocessing and its law."""
+        return TableModel(preprocessor, *self._parts(fitted))
+
+    def grid_model(self, preprocessor: GridPreprocessor, fitted: Fitted) -> GridModel:
+        """The same of a network on grids."""
+        return GridModel(preprocessor, *self._parts(fitted))
+
+    def _parts(self, fitted: Fitted) -> tuple[Any, ...]:
         options = self.options if isinstance(self.network, str) else None
-        return TableModel(
-            preprocessor, fitted.network, fitted.objective, self.network_name, options
-        )
+        return fitted.network, fitted.objective, self.network_name, options

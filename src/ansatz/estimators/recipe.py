@@ -34,6 +34,7 @@ class Recipe(BaseModel):
         members: networks that are trained; more than one is an ensemble.
         bins: pieces into which the range of a number is cut, for features beside the number
             itself; 0 for none.
+        augment: whether grids are varied at random while they are learned from.
 
     Example:
         >>> from ansatz.estimators.recipe import choose_recipe
@@ -60,6 +61,7 @@ class Recipe(BaseModel):
     dtype: Literal["float32", "float64"] = "float32"
     members: Annotated[int, Field(ge=1)] = 1
     bins: Annotated[int, Field(ge=0)] = 0
+    augment: bool = False
 
     def sentence(self, network: str = "mlp") -> str:
         """The recipe in one line, for people; widths and dropout are those of an mlp."""
@@ -74,6 +76,7 @@ class Recipe(BaseModel):
         widths = " x ".join(map(str, self.widths)) or "no hidden layer"
         shape = f"{widths} {self.activation}, dropout {self.dropout:g}"
         pieces = f"numbers in {self.bins} pieces, " if self.bins else ""
+        pieces += "varied examples, " if self.augment else ""
         return (
             f"{shape if network == 'mlp' else network}, {pieces}AdamW {self.learning_rate:g} "
             f"(decay {self.weight_decay:g}), at most {self.steps} steps of {batch}, "

@@ -7,7 +7,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ansatz.data import Preprocessor
 from ansatz.likelihoods import Distribution
 from ansatz.training import Supervised
 
@@ -35,16 +34,18 @@ class TableModel:
         torch.Size([3, 1])
     """
 
+    dtype = torch.float64  # of the network
+
     def __init__(
         self,
-        preprocessor: Preprocessor,
+        preprocessor: Any,
         network: nn.Module,
         objective: Supervised,
         network_name: str,
         network_options: dict[str, Any] | None,
     ) -> None:
         self.preprocessor = preprocessor
-        self.network = copy.deepcopy(network).to("cpu", torch.float64).eval()
+        self.network = copy.deepcopy(network).to("cpu", self.dtype).eval()
         self.objective = copy.deepcopy(objective).to("cpu", torch.float64).eval()
         self.objective.requires_grad_(False)  # a constant dispersion is no longer learned
         self.network_name = network_name

@@ -1,5 +1,6 @@
 """The first axis: what does x look like?"""
 
+from ansatz.structures.grid import Grid as Grid
 from ansatz.structures.registry import create as create
 from ansatz.structures.registry import names as names
 from ansatz.structures.registry import register as register

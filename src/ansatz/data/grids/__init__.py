@@ -3,3 +3,4 @@
 from ansatz.data.grids.grid_table import GridTable as GridTable
 from ansatz.data.grids.grids import Grids as Grids
 from ansatz.data.grids.masks import Masks as Masks
+from ansatz.data.grids.preprocessing import GridPreprocessor as GridPreprocessor

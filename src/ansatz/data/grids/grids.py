@@ -108,7 +108,7 @@ class Grids:
         """The same examples as one tensor."""
         return self if self.is_in_memory else type(self)(self._stored(), self.names)
 
-    def keys(self, seed: int = 0) -> np.ndarray:
+    def content_keys(self, seed: int = 0) -> np.ndarray:
         """A 64-bit hash of each example's decoded cells, ``(N,)`` uint64.
 
         Equal images have equal keys, whatever file or format holds them, and in memory as in

@@ -1,0 +1,143 @@
+"""What a network sees of grids: bytes as shares of 255, every channel standardised."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ansatz.data.grids.grids import Grids
+from ansatz.errors import DataError
+from ansatz.spec import InputSpec
+
+SAMPLE = 10_000  # examples that tell the mean and the spread of a channel
+
+
+class GridPreprocessor:
+    r"""Grids as numbers of mean 0 and spread 1.
+
+    .. math:: z_{nc} = \frac{x_{nc} / u - m_c}{s_c}
+
+    with u = 255 for bytes and 1 for other numbers; mean and spread of each channel c are those of
+    all cells of the examples learned from, or of 10,000 of them, evenly spaced.
+
+    Args:
+        shape: ``(C, *size)`` of an example.
+        mean: :math:`m`, one number per channel.
+        spread: :math:`s`, likewise.
+        unit: :math:`u`.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data.grids import GridPreprocessor, Grids
+        >>> grids = Grids.of(torch.tensor([[[0, 255], [255, 0]]], dtype=torch.uint8))
+        >>> preprocessor = GridPreprocessor.fit(grids)
+        >>> preprocessor.transform(grids)[0].flatten()
+        tensor([-1.,  1.,  1., -1.])
+    """
+
+    text_columns: tuple[str, ...] = ()  # none of a grid's cells are words
+
+    def __init__(
+        self, shape: Sequence[int], mean: Sequence[float], spread: Sequence[float], unit: float
+    ) -> None:
+        self.shape, self.unit = tuple(shape), unit
+        self.mean, self.spread = list(mean), list(spread)
+        self.notes: list[str] = []
+
+    @classmethod
+    def fit(cls, grids: Grids, weight: NDArray[np.float64] | None = None) -> "GridPreprocessor":
+        """Learns mean and spread of each channel.
+
+        Args:
+            grids: examples to learn from.
+            weight: ``(N,)``, how often each counts.
+        """
+        rows = np.linspace(0, len(grids) - 1, min(len(grids), SAMPLE)).astype(np.intp)
+        share = np.ones(len(rows)) if weight is None else weight[rows]
+        unit = 255.0 if grids.dtype == torch.uint8 else 1.0
+        total = np.zeros((2, grids.shape[0]))
+        for piece in np.array_split(np.arange(len(rows)), max(1, len(rows) // 256)):
+            x = grids.load(rows[piece]).flatten(2).double() / unit  # (n, C, cells)
+            moments = torch.stack([x.mean(-1), x.square().mean(-1)])  # (2, n, C)
+            total += np.einsum("kne,n->ke", moments.numpy(), share[piece])
+        mean, square = total / share.sum()
+        spread = np.sqrt(np.maximum(square - mean**2, 0))
+        return cls(grids.shape, mean.tolist(), np.where(spread > 0, spread, 1.0).tolist(), unit)
+
+    @property
+    def spec(self) -> InputSpec:
+        """The shape of an example, for the network's factory."""
+        return InputSpec.grid(*self.shape)
+
+    def scaled(self, x: Tensor) -> Tensor:
+        """``(B, C, *size)`` in float32, bytes as shares of 255: what an augmentation takes."""
+        return x.float().div_(self.unit) if self.unit != 1 else x.float()
+
+    def standardized(self, x: Tensor) -> Tensor:
+        """What :meth:`scaled` gave, with mean 0 and spread 1 in every channel."""
+        per_channel = (-1, *(1,) * (x.ndim - 2))
+        mean, spread = (torch.tensor(v, dtype=x.dtype) for v in (self.mean, self.spread))
+        return (x - mean.reshape(per_channel)) / spread.reshape(per_channel)
+
+    def transform(
+        self, grids: Grids, *, clip: bool = False, notes: list[str] | None = None
+    ) -> tuple[Tensor]:
+        """The network's input ``(N, C, *size)``.
+
+        Args:
+            grids: examples of the shape of those learned from.
+            clip: as for tables; a grid's cells are never clipped.
+            notes: as for tables; nothing is ever unknown about a grid.
+        """
+        self.check(grids)
+        return (self.standardized(self.scaled(grids.load())),)
+
+    def check(self, grids: Grids, *, any_size: bool = False) -> None:
+        """Refuses examples of another shape or kind of number than those learned from.
+
+        Args:
+            grids: the examples.
+            any_size: whether only the channels and the number of axes must agree.
+        """
+        same = len(grids.shape) == len(self.shape) and grids.shape[0] == self.shape[0]
+        if not same or (not any_size and grids.shape != self.shape):
+            raise DataError(
+                f"the model was fitted to examples of {_text(self.shape)}, got "
+                f"{_text(grids.shape)}. Give examples of that size (size=...)."
+            )
+        bytes_now = grids.dtype == torch.uint8
+        if bytes_now != (self.unit == 255):
+            then, now = ("bytes from 0 to 255", "other numbers")[:: 1 if not bytes_now else -1]
+            raise DataError(f"the model was fitted to {then}, got {now}: give the same kind.")
+
+    def state(self) -> dict[str, Any]:
+        """As JSON can say it."""
+        return {
+            "structure": "grid",
+            "shape": list(self.shape),
+            "mean": self.mean,
+            "spread": self.spread,
+            "unit": self.unit,
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> "GridPreprocessor":
+        """What :meth:`state` told."""
+        try:
+            made = cls(state["shape"], state["mean"], state["spread"], float(state["unit"]))
+            numbers = [*made.shape, *map(float, made.mean), *map(float, made.spread)]
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(f"preprocessing of grids: {error}") from None
+        sizes = {len(made.mean), len(made.spread), made.shape[0] if made.shape else -1}
+        if len(sizes) != 1 or not np.isfinite(numbers).all() or min(made.spread) <= 0:
+            raise DataError("preprocessing of grids: one mean and one spread > 0 per channel.")
+        return made
+
+
+def _text(shape: tuple[int, ...]) -> str:
+    channels, *size = shape
+    many = "channel" if channels == 1 else "channels"
+    return f"{channels} {many} of {' x '.join(map(str, size))}"

@@ -1,0 +1,96 @@
+"""A fitted model of signals, images or volumes: preprocessing, network and likelihood."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ansatz.data.grids import GridPreprocessor, Grids
+from ansatz.estimators.table_model import TableModel
+from ansatz.networks.layout import channels_last
+
+CELLS = 2**21  # numbers of the examples that are predicted at once
+MOST = 512  # examples, likewise
+
+
+class GridModel(TableModel):
+    """Grids in, the likelihood's parameters out.
+
+    The network computes in float32: convolutions in float64 take many times as long, so that an
+    example alone and among others may differ in the seventh digit. What the law makes of the raw
+    numbers is computed in float64.
+
+    Args:
+        preprocessor: tells mean and spread of every channel.
+        network: gives the raw numbers before shift and scale.
+        objective: holds likelihood, shift and scale.
+        network_name: as the registry spells it.
+        network_options: the options that remake the network; None for one of the user's own.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Classifier
+        >>> images = np.zeros((20, 1, 12, 12), dtype=np.float32)
+        >>> images[::2, :, 6:] = 1
+        >>> settings = {"network": "linear_grid", "epochs": 2, "holdout": 0.0}
+        >>> model = Classifier(**settings).fit(images, np.arange(20) % 2).model_
+        >>> model.raw(model.read(images)).shape
+        torch.Size([20, 1])
+    """
+
+    dtype = torch.float32
+    preprocessor: GridPreprocessor
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self.network = channels_last(self.network)
+
+    @staticmethod
+    def read(examples: Any) -> Grids:
+        """Arrays as grids."""
+        return examples if isinstance(examples, Grids) else Grids.of(examples)
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether the answer is one for every cell."""
+        return self.objective.axis == 1
+
+    def raw(
+        self, rows: Any, offset: Tensor | None = None, *, notes: list[str] | None = None
+    ) -> Tensor:
+        """The likelihood's parameters of each example, ``(N, P)``; of each cell for masks."""
+        self.preprocessor.check(rows, any_size=self.is_dense)
+        parts = [
+            self.raw_of(
+                self.prepare(rows[piece]),
+                None if offset is None else offset[torch.as_tensor(piece)],
+            )
+            for piece in self._pieces(rows)
+        ]
+        if not parts:
+            return torch.zeros(0, *self.empty_shape(), dtype=torch.float64)
+        return torch.cat(parts)
+
+    def empty_shape(self) -> tuple[int, ...]:
+        """The shape of the raw numbers of one example."""
+        assert self.objective.shift is not None
+        return tuple(self.objective.shift.shape)
+
+    def prepare(self, rows: Any, *, notes: list[str] | None = None) -> tuple[Tensor, ...]:
+        """The network's inputs."""
+        x = self.preprocessor.standardized(self.preprocessor.scaled(rows.load()))
+        return (channels_last(x),)
+
+    def raw_of(self, inputs: tuple[Tensor, ...], offset: Tensor | None = None) -> Tensor:
+        """The likelihood's parameters at inputs that are prepared."""
+        with torch.no_grad():
+            return self.objective.raw(self.network, inputs, offset).double()
+
+    def _pieces(self, rows: Grids) -> Iterator[np.ndarray]:
+        share = CELLS // 4 if self.is_dense else CELLS
+        size = min(MOST, max(1, share // math.prod(rows.shape)))
+        for first in range(0, len(rows), size):
+            yield np.arange(first, min(first + size, len(rows)))

@@ -1,0 +1,75 @@
+"""How a network on grids is trained when the user does not say: by shapes and counts alone."""
+
+from ansatz.estimators.recipe import Recipe
+from ansatz.spec import InputSpec
+
+SEEN = 600_000  # examples that training looks at in all, copies counted
+FEWEST, MOST = 10, 100  # passes
+HELD_OUT = 2_000  # examples are enough to tell when to stop
+
+
+def choose_grid_recipe(rows: float, inputs: InputSpec, *, masks: bool = False) -> Recipe:
+    """The default recipe for signals, images and volumes.
+
+    Args:
+        rows: sum of the examples' weights.
+        inputs: what an example looks like.
+        masks: whether the outcome is a label for every cell.
+
+    Example:
+        >>> from ansatz.estimators.grid_recipe import choose_grid_recipe
+        >>> from ansatz.spec import InputSpec
+        >>> choose_grid_recipe(60_000, InputSpec.grid(1, 28, 28)).batch_size
+        64
+    """
+    if masks:
+        return _masks(rows)
+    batch = 16 if rows < 500 else 32 if rows < 5_000 else 64
+    passes = min(MOST, max(FEWEST, SEEN / max(rows, 1)))
+    return Recipe(
+        batch_size=batch,
+        steps=max(1, round(passes * rows / batch)),
+        learning_rate=3e-3,
+        weight_decay=5e-2,
+        average="ema",
+        holdout=0.0 if rows < 50 else min(0.1, HELD_OUT / rows),
+        evaluations=30,
+        patience=30,
+        augment=True,
+    )
+
+
+def linear_grid_recipe(rows: float) -> Recipe:
+    """The recipe of the linear model beside a network: short, without variations.
+
+    Example:
+        >>> from ansatz.estimators.grid_recipe import linear_grid_recipe
+        >>> linear_grid_recipe(60_000).augment
+        False
+    """
+    return Recipe(
+        batch_size=64,
+        steps=max(200, round(5 * rows / 64)),
+        learning_rate=1e-3,
+        weight_decay=1e-1,
+        average="ema",
+        holdout=0.0 if rows < 50 else min(0.1, HELD_OUT / rows),
+        evaluations=20,
+        patience=5,
+    )
+
+
+def _masks(rows: float) -> Recipe:
+    """Few examples of many cells each: one or a few per step."""
+    batch = 1 if rows < 8 else 2 if rows < 100 else 8
+    return Recipe(
+        batch_size=batch,
+        steps=max(300, round(60 * rows / batch)) if rows < 100 else round(30 * rows / batch),
+        learning_rate=1e-3,
+        weight_decay=1e-2,
+        average="ema",
+        holdout=0.0 if rows < 20 else 0.1,
+        evaluations=20,
+        patience=20,
+        augment=True,
+    )
