@@ -1,8 +1,12 @@
 """Whole architectures, by name."""
 
+from ansatz.networks.grid_inputs import read_grid as read_grid
+from ansatz.networks.grid_layers import convolution as convolution
 from ansatz.networks.inputs import TableInputs as TableInputs
+from ansatz.networks.lenet import LeNet5 as LeNet5
 from ansatz.networks.limits import check_size as check_size
 from ansatz.networks.linear import Linear as Linear
+from ansatz.networks.linear_grid import LinearGrid as LinearGrid
 from ansatz.networks.mlp import MLP as MLP
 from ansatz.networks.random_features import RandomFeatureNetwork as RandomFeatureNetwork
 from ansatz.networks.regions import LinearRegions as LinearRegions
@@ -13,6 +17,14 @@ from ansatz.networks.registry import create as create
 from ansatz.networks.registry import names as names
 from ansatz.networks.registry import register as register
 from ansatz.networks.registry import registry as registry
+from ansatz.networks.resnet import ResNet101 as ResNet101
+from ansatz.networks.resnet import ResNet152 as ResNet152
+from ansatz.networks.resnet import ResNet18 as ResNet18
+from ansatz.networks.resnet import ResNet34 as ResNet34
+from ansatz.networks.resnet import ResNet50 as ResNet50
+from ansatz.networks.resnet_blocks import BasicBlock as BasicBlock
+from ansatz.networks.resnet_blocks import Bottleneck as Bottleneck
+from ansatz.networks.small_resnet import SmallResNet as SmallResNet
 from ansatz.networks.summary import LayerRow as LayerRow
 from ansatz.networks.summary import Summary as Summary
 from ansatz.networks.summary import summary as summary

@@ -13,9 +13,17 @@ from ansatz.spec import InputSpec
 registry = Registry(
     "network",
     {
+        "lenet5": "ansatz.networks.lenet:LeNet5",
         "linear": "ansatz.networks.linear:Linear",
+        "linear_grid": "ansatz.networks.linear_grid:LinearGrid",
         "mlp": "ansatz.networks.mlp:MLP",
         "random_features": "ansatz.networks.random_features:RandomFeatureNetwork",
+        "resnet18": "ansatz.networks.resnet:ResNet18",
+        "resnet34": "ansatz.networks.resnet:ResNet34",
+        "resnet50": "ansatz.networks.resnet:ResNet50",
+        "resnet101": "ansatz.networks.resnet:ResNet101",
+        "resnet152": "ansatz.networks.resnet:ResNet152",
+        "small_resnet": "ansatz.networks.small_resnet:SmallResNet",
     },
 )
 

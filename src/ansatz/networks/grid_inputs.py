@@ -1,0 +1,142 @@
+"""The entrance of networks on grids: how many channels, axes and cells x has."""
+
+from typing import NamedTuple
+
+from torch import Tensor
+
+from ansatz.errors import UsageError
+from ansatz.layers.limits import require_whole
+from ansatz.spec import InputSpec
+
+AXES = {1: "L", 2: "H, W", 3: "D, H, W"}
+_NOUNS = {1: "signals", 2: "images", 3: "volumes"}
+
+
+class Grid(NamedTuple):
+    """What a network on grids knows of its inputs ``(B, C, *size)``.
+
+    Args:
+        channels: numbers per cell, :math:`C`.
+        size: cells along each axis; empty where it is not known.
+        dimensions: number of axes: 1 for signals, 2 for images, 3 for volumes.
+
+    Example:
+        >>> from ansatz.networks.grid_inputs import Grid
+        >>> Grid(3, (32, 32), 2).cells
+        1024
+    """
+
+    channels: int
+    size: tuple[int, ...]
+    dimensions: int
+
+    @property
+    def cells(self) -> int:
+        """Cells of one example; 1 where the size is not known."""
+        count = 1
+        for length in self.size:
+            count *= length
+        return count
+
+
+def read_grid(
+    owner: str,
+    inputs: InputSpec | int,
+    *,
+    dimensions: tuple[int, ...] = (1, 2, 3),
+    least: int = 1,
+    needs_size: bool = False,
+) -> Grid:
+    """The grid that ``inputs`` describe, refused where a network cannot be built for it.
+
+    A number means images of so many channels and unknown size.
+
+    Args:
+        owner: the network's name, for error messages.
+        inputs: what x looks like, or its number of channels.
+        dimensions: the numbers of axes that the network can have.
+        least: cells that each axis needs.
+        needs_size: True where weights depend on the size.
+
+    Example:
+        >>> from ansatz.networks import read_grid
+        >>> from ansatz.spec import InputSpec
+        >>> read_grid("lenet5", InputSpec.grid(1, 28, 28))
+        Grid(channels=1, size=(28, 28), dimensions=2)
+        >>> read_grid("vgg16", InputSpec.grid(1, 28, 28), least=32)
+        Traceback (most recent call last):
+        ...
+        ansatz.errors.UsageError: vgg16 needs at least 32 cells along each axis, got 28 x 28; ...
+    """
+    spec = InputSpec.of(inputs)
+    # A number of channels alone arrives as a vector of that length, without codes and size.
+    plain = spec.structure == "vector" and not spec.cardinalities and not spec.size
+    if spec.structure != "grid" and not plain:
+        raise UsageError(
+            f"{owner} takes grids (signals, images or volumes), got inputs of structure "
+            f"'{spec.structure}'; say InputSpec.grid(channels, *size)."
+        )
+    channels = require_whole(f"channels of {owner}", spec.features)
+    size = tuple(require_whole(f"size[{i}] of {owner}", s) for i, s in enumerate(spec.size))
+    axes = len(size) or (2 if 2 in dimensions else dimensions[0])
+    if axes not in dimensions:
+        known = " or ".join(_NOUNS[d] for d in dimensions)
+        raise UsageError(f"{owner} takes {known}, got a grid of {axes} axes: {_times(size)}.")
+    if needs_size and not size:
+        raise UsageError(
+            f"the weights of {owner} depend on the size of x, which is not known; "
+            f"say it: InputSpec.grid({channels}, ...)."
+        )
+    require_cells(owner, size, least)
+    return Grid(channels, size, axes)
+
+
+def require_cells(owner: str, size: tuple[int, ...], least: int) -> None:
+    """Refuses a grid of which nothing would be left inside the network.
+
+    Example:
+        >>> from ansatz.networks.grid_inputs import require_cells
+        >>> require_cells("densenet121", (64, 64), least=29)
+    """
+    if any(length < least for length in size):
+        raise UsageError(
+            f"{owner} needs at least {least} cells along each axis, got {_times(size)}; "
+            "enlarge x, or take small_resnet, which fits any size."
+        )
+
+
+def require_grid(owner: str, grid: Grid, x: Tensor, *, least: int = 1) -> None:
+    """Refuses x that is not of the grid that a network was built for.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.networks.grid_inputs import Grid, require_grid
+        >>> require_grid("resnet18", Grid(3, (), 2), torch.zeros(1, 32, 32))
+        Traceback (most recent call last):
+        ...
+        ansatz.errors.UsageError: resnet18 needs x of shape (B, 3, H, W), got (1, 32, 32).
+    """
+    if x.ndim != grid.dimensions + 2 or x.shape[1] != grid.channels:
+        raise UsageError(
+            f"{owner} needs x of shape (B, {grid.channels}, {AXES[grid.dimensions]}), "
+            f"got {tuple(x.shape)}."
+        )
+    if least > 1:
+        require_cells(owner, tuple(x.shape[2:]), least)
+
+
+def require_size(owner: str, grid: Grid, x: Tensor) -> None:
+    """Refuses x whose size is not the one that the weights were made for.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.networks.grid_inputs import Grid, require_size
+        >>> require_size("lenet5", Grid(1, (28, 28), 2), torch.zeros(4, 1, 28, 28))
+    """
+    if tuple(x.shape[1:]) != (grid.channels, *grid.size):
+        shape = ", ".join(str(length) for length in (grid.channels, *grid.size))
+        raise UsageError(f"{owner} needs x of shape (B, {shape}), got {tuple(x.shape)}.")
+
+
+def _times(size: tuple[int, ...]) -> str:
+    return " x ".join(str(length) for length in size)
