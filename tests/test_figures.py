@@ -16,7 +16,7 @@ SHARED = {  # losses that are drawn together, for comparison
     "losses": {"mse", "mae", "huber", "tukey"},
     "class_losses": {"cross_entropy", "focal"},
 }
-LOSSES = {"kl", "dice"}.union(*SHARED.values())  # the first two: functions of too many numbers
+LOSSES = {"kl", "dice", "sum"}.union(*SHARED.values())  # the first: of too many numbers to draw
 
 
 def drawn():

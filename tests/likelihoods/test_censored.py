@@ -27,7 +27,7 @@ INF = math.inf
 
 
 OTHERS = {  # losses, classes, angles, outcomes of several numbers, wrappers
-    *("mse", "mae", "huber", "tukey", "cross_entropy", "focal", "kl", "dice", "quantiles"),
+    *("mse", "mae", "huber", "tukey", "cross_entropy", "focal", "kl", "dice", "sum", "quantiles"),
     *("categorical", "ordinal", "von_mises", "binomial", "beta_binomial", "dirichlet"),
     *("multivariate_normal", "plackett_luce", "cox", "discrete_hazard", "censored", "truncated"),
 }

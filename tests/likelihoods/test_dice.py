@@ -2,8 +2,10 @@ import pytest
 import torch
 from torch.testing import assert_close
 
+from ansatz import metrics
 from ansatz.errors import DataError
-from ansatz.likelihoods import Dice
+from ansatz.likelihoods import Dice, create
+from ansatz.spec import TargetSpec
 
 
 def hard(mask):
@@ -107,9 +109,131 @@ def test_gradient():
 def test_what_it_refuses():
     with pytest.raises(ValueError, match="smooth of Dice must be >= 0"):
         Dice(smooth=-1.0)
+    with pytest.raises(ValueError, match="average of Dice must be 'all' or 'present', got 'some'"):
+        Dice(average="some")
     with pytest.raises(ValueError, match="axes of Dice must be at least 1"):
         Dice(axes=0)
     with pytest.raises(DataError, match=r"shares between them, got 255.0 at y\[0, 0, 1\]"):
         Dice().check(torch.tensor([[[0.0, 255.0]]]))
     with pytest.raises(ValueError, match=r"raw \(2, 3, 3, 1\) goes with y \(2, 3, 3\)"):
         Dice().loss(torch.zeros(2, 3, 3, 1), torch.zeros(2, 3, 3, 1))
+
+
+def codes(*shape, classes=4):
+    return torch.randint(classes, shape)
+
+
+def naive(p, y, k, smooth, keep=None):
+    """One class of one image, from its definition."""
+    keep = torch.ones_like(p) if keep is None else keep.double()
+    hit = (y == k).double() * keep
+    return 1 - (2 * (p * hit).sum() + smooth) / ((p * keep).sum() + hit.sum() + smooth)
+
+
+@pytest.mark.parametrize("smooth", [0.0, 1.0])
+def test_of_several_classes_it_is_the_mean_of_their_equations(smooth):
+    raw, y = torch.randn(3, 5, 6, 4), codes(3, 5, 6)
+    p = torch.softmax(raw, -1)
+    law = Dice(smooth=smooth)
+    assert law.outputs(TargetSpec(classes=4)) == 4 and law.outputs(TargetSpec(classes=2)) == 1
+    exact = torch.stack(
+        [sum(naive(p[i, ..., k], y[i], k, smooth) for k in range(4)) / 4 for i in range(3)]
+    )
+    assert_close(law.loss(raw, y), exact)
+    inner = torch.stack(
+        [sum(naive(p[i, ..., k], y[i], k, smooth) for k in (1, 2, 3)) / 3 for i in range(3)]
+    )
+    assert_close(Dice(smooth=smooth, background=False).loss(raw, y), inner)
+
+
+def test_the_mean_may_be_over_the_classes_present_in_the_image():
+    raw, y = torch.randn(2, 5, 6, 4), codes(2, 5, 6, classes=3)
+    y[1] = 2
+    p = torch.softmax(raw, -1)
+    loss = Dice(average="present").loss(raw, y)
+    assert_close(loss[0], sum(naive(p[0, ..., k], y[0], k, 1.0) for k in range(3)) / 3)
+    assert_close(loss[1], naive(p[1, ..., 2], y[1], 2, 1.0))
+    background = torch.zeros(1, 5, 6)
+    assert Dice(average="present", background=False).loss(raw[:1], background).item() == 0
+
+
+def test_two_logits_are_one_log_odds_for_the_class_that_counts():
+    raw, y = torch.randn(3, 4, 4, 2), codes(3, 4, 4, classes=2)
+    odds = raw[..., 1:] - raw[..., :1]
+    assert_close(Dice(background=False).loss(raw, y), Dice().loss(odds, y))
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_loss_and_metric_agree_on_hard_masks_and_empty_ones(classes):
+    """The convention for empty masks is one."""
+    y, guess = codes(12, 6, 6, classes=classes), codes(12, 6, 6, classes=classes)
+    y[0], guess[0] = 0, 0  # both empty
+    y[1], guess[1, 0, 0] = 0, 1  # the true one alone
+    guess[2], y[2, 0, 0] = 0, 1
+    weight = (torch.rand(12, 6, 6) < 0.7).double()
+    weight[0] = 1
+    one_hot = torch.nn.functional.one_hot(guess, classes).double()
+    raw = 2000 * (one_hot[..., 1:] - 0.5) if classes == 2 else 1000 * one_hot
+    options = {"classes": classes, "reduction": "image"}
+    law = Dice(smooth=0.0)
+    assert_close(1 - law.loss(raw, y), metrics.dice(y, guess, **options))
+    assert_close(1 - law.partial_loss(raw, y, weight)[0], metrics.dice(y, guess, weight, **options))
+    assert metrics.dice(y, guess, **options)[0] == 1
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("average", ["all", "present"])
+def test_pixels_without_a_label_are_in_none_of_the_sums(classes, average):
+    """M236: the loss of an image is that of its labelled pixels alone."""
+    P = 1 if classes == 2 else classes
+    raw, y = torch.randn(3, 4, 5, P), codes(3, 4, 5, classes=classes).double()
+    keep = torch.rand(3, 4, 5) < 0.6
+    law = Dice(average=average)
+    nan = torch.where(keep, y, torch.nan)
+    found, image = law.partial_loss(raw, nan, 3.0 * keep)
+    assert_close(image, torch.full((3,), 3.0))
+    for i in range(3):
+        alone = law.loss(raw[i][keep[i]].reshape(1, -1, 1, P), y[i][keep[i]].reshape(1, -1, 1))
+        assert_close(found[i : i + 1], alone)
+
+
+def test_unlabelled_pixels_get_no_gradient_and_an_unlabelled_image_no_weight():
+    raw, keep = torch.randn(2, 4, 4, 3).requires_grad_(), torch.rand(2, 4, 4) < 0.5
+    keep[1] = False
+    y = torch.where(keep, codes(2, 4, 4, classes=3).double(), torch.nan)
+    terms, image = Dice().partial_loss(raw, y, keep.double())
+    (gradient,) = torch.autograd.grad(terms.sum(), raw)
+    assert terms.isfinite().all() and image.tolist() == [1, 0]
+    assert (gradient[~keep] == 0).all() and (gradient[keep] != 0).any()
+
+
+def test_equal_weights_of_pixels_are_a_weight_of_their_image():
+    raw, y, weight = torch.randn(3, 4, 4, 1), masks(3, 4, 4), torch.tensor([1.0, 2.5, 4.0])
+    terms, image = Dice().partial_loss(raw, y, weight.reshape(3, 1, 1).expand(3, 4, 4))
+    assert_close(terms, Dice().loss(raw, y))
+    assert_close(image, weight)
+
+
+def test_the_constant_model_of_several_classes_has_their_shares():
+    law, y, weight = Dice(), codes(6, 4, 4), (torch.rand(6, 4, 4) < 0.5).double()
+    law.outputs(TargetSpec(classes=5))
+    shift, scale = law.start(torch.where(weight > 0, y.double(), torch.nan), weight)
+    counts = torch.bincount(y[weight > 0], minlength=5).double()
+    counts[4] = 0.5
+    assert_close(shift.exp(), counts / counts.sum())
+    assert shift.shape == scale.shape == (5,)
+    raw = shift + torch.randn(6, 4, 4, 5)
+    assert_close(law.point(raw), law.probs(raw).argmax(-1))
+    with pytest.raises(DataError, match=r"class codes 0..4, got 7.0 at y\[0, 0, 1\]"):
+        law.check(torch.tensor([[[0.0, 7.0]]]))
+
+
+def test_the_gradient_of_several_classes_is_that_of_differences():
+    raw, y = torch.randn(1, 3, 3, 3).requires_grad_(), codes(1, 3, 3, classes=3)
+    weight = torch.rand(1, 3, 3)
+    assert torch.autograd.gradcheck(lambda raw: Dice().partial_loss(raw, y, weight)[0], raw)
+
+
+def test_other_likelihoods_say_that_an_outcome_has_one_weight():
+    with pytest.raises(TypeError, match=r"dirichlet needs one weight per outcome.*\(2, 3\) differ"):
+        create("dirichlet").partial_loss(torch.zeros(2, 3), torch.ones(2, 3), torch.ones(2, 3))

@@ -861,6 +861,7 @@ TARGETS = {  # outcomes to fit a constant to
 }
 CLASSES = ("categorical", "cross_entropy", "focal", "ordinal")
 VECTORS = {
+    "sum",
     "binomial",
     "beta_binomial",
     "censored",

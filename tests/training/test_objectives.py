@@ -5,7 +5,7 @@ from torch.testing import assert_close
 
 from ansatz.data import Batch
 from ansatz.data.batch import to_device
-from ansatz.likelihoods import Normal, Poisson
+from ansatz.likelihoods import Dice, Normal, Poisson, Sum
 from ansatz.training import Supervised
 from ansatz.training.objectives import observed
 
@@ -63,3 +63,35 @@ def test_shapes_can_be_tried_out_without_memory(weight):
     rows = Batch.of(torch.zeros(4, 2), torch.zeros(4), weight)
     loss = objective(network, to_device(rows, "meta"))
     assert loss.total.shape == loss.count.shape == () and loss.total.is_meta
+
+
+@pytest.mark.parametrize(
+    "likelihood", [Dice(), Sum({"dice": 1.0, "focal": 1.0})], ids=["dice", "sum"]
+)
+def test_pixels_without_a_label_change_neither_loss_nor_gradient(likelihood):
+    """Weights that reach inside a mask: what lies at a pixel of weight 0 does not matter."""
+    x, y = torch.randn(3, 2, 5, 5), torch.randint(2, (3, 5, 5)).double()
+    weight = (torch.rand(3, 5, 5) < 0.5).double()
+    weight[2] = 0  # an image without a label
+    network, objective = nn.Conv2d(2, 1, 1), Supervised(likelihood, axis=1)
+    results = []
+    for fill in (torch.nan, 0.0, 1.0):
+        batch = Batch.of(x, torch.where(weight > 0, y, fill), weight)
+        loss = objective(network, batch)
+        assert_close(objective.evaluate(network, batch), loss)
+        assert loss.count == 2
+        (gradient,) = torch.autograd.grad(loss.total, network.weight)
+        results.append((loss.total, gradient))
+    assert results[0][0].isfinite() and results[0][1].isfinite().all()
+    assert_close(results[1], results[0])
+    assert_close(results[2], results[0])
+    terms = objective.terms(network, batch)
+    assert_close(terms[:2].sum(), results[0][0])
+
+
+def test_a_weight_per_mask_is_that_weight_at_each_of_its_pixels():
+    x, y, weight = torch.randn(3, 2, 4, 4), torch.randint(2, (3, 4, 4)), torch.tensor([1.0, 0, 2])
+    network, objective = nn.Conv2d(2, 1, 1), Supervised(Dice(), axis=1)
+    whole = objective(network, Batch.of(x, y, weight))
+    pixels = objective(network, Batch.of(x, y, weight.reshape(3, 1, 1).expand(3, 4, 4)))
+    assert_close(pixels, whole)

@@ -80,6 +80,7 @@ from ansatz.likelihoods.quantiles import Quantiles as Quantiles
 from ansatz.likelihoods.ranking import RankingDistribution as RankingDistribution
 from ansatz.likelihoods.squeezed import SqueezedDistribution as SqueezedDistribution
 from ansatz.likelihoods.student_t import StudentT as StudentT
+from ansatz.likelihoods.sum import Sum as Sum
 from ansatz.likelihoods.student_t import StudentTDistribution as StudentTDistribution
 from ansatz.likelihoods.survival_outcome import survival_outcome as survival_outcome
 from ansatz.likelihoods.truncated import Truncated as Truncated

@@ -77,6 +77,17 @@ class Likelihood(nn.Module):
         """
         return expand_weight(weight, terms := self.loss(raw, y)) * terms
 
+    def partial_loss(self, raw: Tensor, y: Any, weight: Tensor) -> tuple[Tensor, Tensor]:
+        """Losses and weights of outcomes that are observed in part: the weights reach inside them.
+
+        For a mask, weights per pixel of which some are 0. One loss and one weight per outcome; the
+        mean of the losses so weighted is that of ``loss`` where all parts have the same weight.
+        """
+        raise TypeError(
+            f"{self.name} needs one weight per outcome: its outcomes have {self.event_ndim} axes, "
+            f"but the weights {tuple(weight.shape)} differ within an outcome."
+        )
+
     def training_loss(self, raw: Tensor, y: Any) -> Tensor:
         """What the optimiser minimises; ``loss`` unless a law trains better otherwise."""
         return self.loss(raw, y)

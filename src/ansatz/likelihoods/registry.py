@@ -38,6 +38,7 @@ registry = Registry(
         "poisson": "ansatz.likelihoods.poisson:Poisson",
         "quantiles": "ansatz.likelihoods.quantiles:Quantiles",
         "student_t": "ansatz.likelihoods.student_t:StudentT",
+        "sum": "ansatz.likelihoods.sum:Sum",
         "truncated": "ansatz.likelihoods.truncated:Truncated",
         "tukey": "ansatz.likelihoods.tukey:Tukey",
         "tweedie": "ansatz.likelihoods.tweedie:Tweedie",

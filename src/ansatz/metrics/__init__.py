@@ -3,6 +3,8 @@
 from ansatz.metrics.registry import names as names
 from ansatz.metrics.registry import registry as registry
 
+from ansatz.metrics.boundary import boundary as boundary
+from ansatz.metrics.boundary import boundary_f1 as boundary_f1
 from ansatz.metrics.circular import angular_distance as angular_distance
 from ansatz.metrics.circular import mean_angular_error as mean_angular_error
 from ansatz.metrics.circular import sample_circular_crps as sample_circular_crps
@@ -29,6 +31,11 @@ from ansatz.metrics.log_score import log_score as log_score
 from ansatz.metrics.pinball import pinball as pinball
 from ansatz.metrics.ranking import kendall_tau as kendall_tau
 from ansatz.metrics.ranking import top_one_accuracy as top_one_accuracy
+from ansatz.metrics.segmentation import dice as dice
+from ansatz.metrics.segmentation import iou as iou
+from ansatz.metrics.segmentation import overlap as overlap
+from ansatz.metrics.segmentation import Overlap as Overlap
+from ansatz.metrics.segmentation import pixel_error as pixel_error
 from ansatz.metrics.standard_error import Estimate as Estimate
 from ansatz.metrics.standard_error import auc_estimate as auc_estimate
 from ansatz.metrics.standard_error import influence_error as influence_error

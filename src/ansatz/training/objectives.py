@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from ansatz.data.batch import Batch, map_tensors
+from ansatz.data.batch import Batch, first_tensor, map_tensors
 from ansatz.likelihoods.likelihood import Likelihood
 
 AUXILIARY = 0.3  # of a head for training alone: Szegedy et al. (2015), section 5
@@ -105,7 +105,10 @@ class Supervised(nn.Module):
 
     def terms(self, network: nn.Module, batch: Batch) -> Tensor:
         """The plain loss per outcome, unweighted."""
-        return self.likelihood.loss(self.raw(network, batch.inputs, batch.offset), batch.target)
+        raw = self.raw(network, batch.inputs, batch.offset)
+        if self._in_parts(batch):
+            return self.likelihood.partial_loss(raw, batch.target, batch.weight)[0]
+        return self.likelihood.loss(raw, batch.target)
 
     def forward(self, network: nn.Module, batch: Batch) -> Loss:
         """What the optimiser minimises."""
@@ -114,6 +117,8 @@ class Supervised(nn.Module):
         target = batch.target if complete else observed(batch.target, batch.weight)
         if not self.likelihood.additive:
             return self._joint(raw, target, batch.weight)
+        if self._in_parts(batch):
+            return self._partial([raw, *others], target, batch.weight)
         terms = self.likelihood.training_loss(raw, target)
         for other in others:
             terms = terms + AUXILIARY * self.likelihood.training_loss(other, target)
@@ -124,7 +129,22 @@ class Supervised(nn.Module):
         if not self.likelihood.additive:
             raw = self.raw(network, batch.inputs, batch.offset)
             return self._joint(raw, batch.target, batch.weight)
+        if self._in_parts(batch):
+            raw = self.raw(network, batch.inputs, batch.offset)
+            return self._partial([raw], batch.target, batch.weight)
         return weighted(self.terms(network, batch), batch.weight)
+
+    def _in_parts(self, batch: Batch) -> bool:
+        """Whether weights reach inside outcomes: pixels of masks that are one outcome each."""
+        axes = self.likelihood.event_ndim
+        return bool(axes) and batch.weight.ndim > first_tensor(batch.target).ndim - axes
+
+    def _partial(self, heads: list[Tensor], target: Any, weight: Tensor) -> Loss:
+        """The loss of outcomes that are observed in part."""
+        terms, whole = self.likelihood.partial_loss(heads[0], target, weight)
+        for other in heads[1:]:
+            terms = terms + AUXILIARY * self.likelihood.partial_loss(other, target, weight)[0]
+        return weighted(terms, whole)
 
     def _joint(self, raw: Tensor, target: Any, weight: Tensor) -> Loss:
         """The loss of a likelihood that couples rows."""

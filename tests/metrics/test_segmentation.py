@@ -1,0 +1,132 @@
+import pytest
+import torch
+from torch.testing import assert_close
+
+from ansatz.metrics import accuracy, boundary, boundary_f1, dice, iou, overlap, pixel_error
+
+
+def labels(*shape, classes=3):
+    return torch.randint(classes, shape)
+
+
+def sets(mask, k, keep):
+    """The places of class k, as a set."""
+    return {tuple(place) for place in ((mask == k) & keep).nonzero().tolist()}
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("shape", [(7,), (4, 5), (3, 3, 2)], ids=str)
+def test_dice_and_iou_are_those_of_sets(classes, shape):
+    y, guess = labels(6, *shape, classes=classes), labels(6, *shape, classes=classes)
+    keep = torch.rand(6, *shape) < 0.8
+    first = 1 if classes == 2 else 0
+    found = [f(y, guess, keep.double(), classes=classes, reduction="none") for f in (dice, iou)]
+    for i in range(6):
+        for k in range(first, classes):
+            a, b = (sets(t[i], k, keep[i]) for t in (y, guess))
+            sizes = (2 * len(a & b), len(a) + len(b)), (len(a & b), len(a | b))
+            for values, (part, whole) in zip(found, sizes, strict=True):
+                expected = part / whole if whole else 1
+                assert values[i, k - first].item() == pytest.approx(expected)
+
+
+def test_dice_is_twice_iou_over_one_plus_iou():
+    """M102, class by class and image by image."""
+    y, guess = labels(20, 6, 6), labels(20, 6, 6)
+    j = iou(y, guess, reduction="none")
+    assert_close(dice(y, guess, reduction="none"), 2 * j / (1 + j))
+
+
+def test_two_empty_masks_agree_and_one_empty_mask_does_not():
+    empty = torch.zeros(1, 3, 3, dtype=torch.long)
+    some = empty.clone()
+    some[0, 0, 0] = 1
+    for metric in (dice, iou, boundary_f1):
+        assert metric(empty, empty).item() == 1 and metric(some, some).item() == 1
+        assert metric(empty, some).item() == 0 == metric(some, empty).item()
+
+
+def test_the_mean_is_over_images_and_then_over_classes():
+    y, guess, weight = labels(5, 4, 4), labels(5, 4, 4), torch.tensor([1.0, 2.0, 0.0, 1.0, 3.0])
+    each = dice(y, guess, reduction="none")
+    weighted = (each * weight.unsqueeze(1)).sum(0) / weight.sum()
+    assert_close(dice(y, guess, weight, reduction="class"), weighted)
+    assert_close(dice(y, guess, weight), weighted.mean())
+    assert_close(dice(y, guess, weight, background=False), weighted[1:].mean())
+    assert_close(dice(y, guess, reduction="image"), each.mean(1))
+    assert dice(y, guess, weight, reduction="none")[2].isnan().all()
+
+
+def test_what_is_not_labelled_does_not_matter():
+    y, guess, keep = labels(4, 5, 5), labels(4, 5, 5), torch.rand(4, 5, 5) < 0.7
+    other = torch.where(keep, guess, labels(4, 5, 5))
+    nan = torch.where(keep, y.double(), torch.nan)
+    for metric in (dice, iou, pixel_error, boundary_f1):
+        options = {} if metric is pixel_error else {"classes": 3}
+        first = metric(nan, guess.double(), keep.double(), **options)
+        assert_close(first, metric(y, other, keep.double(), **options))
+    same = torch.where(keep, y, labels(4, 5, 5))
+    for metric in (dice, iou, boundary_f1):
+        assert metric(y, same, keep.double(), classes=3).item() == 1
+
+
+def test_pixel_error_is_the_share_of_wrong_pixels():
+    y, guess, weight = labels(4, 5, 5), labels(4, 5, 5), torch.rand(4, 5, 5)
+    wrong = 1 - accuracy(y.flatten(), guess.flatten(), weight.flatten())
+    assert_close(pixel_error(y, guess, weight), wrong)
+    assert_close(pixel_error(y, guess, reduction="image"), (y != guess).double().mean((1, 2)))
+
+
+def test_a_boundary_pixel_has_a_neighbour_outside_the_mask():
+    mask = torch.rand(6, 7) < 0.6
+    keep = torch.rand(6, 7) < 0.8
+    expected = torch.zeros_like(mask)
+    for i, j in (mask & keep).nonzero().tolist():
+        for a, b in ((i - 1, j), (i + 1, j), (i, j - 1), (i, j + 1)):
+            if 0 <= a < 6 and 0 <= b < 7 and keep[a, b] and not mask[a, b]:
+                expected[i, j] = True
+    assert boundary(mask.numpy(), keep.numpy()).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 1.0, 1.5, 3.0])
+def test_boundary_f1_is_that_of_all_distances(tolerance):
+    y, guess = (torch.rand(5, 9, 9) < 0.15).long(), (torch.rand(5, 9, 9) < 0.15).long()
+    for i in range(5):
+        a, b = (torch.tensor(boundary((t[i] == 1).numpy())).nonzero().double() for t in (y, guess))
+        near = torch.cdist(a, b) <= tolerance
+        recall, precision = near.any(1).double().mean(), near.any(0).double().mean()
+        total = recall + precision
+        expected = 2 * recall * precision / total if total > 0 else 0.0
+        found = boundary_f1(y[i : i + 1], guess[i : i + 1], tolerance=tolerance)
+        assert found.item() == pytest.approx(float(expected))
+
+
+def test_a_shifted_square_is_within_its_shift():
+    y, guess = torch.zeros(2, 1, 12, 12, dtype=torch.long)
+    y[0, 3:8, 3:8], guess[0, 3:8, 5:10] = 1, 1
+    scores = [boundary_f1(y, guess, tolerance=t).item() for t in (0.0, 1.0, 2.0)]
+    assert scores == sorted(scores) and scores[0] < 1 and scores[2] == 1
+
+
+def test_symmetry():
+    y, guess = labels(3, 8, 8), labels(3, 8, 8)
+    for metric in (dice, iou, boundary_f1, pixel_error):
+        assert_close(metric(y, guess), metric(guess, y))
+
+
+def test_what_they_refuse():
+    y = labels(2, 4, 4)
+    with pytest.raises(ValueError, match=r"codes 0..1 of 2 classes"):
+        dice(y, y, classes=2)
+    with pytest.raises(
+        ValueError, match=r"predictions of the shape of y, \(2, 4, 4\), got \(2, 4\)"
+    ):
+        iou(y, y[:, 0])
+    with pytest.raises(
+        ValueError, match=r"per image, \(2,\), or per pixel, \(2, 4, 4\), got \(4,\)"
+    ):
+        dice(y, y, torch.ones(4))
+    with pytest.raises(ValueError, match=r"shape \(N, \*size\), got \(2,\)"):
+        overlap(y[:, 0, 0], y[:, 0, 0])
+    with pytest.raises(ValueError, match="tolerance of boundary_f1 must be >= 0, got -1"):
+        boundary_f1(y, y, tolerance=-1)
