@@ -24,6 +24,7 @@ ALLOWED = {
     "metrics": set(),
     "optim": set(),
     "theory": set(),
+    "symmetry": set(),
     "likelihoods": set(),
     "storage": set(),
     "data": {"storage"},

@@ -30,6 +30,7 @@ PACKAGES = (
     "ansatz.spec",
     "ansatz.storage",
     "ansatz.structures",
+    "ansatz.symmetry",
     "ansatz.theory",
     "ansatz.training",
     "ansatz.tuning",

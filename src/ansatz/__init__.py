@@ -51,6 +51,7 @@ _MODULES = (
     "spec",
     "storage",
     "structures",
+    "symmetry",
     "theory",
     "training",
     "tuning",

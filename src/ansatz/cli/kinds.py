@@ -23,6 +23,7 @@ KINDS = {
     "penalties": "ansatz.training.penalties:penalties",
     "metrics": "ansatz.metrics.registry:registry",
     "datasets": "ansatz.data.registry:registry",
+    "groups": "ansatz.symmetry.registry:registry",
     "claims": "ansatz.claims.registry:registry",
 }
 # Where Python spells it otherwise than `create`: a metric is a function of its own, a claim runs.

@@ -1,0 +1,24 @@
+"""Symmetries: groups that act on inputs, and how far a network breaks them."""
+
+from ansatz.symmetry.certificate import Certificate as Certificate
+from ansatz.symmetry.certificate import certify as certify
+from ansatz.symmetry.group import Group as Group
+from ansatz.symmetry.numbers import Scaling as Scaling
+from ansatz.symmetry.numbers import Sign as Sign
+from ansatz.symmetry.permutations import NodePermutation as NodePermutation
+from ansatz.symmetry.permutations import Permutation as Permutation
+from ansatz.symmetry.points import Orthogonal as Orthogonal
+from ansatz.symmetry.points import PointRotation as PointRotation
+from ansatz.symmetry.points import RigidMotion as RigidMotion
+from ansatz.symmetry.points import Translation as Translation
+from ansatz.symmetry.points import haar_orthogonal as haar_orthogonal
+from ansatz.symmetry.registry import create as create
+from ansatz.symmetry.registry import names as names
+from ansatz.symmetry.registry import register as register
+from ansatz.symmetry.shifts import CyclicShift as CyclicShift
+from ansatz.symmetry.shifts import Shift as Shift
+from ansatz.symmetry.shifts import TimeShift as TimeShift
+from ansatz.symmetry.turns import Dihedral as Dihedral
+from ansatz.symmetry.turns import Flip as Flip
+from ansatz.symmetry.turns import Rotation90 as Rotation90
+from ansatz.symmetry.rotation import Rotation as Rotation

@@ -1,0 +1,185 @@
+"""The certificate: by how much a network breaks a symmetry, measured."""
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from ansatz.symmetry.group import Element, Group
+from ansatz.symmetry.registry import create
+
+Kind = Literal["invariant", "equivariant"]
+Action = Callable[[Element, Tensor], Tensor]
+
+
+class Certificate(NamedTuple):
+    r"""The violation of a symmetry over random elements of its group.
+
+    Args:
+        group: its name.
+        kind: ``"invariant"`` or ``"equivariant"``.
+        largest: the largest violation of any output of any input under any element.
+        mean: the mean over elements of each one's largest.
+        relative: ``largest`` over the spread of the outputs among the inputs (the root of their
+            mean variance): 1 says that moving an input matters as much as taking another one. nan
+            for a single input.
+        worst_element: where ``largest`` was met.
+        samples: elements that were tried.
+        exact: False where the group itself acts approximately, so that even a perfect network
+            shows a violation.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.symmetry import certify
+        >>> found = certify(lambda x: x.sum(1), torch.randn(5, 3), "permutation", samples=8)
+        >>> found.group, found.largest < 1e-5
+        ('permutation', True)
+    """
+
+    group: str
+    kind: str
+    largest: float
+    mean: float
+    relative: float
+    worst_element: Any
+    samples: int
+    exact: bool = True
+
+
+def certify(
+    network: Callable[..., Any],
+    inputs: Tensor | tuple[Tensor, ...],
+    group: Group | str,
+    *,
+    samples: int = 64,
+    generator: torch.Generator | None = None,
+    kind: Kind = "invariant",
+    output_action: Action | None = None,
+) -> Certificate:
+    r"""Measures the largest violation of an invariance or equivariance over random elements.
+
+    .. math:: \max_{g, x} |f(g x) - f(x)| \quad \text{(invariant)}, \qquad
+        \max_{g, x} |f(g x) - \rho(g) f(x)| \quad \text{(equivariant)}
+
+    with :math:`f` = ``network``, :math:`x` the rows of ``inputs``, :math:`g` drawn from ``group``
+    and :math:`\rho` = ``output_action``. What is built to be symmetric is so up to rounding; what
+    has learned to be is not, and the certificate says by how much. It is a lower bound of the
+    violation over the whole group: the elements are a sample.
+
+    The network is evaluated without gradients; a module is in evaluation mode meanwhile and has
+    its own modes back afterwards.
+
+    Args:
+        network: any callable on tensors.
+        inputs: a batch, or a tuple of what the network takes; the group moves all of them.
+        group: or its name.
+        samples: elements to try.
+        generator: of random numbers.
+        kind: what the outputs do when inputs move: nothing, or move too.
+        output_action: :math:`\rho`, ``(element, y) -> y``; by default the group's own action.
+
+    Returns:
+        The violation, its element, and how it compares with the spread of the outputs.
+
+    Example:
+        >>> import torch
+        >>> from torch import nn
+        >>> from ansatz.symmetry import certify
+        >>> layer = nn.Conv2d(1, 2, 3, padding=1, padding_mode="circular")
+        >>> x = torch.randn(4, 1, 8, 8)
+        >>> found = certify(layer, x, "cyclic_shift", kind="equivariant", samples=8)
+        >>> found.relative < 1e-5
+        True
+        >>> certify(layer, x, "flip", kind="equivariant", samples=8).relative > 0.1
+        True
+
+    References:
+        Cohen and Welling (2016), Group equivariant convolutional networks, eq. 3.
+    """
+    if kind not in ("invariant", "equivariant"):
+        raise ValueError(f"kind of certify must be invariant or equivariant, got {kind!r}.")
+    if output_action is not None and kind == "invariant":
+        raise ValueError("output_action of certify says how outputs move: ask for equivariant.")
+    if samples < 1:
+        raise ValueError(f"samples of certify must be 1 or more, got {samples}.")
+    acting = create(group) if isinstance(group, str) else group
+    x = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    rho = _outputs_move(acting, kind, output_action)
+    with _evaluated(network), torch.no_grad():
+        there = _tensors(network(*x))
+        compared = [acting.inside(y) if kind == "equivariant" else None for y in there]
+        violations, worst, worst_element = [], -math.inf, acting.identity(x[0])
+        for _ in range(samples):
+            g = acting.sample(x[0], generator)
+            moved = _tensors(network(*acting.move(g, x)))
+            expected = [rho(g, y) for y in there]
+            violation = _largest(moved, expected, compared)
+            violations.append(violation)
+            if _worse(violation, worst):
+                worst, worst_element = violation, g
+    name = acting.name or type(acting).__name__
+    mean = math.fsum(violations) / samples
+    relative = _relative(worst, there)
+    return Certificate(name, kind, worst, mean, relative, worst_element, samples, acting.exact)
+
+
+def _outputs_move(group: Group, kind: Kind, action: Action | None) -> Action:
+    if kind == "invariant":
+        return lambda g, y: y
+    return group.act if action is None else action
+
+
+@contextmanager
+def _evaluated(network: Callable[..., Any]) -> Iterator[None]:
+    modules = list(network.modules()) if isinstance(network, nn.Module) else []
+    modes = [module.training for module in modules]
+    try:
+        for module in modules:
+            module.training = False
+        yield
+    finally:
+        for module, mode in zip(modules, modes, strict=True):
+            module.training = mode
+
+
+def _tensors(output: Any) -> list[Tensor]:
+    """The tensors of an output, in float64, which the difference of large numbers needs."""
+    found = [output] if isinstance(output, Tensor) else list(output)
+    if not all(isinstance(y, Tensor) for y in found):
+        raise ValueError(
+            f"certify needs a network that returns tensors, got {type(output).__name__}."
+        )
+    return [y.double() for y in found]
+
+
+def _largest(moved: list[Tensor], expected: list[Tensor], inside: list[Tensor | None]) -> float:
+    found = 0.0
+    for a, b, where in zip(moved, expected, inside, strict=True):
+        if a.shape != b.shape:
+            raise ValueError(
+                f"the output for moved inputs has shape {tuple(a.shape)}, and {tuple(b.shape)} was "
+                "expected of it: the group changes the shape of the grid, use square ones."
+            )
+        gap = (a - b).abs()
+        if where is not None:
+            gap = gap[where.expand_as(gap)]
+        value = float(gap.max())
+        found = value if _worse(value, found) else found
+    return found
+
+
+def _worse(value: float, than: float) -> bool:
+    """Whether it is larger; nan, which proves nothing, counts as the largest."""
+    return not math.isnan(than) and not value <= than
+
+
+def _relative(largest: float, outputs: list[Tensor]) -> float:
+    if math.isnan(largest) or any(len(y) < 2 for y in outputs):
+        return math.nan
+    spread = math.sqrt(sum(float(y.var(0).mean()) for y in outputs) / len(outputs))
+    if spread > 0:
+        return largest / spread
+    return 0.0 if largest == 0 else math.inf

@@ -1,0 +1,112 @@
+"""Orders that carry no meaning: of the elements of a set, of the nodes of a graph."""
+
+import torch
+from torch import Tensor
+
+from ansatz.symmetry.group import Group
+
+
+class Permutation(Group):
+    r"""All orders of the elements of a set, or of the points of a cloud: :math:`S_N`.
+
+    .. math:: (g x)_{g(i)} = x_i
+
+    Args:
+        axes: along which elements stand; several axes are reordered alike.
+
+    Shapes:
+        - x: ``(B, N, ...)`` for the default; a mask ``(B, N)`` beside it is reordered with it.
+        - element: ``(N,)`` whole numbers, :math:`g(0), \dots, g(N-1)`.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.symmetry import Permutation
+        >>> Permutation().act(torch.tensor([1, 2, 0]), torch.tensor([[7, 8, 9]]))
+        tensor([[9, 7, 8]])
+
+    References:
+        Zaheer et al. (2017), Deep Sets. https://arxiv.org/abs/1703.06114
+    """
+
+    name = "permutation"
+
+    def __init__(self, *, axes: int | tuple[int, ...] = 1) -> None:
+        self.axes = (axes,) if isinstance(axes, int) else tuple(axes)
+
+    def identity(self, x: Tensor) -> Tensor:
+        return torch.arange(self._count(x))
+
+    def sample(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        device = generator.device if generator is not None else "cpu"
+        return torch.randperm(self._count(x), generator=generator, device=device)
+
+    def act(self, element: Tensor, x: Tensor) -> Tensor:
+        return self._along(element, x, self.axes)
+
+    def inverse(self, element: Tensor) -> Tensor:
+        return element.argsort()
+
+    def compose(self, first: Tensor, second: Tensor) -> Tensor:
+        return first[second]
+
+    def _count(self, x: Tensor) -> int:
+        sizes = {x.shape[axis] for axis in self.axes if -x.ndim <= axis < x.ndim}
+        if len(sizes) != 1 or max(self.axes) >= x.ndim:
+            raise ValueError(
+                f"{self.name} needs axes {self.axes} of one length, got x of shape "
+                f"{tuple(x.shape)}."
+            )
+        return sizes.pop()
+
+    def _along(self, element: Tensor, x: Tensor, axes: tuple[int, ...]) -> Tensor:
+        source = self.inverse(element).to(x.device)
+        for axis in axes:
+            if not -x.ndim <= axis < x.ndim or x.shape[axis] != len(source):
+                raise ValueError(
+                    f"{self.name} of {len(source)} elements needs that many along axis {axis}, "
+                    f"got {tuple(x.shape)}. For outputs of another shape give output_action."
+                )
+            x = x.index_select(axis, source)
+        return x
+
+
+class NodePermutation(Permutation):
+    r"""All names of the nodes of a graph: rows and columns of its adjacency matrix alike.
+
+    .. math:: (g A)_{g(i) g(j)} = A_{ij}, \qquad (g X)_{g(i)} = X_i
+
+    A lone tensor is an adjacency matrix; of several inputs the first holds the nodes' features,
+    the second the adjacency, and further ones a number per node (a mask).
+
+    Shapes:
+        - inputs: ``A (B, N, N, ...)``; or ``X (B, N, D)``, ``A (B, N, N, ...)``, ``(B, N)``.
+        - element: ``(N,)`` whole numbers.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.symmetry import NodePermutation
+        >>> A = torch.tensor([[[0, 1, 0], [0, 0, 2], [0, 0, 0]]])
+        >>> NodePermutation().act(torch.tensor([1, 0, 2]), A)
+        tensor([[[0, 0, 2],
+                 [1, 0, 0],
+                 [0, 0, 0]]])
+
+    References:
+        Maron et al. (2019), Invariant and equivariant graph networks.
+        https://arxiv.org/abs/1812.09902
+    """
+
+    name = "node_permutation"
+
+    def __init__(self) -> None:
+        super().__init__(axes=(1, 2))
+
+    def _count(self, x: Tensor) -> int:
+        return x.shape[1]
+
+    def move(self, element: Tensor, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        if len(inputs) == 1:
+            return (self.act(element, inputs[0]),)
+        nodes, adjacency, *rest = inputs
+        moved = [self._along(element, each, (1,)) for each in rest]
+        return (self._along(element, nodes, (1,)), self.act(element, adjacency), *moved)
