@@ -1,0 +1,159 @@
+"""Convolution and cross-correlation of plain arrays: signals, images and volumes."""
+
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor
+from torch.nn.functional import conv1d, conv2d, conv3d
+
+Mode = Literal["full", "same", "valid"]
+_CONV = {1: conv1d, 2: conv2d, 3: conv3d}
+
+
+def cross_correlate(x: Tensor, kernel: Tensor, mode: Mode = "valid") -> Tensor:
+    r"""The kernel laid over every place of x: what a "convolution" layer computes.
+
+    .. math:: (w \star x)_s = \sum_{i = 0}^{k - 1} x_{s + i} \, w_i
+
+    with one index per axis. ``"valid"`` keeps the n - k + 1 places where the kernel lies inside x,
+    ``"full"`` the n + k - 1 where it touches it (zeros beyond), ``"same"`` the middle n of those.
+    With indices from 1, as in a textbook, it is :math:`x_{s + i - 1} w_i`.
+
+    Args:
+        x: numbers along one, two or three axes.
+        kernel: :math:`w`, with as many axes.
+        mode: which places are kept.
+
+    Shapes:
+        - x: ``(L,)``, ``(H, W)`` or ``(D, H, W)``; kernel: of as many axes.
+        - returns: n - k + 1, n or n + k - 1 along each axis.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.layers import cross_correlate
+        >>> x, w = torch.tensor([1.0, 2, -1, 1, -3]), torch.tensor([1.0, 0, -1])
+        >>> cross_correlate(x, w, "same")
+        tensor([-2.,  2.,  1.,  2.,  1.])
+
+    References:
+        Goodfellow, Bengio & Courville (2016), Deep Learning, eq. 9.6.
+    """
+    require_kernel("cross_correlate", x, kernel, mode)
+    if x.ndim not in _CONV:
+        raise ValueError(
+            f"cross_correlate needs x with 1, 2 or 3 axes, got {x.ndim}; "
+            "fft_convolve takes any number."
+        )
+    if mode != "valid":  # zeros for every place that the kernel touches
+        x = _pad(x, [size - 1 for size in kernel.shape])
+    y = _CONV[x.ndim](x[None, None], kernel[None, None])[0, 0]
+    return _middle(y, kernel.shape) if mode == "same" else y
+
+
+def convolve(x: Tensor, kernel: Tensor, mode: Mode = "full") -> Tensor:
+    r"""The convolution of x with a kernel: the cross-correlation with the flipped kernel.
+
+    .. math:: (x * h)_i = \sum_a x_a \, h_{i - a} = (h * x)_i
+
+    It commutes and is associative, which the cross-correlation is not.
+
+    Args:
+        x: numbers along one, two or three axes.
+        kernel: :math:`h`, with as many axes.
+        mode: ``"full"`` (n + k - 1 places), ``"same"`` (n) or ``"valid"`` (n - k + 1).
+
+    Shapes:
+        - x: ``(L,)``, ``(H, W)`` or ``(D, H, W)``; kernel: of as many axes.
+        - returns: n + k - 1, n or n - k + 1 along each axis.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.layers import convolve
+        >>> convolve(torch.tensor([1.0, 2, 3]), torch.tensor([1.0, 10]))
+        tensor([ 1., 12., 23., 30.])
+
+    References:
+        Oppenheim & Schafer (2010), Discrete-Time Signal Processing, eq. 2.49.
+    """
+    require_kernel("convolve", x, kernel, mode)
+    return cross_correlate(x, kernel.flip(tuple(range(kernel.ndim))), mode)
+
+
+def fft_convolve(
+    x: Tensor, kernel: Tensor, mode: Literal["full", "same", "valid", "circular"] = "full"
+) -> Tensor:
+    r"""The same convolution by fast Fourier transforms, in O(n log n) steps.
+
+    .. math:: F(x * h) = F x \cdot F h
+
+    On a line both are padded with zeros to n + k - 1 first; ``"circular"`` does not, so that the
+    end of x meets its beginning and indices count modulo n.
+
+    Args:
+        x: real numbers along any number of axes.
+        kernel: :math:`h`, with as many axes; for ``"circular"`` not longer than x.
+        mode: as in ``convolve``, or ``"circular"``.
+
+    Shapes:
+        - x: any; kernel: as many axes.
+        - returns: n + k - 1, n or n - k + 1 along each axis; n if circular.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.layers import fft_convolve
+        >>> y = fft_convolve(torch.tensor([1.0, 2, 3]), torch.tensor([1.0, 10]), "circular")
+        >>> y.round().tolist()
+        [31.0, 12.0, 23.0]
+
+    References:
+        Cooley & Tukey (1965), https://doi.org/10.1090/S0025-5718-1965-0178586-1
+    """
+    circular = mode == "circular"
+    require_kernel("fft_convolve", x, kernel, "valid" if circular else mode)
+    pairs = list(zip(x.shape, kernel.shape, strict=True))
+    size = [n if circular else n + k - 1 for n, k in pairs]
+    axes = tuple(range(x.ndim))
+    product = torch.fft.rfftn(x, size, axes) * torch.fft.rfftn(kernel, size, axes)
+    y = torch.fft.irfftn(product, size, axes)
+    if mode == "same":
+        return _middle(y, kernel.shape)
+    if mode == "valid":
+        return y[tuple(slice(k - 1, n) for n, k in pairs)]
+    return y
+
+
+def require_kernel(owner: str, x: Tensor, kernel: Tensor, mode: str) -> None:
+    """Refuses a kernel that cannot be laid over x, and modes that do not exist.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.layers.convolution import require_kernel
+        >>> require_kernel("convolve", torch.zeros(2), torch.zeros(3), "valid")
+        Traceback (most recent call last):
+        ...
+        ValueError: a kernel of shape (3,) does not fit into x of (2,); use mode='full' of convolve.
+    """
+    if mode not in get_args(Mode):
+        raise ValueError(f"mode of {owner} must be one of full, same, valid, got {mode!r}.")
+    if x.ndim != kernel.ndim or x.ndim == 0 or not x.numel() or not kernel.numel():
+        raise ValueError(
+            f"{owner} needs x and kernel with as many axes, none empty, got shapes "
+            f"{tuple(x.shape)} and {tuple(kernel.shape)}."
+        )
+    longer = [k > n for n, k in zip(x.shape, kernel.shape, strict=True)]
+    if mode == "valid" and any(longer):
+        raise ValueError(
+            f"a kernel of shape {tuple(kernel.shape)} does not fit into x of {tuple(x.shape)}; "
+            f"use mode='full' of {owner}."
+        )
+
+
+def _pad(x: Tensor, margin: list[int]) -> Tensor:
+    return torch.nn.functional.pad(x, [m for each in reversed(margin) for m in (each, each)])
+
+
+def _middle(full: Tensor, kernel: torch.Size) -> Tensor:
+    """The n places in the middle; of an even kernel, its earlier middle entry lies on x."""
+    begin = [(k - 1) // 2 for k in kernel]
+    size = [m - k + 1 for m, k in zip(full.shape, kernel, strict=True)]
+    return full[tuple(slice(b, b + n) for b, n in zip(begin, size, strict=True))]
