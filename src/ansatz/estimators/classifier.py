@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -37,7 +38,10 @@ class Classifier(ClassifierMixin, TableEstimator):
             of numbers; default: those that occur, sorted.
         class_weight: ``"balanced"``, a mapping class -> weight, or None. Weights move the decision
             of ``predict``; ``predict_proba`` takes them out again and keeps estimating P(y | x).
-        network: a network by name (``"mlp"``, ``"linear"``, ``"random_features"``), or a module.
+        x: what X looks like: ``"auto"`` tells tables from signals, images and volumes by the axes
+            of arrays and the names of files; ``"grid"`` takes the rows of a table as signals.
+        network: by name (``"mlp"``, ``"linear"``, ``"lenet5"``, ...), or a module; ``"auto"`` takes
+            the default of what X looks like.
         inference: ``"point"``: one weight vector, the penalised maximum-likelihood estimate;
             ``"ensemble"``: the mixture of several that stop on different rows.
         members: networks of an ensemble; ten if not given, five beyond 50,000 rows.
@@ -54,6 +58,11 @@ class Classifier(ClassifierMixin, TableEstimator):
         bins: pieces into which the range of each number is cut, as features beside the number, so
             that a network can bend sharply; by default 32 from 10,000 rows on (fewer where columns
             are many), 0 for none.
+        augment: whether grids are varied at random while they are learned from (shifted, turned,
+            flipped, as their shape allows); None does what the recipe says.
+        pretrained: a file of weights, ``.safetensors`` or ``.pth``, that the network begins with.
+        freeze: ``"backbone"`` trains the last layer alone; a number freezes so many groups of
+            layers from the input on.
         warm_start: begin the next ``fit`` at the weights of the last.
         random_state: one seed decides split, initial weights, order and dropout. None draws it
             from numpy's global generator.
@@ -81,7 +90,8 @@ class Classifier(ClassifierMixin, TableEstimator):
         likelihood_options: Mapping[str, Any] | None = None,
         classes: Sequence[Any] | None = None,
         class_weight: Literal["balanced"] | Mapping[Any, float] | None = None,
-        network: str | nn.Module = "mlp",
+        x: Literal["auto", "vector", "grid"] = "auto",
+        network: str | nn.Module = "auto",
         inference: Literal["point", "ensemble"] = "point",
         members: int | None = None,
         widths: Sequence[int] | None = None,
@@ -95,6 +105,9 @@ class Classifier(ClassifierMixin, TableEstimator):
         holdout: float | None = None,
         quantile: bool | Sequence[str] = False,
         bins: int | None = None,
+        augment: bool | None = None,
+        pretrained: str | Path | None = None,
+        freeze: str | int | None = None,
         warm_start: bool = False,
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
@@ -105,6 +118,7 @@ class Classifier(ClassifierMixin, TableEstimator):
         super().__init__(
             likelihood,
             likelihood_options=likelihood_options,
+            x=x,
             network=network,
             inference=inference,
             members=members,
@@ -119,6 +133,9 @@ class Classifier(ClassifierMixin, TableEstimator):
             holdout=holdout,
             quantile=quantile,
             bins=bins,
+            augment=augment,
+            pretrained=pretrained,
+            freeze=freeze,
             warm_start=warm_start,
             random_state=random_state,
             n_jobs=n_jobs,

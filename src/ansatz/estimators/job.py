@@ -64,3 +64,16 @@ def take(job: Job, rows: NDArray[np.intp]) -> Job:
         group=None if job.group is None else job.group[rows],
         time=None if job.time is None else job.time[rows],
     )
+
+
+def has_masks(job: Job) -> bool:
+    """Whether an outcome is a label for every cell of its example.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.estimators.job import has_masks
+        >>> has_masks(Regressor()._read(np.zeros((3, 1)), np.arange(3.0)))
+        False
+    """
+    return job.grid is not None and job.target.shape == job.grid.size

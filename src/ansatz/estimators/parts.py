@@ -80,7 +80,7 @@ def holdout_share(job: Job, estimator: TableEstimator, test: float) -> float:
     if estimator.holdout is not None:
         return estimator.holdout
     total = float(job.weight.sum()) * (1 - test)
-    return estimator._default_recipe(total, job.target).holdout
+    return estimator._default_recipe(total, job.target, job.grid).holdout
 
 
 def folds_of(job: Job, folds: int, seed: int) -> Rows:

@@ -1,6 +1,7 @@
 """The plan of a network's fit: everything that decides it besides the rows and the law."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,8 @@ class Plan(NamedTuple):
         seed: of everything random.
         trainer_options: of :class:`~ansatz.training.Trainer`.
         quantile: True, or the columns, whose heavy tails are mapped to normal scores.
+        pretrained: a file of weights that the network begins with.
+        freeze: what of it stays as it is.
 
     Example:
         >>> from torch import nn
@@ -40,6 +43,8 @@ class Plan(NamedTuple):
     seed: int
     trainer_options: Mapping[str, Any] = {}  # never changed
     quantile: bool | Sequence[str] = False
+    pretrained: str | Path | None = None
+    freeze: str | int | None = None
 
     @property
     def network_name(self) -> str:

@@ -3,6 +3,7 @@
 import copy
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
@@ -44,7 +45,10 @@ class Ranker(TableEstimator):
         layout: how y is written: ``"places"``, a column per place that holds items; ``"items"``, a
             column per item that holds its rank; ``"orders"``, text like ``b>a>c``; ``"auto"``.
         likelihood_options: further options of a likelihood given by name.
-        network: a network by name (``"mlp"``, ``"linear"``, ``"random_features"``), or a module.
+        x: what X looks like: ``"auto"`` tells tables from signals, images and volumes by the axes
+            of arrays and the names of files; ``"grid"`` takes the rows of a table as signals.
+        network: by name (``"mlp"``, ``"linear"``, ``"lenet5"``, ...), or a module; ``"auto"`` takes
+            the default of what X looks like.
         inference: ``"point"``: one weight vector, the penalised maximum-likelihood estimate;
             ``"ensemble"``: the mixture of several that stop on different rows.
         members: networks of an ensemble; ten if not given, five beyond 50,000 rows.
@@ -61,6 +65,11 @@ class Ranker(TableEstimator):
         bins: pieces into which the range of each number is cut, as features beside the number, so
             that a network can bend sharply; by default 32 from 10,000 rows on (fewer where columns
             are many), 0 for none.
+        augment: whether grids are varied at random while they are learned from (shifted, turned,
+            flipped, as their shape allows); None does what the recipe says.
+        pretrained: a file of weights, ``.safetensors`` or ``.pth``, that the network begins with.
+        freeze: ``"backbone"`` trains the last layer alone; a number freezes so many groups of
+            layers from the input on.
         warm_start: begin the next ``fit`` at the weights of the last.
         random_state: one seed decides split, initial weights, order and dropout. None draws it
             from numpy's global generator.
@@ -96,7 +105,8 @@ class Ranker(TableEstimator):
         prior: float = 0.0,
         layout: Layout = "auto",
         likelihood_options: Mapping[str, Any] | None = None,
-        network: str | nn.Module = "mlp",
+        x: Literal["auto", "vector", "grid"] = "auto",
+        network: str | nn.Module = "auto",
         inference: Literal["point", "ensemble"] = "point",
         members: int | None = None,
         widths: Sequence[int] | None = None,
@@ -110,6 +120,9 @@ class Ranker(TableEstimator):
         holdout: float | None = None,
         quantile: bool | Sequence[str] = False,
         bins: int | None = None,
+        augment: bool | None = None,
+        pretrained: str | Path | None = None,
+        freeze: str | int | None = None,
         warm_start: bool = False,
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
@@ -120,6 +133,7 @@ class Ranker(TableEstimator):
         super().__init__(
             likelihood,
             likelihood_options=likelihood_options,
+            x=x,
             network=network,
             inference=inference,
             members=members,
@@ -134,6 +148,9 @@ class Ranker(TableEstimator):
             holdout=holdout,
             quantile=quantile,
             bins=bins,
+            augment=augment,
+            pretrained=pretrained,
+            freeze=freeze,
             warm_start=warm_start,
             random_state=random_state,
             n_jobs=n_jobs,

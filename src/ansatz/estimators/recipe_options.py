@@ -25,6 +25,7 @@ class RecipeOptions(NamedTuple):
         weight_decay: decoupled, on matrices.
         holdout: share of the rows that decide when to stop.
         bins: pieces into which the range of each number is cut.
+        augment: whether grids vary while they are learned from.
 
     Example:
         >>> import torch
@@ -44,6 +45,7 @@ class RecipeOptions(NamedTuple):
     weight_decay: float | None = None
     holdout: float | None = None
     bins: int | None = None
+    augment: bool | None = None
 
     def change(self, recipe: Recipe, y: Tensor) -> Recipe:
         """The recipe with what the user set in its place.
@@ -61,6 +63,7 @@ class RecipeOptions(NamedTuple):
             "weight_decay": self.weight_decay,
             "holdout": self.holdout,
             "bins": self.bins,
+            "augment": self.augment,
         }
         changes = {name: value for name, value in given.items() if value is not None}
         if needs_double(y):

@@ -28,7 +28,10 @@ class Regressor(RegressorMixin, TableEstimator):
         likelihood: the law of y by name (``ansatz list likelihoods``), or an instance.
         likelihood_options: options of a likelihood given by name, like
             ``{"components": 2}`` of ``"normal_mixture"``.
-        network: a network by name (``"mlp"``, ``"linear"``, ``"random_features"``), or a module.
+        x: what X looks like: ``"auto"`` tells tables from signals, images and volumes by the axes
+            of arrays and the names of files; ``"grid"`` takes the rows of a table as signals.
+        network: by name (``"mlp"``, ``"linear"``, ``"lenet5"``, ...), or a module; ``"auto"`` takes
+            the default of what X looks like.
         inference: ``"point"``: one weight vector, the penalised maximum-likelihood estimate;
             ``"ensemble"``: the mixture of several that stop on different rows.
         members: networks of an ensemble; ten if not given, five beyond 50,000 rows.
@@ -45,6 +48,11 @@ class Regressor(RegressorMixin, TableEstimator):
         bins: pieces into which the range of each number is cut, as features beside the number, so
             that a network can bend sharply; by default 32 from 10,000 rows on (fewer where columns
             are many), 0 for none.
+        augment: whether grids are varied at random while they are learned from (shifted, turned,
+            flipped, as their shape allows); None does what the recipe says.
+        pretrained: a file of weights, ``.safetensors`` or ``.pth``, that the network begins with.
+        freeze: ``"backbone"`` trains the last layer alone; a number freezes so many groups of
+            layers from the input on.
         warm_start: begin the next ``fit`` at the weights of the last.
         random_state: one seed decides split, initial weights, order and dropout. None draws it
             from numpy's global generator.

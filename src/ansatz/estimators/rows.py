@@ -1,9 +1,11 @@
 """What the user handed over as X and beside it, checked as scikit-learn checks it."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import (
@@ -14,13 +16,18 @@ from sklearn.utils.validation import (
 )
 
 from ansatz.data import as_frame, is_frame
-from ansatz.errors import DataError
+from ansatz.data.grids import Grids
+from ansatz.data.grids.image import SUFFIXES
+from ansatz.errors import DataError, UsageError
 
 
 def read_rows(estimator: Any, X: Any, *, reset: bool, as_table: bool = False) -> Any:
     """X as a float array, or as a pandas frame where a column is not numeric.
 
     ``as_table`` keeps a frame a frame, even if all of it is numeric.
+
+    Arrays of three and more axes, and lists of image files, are grids; of an array of two axes
+    they are where the estimator was made with ``x="grid"``: each row is a signal.
 
     Names, number and order of columns are remembered when ``reset``, and compared otherwise.
     Missing values are allowed; infinities are refused. None, and a frame without columns, stand
@@ -34,6 +41,8 @@ def read_rows(estimator: Any, X: Any, *, reset: bool, as_table: bool = False) ->
     """
     if X is None:
         X = pd.DataFrame(index=[0])
+    if _are_grids(estimator, X):
+        return _read_grids(estimator, X, reset=reset)
     if is_frame(X) and not issparse(X):  # scipy's dictionary of keys is a mapping, too
         frame = as_frame(X)
         empty = frame.shape[1] == 0
@@ -50,6 +59,46 @@ def read_rows(estimator: Any, X: Any, *, reset: bool, as_table: bool = False) ->
         ensure_all_finite="allow-nan",
         ensure_min_samples=1 if reset else 0,
     )
+
+
+def _are_grids(estimator: Any, X: Any) -> bool:
+    structure = getattr(estimator, "x", "auto")
+    if structure not in ("auto", "vector", "grid"):
+        raise UsageError(f"x must be 'auto', 'vector' or 'grid', got {structure!r}.")
+    return structure == "grid" or (structure == "auto" and looks_like_grids(X))
+
+
+def _read_grids(estimator: Any, X: Any, *, reset: bool) -> Grids:
+    if isinstance(X, Grids):
+        grids = X
+    elif isinstance(X, list | tuple) and len(X) and isinstance(X[0], str | Path):
+        from ansatz.data.grids import read_grids
+
+        grids = read_grids(X).grids
+    else:
+        grids = Grids.of(X.to_numpy() if hasattr(X, "to_numpy") else X)
+    if reset:
+        if not len(grids):
+            raise ValueError("Found array with 0 sample(s), but a minimum of 1 is required.")
+        estimator.n_features_in_ = int(np.prod(grids.shape))
+        estimator.__dict__.pop("feature_names_in_", None)
+    return grids
+
+
+def looks_like_grids(X: Any) -> bool:
+    """Whether X can only be signals, images or volumes: by its axes, or by its files' names.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.estimators.rows import looks_like_grids
+        >>> looks_like_grids(np.zeros((5, 8, 8))), looks_like_grids(np.zeros((5, 8)))
+        (True, False)
+    """
+    if isinstance(X, Grids):
+        return True
+    if isinstance(X, list | tuple) and len(X) and isinstance(X[0], str | Path):
+        return Path(X[0]).suffix.lower() in SUFFIXES
+    return isinstance(X, np.ndarray | torch.Tensor) and X.ndim >= 3
 
 
 def read_column(name: str, values: ArrayLike | None, count: int) -> NDArray[np.float64] | None:

@@ -4,6 +4,7 @@ import copy
 import inspect
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,10 @@ from pydantic import ValidationError
 from sklearn.utils import check_random_state
 from torch import nn
 
-from ansatz import likelihoods, networks
+from ansatz import likelihoods, networks, structures
 from ansatz.errors import UsageError
-from ansatz.estimators.job import Job
+from ansatz.estimators.grid_recipe import choose_grid_recipe
+from ansatz.estimators.job import Job, has_masks
 from ansatz.estimators.pieces import choose_pieces
 from ansatz.estimators.plan import Plan
 from ansatz.estimators.recipe import (
@@ -49,6 +51,8 @@ class Settings:
     inference: str
     members: int | None
     quantile: bool | Sequence[str]
+    pretrained: str | Path | None
+    freeze: str | int | None
     random_state: int | np.random.RandomState | None
     n_jobs: int | None
     device: str
@@ -105,9 +109,9 @@ class Settings:
         """The default recipe with what the user set in its place."""
         if recipe is None:
             total = float(job.weight.sum())
-            recipe = self._default_recipe(total, job.target)
+            recipe = self._default_recipe(total, job.target, job.grid)
             if recipe.bins:
-                pieces = choose_pieces(job, recipe.bins, self.network, self.network_options)
+                pieces = choose_pieces(job, recipe.bins, self._network_for(), self.network_options)
                 recipe = recipe.model_copy(update={"bins": pieces})
         given = {name: getattr(self, name) for name in RecipeOptions._fields}
         try:
@@ -115,7 +119,11 @@ class Settings:
         except ValidationError as error:
             raise UsageError(f"{type(self).__name__}: {one_line(error)}") from None
 
-    def _default_recipe(self, rows: float, target: TargetSpec) -> Recipe:
+    def _default_recipe(
+        self, rows: float, target: TargetSpec, grid: InputSpec | None = None
+    ) -> Recipe:
+        if grid is not None:
+            return choose_grid_recipe(rows, grid, masks=target.shape == grid.size)
         coupled = not self._law(target, rows).additive
         classes = target.classes > 0
         if self.inference == "ensemble":
@@ -127,21 +135,40 @@ class Settings:
 
     # The plan of a fit.
 
-    def _plan(self, recipe: Recipe, seed: int, options: dict[str, Any] | None = None) -> Plan:
+    def _plan(
+        self,
+        recipe: Recipe,
+        seed: int,
+        options: dict[str, Any] | None = None,
+        *,
+        grid: InputSpec | None = None,
+        masks: bool = False,
+    ) -> Plan:
         """How a network is fitted; the options of its factory follow from the recipe."""
+        network = self._network_for(grid, masks=masks)
         return Plan(
-            self.network,
-            self._options(recipe) if options is None else options,
+            network,
+            self._options(network, recipe) if options is None else options,
             recipe,
             seed,
             self._trainer_options(),
             self.quantile,
+            self.pretrained,
+            self.freeze,
         )
 
-    def _options(self, recipe: Recipe) -> dict[str, Any]:
+    def _network_for(
+        self, grid: InputSpec | None = None, *, masks: bool = False
+    ) -> str | nn.Module:
+        """The network asked for, or the default of what x looks like."""
+        if self.network != "auto":
+            return self.network
+        return structures.Vector.network if grid is None else structures.Grid(masks=masks).network
+
+    def _options(self, network: str | nn.Module, recipe: Recipe) -> dict[str, Any]:
         """The options of the network's factory; explicit ones win over the recipe."""
         options: dict[str, Any] = {}
-        if self.network == "mlp":
+        if network == "mlp":
             options = {
                 "widths": list(recipe.widths),
                 "activation": recipe.activation,
@@ -177,9 +204,10 @@ class Settings:
         choose_device(self.device)
         self._seed()
         recipe = self._recipe(job)
-        if isinstance(self.network, str) and self.network != "linear":
-            options = self._options(recipe)
-            networks.create(self.network, inputs=InputSpec.of(1), outputs=1, **options)
+        network = self._network_for(job.grid, masks=has_masks(job))
+        if isinstance(network, str) and network != "linear":
+            inputs = job.grid or InputSpec.of(1)
+            networks.create(network, inputs=inputs, outputs=1, **self._options(network, recipe))
 
     def _require_inference(self) -> None:
         if self.inference not in INFERENCES:

@@ -1,6 +1,7 @@
 """What every estimator of tables shares: rows in, a fitted law out, scikit-learn's conventions."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from torch import nn
 from ansatz.data import Column, infer_columns, row_keys
 from ansatz.errors import DataError, UsageError
 from ansatz.estimators.inner_split import set_aside
-from ansatz.estimators.job import Job
+from ansatz.estimators.job import Job, has_masks
 from ansatz.estimators.linear_model import fit_linear_model
 from ansatz.estimators.network_model import fit_network_model, update_network_model
 from ansatz.estimators.predictions import Predictions
@@ -59,7 +60,8 @@ class TableEstimator(Predictions, Settings, BaseEstimator):
         likelihood: str | Likelihood = "normal",
         *,
         likelihood_options: Mapping[str, Any] | None = None,
-        network: str | nn.Module = "mlp",
+        x: Literal["auto", "vector", "grid"] = "auto",
+        network: str | nn.Module = "auto",
         inference: Literal["point", "ensemble"] = "point",
         members: int | None = None,
         calibration: float | None = None,
@@ -74,6 +76,9 @@ class TableEstimator(Predictions, Settings, BaseEstimator):
         holdout: float | None = None,
         quantile: bool | Sequence[str] = False,
         bins: int | None = None,
+        augment: bool | None = None,
+        pretrained: str | Path | None = None,
+        freeze: str | int | None = None,
         warm_start: bool = False,
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
@@ -83,6 +88,7 @@ class TableEstimator(Predictions, Settings, BaseEstimator):
     ) -> None:
         self.likelihood = likelihood
         self.likelihood_options = likelihood_options
+        self.x = x
         self.network = network
         self.inference = inference
         self.members = members
@@ -98,6 +104,9 @@ class TableEstimator(Predictions, Settings, BaseEstimator):
         self.holdout = holdout
         self.quantile = quantile
         self.bins = bins
+        self.augment = augment
+        self.pretrained = pretrained
+        self.freeze = freeze
         self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -258,8 +267,13 @@ class TableEstimator(Predictions, Settings, BaseEstimator):
 
     def _fit_network(self, job: Job, law: Likelihood, previous: TableModel | None) -> None:
         seed = self._seed()
-        plan = self._plan(self._recipe(job), seed)
-        self.model_, fitted = fit_network_model(plan, job, law, previous)
+        plan = self._plan(self._recipe(job), seed, grid=job.grid, masks=has_masks(job))
+        if job.grid is None:
+            self.model_, fitted = fit_network_model(plan, job, law, previous)
+        else:
+            from ansatz.estimators.grid_fitting import fit_grid_model  # images need it alone
+
+            self.model_, fitted = fit_grid_model(plan, job, law, previous)
         self.recipe_, self.history_ = plan.recipe, fitted.history
         self.n_iter_ = fitted.history.steps
 

@@ -1,4 +1,4 @@
-"""How the numbers of a grid lie in memory: channels last, where convolutions are faster that way."""
+"""How the numbers of a grid lie in memory: channels last, where convolutions are faster."""
 
 from typing import TypeVar
 
