@@ -23,6 +23,7 @@ KINDS = {
     "penalties": "ansatz.training.penalties:penalties",
     "metrics": "ansatz.metrics.registry:registry",
     "datasets": "ansatz.data.registry:registry",
+    "augmentations": "ansatz.data.augmentation.registry:registry",
     "groups": "ansatz.symmetry.registry:registry",
     "claims": "ansatz.claims.registry:registry",
 }

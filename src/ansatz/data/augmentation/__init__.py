@@ -1,0 +1,31 @@
+"""Random maps of signals, images and volumes that keep their label."""
+
+from ansatz.data.augmentation.affine import Affine as Affine
+from ansatz.data.augmentation.augmentation import Augmentation as Augmentation
+from ansatz.data.augmentation.augmentation import Recoloring as Recoloring
+from ansatz.data.augmentation.blur import Blur as Blur
+from ansatz.data.augmentation.compose import Compose as Compose
+from ansatz.data.augmentation.compose import Sometimes as Sometimes
+from ansatz.data.augmentation.crop import Crop as Crop
+from ansatz.data.augmentation.default import default_augmentation as default_augmentation
+from ansatz.data.augmentation.elastic import Elastic as Elastic
+from ansatz.data.augmentation.enhance import Brightness as Brightness
+from ansatz.data.augmentation.enhance import Contrast as Contrast
+from ansatz.data.augmentation.enhance import Saturation as Saturation
+from ansatz.data.augmentation.erase import Erase as Erase
+from ansatz.data.augmentation.flip import Flip as Flip
+from ansatz.data.augmentation.hue import Hue as Hue
+from ansatz.data.augmentation.noise import Noise as Noise
+from ansatz.data.augmentation.on_batches import OnBatches as OnBatches
+from ansatz.data.augmentation.pca_color import PcaColor as PcaColor
+from ansatz.data.augmentation.records import from_record as from_record
+from ansatz.data.augmentation.records import to_record as to_record
+from ansatz.data.augmentation.registry import create as create
+from ansatz.data.augmentation.registry import names as names
+from ansatz.data.augmentation.registry import register as register
+from ansatz.data.augmentation.registry import registry as registry
+from ansatz.data.augmentation.resampling import affine_resample as affine_resample
+from ansatz.data.augmentation.rotate import Rotate as Rotate
+from ansatz.data.augmentation.scale import Scale as Scale
+from ansatz.data.augmentation.shift import Shift as Shift
+from ansatz.data.augmentation.turn import Turn as Turn

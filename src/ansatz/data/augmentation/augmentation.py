@@ -1,0 +1,144 @@
+"""What every augmentation is: a random map of grids that keeps their label."""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from ansatz.errors import UsageError
+
+UNKNOWN = -1  # the label of a cell that came from outside the frame: it says nothing
+
+
+class Augmentation(ABC):
+    r"""A random map :math:`\tau` of grids under which the label stays true.
+
+    .. math:: \mathcal{S}' = \bigcup_k \{(\tau_k(x_i), y_i)\}
+
+    A batch passes once and each of its examples gets a :math:`\tau` of its own; over the epochs the
+    network sees the union above. What is drawn comes from ``generator`` in one piece per batch, so
+    one state of the generator is one augmented batch.
+
+    Shapes:
+        - x: ``(B, C, *size)`` with one to three axes: a signal, an image, a volume. Images have
+          values in [0, 1] (standardise them afterwards); ``uint8`` only where cells are moved and
+          not computed (flip, shift, crop, turn).
+        - masks: ``(B, *size)`` whole numbers, a label for each cell, moved as x is (to the nearest
+          cell); a cell from outside the frame is labelled -1, "unknown". Or None.
+        - returns: ``(x, masks)``, new tensors or the very same, never changed in place.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data.augmentation import Augmentation, Flip
+        >>> x, masks = torch.rand(4, 3, 8, 8), torch.zeros(4, 8, 8, dtype=torch.long)
+        >>> y, moved = Flip()(x, masks, torch.Generator().manual_seed(0))
+        >>> y.shape, moved.shape, isinstance(Flip(), Augmentation)
+        (torch.Size([4, 3, 8, 8]), torch.Size([4, 8, 8]), True)
+
+    References:
+        Chen, Dobriban and Lee (2020), A group-theoretic framework for data augmentation.
+        https://arxiv.org/abs/1907.10905
+    """
+
+    grid_axes: ClassVar[tuple[int, ...]] = (1, 2, 3)  # how many axes a grid may have
+    moves_only: ClassVar[bool] = False  # cells are moved, not computed: any dtype will do
+    colors: ClassVar[bool] = False  # the three channels red, green and blue are asked for
+
+    def __call__(
+        self, x: Tensor, masks: Tensor | None = None, generator: torch.Generator | None = None
+    ) -> tuple[Tensor, Tensor | None]:
+        """The augmented ``(x, masks)``."""
+        self._check(x, masks)
+        if len(x) == 0:
+            return x, masks
+        return self.apply(x, masks, generator)
+
+    @abstractmethod
+    def apply(
+        self, x: Tensor, masks: Tensor | None, generator: torch.Generator | None
+    ) -> tuple[Tensor, Tensor | None]:
+        """What a subclass does to a batch that has been checked."""
+
+    def _check(self, x: Tensor, masks: Tensor | None) -> None:
+        name, axes = type(self).__name__, x.ndim - 2
+        if axes not in self.grid_axes:
+            wanted = " or ".join(
+                f"(B, C, {'DHW'[3 - n :] if n > 1 else 'L'})" for n in self.grid_axes
+            )
+            raise UsageError(f"{name} needs x of shape {wanted}, got {tuple(x.shape)}.")
+        if not self.moves_only and not x.is_floating_point():
+            raise UsageError(
+                f"{name} computes new values and needs floats, got {x.dtype}. "
+                "For bytes: x.float() / 255."
+            )
+        if self.colors and x.shape[1] != 3:
+            raise UsageError(f"{name} needs the channels red, green, blue, got {x.shape[1]}.")
+        if masks is not None and masks.shape != x.shape[:1] + x.shape[2:]:
+            raise UsageError(
+                f"masks of {name} must have shape {(len(x), *x.shape[2:])}, "
+                f"got {tuple(masks.shape)}."
+            )
+
+
+class Recoloring(Augmentation):
+    """An augmentation of values: every cell stays where it is, and so do its labels.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data.augmentation import Noise, Recoloring
+        >>> masks = torch.ones(2, 4, 4, dtype=torch.long)
+        >>> isinstance(Noise(), Recoloring), Noise()(torch.rand(2, 1, 4, 4), masks)[1] is masks
+        (True, True)
+    """
+
+    def apply(
+        self, x: Tensor, masks: Tensor | None, generator: torch.Generator | None
+    ) -> tuple[Tensor, Tensor | None]:
+        """New values, the same masks."""
+        return self.recolored(x, generator), masks
+
+    @abstractmethod
+    def recolored(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
+        """The new values of a batch that has been checked."""
+
+
+def uniform(x: Tensor, *shape: int, generator: torch.Generator | None) -> Tensor:
+    """``(B, *shape)`` numbers, uniform on [-1, 1), of the type and on the device of x.
+
+    Drawn on the processor, so that every device gets the same ones.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data.augmentation.augmentation import uniform
+        >>> uniform(torch.zeros(5, 1, 8), 2, generator=None).shape
+        torch.Size([5, 2])
+    """
+    dtype = x.dtype if x.is_floating_point() else torch.float32
+    drawn = torch.rand(len(x), *shape, generator=generator, dtype=dtype)
+    return drawn.mul_(2).sub_(1).to(x.device)
+
+
+def chances(x: Tensor, p: float, *shape: int, generator: torch.Generator | None) -> Tensor:
+    """``(B, *shape)`` booleans, each True with probability p.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data.augmentation.augmentation import chances
+        >>> chances(torch.zeros(3, 1, 8), 1.0, generator=None)
+        tensor([True, True, True])
+    """
+    drawn = torch.rand(len(x), *shape, generator=generator, dtype=torch.float32)
+    return (drawn < p).to(x.device)
+
+
+def per_example(values: Tensor, x: Tensor) -> Tensor:
+    """``(B,)`` as ``(B, 1, ..., 1)``, to be broadcast against x or masks.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data.augmentation.augmentation import per_example
+        >>> per_example(torch.ones(2), torch.ones(2, 3, 4, 4)).shape
+        torch.Size([2, 1, 1, 1])
+    """
+    return values.reshape(-1, *(1,) * (x.ndim - 1))

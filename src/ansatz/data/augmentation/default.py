@@ -1,0 +1,66 @@
+"""The augmentation that a fit chooses when it is not told, from shapes and counts alone."""
+
+from ansatz.data.augmentation.affine import Affine
+from ansatz.data.augmentation.augmentation import Augmentation
+from ansatz.data.augmentation.compose import Compose
+from ansatz.data.augmentation.crop import Crop
+from ansatz.data.augmentation.elastic import Elastic
+from ansatz.data.augmentation.erase import Erase
+from ansatz.data.augmentation.flip import Flip
+from ansatz.data.augmentation.noise import Noise
+from ansatz.data.augmentation.shift import Shift
+from ansatz.data.augmentation.turn import Turn
+from ansatz.spec import InputSpec
+
+_FEW = 20_000  # photographs; with more of them a network hardly memorises what cutout hides
+
+
+def default_augmentation(spec: InputSpec, *, masks: bool = False, examples: int) -> Compose | None:
+    """A cautious augmentation for grids of such a shape, or None where none is safe.
+
+    It does what changes no label whatever the grids show: a small gray image may be a digit, which
+    a mirror would spoil; a photograph has a left and a right that mean the same; a labelled picture
+    is mostly one from above or under a microscope, which may be turned.
+
+    Args:
+        spec: channels and size of a grid.
+        masks: whether its cells are labelled.
+        examples: how many grids there are to train on.
+
+    Example:
+        >>> from ansatz.data.augmentation import default_augmentation
+        >>> from ansatz.spec import InputSpec
+        >>> [type(part).__name__ for part in default_augmentation(
+        ...     InputSpec.grid(3, 32, 32), examples=50_000).parts]
+        ['Flip', 'Crop']
+        >>> default_augmentation(InputSpec.of(3), examples=100) is None
+        True
+    """
+    axes, side = len(spec.size), min(spec.size, default=0)
+    if spec.structure != "grid" or side < 8:  # too coarse to move anything, or size unknown
+        return None
+    if masks:
+        return Compose(_of_labelled(axes, spec.size))
+    if axes == 1:
+        return Compose([Shift(max(1, side // 50), padding="border"), Noise(0.02, relative=True)])
+    if axes == 3:
+        return Compose([Shift(max(1, side // 16), padding="border")])
+    if spec.features == 3:
+        return Compose(_of_photographs(side, examples))
+    # Strokes on a ground, perhaps: the border continues whatever ground there is.
+    shift = 2.0 if side <= 32 else side / 16
+    return Compose([Affine(10.0, scale=0.1, shift=shift, padding="border")])
+
+
+def _of_photographs(side: int, examples: int) -> list[Augmentation]:
+    parts: list[Augmentation] = [Flip(), Crop(margin=max(1, side // 8))]
+    return [*parts, Erase(side // 4)] if examples < _FEW else parts
+
+
+def _of_labelled(axes: int, size: tuple[int, ...]) -> list[Augmentation]:
+    if axes == 1:
+        return [Shift(max(1, size[0] // 50))]
+    if axes == 3:
+        return [Flip((-1, -2, -3))]
+    turn: list[Augmentation] = [Turn()] if size[0] == size[1] else []
+    return [Flip((-1, -2)), *turn, Affine(10.0, scale=0.1), Elastic(max(1.0, min(size) / 50))]

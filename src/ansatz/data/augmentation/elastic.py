@@ -1,0 +1,77 @@
+"""Elastic deformations: every place is moved, neighbours alike."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from ansatz.data.augmentation.augmentation import Augmentation
+from ansatz.data.augmentation.limits import (
+    Interpolation,
+    Padding,
+    check_between,
+    check_padding,
+    check_whole,
+)
+from ansatz.data.augmentation.resampling import frame_places, resample
+
+
+@dataclass(frozen=True)
+class Elastic(Augmentation):
+    r"""Random elastic deformations, as tissue is deformed.
+
+    .. math:: y(p) = x(p + u(p)), \qquad u = \text{a smooth field through } u_k \sim N(0, \sigma^2)
+
+    The displacements :math:`u_k` (one number per axis) are drawn on a coarse grid over the image
+    and joined by cubic interpolation; masks are deformed by the same field.
+
+    Args:
+        cells: :math:`\sigma`, the typical displacement, in cells of the image.
+        nodes: points of the coarse grid along each axis; fewer are smoother.
+        padding: what is read outside: ``"reflect"`` (mirrored at the edge), ``"border"`` (the
+            outermost cell) or ``"zeros"``, whose labels are -1, unknown.
+        interpolation: ``"linear"`` or ``"nearest"`` between cells; labels are the nearest's.
+
+    Shapes:
+        - x: ``(B, C, H, W)`` floats; masks: ``(B, H, W)`` or None; returns: the same.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data.augmentation import Elastic
+        >>> Elastic(3.0, nodes=4)(torch.rand(2, 1, 32, 32))[0].shape
+        torch.Size([2, 1, 32, 32])
+
+    References:
+        Ronneberger, Fischer and Brox (2015), U-Net, section 3.1 (3 nodes, 10 cells of 512).
+        https://arxiv.org/abs/1505.04597
+    """
+
+    cells: float = 2.0
+    _: KW_ONLY
+    nodes: int = 3
+    padding: Padding = "reflect"
+    interpolation: Interpolation = "linear"
+
+    grid_axes: ClassVar[tuple[int, ...]] = (2,)
+
+    def __post_init__(self) -> None:
+        check_between("cells of Elastic", self.cells, 0, 2**20)
+        check_whole("nodes of Elastic", self.nodes, 2)
+        check_padding("Elastic", self.padding, self.interpolation)
+
+    def apply(
+        self, x: Tensor, masks: Tensor | None, generator: torch.Generator | None
+    ) -> tuple[Tensor, Tensor | None]:
+        """Deforms each example by its own field."""
+        if not self.cells:
+            return x, masks
+        shape = len(x), 2, self.nodes, self.nodes
+        drawn = torch.randn(shape, generator=generator, dtype=x.dtype).to(x.device)
+        size = tuple(x.shape[2:])
+        field = F.interpolate(drawn, size, mode="bicubic", align_corners=True)  # (B, 2, H, W)
+        # A cell is 2 / N wide where the frame reaches from -1 to 1; the last axis comes first.
+        width = torch.tensor([2 / size[1], 2 / size[0]], dtype=x.dtype, device=x.device)
+        places = frame_places(size, x) + field * (self.cells * width).view(2, 1, 1)
+        return resample(x, masks, places, padding=self.padding, interpolation=self.interpolation)

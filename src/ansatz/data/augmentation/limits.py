@@ -1,0 +1,57 @@
+"""Options of augmentations that are refused where they are given."""
+
+import math
+from typing import Literal, get_args
+
+from ansatz.errors import UsageError
+
+Padding = Literal["reflect", "border", "zeros"]
+Interpolation = Literal["linear", "nearest"]
+
+
+def check_between(name: str, value: object, low: float, high: float) -> None:
+    """Refuses what is not a number in [low, high].
+
+    Example:
+        >>> from ansatz.data.augmentation.limits import check_between
+        >>> check_between("p of Flip", 2.0, 0, 1)
+        Traceback (most recent call last):
+        ...
+        ansatz.errors.UsageError: p of Flip must be a number in [0, 1], got 2.0.
+    """
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or not (low <= float(value) <= high and math.isfinite(value)):  # type: ignore[arg-type]
+        raise UsageError(f"{name} must be a number in [{low:g}, {high:g}], got {value!r:.40}.")
+
+
+def check_whole(name: str, value: object, low: int) -> None:
+    """Refuses what is not a whole number from ``low`` on.
+
+    Example:
+        >>> from ansatz.data.augmentation.limits import check_whole
+        >>> check_whole("cells of Shift", 1.5, 0)
+        Traceback (most recent call last):
+        ...
+        ansatz.errors.UsageError: cells of Shift must be a whole number from 0 on, got 1.5.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < low:
+        raise UsageError(f"{name} must be a whole number from {low} on, got {value!r:.40}.")
+
+
+def check_padding(name: str, padding: object, interpolation: object = "linear") -> None:
+    """Refuses an unknown rule for what lies outside the frame or between the cells.
+
+    Example:
+        >>> from ansatz.data.augmentation.limits import check_padding
+        >>> check_padding("Crop", "wrap")
+        Traceback (most recent call last):
+        ...
+        ansatz.errors.UsageError: padding of Crop must be one of reflect, border, zeros, got 'wrap'.
+    """
+    for option, value, known in (
+        ("padding", padding, get_args(Padding)),
+        ("interpolation", interpolation, get_args(Interpolation)),
+    ):
+        if value not in known:
+            text = f"{option} of {name} must be one of {', '.join(known)}"
+            raise UsageError(f"{text}, got {value!r:.40}.")

@@ -1,0 +1,131 @@
+"""Grids read at places between their cells."""
+
+import functools
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from ansatz.data.augmentation.augmentation import UNKNOWN
+from ansatz.data.augmentation.limits import Interpolation, Padding
+
+_PADDINGS = {"reflect": "reflection", "border": "border", "zeros": "zeros"}  # torch's names
+
+
+def affine_resample(
+    x: Tensor,
+    masks: Tensor | None,
+    matrices: Tensor,
+    *,
+    padding: Padding = "reflect",
+    interpolation: Interpolation = "linear",
+) -> tuple[Tensor, Tensor | None]:
+    r"""Each grid read at an affine map of its places.
+
+    .. math:: y(p) = x(A p + b)
+
+    with places counted in cells from the middle of the grid, in the order of its axes. Values
+    between cells are interpolated linearly; labels are those of the nearest cell.
+
+    Args:
+        x: the grids.
+        masks: labels of their cells, or None.
+        matrices: :math:`(A, b)` of each example.
+        padding: what is read outside: ``"reflect"`` (mirrored at the edge of the outermost cell),
+            ``"border"`` (the outermost cell), ``"zeros"``, whose labels are -1, unknown.
+        interpolation: ``"linear"`` or ``"nearest"``, for x.
+
+    Shapes:
+        - x: ``(B, C, *size)`` floats with n axes; masks: ``(B, *size)`` whole numbers.
+        - matrices: ``(B, n, n + 1)``.
+        - returns: x and masks as they came.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data.augmentation import affine_resample
+        >>> x, half = torch.arange(4.0).view(1, 1, 4), torch.tensor([[[1.0, 0.5]]])
+        >>> affine_resample(x, None, half, padding="border")[0]
+        tensor([[[0.5000, 1.5000, 2.5000, 3.0000]]])
+    """
+    size = tuple(x.shape[2:])
+    cells = torch.tensor(size, dtype=x.dtype, device=x.device)
+    # A place u cells from the middle is 2 u / N to torch, which wants the last axis first.
+    rows = (matrices * (2 / cells).unsqueeze(-1)).flip(1).to(x.dtype)  # (B, n, n + 1)
+    at = rows.flatten(0, 1) @ _places(size, x.dtype, x.device)  # (B n, cells)
+    places = at.view(len(x), len(size), *size)
+    return resample(x, masks, places, padding=padding, interpolation=interpolation)
+
+
+def resample(
+    x: Tensor,
+    masks: Tensor | None,
+    places: Tensor,
+    *,
+    padding: Padding = "reflect",
+    interpolation: Interpolation = "linear",
+) -> tuple[Tensor, Tensor | None]:
+    """Each grid read at the given places; masks at the nearest cell.
+
+    Args:
+        x: the grids.
+        masks: labels of their cells, or None.
+        places: where each cell of the result is read: -1 and 1 are the edges of the frame; the
+            last axis of the grid comes first, as in ``torch.nn.functional.grid_sample``.
+        padding: what is read outside.
+        interpolation: ``"linear"`` or ``"nearest"``, for x.
+
+    Shapes:
+        - x: ``(B, C, *size)`` floats with n axes; masks: ``(B, *size)``; places: ``(B, n, *size)``.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data.augmentation.resampling import resample
+        >>> x = torch.arange(4.0).view(1, 1, 4)
+        >>> resample(x, None, torch.zeros(1, 1, 4))[0]
+        tensor([[[1.5000, 1.5000, 1.5000, 1.5000]]])
+    """
+    mode = "bilinear" if interpolation == "linear" else "nearest"
+    y = _read(x, places, mode, padding)
+    if masks is None:
+        return y, None
+    # Shifted so that the zeros outside the frame mean "unknown"; exact below 2^24.
+    labels = masks.unsqueeze(1).to(x.dtype) - UNKNOWN
+    moved = _read(labels, places, "nearest", padding).squeeze(1) + UNKNOWN
+    return y, moved.to(masks.dtype)
+
+
+def _read(x: Tensor, places: Tensor, mode: str, padding: Padding) -> Tensor:
+    if x.ndim == 3:  # a signal is an image of height 1
+        flat = torch.cat([places, torch.zeros_like(places)], dim=1).unsqueeze(2)
+        return _read(x.unsqueeze(2), flat, mode, padding).squeeze(2)
+    # The axis of coordinates moved last stays strided: torch reads each coordinate in one piece.
+    return F.grid_sample(
+        x, places.movedim(1, -1), mode=mode, padding_mode=_PADDINGS[padding], align_corners=False
+    )
+
+
+@functools.lru_cache(maxsize=8)
+def _places(size: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
+    """``(n + 1, cells)``: each cell's place from the middle along each axis, and a row of ones."""
+    grids = torch.meshgrid(*(_centred(n, dtype) for n in size), indexing="ij")
+    rows = [grid.flatten() for grid in grids]
+    return torch.stack([*rows, torch.ones_like(rows[0])]).to(device)
+
+
+def _centred(count: int, dtype: torch.dtype) -> Tensor:
+    return torch.arange(count, dtype=dtype) - (count - 1) / 2
+
+
+def frame_places(size: Sequence[int], like: Tensor) -> Tensor:
+    """``(1, n, *size)``: where each cell itself is, as :func:`resample` counts places.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data.augmentation.resampling import frame_places
+        >>> frame_places((4,), torch.zeros(1)).tolist()
+        [[[-0.75, -0.25, 0.25, 0.75]]]
+    """
+    rows = _places(tuple(size), like.dtype, like.device)[:-1].flip(0)
+    cells = torch.tensor(list(reversed(size)), dtype=like.dtype, device=like.device)
+    return (rows * (2 / cells).unsqueeze(1)).view(1, len(size), *size)

@@ -1,0 +1,114 @@
+"""Windows of grids, each at a place of its own: what shifts and crops are made of."""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from ansatz.data.augmentation.augmentation import UNKNOWN
+from ansatz.data.augmentation.limits import Padding
+
+
+def padded_index(count: int, margin: int, padding: Padding) -> Tensor:
+    """Which cell of an axis stands at the places -margin ... count + margin - 1.
+
+    ``reflect`` mirrors at the edge of the outermost cell (b a | a b c | c b), as often as needed.
+
+    Args:
+        count: cells of the axis.
+        margin: cells before and after.
+        padding: ``"reflect"``; else the outermost cell is repeated.
+
+    Example:
+        >>> from ansatz.data.augmentation.windows import padded_index
+        >>> padded_index(3, 2, "reflect").tolist(), padded_index(3, 2, "border").tolist()
+        ([1, 0, 0, 1, 2, 2, 1], [0, 0, 0, 1, 2, 2, 2])
+    """
+    places = torch.arange(-margin, count + margin)
+    if padding == "reflect":
+        places = places.remainder(2 * count)
+        return torch.minimum(places, 2 * count - 1 - places)
+    return places.clamp(0, count - 1)
+
+
+def padded(x: Tensor, margins: Sequence[int], padding: Padding, fill: int = 0) -> Tensor:
+    """x with so many more cells before and after each of its last axes.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data.augmentation.windows import padded
+        >>> padded(torch.tensor([[1, 2]]), (1,), "zeros").tolist()
+        [[0, 1, 2, 0]]
+    """
+    first = x.ndim - len(margins)
+    if padding == "zeros":
+        widths = [width for margin in reversed(margins) for width in (margin, margin)]
+        return torch.nn.functional.pad(x, widths, value=fill) if any(margins) else x
+    for axis, margin in enumerate(margins, start=first):
+        if margin:
+            places = padded_index(x.shape[axis], margin, padding).to(x.device)
+            x = x.index_select(axis, places)
+    return x
+
+
+def take_windows(x: Tensor, starts: Tensor, size: Sequence[int]) -> Tensor:
+    r"""One window per example, each from its own start.
+
+    .. math:: y_{b,c,i} = x_{b,c,s_b + i}, \qquad 0 \le i < \text{size}
+
+    Whole rows are copied: the rows of all windows are found by their first cell in memory.
+
+    Args:
+        x: the grids.
+        starts: the first cell :math:`s_b` of each window along each axis.
+        size: cells of a window along each axis.
+
+    Shapes:
+        - x: ``(B, C, *outer)``, any dtype.
+        - starts: ``(B, n)`` whole numbers with ``0 <= starts <= outer - size``.
+        - returns: ``(B, C, *size)``.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data.augmentation.windows import take_windows
+        >>> x = torch.arange(5).repeat(2, 1, 1)
+        >>> take_windows(x, torch.tensor([[0], [2]]), (3,)).tolist()
+        [[[0, 1, 2]], [[2, 3, 4]]]
+    """
+    x, width = x.contiguous(), size[-1]
+    outer, (batch, channels) = x.shape[2:], x.shape[:2]
+    strides = [math.prod(outer[axis + 1 :]) for axis in range(len(outer))]
+    whole = math.prod(outer)
+    # (B, C): where each channel of each example begins, and its window in it
+    first = torch.arange(batch * channels, device=x.device).view(batch, channels) * whole
+    places = first + (starts * torch.tensor(strides, device=x.device)).sum(1, keepdim=True)
+    for axis, stride in enumerate(strides[:-1]):
+        places = places.unsqueeze(-1) + torch.arange(size[axis], device=x.device) * stride
+    rows = x.as_strided((x.numel() - width + 1, width), (1, 1))  # a row from every cell on
+    return rows.index_select(0, places.flatten()).view(batch, channels, *size)
+
+
+def random_windows(
+    x: Tensor,
+    masks: Tensor | None,
+    starts: Tensor,
+    size: Sequence[int],
+    margins: Sequence[int],
+    padding: Padding,
+) -> tuple[Tensor, Tensor | None]:
+    """The windows of padded grids and of their masks, which are unknown outside the frame.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data.augmentation.windows import random_windows
+        >>> x, masks = torch.ones(1, 1, 3), torch.ones(1, 3, dtype=torch.long)
+        >>> y, moved = random_windows(x, masks, torch.tensor([[2]]), (3,), (1,), "zeros")
+        >>> y.tolist(), moved.tolist()
+        ([[[1.0, 1.0, 0.0]]], [[1, 1, -1]])
+    """
+    y = take_windows(padded(x, margins, padding), starts, size)
+    if masks is None:
+        return y, None
+    wide = padded(masks.unsqueeze(1), margins, padding, fill=UNKNOWN)
+    return y, take_windows(wide, starts, size).squeeze(1)
