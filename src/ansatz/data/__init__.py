@@ -12,6 +12,7 @@ from ansatz.data.leakage import find_duplicates as find_duplicates
 from ansatz.data.leakage import find_leaks as find_leaks
 from ansatz.data.leakage import split_warnings as split_warnings
 from ansatz.data.prefetch import Prefetch as Prefetch
+from ansatz.data.prefetch import Transformed as Transformed
 from ansatz.data.preprocessing import DataWarning as DataWarning
 from ansatz.data.preprocessing import Preprocessor as Preprocessor
 from ansatz.data.rankings import Rankings as Rankings
@@ -29,5 +30,4 @@ from ansatz.data.split import fold_numbers as fold_numbers
 from ansatz.data.split import split_rows as split_rows
 from ansatz.data.table import Table as Table
 from ansatz.data.table import read_table as read_table
-from ansatz.data.transformed import Transformed as Transformed
 from ansatz.data.weights import check_weight as check_weight
