@@ -39,7 +39,7 @@ def choose_grid_recipe(rows: float, inputs: InputSpec, *, masks: bool = False) -
     )
 
 
-def linear_grid_recipe(rows: float) -> Recipe:
+def linear_grid_recipe(rows: float, *, masks: bool = False) -> Recipe:
     """The recipe of the linear model beside a network: short, without variations.
 
     Example:
@@ -47,10 +47,11 @@ def linear_grid_recipe(rows: float) -> Recipe:
         >>> linear_grid_recipe(60_000).augment
         False
     """
+    batch = 2 if masks else 64
     return Recipe(
-        batch_size=64,
-        steps=max(200, round(5 * rows / 64)),
-        learning_rate=1e-3,
+        batch_size=batch,
+        steps=max(200, round(5 * rows / batch)),
+        learning_rate=1e-2 if masks else 1e-3,
         weight_decay=1e-1,
         average="ema",
         holdout=0.0 if rows < 50 else min(0.1, HELD_OUT / rows),

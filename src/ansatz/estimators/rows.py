@@ -17,7 +17,7 @@ from sklearn.utils.validation import (
 
 from ansatz.data import as_frame, is_frame
 from ansatz.data.grids import Grids
-from ansatz.data.grids.image import SUFFIXES
+from ansatz.data.grids.image_file import SUFFIXES
 from ansatz.errors import DataError, UsageError
 
 

@@ -5,11 +5,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ansatz.estimators.baselines import Metrics, judge_constant, judge_linear
-from ansatz.estimators.job import Job
+from ansatz.estimators.grid_baselines import judge_constant_masks, judge_linear_grid
+from ansatz.estimators.job import Job, has_masks
 from ansatz.estimators.parts import Rows, take
 from ansatz.estimators.refits import fresh
 from ansatz.estimators.table_estimator import TableEstimator
+from ansatz.likelihoods import Likelihood
 from ansatz.linear import LinearFit
+from ansatz.structures import Grid
 
 
 class Scores(NamedTuple):
@@ -64,10 +67,24 @@ def judge_all(model: TableEstimator, learn: Job, test: Job) -> Scores:
     if model.network == "linear":
         linear, messages = metrics, _said(model)
     elif model._has_features(learn):  # without them it is the constant model
-        linear, messages = judge_linear(law, learn, test, judge=model._judge)
-    constant = judge_constant(law, learn, test, judge=model._judge)
+        linear, messages = _judge_linear(model, law, learn, test)
+    if has_masks(learn):
+        constant = judge_constant_masks(law, learn, test, judge=model._judge)
+    else:
+        constant = judge_constant(law, learn, test, judge=model._judge)
     said = (*(f"judged rows: {note}" for note in notes), *messages)
     return Scores(metrics, linear, constant, said)
+
+
+def _judge_linear(
+    model: TableEstimator, law: Likelihood, learn: Job, test: Job
+) -> tuple[Metrics | None, list[str]]:
+    """A GLM for tables; for grids a linear map of their cells."""
+    if learn.grid is None:
+        return judge_linear(law, learn, test, judge=model._judge)
+    if model.model_.network_name == Grid(masks=has_masks(learn)).linear_network:
+        return judge_model(model, test, []), []
+    return judge_linear_grid(law, learn, test, model._judge, model._seed())
 
 
 def cross_validate(estimator: TableEstimator, job: Job, number: Rows) -> Scores:

@@ -14,7 +14,7 @@ class OnBatches:
 
     .. math:: z = \frac{\tau(x) - m}{s}
 
-    For :class:`ansatz.data.Transformed`. Cells whose label the augmentation made unknown (-1, from
+    For :class:`ansatz.data.Transformed`. Cells whose label is unknown (-1: not annotated, or from
     outside the frame) get the label 0 and the weight 0: they take no part in the loss.
 
     Args:
@@ -57,8 +57,9 @@ class OnBatches:
             x = x.to(torch.float32).div_(255)
         if self.augment is not None:
             x, moved = self.augment(x, target if self.masks else None, generator)
-            if moved is not None:
-                target, weight = _known(moved, weight)
+            target = target if moved is None else moved
+        if self.masks:
+            target, weight = _known(target, weight)
         return batch._replace(
             inputs=(self._standardised(x), *batch.inputs[1:]), target=target, weight=weight
         )

@@ -1,0 +1,66 @@
+"""The two models that a network on grids must beat: linear in the cells, and constant."""
+
+import torch
+from torch import Tensor
+
+from ansatz.estimators.baselines import Judge, Metrics
+from ansatz.estimators.grid_fitting import fit_grid_model, grid_objective
+from ansatz.estimators.grid_model import GridModel
+from ansatz.estimators.grid_recipe import linear_grid_recipe
+from ansatz.estimators.job import Job, has_masks
+from ansatz.estimators.plan import Plan
+from ansatz.likelihoods import Likelihood
+from ansatz.structures import Grid
+
+
+def fit_linear_grid(law: Likelihood, learn: Job, seed: int) -> GridModel:
+    """The linear model of a law in the cells of a grid; of a mask, in the cells around each.
+
+    It is trained like a network: there are as many coefficients as cells, and where to stop is
+    told by examples held out.
+
+    Example:
+        >>> import inspect
+        >>> from ansatz.estimators.grid_baselines import fit_linear_grid
+        >>> list(inspect.signature(fit_linear_grid).parameters)
+        ['law', 'learn', 'seed']
+    """
+    network = Grid(masks=has_masks(learn)).linear_network
+    recipe = linear_grid_recipe(float(learn.weight.sum()), masks=has_masks(learn))
+    plan = Plan(network, {}, recipe, seed, {"progress": 0})
+    return fit_grid_model(plan, learn._replace(valid=None, trainer_options={}), law)[0]
+
+
+def judge_linear_grid(
+    law: Likelihood, learn: Job, test: Job, judge: Judge, seed: int
+) -> tuple[Metrics, list[str]]:
+    """Metrics of the linear model of the same law on ``test``.
+
+    Example:
+        >>> import inspect
+        >>> from ansatz.estimators.grid_baselines import judge_linear_grid
+        >>> list(inspect.signature(judge_linear_grid).parameters)[:3]
+        ['law', 'learn', 'test']
+    """
+    model = fit_linear_grid(law, learn, seed)
+    raw = model.raw(test.rows, test.offset)
+    return judge(model.objective.likelihood, raw, test.y, test.weight), []
+
+
+def judge_constant_masks(law: Likelihood, learn: Job, test: Job, judge: Judge) -> Metrics:
+    """Metrics of the model that gives every cell the shares of the labels in ``learn``.
+
+    Example:
+        >>> import inspect
+        >>> from ansatz.estimators.grid_baselines import judge_constant_masks
+        >>> list(inspect.signature(judge_constant_masks).parameters)[:3]
+        ['law', 'learn', 'test']
+    """
+    objective = grid_objective(law, learn)
+    raw = _everywhere(objective.shift, test.y)
+    return judge(objective.likelihood, raw, test.y, test.weight)
+
+
+def _everywhere(shift: Tensor | None, y: Tensor) -> Tensor:
+    assert shift is not None
+    return shift.double().expand(*y.shape, shift.numel()).clone().detach().to(torch.float64)

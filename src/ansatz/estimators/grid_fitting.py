@@ -1,0 +1,190 @@
+"""From examples on grids to a trained network, by a plan."""
+
+import copy
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ansatz import optim
+from ansatz.data import Batch, TensorSource
+from ansatz.data.augmentation import OnBatches, default_augmentation
+from ansatz.data.grids import GridPreprocessor
+from ansatz.data.grids.masks import UNLABELLED
+from ansatz.data.prefetch import Prefetch, Transformed
+from ansatz.data.source import Source
+from ansatz.errors import UsageError
+from ansatz.estimators.fitting import Fitted, build_network, build_objective, build_step
+from ansatz.estimators.grid_model import GridModel
+from ansatz.estimators.inner_split import stopping_rows
+from ansatz.estimators.job import Job, has_masks, take
+from ansatz.estimators.plan import Plan
+from ansatz.likelihoods import Likelihood
+from ansatz.networks.layout import channels_last
+from ansatz.seeds import derive
+from ansatz.training import Supervised, Trainer
+
+
+def fit_grid_model(
+    plan: Plan, job: Job, law: Likelihood, previous: GridModel | None = None
+) -> tuple[GridModel, Fitted]:
+    """Trains a network on the examples that do not stop it.
+
+    Args:
+        plan: of the fit.
+        job: the examples.
+        law: of the outcomes.
+        previous: begins at its weights.
+
+    Example:
+        >>> import inspect
+        >>> from ansatz.estimators.grid_fitting import fit_grid_model
+        >>> list(inspect.signature(fit_grid_model).parameters)
+        ['plan', 'job', 'law', 'previous']
+    """
+    valid = stopping_rows(job, plan.recipe, plan.seed) if job.valid is None else job.valid
+    learn = take(job, np.setdiff1d(np.arange(len(job.y)), valid))
+    stop = take(job, valid) if len(valid) else None
+    preprocessor = (
+        GridPreprocessor.fit(learn.rows, learn.weight.numpy())
+        if previous is None
+        else previous.preprocessor
+    )
+    network, objective = _begin(plan, learn, law, preprocessor, previous)
+    schedule = optim.create_schedule(plan.recipe.schedule, steps=plan.recipe.steps, warmup=0.05)
+    step = build_step(network, objective, plan.recipe, seed=plan.seed, schedule=schedule)
+    history = _trainer(plan, job, stop is not None).fit(
+        step,
+        _source(plan, learn, preprocessor, training=True),
+        None if stop is None else _source(plan, stop, preprocessor, training=False),
+    )
+    fitted = Fitted(network, objective, step, history)
+    return plan.grid_model(preprocessor, fitted), fitted
+
+
+def grid_objective(law: Likelihood, job: Job) -> Supervised:
+    """The objective of examples: outcomes checked, started at the constant model.
+
+    Labels of cells share one constant: every cell is an outcome of its own.
+
+    Example:
+        >>> import inspect
+        >>> from ansatz.estimators.grid_fitting import grid_objective
+        >>> list(inspect.signature(grid_objective).parameters)
+        ['law', 'job']
+    """
+    rows = Batch(
+        (torch.empty(len(job.y), 0),), job.y, job.weight.float(), _single(job.offset), job.index
+    )
+    if not has_masks(job):
+        return build_objective(law, rows._replace(target=_single(rows.target)))
+    rows = _labelled(rows)
+    if not law.event_ndim:
+        seen = rows.weight > 0
+        rows = Batch.of(torch.empty(int(seen.sum()), 0), rows.target[seen], rows.weight[seen])
+    objective = build_objective(law, rows)
+    objective.axis = 1
+    return objective
+
+
+def _begin(
+    plan: Plan,
+    job: Job,
+    law: Likelihood,
+    preprocessor: GridPreprocessor,
+    previous: GridModel | None,
+) -> tuple[nn.Module, Supervised]:
+    dtype = getattr(torch, plan.recipe.dtype)
+    if previous is not None:
+        objective = copy.deepcopy(previous.objective).to(dtype).requires_grad_()
+        objective.likelihood.check(job.y)
+        return channels_last(copy.deepcopy(previous.network).to(dtype).train()), objective
+    objective = grid_objective(law, job).to(dtype)
+    objective.likelihood.loosen()
+    assert objective.shift is not None
+    network = build_network(
+        plan.network,
+        plan.options,
+        inputs=preprocessor.spec,
+        outputs=objective.shift.numel(),
+        dtype=dtype,
+        seed=plan.seed,
+    )
+    _require_outputs(network, preprocessor, job, objective)
+    return channels_last(network), objective
+
+
+def _require_outputs(
+    network: nn.Module, preprocessor: GridPreprocessor, job: Job, objective: Supervised
+) -> None:
+    """What the network answers to one example must be what the likelihood takes."""
+    assert objective.shift is not None
+    first = job.rows[np.arange(1)]
+    (x,) = preprocessor.transform(first)
+    was_training = network.training
+    with torch.no_grad():
+        got = network.eval()(x.to(next(iter(network.parameters())).dtype))
+    network.train(was_training)
+    dense = objective.axis == 1
+    wanted = (1, objective.shift.numel(), *(job.target.shape if dense else ()))
+    if tuple(got.shape) != wanted:
+        raise UsageError(
+            f"the network answers {tuple(got.shape[1:])} to one example, the outcome needs "
+            f"{wanted[1:]}: for masks take unet, for one answer per example small_resnet."
+        )
+
+
+def _source(plan: Plan, job: Job, preprocessor: GridPreprocessor, *, training: bool) -> Source:
+    masks = has_masks(job)
+    rows = Batch(
+        (job.rows.load(),),
+        job.y if masks else _single(job.y),
+        job.weight.float(),
+        _single(job.offset),
+        job.index,
+    )
+    size = plan.recipe.batch_size or len(job.y)
+    seed = derive(plan.seed, "rows")
+    source = TensorSource(
+        rows, size if training else _judged(size, masks), seed=seed, shuffle=training
+    )
+    augmentation = None
+    if training and plan.recipe.augment:
+        augmentation = default_augmentation(preprocessor.spec, masks=masks, examples=len(job.y))
+    prepare = OnBatches(
+        augmentation, masks=masks, mean=preprocessor.mean, scale=preprocessor.spread
+    )
+    transformed = Transformed(source, prepare, seed=derive(plan.seed, "augmentation"))
+    return Prefetch(transformed) if training else transformed
+
+
+def _judged(batch_size: int, masks: bool) -> int:
+    """Without gradients more examples fit at once."""
+    return batch_size if masks else max(batch_size, 256)
+
+
+def _trainer(plan: Plan, job: Job, stops: bool) -> Trainer:
+    recipe = plan.recipe
+    return Trainer(
+        steps=recipe.steps,
+        evaluate_every=max(1, recipe.steps // recipe.evaluations) if stops else None,
+        patience=recipe.patience if stops else None,
+        average=recipe.average,
+        seed=plan.seed,
+        **{**plan.trainer_options, **job.trainer_options},
+    )
+
+
+def _labelled(batch: Batch) -> Batch:
+    """Weights for cells: those of their example, 0 where the label is not known."""
+    known = batch.target != UNLABELLED
+    weight = batch.weight.reshape(-1, *(1,) * (batch.target.ndim - 1)) * known
+    return batch._replace(target=batch.target.clamp(min=0), weight=weight)
+
+
+def _single(values: Tensor | None) -> Any:
+    """Numbers in float32, codes as they are."""
+    if values is None or not values.is_floating_point():
+        return values
+    return values.float()
