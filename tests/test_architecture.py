@@ -25,6 +25,7 @@ ALLOWED = {
     "optim": set(),
     "theory": set(),
     "symmetry": set(),
+    "attribution": set(),
     "likelihoods": set(),
     "storage": set(),
     "data": {"storage"},

@@ -10,6 +10,7 @@ GOLDEN = Path(__file__).with_name("public_api.txt")
 REFRESH = "python tests/test_public_api.py"
 PACKAGES = (
     "ansatz",
+    "ansatz.attribution",
     "ansatz.bench",
     "ansatz.claims",
     "ansatz.connectionism",

@@ -31,6 +31,7 @@ _ELSEWHERE = {
     "tune": "tuning",
 }
 _MODULES = (
+    "attribution",
     "bench",
     "claims",
     "connectionism",

@@ -1,0 +1,76 @@
+"""A network asked without a trace: modes, gradients and hooks are as they were before."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ansatz.attribution.target import Target, score
+
+
+@contextmanager
+def evaluated(network: Callable[..., Any]) -> Iterator[None]:
+    """A module in evaluation mode, whose own modes come back afterwards.
+
+    Example:
+        >>> from torch import nn
+        >>> from ansatz.attribution.evaluation import evaluated
+        >>> layer = nn.Dropout()
+        >>> with evaluated(layer):
+        ...     print(layer.training)
+        False
+        >>> layer.training
+        True
+    """
+    modules = list(network.modules()) if isinstance(network, nn.Module) else []
+    modes = [module.training for module in modules]
+    try:
+        for module in modules:
+            module.training = False
+        yield
+    finally:
+        for module, mode in zip(modules, modes, strict=True):
+            module.training = mode
+
+
+def input_gradient(network: Callable[..., Any], x: Tensor, target: Target) -> Tensor:
+    r"""The gradient of each example's score with respect to the example itself.
+
+    .. math:: \partial s_b / \partial x_b
+
+    The examples must not see each other, as in evaluation mode they do not: then the gradient of
+    the sum of scores holds each one's own.
+
+    Shapes:
+        - x: ``(B, ...)``, and so the result.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.attribution.evaluation import input_gradient
+        >>> input_gradient(lambda x: x**2, torch.tensor([[3.0]]), 0)
+        tensor([[6.]])
+    """
+    with torch.inference_mode(False), torch.enable_grad():
+        given = x.detach().clone().requires_grad_()
+        total = score(network(given), target).sum()
+        if not total.requires_grad:
+            return torch.zeros_like(x)  # the output does not depend on x
+        (found,) = torch.autograd.grad(total, given, allow_unused=True, materialize_grads=True)
+    return found.detach()
+
+
+def check_examples(name: str, x: Tensor, least: int = 2) -> None:
+    """Refuses what is no batch of examples in floating point.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.attribution.evaluation import check_examples
+        >>> check_examples("saliency", torch.zeros(2, 1, 8, 8))
+    """
+    if not x.is_floating_point():
+        raise ValueError(f"{name} needs x in floating point, got {x.dtype}: use x.float().")
+    if x.ndim < least or len(x) == 0:
+        axes = "(B, C, *size)" if least > 2 else "(B, ...)"
+        raise ValueError(f"{name} needs a batch of examples {axes}, got {tuple(x.shape)}.")

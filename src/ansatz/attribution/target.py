@@ -1,0 +1,88 @@
+"""What is explained: one number per example, made from a network's output."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+Target = int | Tensor | Callable[[Tensor], Tensor] | None
+
+
+def score(output: Any, target: Target = None) -> Tensor:
+    r"""The number of each example that is explained, :math:`s_b`.
+
+    .. math:: s_b = \sum_{\text{cells}} y_{b, k_b}
+
+    with :math:`k_b` = ``target``, and the sum over the cells of dense outputs.
+
+    Args:
+        output: :math:`y` of a network; of several heads the first.
+        target: an output for all examples; one for each, ``(B,)`` whole numbers; a function from
+            :math:`y` to ``(B,)``; or None, the largest output of each example.
+
+    Shapes:
+        - output: ``(B,)``, ``(B, P)`` or ``(B, P, *size)``.
+        - returns: ``(B,)``.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.attribution import score
+        >>> score(torch.tensor([[1.0, 3.0], [5.0, 2.0]])), score(torch.tensor([[1.0, 3.0]]), 0)
+        (tensor([3., 5.]), tensor([1.]))
+    """
+    y = output[0] if isinstance(output, tuple) else output
+    if callable(target):
+        found = target(y)
+        if not isinstance(found, Tensor) or found.shape != y.shape[:1]:
+            raise ValueError(
+                f"target must give a number for each of {len(y)} examples, got "
+                f"{tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__}."
+            )
+        return found
+    totals = _totals(y)  # (B, P)
+    if target is None:
+        return totals.amax(1)
+    count = totals.shape[1]
+    index = torch.as_tensor(target, device=y.device).long()
+    if index.ndim > 1 or (index.ndim == 1 and len(index) != len(y)):
+        raise ValueError(f"target needs one output for each of {len(y)} examples, got {target}.")
+    if int(index.min()) < -count or int(index.max()) >= count:
+        raise ValueError(f"target must be an output from 0 to {count - 1}, got {target}.")
+    return totals.gather(1, (index % count).expand(len(y)).unsqueeze(1)).squeeze(1)
+
+
+def resolved(output: Any, target: Target) -> Target:
+    """``target`` for the same examples elsewhere: None becomes the outputs that are largest here.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.attribution.target import resolved
+        >>> resolved(torch.tensor([[1.0, 3.0], [5.0, 2.0]]), None)
+        tensor([1, 0])
+    """
+    if target is not None:
+        return target
+    y = output[0] if isinstance(output, tuple) else output
+    return _totals(y).argmax(1)
+
+
+def repeated(target: Target, times: int) -> Target:
+    """``target`` of some examples, each followed by so many copies of it.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.attribution.target import repeated
+        >>> repeated(torch.tensor([4, 5]), 2), repeated(3, 2)
+        (tensor([4, 4, 5, 5]), 3)
+    """
+    if isinstance(target, Tensor) and target.ndim == 1:
+        return target.repeat_interleave(times)
+    return target
+
+
+def _totals(y: Tensor) -> Tensor:
+    """Sums over the cells of each output, ``(B, P)``."""
+    if y.ndim == 1:
+        return y.unsqueeze(1)
+    return y.flatten(2).sum(2) if y.ndim > 2 else y
