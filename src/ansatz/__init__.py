@@ -18,13 +18,15 @@ if TYPE_CHECKING:
     from ansatz.estimators.ranker import Ranker as Ranker
     from ansatz.estimators.regressor import Regressor as Regressor
     from ansatz.estimators.saved import load as load
+    from ansatz.estimators.segmenter import Segmenter as Segmenter
     from ansatz.estimators.survival import SurvivalRegressor as SurvivalRegressor
     from ansatz.onnx.export import export as export
     from ansatz.report.compare import compare as compare
     from ansatz.tuning.tune import tune as tune
 
 # Imported when first asked for, so that `import ansatz` and `ansatz --help` are instant.
-_NAMES = ("Classifier", "Fit", "Ranker", "Regressor", "SurvivalRegressor", "fit", "load")
+_NAMES = ("Classifier", "Fit", "Ranker", "Regressor", "Segmenter", "SurvivalRegressor")
+_NAMES += ("fit", "load")
 _ELSEWHERE = {
     "compare": "report.compare",
     "export": "onnx",

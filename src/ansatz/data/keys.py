@@ -1,5 +1,6 @@
 """A number for the content of each row: equal rows have equal keys, wherever they stand."""
 
+import hashlib
 from typing import Any
 
 import numpy as np
@@ -87,10 +88,18 @@ def _frame_keys(frame: Any, seed: int, place: int) -> np.ndarray:
 
 
 def _array_keys(values: np.ndarray, seed: int, place: int) -> np.ndarray:
+    if values.ndim > 2:  # masks: a salt for each of their cells would cost more than the hash
+        salt = _U(derive(seed, "array", place))
+        return mix(np.array([_digest(row) for row in values], dtype=np.uint64) ^ salt)
     flat = values.reshape(len(values), -1)
     if flat.dtype.kind not in "fiub":
         return _frame_keys(as_frame(flat), seed, place)
     return _matrix_keys(flat, seed, [f"{place}/{k}" for k in range(flat.shape[1])])
+
+
+def _digest(row: np.ndarray) -> int:
+    numbers = np.ascontiguousarray(row, dtype=np.float64) + 0.0  # -0 is 0
+    return int.from_bytes(hashlib.blake2b(numbers, digest_size=8).digest(), "big")
 
 
 def _matrix_keys(values: np.ndarray, seed: int, names: list[str]) -> np.ndarray:

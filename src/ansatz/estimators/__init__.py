@@ -7,4 +7,5 @@ from ansatz.estimators.ranker import Ranker as Ranker
 from ansatz.estimators.regressor import Regressor as Regressor
 from ansatz.estimators.saved import load as load
 from ansatz.estimators.saved import save as save
+from ansatz.estimators.segmenter import Segmenter as Segmenter
 from ansatz.estimators.survival import SurvivalRegressor as SurvivalRegressor

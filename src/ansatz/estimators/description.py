@@ -22,10 +22,11 @@ def describe_estimator(estimator: "TableEstimator") -> dict[str, Any]:
     fit = evidence.get("fit", {})
     labels = getattr(estimator, estimator._labels, None)
     law = model.objective.likelihood
-    columns = getattr(estimator, "columns_", None) or model.preprocessor.columns
+    structure = model.preprocessor.spec.structure
+    columns = getattr(estimator, "columns_", None) or getattr(model.preprocessor, "columns", ())
     return {
         "estimator": type(estimator).__name__,
-        "structure": "vector",
+        "structure": structure,
         "network": model.network_name,
         "network_options": model.network_options,
         "parameters": model.parameters,

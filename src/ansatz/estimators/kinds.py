@@ -10,6 +10,7 @@ from ansatz.estimators.classifier import Classifier
 from ansatz.estimators.problem import Problem
 from ansatz.estimators.ranker import Ranker
 from ansatz.estimators.regressor import Regressor
+from ansatz.estimators.segmenter import Segmenter
 from ansatz.estimators.survival import SurvivalRegressor
 from ansatz.estimators.table_estimator import TableEstimator
 
@@ -18,6 +19,7 @@ ESTIMATORS: dict[str, type[TableEstimator]] = {
     "class": Classifier,
     "survival": SurvivalRegressor,
     "ranking": Ranker,
+    "mask": Segmenter,
 }
 _OF_LINEAR = {"class_weight", "classes", "layout", "prior", "unranked"}
 

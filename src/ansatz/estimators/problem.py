@@ -12,6 +12,7 @@ from ansatz import data as ansatz_data
 from ansatz import likelihoods
 from ansatz.data import Column, as_frame, find_leaks, infer_columns, read_table
 from ansatz.data.dates import as_dates
+from ansatz.data.grids import Grids, Masks
 from ansatz.data.numeric import refuse_infinite
 from ansatz.errors import DataError, UsageError
 from ansatz.estimators.classifier import CLASS_LAWS
@@ -20,7 +21,8 @@ from ansatz.estimators.proposal import Proposal, is_numeric, propose
 from ansatz.estimators.survival_law import SURVIVAL_LAWS
 from ansatz.estimators.uses import Uses, near_columns
 
-Kind = Literal["number", "class", "survival", "ranking"]
+Kind = Literal["number", "class", "survival", "ranking", "mask"]
+MASK = "mask"  # what the target is called where it is a label for every cell
 
 
 def kind_of(law: str, uses: Uses) -> Kind:
@@ -52,13 +54,14 @@ class Problem(NamedTuple):
 
     origin: str  # what errors call the table
     frame: pd.DataFrame  # rows whose outcome is known
-    features: pd.DataFrame
+    features: Any  # a frame, or grids
     columns: list[Column]
     uses: Uses
     laws: list[str]  # one, or the candidates among which the rows will choose
     law_options: dict[str, Any]
     notes: list[str]
     fingerprint: str  # of the rows
+    masks: Masks | None = None  # the outcomes, where they are labels of cells
 
     @property
     def likelihood(self) -> str:
@@ -68,7 +71,22 @@ class Problem(NamedTuple):
     @property
     def kind(self) -> Kind:
         """What the outcomes are: it decides the estimator."""
-        return kind_of(self.likelihood, self.uses)
+        return "mask" if self.masks is not None else kind_of(self.likelihood, self.uses)
+
+    @property
+    def is_grid(self) -> bool:
+        """Whether x are signals, images or volumes."""
+        return isinstance(self.features, Grids)
+
+    @property
+    def has_features(self) -> bool:
+        """Whether there is anything to predict from."""
+        return self.is_grid or bool(self.columns)
+
+    @property
+    def outcomes(self) -> Any:
+        """What is to be predicted, as an estimator takes it."""
+        return self.uses.outcomes(self.frame) if self.masks is None else self.masks
 
 
 def pose(

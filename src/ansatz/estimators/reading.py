@@ -30,10 +30,10 @@ def read_job(problem: Problem, estimator: TableEstimator) -> Job:
     try:
         job = estimator._read(
             problem.features,
-            problem.uses.outcomes(frame),
+            problem.outcomes,
             weight,
             offset,
-            columns=problem.columns,
+            columns=None if problem.is_grid else problem.columns,
         )
     except DataError as error:
         raise locate(error, problem.origin, frame, problem.uses) from None

@@ -13,9 +13,11 @@ from torch import Tensor, nn
 
 from ansatz import likelihoods, networks
 from ansatz.data import Column, Preprocessor
+from ansatz.data.grids import GridPreprocessor
 from ansatz.errors import AnsatzError, ModelError, UsageError
 from ansatz.estimators.classifier import Classifier
 from ansatz.estimators.ensemble_model import EnsembleModel
+from ansatz.estimators.grid_model import GridModel
 from ansatz.estimators.kinds import ESTIMATORS
 from ansatz.estimators.ranker import Ranker
 from ansatz.estimators.recipe import Recipe, one_line
@@ -166,6 +168,7 @@ def _specify(estimator: TableEstimator) -> Specification:
     outputs = shift.numel() if shift is not None else _outputs(one.network)
     return Specification(
         estimator=type(estimator).__name__,  # type: ignore[arg-type]
+        structure="grid" if isinstance(one, GridModel) else "vector",
         parameters=_plain_parameters(estimator),
         likelihood=LawRecord(name=law.name, options=law.options),
         network=NetworkRecord(
@@ -193,7 +196,7 @@ def _rebuild(record: Specification, path: Path, network: nn.Module | None) -> Ta
     if unknown:
         raise ModelError(f"{path / 'ansatz.json'}: unknown parameter '{unknown[0]}'.")
     estimator = kind(**_parameters(record, network))
-    preprocessor = Preprocessor.from_state(record.preprocessing)
+    preprocessor = _preprocessor(record)
     tensors = read_tensors(path / "weights.safetensors")
     where = str(path / "weights.safetensors")
     _set_state(estimator, record)
@@ -210,9 +213,14 @@ def _rebuild(record: Specification, path: Path, network: nn.Module | None) -> Ta
     return estimator
 
 
+def _preprocessor(record: Specification) -> Any:
+    kind = GridPreprocessor if record.structure == "grid" else Preprocessor
+    return kind.from_state(record.preprocessing)
+
+
 def _member(
     record: Specification,
-    preprocessor: Preprocessor,
+    preprocessor: Any,
     tensors: dict[str, Tensor],
     network: nn.Module | None,
     where: str,
@@ -220,12 +228,14 @@ def _member(
     """One network with its objective."""
     law = likelihoods.create(record.likelihood.name, **record.likelihood.options).double()
     shift, scale = tensors.get("objective.shift"), tensors.get("objective.scale")
-    _check_outputs(record, law, shift, scale)
-    objective = Supervised(law, shift, scale)
+    masks = record.estimator == "Segmenter"
+    _check_outputs(record, law, shift, scale, masks=masks)
+    objective = Supervised(law, shift, scale, axis=1 if masks else -1)
     _take_targets(law, tensors, record.target)
     module = _network(record, preprocessor, network)
     load_parts({"network": module, "objective": objective}, tensors, where)
-    return TableModel(preprocessor, module, objective, record.network.name, record.network.options)
+    kind = GridModel if record.structure == "grid" else TableModel
+    return kind(preprocessor, module, objective, record.network.name, record.network.options)
 
 
 def _parameters(record: Specification, network: nn.Module | None) -> dict[str, Any]:
@@ -243,12 +253,19 @@ def _parameters(record: Specification, network: nn.Module | None) -> dict[str, A
 
 
 def _check_outputs(
-    record: Specification, law: Likelihood, shift: Tensor | None, scale: Tensor | None
+    record: Specification,
+    law: Likelihood,
+    shift: Tensor | None,
+    scale: Tensor | None,
+    *,
+    masks: bool = False,
 ) -> None:
     """The law's raw numbers, the network's outputs and the shift must be equally many."""
     shape = () if record.target.is_column else tuple(record.target.shape)
     classes = 0 if record.target.classes is None else len(record.target.classes)
-    if law.event_ndim:
+    if masks:
+        outputs = law.outputs(TargetSpec(classes=classes))
+    elif law.event_ndim:
         outputs = law.outputs(TargetSpec(classes=classes, event=shape))
     else:
         outputs = law.outputs(TargetSpec(shape=shape, classes=classes)) * math.prod(shape)
@@ -270,9 +287,8 @@ def _take_targets(law: Likelihood, tensors: dict[str, Tensor], target: TargetRec
         law.load_state_dict({n: t for n, t in own.items() if t.shape == shape}, strict=False)
 
 
-def _network(
-    record: Specification, preprocessor: Preprocessor, network: nn.Module | None
-) -> nn.Module:
+def _network(record: Specification, preprocessor: Any, network: nn.Module | None) -> nn.Module:
+    dtype = torch.float32 if record.structure == "grid" else torch.float64
     if record.network.options is not None:
         created: nn.Module = networks.create(
             record.network.name,
@@ -281,13 +297,13 @@ def _network(
             generator=torch.Generator().manual_seed(0),
             **record.network.options,
         )
-        return created.double()
+        return created.to(dtype)
     if network is None:
         raise UsageError(
             f"the network {record.network.name} is one of your own: pass one of the same shape, "
             "ansatz.load(folder, network=module)."
         )
-    return network.double()
+    return network.to(dtype)
 
 
 def _set_state(estimator: TableEstimator, record: Specification) -> None:

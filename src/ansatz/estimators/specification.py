@@ -115,8 +115,8 @@ class Specification(_Strict):
         True
     """
 
-    estimator: Literal["Regressor", "Classifier", "SurvivalRegressor", "Ranker"]
-    structure: Literal["vector"] = "vector"
+    estimator: Literal["Regressor", "Classifier", "SurvivalRegressor", "Ranker", "Segmenter"]
+    structure: Literal["vector", "grid"] = "vector"
     parameters: dict[str, Any]
     likelihood: LawRecord
     network: NetworkRecord

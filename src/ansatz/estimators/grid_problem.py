@@ -1,0 +1,103 @@
+"""Images, signals or volumes read as a question: what is to be predicted from them."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ansatz.data.grids import GridTable, read_grids
+from ansatz.errors import DataError, UsageError
+from ansatz.estimators.outcomes import check_outcomes
+from ansatz.estimators.problem import MASK, Problem
+from ansatz.estimators.proposal import Proposal, propose
+from ansatz.estimators.uses import Uses
+
+
+def pose_grids(
+    data: Any,
+    uses: Uses,
+    *,
+    likelihood: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    drop: Sequence[str] = (),
+    reader: Mapping[str, Any] | None = None,
+) -> Problem:
+    """Reads grids with the columns beside them, and decides what is predicted.
+
+    Args:
+        data: a folder, a file, the name of a data set, arrays, or a ``GridTable``.
+        uses: target, weights, offset and so on by name; the data's own target where none is given.
+        likelihood: the law; None lets the values of the target choose.
+        options: of the law.
+        drop: columns to leave out; none of them is a feature anyway.
+        reader: options of :func:`ansatz.data.grids.read_grids`.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.estimators.grid_problem import pose_grids
+        >>> from ansatz.estimators.uses import Uses
+        >>> arrays = {"x": np.zeros((4, 8, 8), np.uint8), "y": np.array([0, 1, 1, 0])}
+        >>> pose_grids(arrays, Uses(target=["y"])).kind
+        'class'
+    """
+    table = data if isinstance(data, GridTable) else read_grids(data, **(reader or {}))
+    if not uses.target and uses.lower is None:
+        if table.target is None:
+            raise UsageError(f"{table.origin}: no target: name the column to predict, --target.")
+        uses = uses.model_copy(update={"target": [table.target]})
+    if uses.target == [MASK] and table.masks is not None:
+        return _of_masks(table, uses, likelihood, options)
+    frame = table.frame.drop(columns=[name for name in drop if name in table.frame.columns])
+    uses = uses.expand(frame)
+    uses.check(frame, table.origin)
+    known = uses.known(frame)
+    if not known.any():
+        raise DataError(f"{table.origin}: the target '{uses.outcome_name}' is missing everywhere.")
+    notes = list(table.notes)
+    if not known.all():
+        gone = int((~known).sum())
+        notes.append(f"examples without a value of '{uses.outcome_name}', left out: {gone}.")
+    frame, grids = frame[known], table.grids[np.flatnonzero(known)]
+    proposal = Proposal([likelihood]) if likelihood else propose(table.origin, frame, uses)
+    law, given = proposal.laws[0], {**proposal.options, **(options or {})}
+    check_outcomes(table.origin, frame, uses, law, given)
+    notes += [proposal.why] if proposal.why else []
+    if len(proposal.laws) > 1:
+        others = ", ".join(proposal.laws[1:])
+        notes.append(f"likelihood {law}: the values would also allow {others} (--likelihood).")
+    return Problem(
+        table.origin, frame, grids, [], uses, [law], given, notes, _fingerprint(frame, grids)
+    )
+
+
+def _of_masks(
+    table: GridTable, uses: Uses, likelihood: str | None, options: Mapping[str, Any] | None
+) -> Problem:
+    assert table.masks is not None
+    law = likelihood or "categorical"
+    frame = table.frame.assign(**{MASK: [f"{key:016x}" for key in table.masks.content_keys()]})
+    uses.check(frame, table.origin)
+    named = ", ".join(map(str, table.masks.classes))
+    notes = [*table.notes, f"a label for every cell: {len(table.masks.classes)} classes, {named}."]
+    return Problem(
+        table.origin,
+        frame,
+        table.grids,
+        [],
+        uses,
+        [law],
+        dict(options or {}),
+        notes,
+        _fingerprint(frame, table.grids),
+        table.masks,
+    )
+
+
+def _fingerprint(frame: pd.DataFrame, grids: Any) -> str:
+    digest = hashlib.sha256(grids.content_keys().tobytes())
+    digest.update("\x1f".join(map(str, frame.columns)).encode())
+    if frame.shape[1]:
+        digest.update(pd.util.hash_pandas_object(frame, index=False).to_numpy().tobytes())
+    return digest.hexdigest()

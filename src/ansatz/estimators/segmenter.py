@@ -1,0 +1,261 @@
+"""A label for every cell of an image, a signal or a volume as outcome."""
+
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor, nn
+
+from ansatz import likelihoods
+from ansatz.data.grids import Grids, Masks
+from ansatz.data.grids.masks import UNLABELLED
+from ansatz.errors import DataError, UsageError
+from ansatz.estimators.rows import read_rows
+from ansatz.estimators.table_estimator import TableEstimator
+from ansatz.likelihoods import Likelihood
+from ansatz.metrics import boundary_f1, dice, iou, pixel_error
+from ansatz.spec import TargetSpec
+
+MASK_LAWS = ("categorical", "cross_entropy", "focal", "dice", "sum")
+
+
+class Segmenter(TableEstimator):
+    """A network that predicts the class of every cell.
+
+    Args:
+        likelihood: ``"categorical"``: every cell is an outcome of its own; ``"dice"``, ``"focal"``,
+            or ``"sum"`` of several (``likelihood_options={"terms": {"dice": 1, "focal": 1}}``).
+        likelihood_options: options of a likelihood given by name.
+        network: ``"unet"``, ``"unet3d"``, ``"attention_unet"``, ``"fcn"``, ``"sliding_window"``,
+            ``"linear_pixels"`` or a module that gives ``(B, K, *size)``; ``"auto"`` takes a U-Net.
+        inference: ``"point"``.
+        tile: cells along each side of the pieces that larger examples are predicted in; None
+            predicts each example as a whole.
+        clean: how predicted masks are tidied: options of :func:`ansatz.metrics.clean`, like
+            ``{"min_size": 20, "fill_holes": True}``.
+        network_options: options of the network's factory.
+        epochs: passes over the examples, in place of the recipe's budget.
+        batch_size: examples per step.
+        learning_rate: peak rate of AdamW.
+        weight_decay: decoupled, on matrices.
+        holdout: share of the examples that decide when to stop; 0 for none.
+        augment: whether examples are varied, with their masks, while they are learned from.
+        pretrained: a file of weights, ``.safetensors`` or ``.pth``, that the network begins with.
+        freeze: ``"backbone"`` trains the last layer alone; a number freezes so many groups of
+            layers from the input on.
+        warm_start: begin the next ``fit`` at the weights of the last.
+        random_state: one seed decides split, initial weights, order and variations.
+        n_jobs: threads; None chooses by the network's size.
+        device: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"mps"``.
+        time_limit: seconds after which training stops with the best weights so far.
+        verbose: 0 silent, 1 a progress bar, 2 one line per evaluation.
+
+    Attributes:
+        classes_: the labels, in the order of the probabilities.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Segmenter
+        >>> images = np.zeros((8, 16, 16), dtype=np.float32)
+        >>> images[:, 4:9, 5:12] = 1
+        >>> model = Segmenter(network="linear_pixels", epochs=30).fit(images, images > 0)
+        >>> model.predict(images).shape
+        (8, 16, 16)
+
+    References:
+        Ronneberger, Fischer and Brox (2015), U-Net. https://arxiv.org/abs/1505.04597
+    """
+
+    def __init__(
+        self,
+        likelihood: str | Likelihood = "categorical",
+        *,
+        likelihood_options: Mapping[str, Any] | None = None,
+        network: str | nn.Module = "auto",
+        inference: Literal["point"] = "point",
+        tile: int | None = None,
+        clean: Mapping[str, Any] | None = None,
+        network_options: Mapping[str, Any] | None = None,
+        epochs: int | None = None,
+        batch_size: int | None = None,
+        learning_rate: float | None = None,
+        weight_decay: float | None = None,
+        holdout: float | None = None,
+        augment: bool | None = None,
+        pretrained: str | Path | None = None,
+        freeze: str | int | None = None,
+        warm_start: bool = False,
+        random_state: int | np.random.RandomState | None = 0,
+        n_jobs: int | None = None,
+        device: str = "auto",
+        time_limit: float | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.likelihood = likelihood
+        self.likelihood_options = likelihood_options
+        self.network = network
+        self.inference = inference
+        self.tile = tile
+        self.clean = clean
+        self.network_options = network_options
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.holdout = holdout
+        self.augment = augment
+        self.pretrained = pretrained
+        self.freeze = freeze
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.device = device
+        self.time_limit = time_limit
+        self.verbose = verbose
+
+    # What a table's estimator has and a segmenter does not.
+    x = "grid"
+    members = calibration = widths = activation = dropout = bins = None
+    quantile = False
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of every cell, ``(N, *size)``.
+
+        Args:
+            X: examples as in ``fit``, of any size that the network takes.
+        """
+        codes = torch.cat([self._codes(raw) for raw in self._raw_pieces(X)])
+        found: NDArray[Any] = self.classes_[codes.numpy()]
+        return found
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """P(class of a cell), ``(N, *size, K)`` in the order of ``classes_``.
+
+        Args:
+            X: examples as in ``fit``.
+        """
+        return torch.cat([self._probabilities(raw) for raw in self._raw_pieces(X)]).numpy()
+
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """The share of cells with the right class.
+
+        Args:
+            X: examples as in ``fit``.
+            y: their masks.
+            sample_weight: ``(N,)``.
+        """
+        error = self.evaluate(X, y, sample_weight)["pixel_error"]
+        assert error is not None
+        return 1 - error
+
+    def _raw_pieces(self, X: Any) -> Iterator[Tensor]:
+        check_is_fitted(self)
+        grids = read_rows(self, X, reset=False)
+        for first in range(len(grids)):
+            yield self.model_.raw(grids[np.arange(first, first + 1)])
+
+    def _codes(self, raw: Tensor) -> Tensor:
+        """The most probable class of every cell, tidied as asked for."""
+        codes = self._probabilities(raw).argmax(-1)
+        if not self.clean:
+            return codes
+        from ansatz.metrics import clean
+
+        return torch.as_tensor(clean(codes, **self.clean))
+
+    def _probabilities(self, raw: Tensor) -> Tensor:
+        law = self.model_.objective.likelihood
+        found: Tensor = law.probs(raw)  # type: ignore[operator]  # every law of masks has it
+        if found.ndim < raw.ndim:  # dice of two classes: the share of class 1
+            found = torch.stack([1 - found, found], -1)
+        return found
+
+    def _judge(
+        self, likelihood: Likelihood, raw: Tensor, y: Tensor, weight: Tensor | None = None
+    ) -> dict[str, float | None]:
+        """Overlap of predicted and true masks, and for a law its score per cell."""
+        known = y != UNLABELLED
+        cells = known.double()
+        if weight is not None:
+            cells = cells * weight.reshape(-1, *(1,) * (y.ndim - 1))
+        target, count = y.clamp(min=0), len(self.classes_)
+        codes = self._codes(raw)
+        found: dict[str, float | None] = {}
+        if likelihood.is_law:
+            losses = likelihood.loss(raw, target)
+            found["nll"] = float((losses * cells).sum() / cells.sum())
+        settings: dict[str, Any] = {"classes": count}
+        found["pixel_error"] = float(pixel_error(target, codes, cells))
+        found["accuracy"] = 1 - found["pixel_error"]  # type: ignore[operator]
+        found["dice"] = float(dice(target, codes, cells, **settings))
+        found["iou"] = float(iou(target, codes, cells, **settings))
+        found["boundary_f1"] = float(boundary_f1(target, codes, cells, **settings))
+        if count > 2:
+            by_class = dice(target, codes, cells, reduction="class", **settings)
+            named = zip(self.classes_, by_class.tolist(), strict=True)
+            found |= {f"dice_{name}": value for name, value in named}
+        return {name: None if math.isnan(v) else v for name, v in found.items() if v is not None}
+
+    def _encode(self, y: Any, *, reset: bool) -> tuple[NDArray[Any], TargetSpec]:
+        masks = y if isinstance(y, Masks) else self._coded(y, reset=reset)
+        if reset:
+            self.classes_ = np.array(masks.classes)
+            self.target_names_ = ["mask"]
+        elif len(masks.classes) > len(self.classes_):
+            raise DataError(
+                f"masks have {len(masks.classes)} classes, in fit there were {len(self.classes_)}."
+            )
+        if len(self.classes_) < 2:
+            raise DataError(f"every cell is of class {self.classes_[0]}: nothing to tell apart.")
+        codes: NDArray[Any] = masks.load().numpy()
+        return codes, TargetSpec(shape=masks.shape, classes=len(self.classes_))
+
+    def _coded(self, y: Any, *, reset: bool) -> Masks:
+        """Masks from an array; those to judge by have the codes of those learned from."""
+        values = y.load() if isinstance(y, Grids) else y
+        masks = Masks.coded(values, "masks")
+        if reset or masks.classes == tuple(self.classes_):
+            return masks
+        places = {str(name): k for k, name in enumerate(self.classes_)}
+        unknown = [name for name in masks.classes if name not in places]
+        if unknown:
+            raise DataError(f"masks hold {unknown[0]}, which no mask of the fit does.")
+        kept = masks.load()
+        codes = torch.full_like(kept, UNLABELLED)
+        for code, name in enumerate(masks.classes):
+            codes[kept == code] = places[name]
+        stored = torch.where(codes == UNLABELLED, 255, codes).to(torch.uint8).unsqueeze(1)
+        return Masks(stored, classes=tuple(str(name) for name in self.classes_))
+
+    def _law(self, target: TargetSpec, rows: float = math.inf) -> Likelihood:
+        law = self.likelihood
+        if isinstance(law, str):
+            options = dict(self.likelihood_options or {})
+            if law in ("dice", "sum"):
+                options = {"axes": len(target.shape), **options}
+            law = likelihoods.create(law, **options)
+        if law.name not in MASK_LAWS:
+            known = ", ".join(MASK_LAWS)
+            raise UsageError(f"{law.name} is no law of masks. Take one of: {known}.")
+        made: Likelihood = law
+        return made
+
+    def predict_frame(self, X: Any, interval: float | None = None, **options: Any) -> pd.DataFrame:
+        """The share of cells of each class in every example.
+
+        Args:
+            X: examples as in ``fit``.
+            interval: classes have none.
+            options: as for tables; none applies.
+        """
+        labels = self.predict(X)
+        cells = labels.reshape(len(labels), -1)
+        return pd.DataFrame(
+            {f"share_{name}": (cells == name).mean(axis=1) for name in self.classes_}
+        )
