@@ -23,6 +23,7 @@ class Bundle(NamedTuple):
         sha256: of their unpacked contents, one after the other.
         size: of those contents, in bytes; no download is longer.
         address: the web folder that holds them; empty if none is known to hold these bytes.
+        packed: whether they lie there gzipped, with ``.gz`` at the end of their names.
 
     Example:
         >>> from ansatz.data.bundles import BUNDLES
@@ -35,6 +36,7 @@ class Bundle(NamedTuple):
     sha256: str
     size: int
     address: str = ""
+    packed: bool = False
 
 
 def _uci_splits(folder: str, sha256: str, size: int) -> Bundle:

@@ -6,6 +6,7 @@ import sys
 import tempfile
 import urllib.error
 import urllib.request
+import zlib
 from pathlib import Path
 
 from ansatz.data.bundles import Bundle
@@ -91,7 +92,11 @@ def _download_all(name: str, bundle: Bundle) -> list[Path]:
         raise ResourceError(f"no home folder to keep '{name}' in. Set ANSATZ_DATA to a folder.")
     contents, left = [], bundle.size
     for file in bundle.files:
-        contents.append(_download(name, bundle.address + file, left, where))
+        if bundle.packed:
+            packed = _download(name, f"{bundle.address}{file}.gz", left, where)
+            contents.append(_unpacked(name, packed, left))
+        else:
+            contents.append(_download(name, bundle.address + file, left, where))
         left -= len(contents[-1])
     _verify(name, bundle, contents, bundle.address)
     paths = [cache / bundle.folder / file for file in bundle.files]
@@ -115,6 +120,18 @@ def _download(name: str, address: str, limit: int, where: str) -> bytes:
         ) from None
     if len(content) > limit:
         raise DataError(f"data set '{name}': {address} is longer than the published file.")
+    return content
+
+
+def _unpacked(name: str, packed: bytes, limit: int) -> bytes:
+    """What gzip packed, at most ``limit`` bytes."""
+    reader = zlib.decompressobj(wbits=31)
+    try:
+        content = reader.decompress(packed, limit + 1)
+    except zlib.error as error:
+        raise DataError(f"data set '{name}': damaged download ({error}). Try again.") from None
+    if len(content) > limit or not reader.eof:
+        raise DataError(f"data set '{name}': the download unpacks to another length than it had.")
     return content
 
 

@@ -27,7 +27,7 @@ def read_npz(path: Path, limit_bytes: int) -> "pd.DataFrame":
         >>> list(read_npz(path, 2**30))
         ['x1', 'x2', 'y']
     """
-    arrays = _load(path, limit_bytes)
+    arrays = load_npz(path, limit_bytes)
     labels = arrays.pop("feature_names", None)
     columns: dict[str, np.ndarray] = {}
     for name, values in arrays.items():
@@ -61,7 +61,17 @@ def _columns(
     return list(zip(names, values.T, strict=True))
 
 
-def _load(path: Path, limit_bytes: int) -> dict[str, np.ndarray]:
+def load_npz(path: Path, limit_bytes: int) -> dict[str, np.ndarray]:
+    """The arrays in a file by name; those of Python objects are refused.
+
+    Example:
+        >>> import numpy as np, pathlib, tempfile
+        >>> from ansatz.data.npz import load_npz
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.npz"
+        >>> np.savez(path, X=np.zeros((2, 4, 4)))
+        >>> load_npz(path, 2**30)["X"].shape
+        (2, 4, 4)
+    """
     try:
         with zipfile.ZipFile(path) as archive:
             size = sum(member.file_size for member in archive.infolist())

@@ -6,6 +6,7 @@ from typing import Any
 from ansatz.data.bundles import BUNDLES
 from ansatz.data.datasets import Dataset
 from ansatz.data.download import find_bundle
+from ansatz.data.image_bundles import IMAGE_BUNDLES
 from ansatz.registry import Entry, Registry
 
 _BUNDLED = ["breast-cancer", "diabetes", "digits", "iris", "wine-recognition"]
@@ -18,7 +19,9 @@ def _row(module: str, name: str) -> tuple[str, Any]:
 registry = Registry(
     "data set",
     dict(
-        [_row("published", name) for name in BUNDLES] + [_row("bundled", name) for name in _BUNDLED]
+        [_row("published", name) for name in BUNDLES]
+        + [_row("image_sets", name) for name in IMAGE_BUNDLES]
+        + [_row("bundled", name) for name in _BUNDLED]
     ),
 )
 register = registry.register
@@ -67,8 +70,10 @@ def fetch(name: str) -> Path:
         'data'
     """
     registry.get(name)  # a wrong name suggests the nearest right one
-    if name in BUNDLES:
-        return find_bundle(name, BUNDLES[name])[0].parent
+    bundle = {**BUNDLES, **IMAGE_BUNDLES}.get(name)
+    if bundle is not None:
+        first, *_ = find_bundle(name, bundle)
+        return first.parents[bundle.files[0].count("/")]
     import sklearn.datasets
 
     return Path(sklearn.datasets.__file__).parent / "data"

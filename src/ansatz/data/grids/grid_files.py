@@ -56,6 +56,7 @@ class GridFiles(NamedTuple):
         made = torch.empty((len(rows), *self.shape), dtype=self.dtype)
         paths = [self.paths[row] for row in rows]
         arrays = in_order(self.read, paths) if threads else map(self.read, paths)
+        kept = made.numpy()
         for place, array in enumerate(arrays):
-            made[place] = torch.from_numpy(array)
+            kept[place] = array
         return made

@@ -65,10 +65,8 @@ class Masks(Grids):
         if unlabelled is not None:
             known &= numbers != unlabelled
         found = np.unique(numbers[known])
-        codes = np.full(numbers.shape, _KEPT_AS, np.uint8)
-        codes[known] = np.searchsorted(found, numbers[known]).astype(np.uint8)
         named = class_names(found.tolist(), classes, what)
-        return cls(torch.from_numpy(codes).unsqueeze(1), classes=named)
+        return cls(torch.from_numpy(codes_of(numbers, found)).unsqueeze(1), classes=named)
 
     def __getitem__(self, rows: Rows) -> Self:
         """The masks at ``rows``."""
@@ -91,6 +89,19 @@ class Masks(Grids):
         if self.is_in_memory:
             return self
         return type(self)(self._stored(), self.names, self.classes)
+
+
+def codes_of(numbers: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The place of each number among sorted ``values``, in bytes; 255 where it is not there.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.data.grids.masks import codes_of
+        >>> codes_of(np.array([0, 255, -1]), np.array([0, 255]))
+        array([  0,   1, 255], dtype=uint8)
+    """
+    codes = np.searchsorted(values, numbers).clip(max=len(values) - 1)
+    return np.where(values[codes] == numbers, codes, _KEPT_AS).astype(np.uint8)
 
 
 def class_names(values: list[int], classes: Sequence[str] | None, what: str) -> tuple[str, ...]:

@@ -1,0 +1,173 @@
+"""Arrays that belong together: one of grids, the others their columns or masks."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ansatz.data.grids.grid_table import GridTable
+from ansatz.data.grids.grids import Grids
+from ansatz.data.grids.layout import as_values, channels_first
+from ansatz.data.grids.masks import Masks
+from ansatz.data.grids.options import Options
+from ansatz.errors import DataError
+
+_INPUTS = ("x", "images", "image", "img", "imgs", "data", "inputs", "volumes", "signals", "t1")
+_MASKS = ("mask", "masks", "segmentation", "segmentations", "y", "label", "labels", "target")
+_OUTCOMES = ("class", "classes", "y", "label", "labels", "target", "targets")
+_NAMES = ("class_names", "label_names", "classes_names")
+_PARTS = {"train": "train", "val": "validation", "valid": "validation", "test": "test"}
+
+
+def from_arrays(arrays: Mapping[str, Any], origin: str, options: Options) -> GridTable:
+    """Named arrays as grids with their table.
+
+    ``x`` (or images, data, inputs, volumes, signals) are the grids; an array of the same cells
+    called ``masks`` (or y, labels) holds their classes; arrays of N numbers or words are columns.
+    ``x_train, y_train, x_test, y_test`` become one table with a column ``split``.
+    ``class_names`` gives whole numbers in y their names.
+
+    Args:
+        arrays: by name.
+        origin: what errors call them.
+        options: how to read them.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.data.grids.arrays import from_arrays
+        >>> from ansatz.data.grids.options import Options
+        >>> table = from_arrays({"x": np.zeros((2, 4, 4)), "y": [3, 5]}, "mine", Options())
+        >>> table.grids.shape, table.target
+        ((1, 4, 4), 'y')
+    """
+    import pandas as pd
+
+    found = {str(name): _array(values) for name, values in arrays.items()}
+    names = next((found.pop(name) for name in _NAMES if name in found), None)
+    joined, split = _joined(found, origin)
+    key = _grid_name(joined, origin)
+    inputs = joined.pop(key)
+    what = f"{origin}: array '{key}'"
+    grids = Grids(channels_first(as_values(inputs, what), options.place, what).contiguous())
+    masks_key = _mask_name(joined, grids)
+    masks = None
+    classes = options.classes if names is None else tuple(map(str, names))
+    if masks_key is not None:
+        values = joined.pop(masks_key)
+        values = values[:, 0] if values.ndim == len(grids.shape) + 1 else values
+        said = f"{origin}: array '{masks_key}'"
+        masks = Masks.coded(values, said, classes=classes, unlabelled=options.unlabelled)
+    frame = pd.DataFrame(index=range(len(grids)))
+    for name, values in joined.items():
+        for column, cells in _columns(name, values, len(grids), origin):
+            frame[column] = cells
+    if split is not None:
+        frame["split"] = split
+    target = "mask" if masks is not None else _outcome_name(frame)
+    if masks is None and target is not None and classes is not None:
+        frame[target] = _named(frame[target].to_numpy(), classes, f"{origin}: '{target}'")
+    return GridTable(origin, frame, grids, masks, [], target)
+
+
+def _array(values: Any) -> np.ndarray:
+    if hasattr(values, "detach"):
+        values = values.detach().cpu()
+    return np.asarray(values)
+
+
+class _Part(NamedTuple):
+    stem: str
+    part: str  # empty where the name tells none
+
+
+def _split_name(name: str) -> _Part:
+    parts = "|".join(_PARTS)
+    after = re.fullmatch(rf"(.+)_({parts})", name)
+    before = re.fullmatch(rf"({parts})_(.+)", name)
+    if after:
+        return _Part(after[1], after[2])
+    return _Part(before[2], before[1]) if before else _Part(name, "")
+
+
+def _joined(
+    found: dict[str, np.ndarray], origin: str
+) -> tuple[dict[str, np.ndarray], list[str] | None]:
+    """Arrays of train, validation and test one after the other, and which row is which."""
+    named = {name: _split_name(name) for name in found}
+    parts = list(dict.fromkeys(each.part for each in named.values() if each.part))
+    if not parts:
+        return dict(found), None
+    stems = list(dict.fromkeys(each.stem for each in named.values() if each.part))
+    by = {(each.stem, each.part): found[name] for name, each in named.items()}
+    made: dict[str, np.ndarray] = {}
+    for stem in stems:
+        pieces = [by.get((stem, part)) for part in parts]
+        if any(piece is None for piece in pieces):
+            raise DataError(f"{origin}: '{stem}' is not there for each of {', '.join(parts)}.")
+        try:
+            made[stem] = np.concatenate([piece for piece in pieces if piece is not None])
+        except ValueError as error:
+            raise DataError(f"{origin}: the parts of '{stem}' do not fit: {error}.") from None
+    lengths = [len(by[stems[0], part]) for part in parts]
+    split = [_PARTS[part] for part, n in zip(parts, lengths, strict=True) for _ in range(n)]
+    return made, split
+
+
+def _grid_name(arrays: dict[str, np.ndarray], origin: str) -> str:
+    by_name = [name for name in arrays if name.lower() in _INPUTS and arrays[name].ndim >= 2]
+    large = [name for name, values in arrays.items() if values.ndim >= 3]
+    free = [name for name in large if name.lower() not in _MASKS]
+    for candidates in (by_name, free, large):
+        if len(candidates) == 1:
+            return candidates[0]
+        if candidates:
+            break
+    shapes = ", ".join(f"{name} {values.shape}" for name, values in arrays.items()) or "none"
+    raise DataError(
+        f"{origin}: which array holds the grids? Call it 'x' (or images): got {shapes}."
+    )
+
+
+def _mask_name(arrays: dict[str, np.ndarray], grids: Grids) -> str | None:
+    size = grids.shape[1:]
+    for name, values in arrays.items():
+        cells = values[:, 0] if values.ndim == len(size) + 2 and values.shape[1] == 1 else values
+        if name.lower() in _MASKS and cells.ndim > 1 and cells.shape[1:] == size:
+            return name
+    return None
+
+
+def _columns(
+    name: str, values: np.ndarray, count: int, origin: str
+) -> list[tuple[str, np.ndarray]]:
+    if values.ndim == 0 or len(values) != count:
+        raise DataError(f"{origin}: array '{name}' has shape {values.shape} for {count} examples.")
+    if values.dtype.hasobject:
+        values = np.array([str(value) for value in values.ravel()]).reshape(values.shape)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim == 1:
+        return [(name, values)]
+    if values.ndim == 2:
+        return [(f"{name}{k}", values[:, k - 1]) for k in range(1, values.shape[1] + 1)]
+    raise DataError(
+        f"{origin}: array '{name}' has shape {values.shape}; expected a number per example, or a "
+        "class per cell."
+    )
+
+
+def _outcome_name(frame: Any) -> str | None:
+    return next((name for name in frame.columns if name.lower() in _OUTCOMES), None)
+
+
+def _named(codes: np.ndarray, classes: tuple[str, ...], what: str) -> np.ndarray:
+    """Class codes 0..K-1 by their names."""
+    if codes.dtype.kind not in "biu":
+        return codes
+    if codes.min() < 0 or codes.max() >= len(classes):
+        raise DataError(
+            f"{what} goes from {codes.min()} to {codes.max()}, but {len(classes)} classes are "
+            "named: expected 0, 1, ..., one less than their number."
+        )
+    return np.array(classes, dtype=object)[codes.astype(np.int64)]

@@ -1,0 +1,130 @@
+"""From a list of files to grids with their table."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from torch import Tensor
+
+from ansatz.data.grids.gather import gather, refuse_or_tell
+from ansatz.data.grids.grid_files import GridFiles
+from ansatz.data.grids.grid_table import GridTable
+from ansatz.data.grids.grids import Grids
+from ansatz.data.grids.image import Look
+from ansatz.data.grids.images import choose_kind, image_files, look_at
+from ansatz.data.grids.listing import Listing, family
+from ansatz.data.grids.mask_files import mask_files
+from ansatz.data.grids.masks import Masks
+from ansatz.data.grids.options import Options
+from ansatz.data.grids.volumes import array_files
+from ansatz.errors import DataError
+
+
+def assemble(listing: Listing, options: Options) -> GridTable:
+    """Looks at all files, chooses what they become, reads them, leaves out what is damaged.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from PIL import Image
+        >>> from ansatz.data.grids.assemble import assemble
+        >>> from ansatz.data.grids.listing import Listing
+        >>> from ansatz.data.grids.options import Options
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.png"
+        >>> Image.new("L", (5, 4)).save(path)
+        >>> assemble(Listing("pets", [path], ["a.png"]), Options()).grids.shape
+        (1, 4, 5)
+    """
+    import pandas as pd
+
+    families = {family(path) for path in listing.paths}
+    if len(families) > 1:
+        odd = next(p for p in listing.paths if family(p) != family(listing.paths[0]))
+        raise DataError(f"{listing.origin}: {odd.name} beside {listing.paths[0].name}: give one.")
+    damaged: dict[int, DataError] = {}
+    notes = list(listing.notes)
+    if families == {"array"}:
+        files, coded = array_files(listing, options, damaged, notes)
+    else:
+        files, coded = _images(listing, options, damaged, notes)
+    store = gather(files, options.memory, damaged)
+    cells = None if coded is None else gather(coded[0], options.memory, damaged)
+    kept = refuse_or_tell(damaged, len(listing.paths), options.skips, notes)
+    if isinstance(store, GridFiles):
+        notes.append(_from_files(Grids(files), options))
+    frame = pd.DataFrame(listing.columns, index=range(len(listing.paths)))
+    frame = frame.iloc[kept].reset_index(drop=True)
+    masks = None
+    if coded is not None and cells is not None:
+        masks = Masks(_rows(cells, kept), [listing.names[k] for k in kept], coded[1])
+    grids = Grids(_rows(store, kept), [listing.names[k] for k in kept])
+    return GridTable(listing.origin, frame, grids, masks, notes, listing.target)
+
+
+Coded = tuple[GridFiles, tuple[str, ...]] | None  # mask files and the names of their classes
+
+
+def _images(
+    listing: Listing, options: Options, damaged: dict[int, DataError], notes: list[str]
+) -> tuple[GridFiles, Coded]:
+    looks = look_at(listing.paths, options.limits, damaged)
+    if listing.masks:
+        _compare_sizes(listing, looks, options, damaged)
+    places = [k for k, each in enumerate(looks) if each is not None and k not in damaged]
+    if not places or (damaged and not options.skips):
+        refuse_or_tell(damaged, len(looks), options.skips, notes)
+    seen = [each for k in places if (each := looks[k]) is not None]
+    kind = choose_kind(
+        seen,
+        [listing.names[k] for k in places],
+        size=options.size,
+        channels=options.channels,
+        notes=notes,
+    )
+    files = image_files(listing.paths, listing.names, kind, options.limits)
+    if not listing.masks:
+        return files, None
+    coded = mask_files(
+        listing.masks,
+        listing.names,
+        kind.size,
+        options.limits,
+        classes=options.classes,
+        unlabelled=options.unlabelled,
+        damaged=damaged,
+    )
+    if any(each.size != kind.size for each in seen):
+        notes.append("masks were scaled alike (nearest pixel); around them no class is known.")
+    return files, coded
+
+
+def _compare_sizes(
+    listing: Listing,
+    looks: Sequence[Look | None],
+    options: Options,
+    damaged: dict[int, DataError],
+) -> None:
+    """A mask has the size of its image."""
+    odd: dict[int, DataError] = {}
+    for place, mask in enumerate(look_at(listing.masks, options.limits, odd)):
+        image = looks[place]
+        if place in odd:
+            damaged.setdefault(place, odd[place])
+        elif image is not None and mask is not None and mask.size != image.size:
+            (height, width), (h, w) = mask.size, image.size
+            damaged[place] = DataError(
+                f"{listing.masks[place]} is {height} x {width}, its image {listing.names[place]} "
+                f"{h} x {w}: a mask has the size of its image."
+            )
+
+
+def _rows(store: Tensor | GridFiles, kept: np.ndarray) -> Tensor | GridFiles:
+    if isinstance(store, GridFiles):
+        return store.select(kept)
+    return store if len(kept) == len(store) else store[kept]
+
+
+def _from_files(grids: Grids, options: Options) -> str:
+    said = "a quarter of what is free" if options.memory_limit is None else "the limit"
+    return (
+        f"the decoded examples would take {grids.nbytes / 2**30:.3g} GB, more than {said} "
+        f"({options.memory / 2**30:.3g} GB): they are read from their files as they are needed."
+    )

@@ -1,0 +1,139 @@
+"""A folder of images: what its sub-folders mean."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ansatz.data.grids.listing import Listing, entries, family, files_below
+from ansatz.data.grids.pairs import IMAGE_FOLDERS, MASK_FOLDERS, pair
+from ansatz.errors import DataError
+
+PARTS = ("train", "training", "val", "valid", "validation", "test", "testing")
+
+
+def list_folder(folder: Path, masks: Path | None = None, *, skip: bool = False) -> Listing:
+    """The examples of a folder.
+
+    ==========================  ================================================================
+    what is in it               what it is
+    ==========================  ================================================================
+    folders of images           classes, called like the folders, sorted
+    ``images/`` and ``masks/``  pairs by file name (also image, img; mask, label, annotation, gt)
+    ``train/``, ``test/``       the same in each of them, with a column ``split``
+    ``images/`` alone           what is in it
+    images                      examples without a class; with masks from ``masks``, if given
+    ==========================  ================================================================
+
+    Args:
+        folder: where to look.
+        masks: a folder of masks, called like the images.
+        skip: leave out images that have no mask, instead of refusing them.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from ansatz.data.grids.folder import list_folder
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> for name in ("cat/1.png", "dog/1.png"):
+        ...     (folder / name).parent.mkdir()
+        ...     _ = (folder / name).write_bytes(b"")
+        >>> list_folder(folder).columns["class"]
+        ['cat', 'dog']
+    """
+    folders, files = entries(folder)
+    loose = [path for path in files if family(path)]
+    if masks is not None:
+        return pair(folder, folder, masks, skip=skip)
+    images, labels = _named(folders, IMAGE_FOLDERS), _named(folders, MASK_FOLDERS)
+    if images and labels:
+        return pair(folder, images, labels, skip=skip)
+    parts = [each for each in folders if each.name.lower() in PARTS]
+    if parts and len(parts) == len(folders) and not loose:
+        return _parts(folder, parts, skip)
+    found = {each: files_below(each) for each in folders}
+    if images and [each for each in found if found[each]] == [images] and not loose:
+        return list_folder(images, skip=skip)
+    if any(found.values()):
+        return _classes(folder, found, loose)
+    if loose:
+        return _flat(folder, loose, files)
+    raise DataError(_nothing(folder, files))
+
+
+def _named(folders: Sequence[Path], names: frozenset[str]) -> Path | None:
+    return next((each for each in folders if each.name.lower() in names), None)
+
+
+def _flat(folder: Path, images: list[Path], files: list[Path]) -> Listing:
+    names = [path.name for path in images]
+    listing = Listing(str(folder), images, names, {"image": list(names)})
+    if len(files) > len(images):
+        listing.notes.append(f"{_count(files, 'file')} in all, {len(images)} of them images.")
+    return listing
+
+
+def _classes(folder: Path, found: dict[Path, list[Path]], loose: list[Path]) -> Listing:
+    full = [each for each in found if found[each]]
+    if len(full) == 1:
+        raise DataError(
+            f"{folder} holds one class only ('{full[0].name}'); at least two are needed. "
+            f"For images without classes give {full[0]}"
+        )
+    paths = [path for each in full for path in found[each]]
+    names = [path.relative_to(folder).as_posix() for path in paths]
+    classes = [each.name for each in full for _ in found[each]]
+    listing = Listing(str(folder), paths, names, {"image": list(names), "class": list(classes)})
+    listing.target = "class"
+    empty = [each.name for each in found if not found[each]]
+    if empty:
+        listing.notes.append(f"no images in {', '.join(empty[:5])}: left out.")
+    if loose:
+        listing.notes.append(f"{_count(loose, 'image')} beside the class folders left out.")
+    single = [each.name for each in full if len(found[each]) == 1]
+    if single:
+        listing.notes.append(
+            f"one image only in class {', '.join(single[:5])}: it cannot be both learned from and "
+            "judged."
+        )
+    return listing
+
+
+def _parts(folder: Path, parts: list[Path], skip: bool) -> Listing:
+    """train/ and test/ of one kind; a part without what the others tell is left out."""
+    listings = {part.name: list_folder(part, skip=skip) for part in parts}
+    targets = {listing.target for listing in listings.values()} - {None}
+    target = targets.pop() if len(targets) == 1 else None
+    merged = Listing(str(folder), [], [], {"image": [], "split": []}, target=target)
+    if target == "class":
+        merged.columns["class"] = []
+    for name, listing in listings.items():
+        if listing.target != target:
+            merged.notes.append(
+                f"{name}: {_count(listing.paths, 'image')} without {target} left out."
+            )
+            continue
+        names = [path.relative_to(folder).as_posix() for path in listing.paths]
+        merged.paths += listing.paths
+        merged.names += names
+        merged.masks += listing.masks
+        merged.columns["image"] += names
+        merged.columns["split"] += [_part(name)] * len(names)
+        if target == "class":
+            merged.columns["class"] += listing.columns["class"]
+        merged.notes += [f"{name}: {note}" for note in listing.notes]
+    return merged
+
+
+def _part(name: str) -> str:
+    """train, validation or test, however the folder spells it."""
+    starts = {"tr": "train", "va": "validation", "te": "test"}
+    return starts[name.lower()[:2]]
+
+
+def _nothing(folder: Path, files: Sequence[Path]) -> str:
+    if not files:
+        return f"{folder} is an empty folder; expected images, or folders of them."
+    endings = sorted({path.suffix.lower() or path.name for path in files})[:5]
+    return f"{folder} holds no images, only {', '.join(endings)} files. PNG and JPEG are read."
+
+
+def _count(items: Sequence[object], noun: str) -> str:
+    return f"{len(items)} {noun}{'' if len(items) == 1 else 's'}"

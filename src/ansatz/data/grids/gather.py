@@ -1,0 +1,93 @@
+"""Files read once: into memory where they fit, otherwise to see that they can be read."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ansatz.data.grids.grid_files import GridFiles
+from ansatz.data.grids.grids import digest
+from ansatz.data.grids.image_file import bombs_are_errors
+from ansatz.data.grids.pool import in_order
+from ansatz.errors import DataError, ResourceError
+
+Read = Callable[[Path], np.ndarray]
+
+
+def gather(files: GridFiles, memory: int, damaged: dict[int, DataError]) -> Tensor | GridFiles:
+    """A tensor of all files if it takes at most ``memory`` bytes, else the files with digests.
+
+    Args:
+        files: what to read.
+        memory: bytes that the decoded files may take.
+        damaged: places that are known to be unreadable; those found are added. Their rows of
+            the tensor mean nothing.
+
+    Example:
+        >>> import numpy as np, torch
+        >>> from pathlib import Path
+        >>> from ansatz.data.grids.gather import gather
+        >>> from ansatz.data.grids.grid_files import GridFiles
+        >>> read = lambda path: np.ones((1, 2, 2), np.uint8)
+        >>> files = GridFiles((Path("a"),), ("a",), read, (1, 2, 2), torch.uint8)
+        >>> gather(files, 100, {}).shape, type(gather(files, 3, {})).__name__
+        (torch.Size([1, 1, 2, 2]), 'GridFiles')
+    """
+
+    def attempt(place: int) -> np.ndarray | DataError:
+        try:
+            return files.read(files.paths[place])
+        except DataError as error:
+            return error
+
+    count = len(files.paths)
+    made = torch.empty((count, *files.shape), dtype=files.dtype, device="meta")
+    fits = made.nbytes <= memory
+    if fits:
+        made = _allocated(made)
+    kept = made.numpy() if fits else np.empty(0)
+    digests = np.zeros(count, np.uint64)
+    places = [place for place in range(count) if place not in damaged]
+    with bombs_are_errors():
+        for place, found in zip(places, in_order(attempt, places), strict=True):
+            if isinstance(found, DataError):
+                damaged[place] = found
+            elif fits:
+                kept[place] = found
+            else:
+                digests[place] = digest(found)
+    return made if fits else files._replace(digests=digests)
+
+
+def refuse_or_tell(
+    damaged: dict[int, DataError], count: int, skips: bool, notes: list[str]
+) -> np.ndarray:
+    """The places of the files that can be read; an error or a note about the others.
+
+    Example:
+        >>> from ansatz.data.grids.gather import refuse_or_tell
+        >>> refuse_or_tell({}, 3, False, [])
+        array([0, 1, 2])
+    """
+    if damaged:
+        first, *others = (str(damaged[place]) for place in sorted(damaged))
+        many = f" {len(others)} more cannot be read." if others else ""
+        if not skips:
+            raise DataError(f"{first}{many} To leave such files out: on_corrupt='skip'.")
+        if len(damaged) == count:
+            raise DataError(f"{first}{many} Nothing is left.")
+        told = " ".join([first, *others[:4]])
+        notes.append(f"{len(damaged)} of {count} files left out: {told}")
+    return np.array([place for place in range(count) if place not in damaged], np.int64)
+
+
+def _allocated(shape: Tensor) -> Tensor:
+    try:
+        return torch.empty_like(shape, device="cpu")
+    except RuntimeError:
+        raise ResourceError(
+            f"the decoded examples take {shape.nbytes / 2**30:.1f} GB, which are not free. "
+            "Read them smaller (size=) or from their files (memory_limit=)."
+        ) from None

@@ -1,0 +1,146 @@
+"""One image: what its header says, and its pixels."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from ansatz.data.grids.image_file import Limits, opened, orientation, upright
+from ansatz.errors import DataError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+Depth = Literal["8 bit", "16 bit", "float"]
+SIXTEEN = ("I;16", "I;16B", "I;16L", "I;16N")
+_SIDEWAYS = (5, 6, 7, 8)  # values of the EXIF tag that exchange height and width
+
+
+class Look(NamedTuple):
+    """What a file's header says.
+
+    Args:
+        size: (H, W), turned as the EXIF orientation says.
+        is_colour: whether there is more than grey in it.
+        depth: of its numbers.
+        remarks: what will be done to it besides decoding, in words.
+
+    Example:
+        >>> from ansatz.data.grids.image import Look
+        >>> Look((28, 28), False, "8 bit").depth
+        '8 bit'
+    """
+
+    size: tuple[int, int]
+    is_colour: bool
+    depth: Depth
+    remarks: tuple[str, ...] = ()
+
+
+def look(path: Path, limits: Limits) -> Look:
+    """Size and kind of an image, from its header alone.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from PIL import Image
+        >>> from ansatz.data.grids.image_file import Limits
+        >>> from ansatz.data.grids.image import look
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.png"
+        >>> Image.new("L", (5, 4)).save(path)
+        >>> look(path, Limits()).size
+        (4, 5)
+    """
+    with opened(path, limits) as image:
+        (width, height), mode, turn = image.size, image.mode, orientation(image)
+        size = (width, height) if turn in _SIDEWAYS else (height, width)
+        depth: Depth = "8 bit"
+        if mode in SIXTEEN or (mode == "I" and image.format in ("PNG", "PPM")):
+            depth = "16 bit"
+        elif mode in ("F", "I"):
+            depth = "float"
+        is_colour = mode not in ("1", "L", "LA", "La", "I", "F", *SIXTEEN)
+        return Look(size, is_colour, depth, tuple(_remarks(image, mode, turn)))
+
+
+def decode(path: Path, channels: int, depth: Depth, limits: Limits) -> "Image":
+    """The image, upright, in pillow's mode L (one channel), RGB (three) or F (one, numbers).
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from PIL import Image
+        >>> from ansatz.data.grids.image_file import Limits
+        >>> from ansatz.data.grids.image import decode
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.png"
+        >>> Image.new("RGBA", (5, 4), (255, 0, 0, 0)).save(path)
+        >>> decode(path, 3, "8 bit", Limits()).getpixel((0, 0))  # transparent: black
+        (0, 0, 0)
+    """
+    with opened(path, limits) as image:
+        turn = orientation(image)
+        found = upright(_plain(image), turn)
+        if found.mode not in ("F", "I"):
+            return found.convert("L" if channels == 1 else "RGB")
+        values = np.asarray(found, dtype=np.float32)
+        if depth != "float":
+            values = values / np.float32(65535)
+        elif not np.isfinite(values).all():
+            raise DataError(f"{path} holds values that are not finite.")
+        from PIL import Image
+
+        return Image.fromarray(values)
+
+
+def _remarks(image: Any, mode: str, turn: int) -> Iterator[str]:
+    if turn != 1:
+        yield "turned upright as their EXIF tag says"
+    if mode in ("LA", "La", "RGBA", "RGBa", "PA") or (mode == "P" and _is_transparent(image)):
+        yield "laid on black where they are transparent"
+    if mode in ("P", "PA"):
+        yield "turned from a palette into colours"
+    if mode in ("CMYK", "YCbCr", "LAB", "HSV"):
+        yield f"turned from {mode} into RGB"
+    if mode in ("RGB", "RGBA", "LA") and any("16" in str(tile[3]) for tile in image.tile):
+        yield "read at 8 of their 16 bits per colour"
+    if _has_frames(image):
+        yield "read at their first frame or page"
+
+
+def _plain(image: "Image") -> "Image":
+    """Mode L, RGB, I or F: no palette, no alpha."""
+    image.load()
+    mode = image.mode
+    if mode in ("La", "RGBa"):
+        image = image.convert(mode.upper())
+        mode = image.mode
+    if mode == "P":
+        image = image.convert("RGBA" if _is_transparent(image) else "RGB")
+    elif mode == "PA":
+        image = image.convert("RGBA")
+    if image.mode in ("LA", "RGBA"):
+        from PIL.Image import new
+
+        base = new(image.mode, image.size, (0,) * (len(image.mode) - 1) + (255,))
+        base.paste(image, mask=image.getchannel("A"))
+        return base.convert(image.mode[:-1])
+    if image.mode in ("L", "RGB", "F", "I"):
+        return image
+    if image.mode in SIXTEEN:
+        return image.convert("I")
+    return image.convert("L" if image.mode == "1" else "RGB")
+
+
+def _is_transparent(image: "Image") -> bool:
+    return "transparency" in image.info
+
+
+def _has_frames(image: Any) -> bool:
+    if image.format != "TIFF":  # whose pages would all be visited to count them
+        return bool(getattr(image, "is_animated", False))
+    try:
+        image.seek(1)
+    except EOFError:
+        return False
+    finally:
+        image.seek(0)
+    return True

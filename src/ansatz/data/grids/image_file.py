@@ -1,0 +1,194 @@
+"""An image file opened: limits first, every refusal one line."""
+
+import re
+import stat
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ansatz.errors import DataError, MissingExtraError, UsageError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
+SUFFIXES = frozenset(
+    ".png .jpg .jpeg .jpe .jfif .webp .bmp .gif .tif .tiff .pgm .ppm .pbm .pnm".split()
+)
+UNREAD = frozenset(  # pictures to people, but not to us
+    ".svg .pdf .fits .fit .heic .heif .avif .psd .eps .ps .dcm .jp2 .jxl .raw .cr2 .nef".split()
+)
+_PILLOWS_OWN = 178_956_970  # pixels beyond which pillow refuses to open a file at all
+
+
+class Limits(NamedTuple):
+    """What a file may claim before anything of it is decoded.
+
+    Args:
+        pixels: height times width.
+        bytes: of the file.
+
+    Example:
+        >>> from ansatz.data.grids.image_file import Limits
+        >>> Limits().pixels
+        40000000
+    """
+
+    pixels: int = 40_000_000
+    bytes: int = 2**28
+
+    def check(self) -> "Limits":
+        """The limits, if pillow can honour them."""
+        if not 1 <= self.pixels <= _PILLOWS_OWN or self.bytes < 1:
+            raise UsageError(f"limit_pixels must be in 1..{_PILLOWS_OWN:,}, limit_bytes above 0.")
+        return self
+
+
+@contextmanager
+def bombs_are_errors() -> Iterator[None]:
+    """Turns pillow's warning of an enormous image into its error while files are read.
+
+    Example:
+        >>> from ansatz.data.grids.image_file import bombs_are_errors
+        >>> with bombs_are_errors():
+        ...     pass
+    """
+    bomb = _pillow().DecompressionBombWarning
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", bomb)
+        yield
+
+
+@contextmanager
+def opened(path: Path, limits: Limits) -> "Iterator[Image]":
+    """Pillow's image, its header read; whatever a decoder makes of foreign bytes ends in one line.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from PIL import Image
+        >>> from ansatz.data.grids.image_file import Limits, opened
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.png"
+        >>> Image.new("L", (5, 4)).save(path)
+        >>> with opened(path, Limits()) as image:
+        ...     image.size
+        (5, 4)
+    """
+    pillow = _pillow()
+    check_file(path, limits.bytes)
+    try:
+        with pillow.open(path, formats=FORMATS) as image:
+            width, height = image.size
+            if width * height > limits.pixels:
+                raise DataError(_too_many(path, f"{width:,} x {height:,}", limits))
+            yield image
+    except DataError:
+        raise
+    except (pillow.DecompressionBombError, pillow.DecompressionBombWarning) as error:
+        found = re.search(r"\d+", str(error))
+        raise DataError(_too_many(path, f"{int(found[0]):,}" if found else "", limits)) from None
+    except pillow.UnidentifiedImageError:
+        raise DataError(f"{path} is not an image: {_what_it_is(path)}.") from None
+    except MemoryError:
+        raise
+    except Exception as error:  # decoders of foreign bytes raise anything
+        reason = str(error).split("\n")[0] or type(error).__name__
+        raise DataError(f"{path} is a damaged image: {reason}.") from None
+
+
+def check_file(path: Path, limit_bytes: int) -> None:
+    """Refuses what is no regular file, is empty or too long.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from ansatz.data.grids.image_file import check_file
+        >>> check_file(Path("no-such.png"), 100)
+        Traceback (most recent call last):
+        ...
+        ansatz.errors.DataError: no-such.png does not exist.
+    """
+    try:
+        found = path.stat()
+        if stat.S_ISREG(found.st_mode):
+            with path.open("rb"):
+                pass
+    except FileNotFoundError:
+        raise DataError(f"{path} does not exist.") from None
+    except OSError as error:
+        raise DataError(f"{path} cannot be opened: {error.strerror or error}.") from None
+    if not stat.S_ISREG(found.st_mode):
+        raise DataError(f"{path} is not a regular file.")
+    if found.st_size == 0:
+        raise DataError(f"{path} is empty (0 bytes).")
+    if found.st_size > limit_bytes:
+        raise DataError(f"{path} has {found.st_size:,} bytes, more than {limit_bytes:,}.")
+
+
+def _too_many(path: Path, found: str, limits: Limits) -> str:
+    return (
+        f"{path} declares {found} pixels, more than {limits.pixels:,}: not decoded. "
+        "If you trust it: limit_pixels=."
+    )
+
+
+def _what_it_is(path: Path) -> str:
+    with path.open("rb") as file:
+        head = file.read(256)
+    if head.startswith(b"%PDF"):
+        return "it is a PDF"
+    if head.startswith(b"SIMPLE  ="):
+        return "it is a FITS file"
+    if b"<svg" in head.lower():
+        return "it is an SVG drawing"
+    if all(byte in b"\t\n\r" or 32 <= byte < 127 for byte in head):
+        return "it holds text"
+    return f"{', '.join(FORMATS)} are read"
+
+
+def orientation(image: "Image") -> int:
+    """The EXIF tag 1..8 that says how a camera was held; 1 where there is none or it is damaged.
+
+    Example:
+        >>> from PIL import Image
+        >>> from ansatz.data.grids.image_file import orientation
+        >>> orientation(Image.new("L", (5, 4)))
+        1
+    """
+    try:
+        # The base method: the one for PNG decodes the whole image to find tags behind its pixels.
+        turn = _pillow().Image.getexif(image).get(0x0112, 1)
+    except Exception:  # a damaged tag is no reason to refuse an image
+        return 1
+    return turn if turn in range(1, 9) else 1
+
+
+def upright(image: "Image", turn: int) -> "Image":
+    """The image as the camera saw it, from its EXIF tag.
+
+    Example:
+        >>> from PIL import Image
+        >>> from ansatz.data.grids.image_file import upright
+        >>> upright(Image.new("L", (5, 4)), 6).size
+        (4, 5)
+    """
+    from PIL.Image import Transpose
+
+    turns = {
+        2: Transpose.FLIP_LEFT_RIGHT,
+        3: Transpose.ROTATE_180,
+        4: Transpose.FLIP_TOP_BOTTOM,
+        5: Transpose.TRANSPOSE,
+        6: Transpose.ROTATE_270,
+        7: Transpose.TRANSVERSE,
+        8: Transpose.ROTATE_90,
+    }
+    return image.transpose(turns[turn]) if turn in turns else image
+
+
+def _pillow() -> Any:
+    try:
+        from PIL import Image
+    except ImportError:
+        raise MissingExtraError("image files", "vision") from None
+    return Image

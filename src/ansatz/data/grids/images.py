@@ -1,0 +1,178 @@
+"""Image files as grids: one size, one number of channels, one kind of numbers."""
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+import torch
+
+from ansatz.data.grids.fitting import check_scale, common_size, fitted
+from ansatz.data.grids.grid_files import GridFiles
+from ansatz.data.grids.image import Depth, Look, decode, look
+from ansatz.data.grids.image_file import Limits, bombs_are_errors
+from ansatz.data.grids.pool import in_order
+from ansatz.errors import DataError, UsageError
+
+OnCorrupt = Literal["refuse", "skip"]
+
+
+class Kind(NamedTuple):
+    """What all images of a set become.
+
+    Args:
+        size: (H, W).
+        channels: 1 or 3.
+        depth: ``"8 bit"`` for bytes, ``"16 bit"`` for shares of the largest value in [0, 1],
+            ``"float"`` for numbers as they are.
+
+    Example:
+        >>> from ansatz.data.grids.images import Kind
+        >>> Kind((28, 28), 1, "8 bit").channels
+        1
+    """
+
+    size: tuple[int, int]
+    channels: int
+    depth: Depth
+
+
+def look_at(
+    paths: Sequence[Path], limits: Limits, damaged: dict[int, DataError]
+) -> list[Look | None]:
+    """What the files' headers say; files that cannot be read are put into ``damaged``.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from ansatz.data.grids.image_file import Limits
+        >>> from ansatz.data.grids.images import look_at
+        >>> damaged = {}
+        >>> look_at([Path("no-such.png")], Limits(), damaged), list(damaged)
+        ([None], [0])
+    """
+
+    def attempt(path: Path) -> Look | DataError:
+        try:
+            return look(path, limits)
+        except DataError as error:
+            return error
+
+    found: list[Look | None] = []
+    with bombs_are_errors():
+        for place, each in enumerate(in_order(attempt, paths, ahead=256)):
+            if isinstance(each, DataError):
+                damaged[place] = each
+            found.append(each if isinstance(each, Look) else None)
+    return found
+
+
+def choose_kind(
+    looks: Sequence[Look],
+    names: Sequence[str],
+    *,
+    size: tuple[int, int] | None,
+    channels: int | None,
+    notes: list[str],
+) -> Kind:
+    """One size, number of channels and depth for all, said in ``notes``.
+
+    Grey images become colour where any image is. Bytes beside 16-bit images become shares of
+    255; images of free numbers do not mix with either.
+
+    Example:
+        >>> from ansatz.data.grids.image import Look
+        >>> from ansatz.data.grids.images import choose_kind
+        >>> looks = [Look((4, 4), False, "8 bit"), Look((4, 4), True, "8 bit")]
+        >>> choose_kind(looks, "ab", size=None, channels=None, notes=[])
+        Kind(size=(4, 4), channels=3, depth='8 bit')
+    """
+    target = size or common_size([each.size for each in looks])
+    if size is None:
+        for each, name in zip(looks, names, strict=True):
+            check_scale(name, each.size, target)
+    depth = _one_depth(looks, names)
+    colours = sum(each.is_colour for each in looks)
+    if channels is None:
+        channels = 3 if colours else 1
+    if channels not in (1, 3):
+        raise UsageError(f"images are read with 1 or 3 channels, asked for {channels}.")
+    if depth != "8 bit" and channels == 3:
+        where = names[next(k for k, each in enumerate(looks) if each.depth != "8 bit")]
+        raise DataError(f"{where} has {depth} grey values, beside colour. Say channels=1.")
+    notes += _notes(looks, Kind(target, channels, depth), colours)
+    return Kind(target, channels, depth)
+
+
+def read_image(path: Path, kind: Kind, limits: Limits) -> np.ndarray:
+    """One file as ``(C, H, W)`` of a set's kind: uint8, or float32 where the depth is not 8 bit.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from PIL import Image
+        >>> from ansatz.data.grids.image_file import Limits
+        >>> from ansatz.data.grids.images import Kind, read_image
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.png"
+        >>> Image.new("L", (4, 4)).save(path)
+        >>> read_image(path, Kind((8, 8), 3, "8 bit"), Limits()).shape
+        (3, 8, 8)
+    """
+    image = decode(path, kind.channels, kind.depth, limits)
+    if kind.depth != "8 bit" and image.mode != "F":
+        values = np.asarray(image, dtype=np.float32) / np.float32(255)
+        from PIL import Image
+
+        image = Image.fromarray(values)
+    array = fitted(image, kind.size)
+    array = array[None] if array.ndim == 2 else array.transpose(2, 0, 1)
+    return np.ascontiguousarray(array)
+
+
+def image_files(
+    paths: Sequence[Path], names: Sequence[str], kind: Kind, limits: Limits
+) -> GridFiles:
+    """Image files of one kind; nothing is decoded yet.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from ansatz.data.grids.image_file import Limits
+        >>> from ansatz.data.grids.images import Kind, image_files
+        >>> image_files([Path("a.png")], ["a.png"], Kind((4, 4), 1, "8 bit"), Limits()).shape
+        (1, 4, 4)
+    """
+    dtype = torch.uint8 if kind.depth == "8 bit" else torch.float32
+    read = partial(read_image, kind=kind, limits=limits)
+    return GridFiles(tuple(paths), tuple(names), read, (kind.channels, *kind.size), dtype)
+
+
+def _one_depth(looks: Sequence[Look], names: Sequence[str]) -> Depth:
+    depths = {each.depth for each in looks}
+    if "float" in depths and len(depths) > 1:
+        where = names[next(k for k, each in enumerate(looks) if each.depth == "float")]
+        raise DataError(f"{where} holds free numbers, beside images of 8 or 16 bits.")
+    if "float" in depths:
+        return "float"
+    return "16 bit" if "16 bit" in depths else "8 bit"
+
+
+def _notes(looks: Sequence[Look], kind: Kind, colours: int) -> list[str]:
+    notes, count = [], len(looks)
+    other = sum(each.size != kind.size for each in looks)
+    if other:
+        height, width = kind.size
+        notes.append(
+            f"{other} of {count} images have another size than {height} x {width}: they were "
+            "scaled to fit (bilinear, antialiased, proportions kept, black around them)."
+        )
+    if kind.channels == 3 and 0 < colours < count:
+        notes.append(f"{count - colours} of {count} images are grey: they were read as colour.")
+    if kind.channels == 1 and colours:
+        notes.append(f"{colours} of {count} images have colours: they were read as grey.")
+    if kind.depth == "16 bit":
+        notes.append("images of 16 bits were read as shares of 65,535, in [0, 1].")
+    if kind.depth == "float":
+        notes.append("the images hold free numbers: they were read as they are.")
+    for remark, times in sorted(Counter(r for each in looks for r in each.remarks).items()):
+        notes.append(f"{times} of {count} images were {remark}.")
+    return notes

@@ -1,0 +1,120 @@
+"""Files found, each with its row; nothing of them read yet."""
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ansatz.data.grids.image_file import SUFFIXES, UNREAD
+from ansatz.errors import DataError
+
+ARRAYS = frozenset({".npy", ".nii"})
+_DEEPEST = 8  # folders below the one given
+_FAMILIES = {"image": SUFFIXES | UNREAD, "array": ARRAYS}
+
+
+@dataclass
+class Listing:
+    """Paths, what they are called, and the columns that came with them.
+
+    Args:
+        origin: what errors call the data.
+        paths: one file per example.
+        names: what the files are called in tables.
+        columns: further columns by name, as long as ``paths``.
+        masks: the file of each example's mask; empty where there are no masks.
+        notes: what was assumed.
+        target: the column to predict if nobody says.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from ansatz.data.grids.listing import Listing
+        >>> len(Listing("pets", [Path("a.png")], ["a.png"]).paths)
+        1
+    """
+
+    origin: str
+    paths: list[Path]
+    names: list[str]
+    columns: dict[str, list[object]] = field(default_factory=dict)
+    masks: list[Path] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    target: str | None = None
+
+
+def family(path: Path) -> str | None:
+    """``"image"`` or ``"array"`` by the ending of a file's name; None for anything else.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from ansatz.data.grids.listing import family
+        >>> family(Path("a.JPG")), family(Path("a.nii.gz")), family(Path("notes.txt"))
+        ('image', 'array', None)
+    """
+    ending = path.suffix.lower()
+    if ending == ".gz":
+        ending = Path(path.stem).suffix.lower()
+        return "array" if ending == ".nii" else None
+    return next((name for name, endings in _FAMILIES.items() if ending in endings), None)
+
+
+def files_below(folder: Path) -> list[Path]:
+    """The images or arrays in a folder and the folders in it, in the order people count.
+
+    Hidden files are not looked at, links to folders not followed.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from ansatz.data.grids.listing import files_below
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> for name in ("10.png", "9.png", "a.txt"):
+        ...     _ = (folder / name).write_bytes(b"")
+        >>> [path.name for path in files_below(folder)]
+        ['9.png', '10.png']
+    """
+    found: list[Path] = []
+    for here, folders, files in os.walk(folder, onerror=_refuse):
+        depth = len(Path(here).relative_to(folder).parts)
+        folders[:] = [each for each in folders if not each.startswith(".") and depth < _DEEPEST]
+        names = (Path(here) / each for each in files if not each.startswith("."))
+        found += [path for path in names if family(path)]
+    return sorted(found, key=natural)
+
+
+def entries(folder: Path) -> tuple[list[Path], list[Path]]:
+    """The folders and the files in a folder, hidden ones left out, in the order people count.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from ansatz.data.grids.listing import entries
+        >>> entries(pathlib.Path(tempfile.mkdtemp()))
+        ([], [])
+    """
+    try:
+        found = sorted(_visible(folder), key=natural)
+    except OSError as error:
+        _refuse(error)
+    folders = [path for path in found if path.is_dir()]
+    return folders, [path for path in found if path not in set(folders)]
+
+
+def natural(path: Path) -> list[tuple[int, int, str]]:
+    """A key for sorting by which ``9.png`` comes before ``10.png``.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from ansatz.data.grids.listing import natural
+        >>> sorted([Path("b10"), Path("b9"), Path("a")], key=natural)[1].name
+        'b9'
+    """
+    parts = re.split(r"([0-9]{1,18})", str(path))
+    return [(1, int(p), "") if k % 2 else (0, 0, p) for k, p in enumerate(parts)]
+
+
+def _visible(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.iterdir() if not path.name.startswith("."))
+
+
+def _refuse(error: OSError) -> None:
+    raise DataError(f"{error.filename} cannot be read: {error.strerror or error}.") from None

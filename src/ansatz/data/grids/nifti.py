@@ -1,0 +1,123 @@
+"""NIfTI-1: volumes of medical scanners, one file each."""
+
+import struct
+from pathlib import Path
+
+import numpy as np
+
+from ansatz.data.files import read_bytes
+from ansatz.errors import DataError
+
+_HEADER = 348  # bytes
+_MAGIC = b"n+1\0"  # header and volume in one file
+_TYPES = {  # the code in the header -> the type of a voxel
+    2: "u1",
+    4: "i2",
+    8: "i4",
+    16: "f4",
+    64: "f8",
+    256: "i1",
+    512: "u2",
+    768: "u4",
+    1024: "i8",
+    1280: "u8",
+}
+
+
+def read_nifti(path: Path, limit_bytes: int) -> np.ndarray:
+    r"""A volume ``(D, H, W)``, or ``(C, D, H, W)`` where the file has a fourth axis.
+
+    The file's axes (i, j, k) run from the fastest to the slowest; here k is D, j is H and i is W.
+    Where the header gives a slope s and an intercept t, a voxel v means s v + t.
+
+    Args:
+        path: ``.nii`` or ``.nii.gz``.
+        limit_bytes: what the file may unpack to.
+
+    Example:
+        >>> import numpy as np, pathlib, tempfile
+        >>> from ansatz.data.grids.nifti import read_nifti, write_nifti
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.nii.gz"
+        >>> write_nifti(path, np.arange(24, dtype=np.int16).reshape(2, 3, 4))
+        >>> read_nifti(path, 10**6)[1, 2, 3]
+        np.int16(23)
+
+    References:
+        Cox et al. (2004), A (sort of) new image data format standard: NIfTI-1.
+    """
+    raw = read_bytes(path, limit_bytes)
+    if len(raw) > limit_bytes:
+        raise DataError(f"{path} has {len(raw):,} bytes, more than {limit_bytes:,}.")
+    order = _byte_order(raw, path)
+    sizes = struct.unpack_from(f"{order}8h", raw, 40)
+    code = struct.unpack_from(f"{order}h", raw, 70)[0]
+    start, slope, intercept = struct.unpack_from(f"{order}3f", raw, 108)
+    shape = _shape(sizes, path)
+    if code not in _TYPES:
+        raise DataError(f"{path}: voxels of NIfTI type {code} are not read, only plain numbers.")
+    dtype = np.dtype(order + _TYPES[code])
+    count = int(np.prod(shape, dtype=object))
+    first = int(start) if np.isfinite(start) and start >= _HEADER else _HEADER + 4
+    if first + count * dtype.itemsize > len(raw):
+        raise DataError(
+            f"{path} claims {' x '.join(map(str, shape))} voxels, more than it holds: truncated."
+        )
+    values = np.frombuffer(raw, dtype, count, first).reshape(shape)  # slowest axis first
+    if (slope in (0, 1) and intercept == 0) or not np.isfinite([slope, intercept]).all():
+        return values.astype(dtype.newbyteorder("="))
+    scale = 1.0 if slope == 0 else slope
+    return (values.astype(np.float64) * scale + intercept).astype(np.float32)
+
+
+def write_nifti(path: Path, volume: np.ndarray) -> None:
+    """Writes a volume ``(D, H, W)`` or ``(C, D, H, W)``, gzipped where the name ends in ``.gz``.
+
+    Example:
+        >>> import numpy as np, pathlib, tempfile
+        >>> from ansatz.data.grids.nifti import write_nifti
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.nii"
+        >>> write_nifti(path, np.zeros((2, 2, 2), np.uint8))
+        >>> path.stat().st_size
+        360
+    """
+    import gzip
+
+    codes = {name: code for code, name in _TYPES.items()}
+    little = np.ascontiguousarray(volume, dtype=volume.dtype.newbyteorder("<"))
+    name = f"{volume.dtype.kind}{volume.dtype.itemsize}"
+    if name not in codes or volume.ndim not in (3, 4):
+        raise DataError(f"NIfTI holds (D, H, W) plain numbers, got {volume.shape} {volume.dtype}.")
+    header = bytearray(_HEADER + 4)
+    struct.pack_into("<i", header, 0, _HEADER)
+    sizes = [volume.ndim, *reversed(volume.shape), *[1] * (7 - volume.ndim)]
+    struct.pack_into("<8h", header, 40, *sizes)
+    struct.pack_into("<2h", header, 70, codes[name], 8 * volume.dtype.itemsize)
+    struct.pack_into("<8f", header, 76, *[1.0] * 8)
+    struct.pack_into("<3f", header, 108, _HEADER + 4, 1.0, 0.0)
+    header[344:348] = _MAGIC
+    content = bytes(header) + little.tobytes()
+    path.write_bytes(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
+
+
+def _byte_order(raw: bytes, path: Path) -> str:
+    if len(raw) < _HEADER:
+        raise DataError(f"{path} is not a NIfTI file: {len(raw)} bytes, its header has {_HEADER}.")
+    for order in "<>":
+        if struct.unpack_from(f"{order}i", raw)[0] == _HEADER:
+            if raw[344:348] == b"ni1\0":
+                raise DataError(f"{path} is the header of a pair .hdr/.img; save it as one .nii.")
+            if raw[344:348] == _MAGIC:
+                return order
+    if raw[:4] in (struct.pack("<i", 540), struct.pack(">i", 540)):
+        raise DataError(f"{path} is NIfTI-2; save it as NIfTI-1.")
+    raise DataError(f"{path} is not a NIfTI file: its header does not begin like one.")
+
+
+def _shape(sizes: tuple[int, ...], path: Path) -> tuple[int, ...]:
+    axes = sizes[0]
+    found = list(sizes[1 : axes + 1]) if 1 <= axes <= 7 else []
+    while len(found) > 3 and found[-1] == 1:
+        found.pop()
+    if not 1 <= len(found) <= 4 or min(found) < 1:
+        raise DataError(f"{path}: sizes {sizes} are not those of a volume.")
+    return tuple(reversed(found))

@@ -1,0 +1,89 @@
+"""How grids are to be read."""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from ansatz.data.grids.image_file import Limits
+from ansatz.data.grids.layout import Channels
+from ansatz.data.streams.available import SHARE, available_memory, parse_bytes
+from ansatz.errors import UsageError
+
+
+class Options(NamedTuple):
+    """What the caller of a reader says, checked once.
+
+    Args:
+        size: ``(H, W)`` that images are brought to; None for the size most of them have.
+        channels: how many channels images get; None for 3 where any image has colours, else 1.
+        place: where arrays have their channels.
+        classes: the names of classes that the data give as numbers.
+        unlabelled: the value in masks that means "class not known".
+        limits: what an image file may claim.
+        on_corrupt: what becomes of files that cannot be read.
+        memory_limit: bytes that decoded examples may take; None for a quarter of what is free.
+
+    Example:
+        >>> from ansatz.data.grids.options import Options
+        >>> Options.of(size=32, channels="last").size
+        (32, 32)
+    """
+
+    size: tuple[int, int] | None = None
+    channels: int | None = None
+    place: Channels = "auto"
+    classes: tuple[str, ...] | None = None
+    unlabelled: int | None = None
+    limits: Limits = Limits()
+    on_corrupt: Literal["refuse", "skip"] = "refuse"
+    memory_limit: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        size: int | Sequence[int] | None = None,
+        channels: int | str | None = "auto",
+        classes: Sequence[str] | None = None,
+        unlabelled: int | None = None,
+        limit_pixels: int = Limits().pixels,
+        limit_bytes: int = Limits().bytes,
+        on_corrupt: str = "refuse",
+        memory_limit: str | int | None = None,
+    ) -> "Options":
+        """The options of :func:`~ansatz.data.grids.read_grids`, or an error that names the odd."""
+        if on_corrupt not in ("refuse", "skip"):
+            raise UsageError(f"on_corrupt must be 'refuse' or 'skip', got {on_corrupt!r}.")
+        number = channels if isinstance(channels, int) else None
+        place = "auto" if isinstance(channels, int) else channels
+        if place not in ("auto", "first", "last", None) or number not in (None, 1, 3):
+            raise UsageError(
+                f"channels must be 1 or 3 for image files, 'first', 'last', 'auto' or None for "
+                f"arrays, got {channels!r}."
+            )
+        return cls(
+            None if size is None else _height_and_width(size),
+            number,
+            place,  # type: ignore[arg-type]  # checked above
+            None if classes is None else tuple(str(name) for name in classes),
+            unlabelled,
+            Limits(limit_pixels, limit_bytes).check(),
+            on_corrupt,  # type: ignore[arg-type]  # checked above
+            None if memory_limit is None else parse_bytes(memory_limit),
+        )
+
+    @property
+    def skips(self) -> bool:
+        """Whether files that cannot be read are left out."""
+        return self.on_corrupt == "skip"
+
+    @property
+    def memory(self) -> int:
+        """Bytes that decoded examples may take."""
+        return self.memory_limit or round(SHARE * available_memory())
+
+
+def _height_and_width(size: int | Sequence[int]) -> tuple[int, int]:
+    found = (size, size) if isinstance(size, int) else tuple(size)
+    if len(found) != 2 or any(not isinstance(n, int) or not 1 <= n <= 2**15 for n in found):
+        raise UsageError(f"size must be one number or (height, width), got {size!r}.")
+    return found[0], found[1]

@@ -1,0 +1,95 @@
+"""Images and their masks, paired by the names of their files."""
+
+from pathlib import Path
+
+from ansatz.data.grids.listing import Listing, files_below
+from ansatz.errors import DataError
+
+IMAGE_FOLDERS = frozenset("image images img imgs input inputs jpegimages".split())
+MASK_FOLDERS = frozenset(
+    "mask masks label labels annotation annotations segmentation segmentations gt truth".split()
+)
+_TAILS = ("_mask", "-mask", "_label", "_labels", "_gt", "_seg", "_segmentation")
+
+
+def pair(folder: Path, images: Path, masks: Path, *, skip: bool = False) -> Listing:
+    """Every image with the mask that is called like it; the ending may differ.
+
+    A mask may also add ``_mask``, ``_label``, ``_gt`` or ``_seg`` to the image's name.
+
+    Args:
+        folder: what names are relative to.
+        images: the folder of images.
+        masks: the folder of masks.
+        skip: leave out images that have no mask, instead of refusing them.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from ansatz.data.grids.pairs import pair
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> for name in ("images/1.jpg", "masks/1.png"):
+        ...     (folder / name).parent.mkdir()
+        ...     _ = (folder / name).write_bytes(b"")
+        >>> pair(folder, folder / "images", folder / "masks").masks[0].name
+        '1.png'
+    """
+    found = files_below(images)
+    if masks.is_relative_to(images) and masks != images:
+        found = [path for path in found if not path.is_relative_to(masks)]
+    if not found:
+        raise DataError(f"{images} holds no images.")
+    if not masks.is_dir():
+        raise DataError(f"{masks} is not a folder; expected one mask per image in it.")
+    by_stem = _by_stem(masks)
+    listing = Listing(str(folder), [], [], {"image": []}, target="mask")
+    missing: list[str] = []
+    used: set[Path] = set()
+    for path in found:
+        mask = by_stem.get(_stem(path.relative_to(images)))
+        name = path.relative_to(folder).as_posix()
+        if mask is None:
+            missing.append(name)
+            continue
+        used.add(mask)
+        listing.paths.append(path)
+        listing.names.append(name)
+        listing.masks.append(mask)
+        listing.columns["image"].append(name)
+    _report(listing, masks, missing, len(set(by_stem.values()) - used), skip)
+    return listing
+
+
+def _report(listing: Listing, masks: Path, missing: list[str], unused: int, skip: bool) -> None:
+    if missing and (not skip or not listing.paths):
+        raise DataError(
+            f"{listing.origin}: {missing[0]} has no mask in {masks}"
+            f"{f' (nor have {len(missing) - 1} others)' if len(missing) > 1 else ''}. "
+            "Masks are called like their image; on_corrupt='skip' leaves such images out."
+        )
+    if missing:
+        listing.notes.append(f"{len(missing)} images without a mask left out: {_few(missing)}.")
+    if unused:
+        listing.notes.append(f"{unused} masks without an image left out.")
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+
+
+def _by_stem(masks: Path) -> dict[str, Path]:
+    found: dict[str, Path] = {}
+    for path in files_below(masks):
+        stem = _stem(path.relative_to(masks))
+        for tail in ("", *_TAILS):
+            if stem.endswith(tail):
+                key = stem.removesuffix(tail) if tail else stem
+                if not tail and key in found and found[key] != path:
+                    raise DataError(f"{masks}: {found[key].name} and {path.name} are one name.")
+                found.setdefault(key, path)
+    return found
+
+
+def _stem(path: Path) -> str:
+    """The name without its ending(s): ``a/1`` of ``a/1.nii.gz``."""
+    name = path.name.removesuffix(".gz")
+    return (path.parent / Path(name).stem).as_posix()

@@ -1,0 +1,91 @@
+"""A table with a column of paths to images."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ansatz.data.grids.listing import Listing, family
+from ansatz.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_LOOKED_AT = 20  # rows that tell what a column holds
+
+
+def list_table(
+    frame: "pd.DataFrame", origin: str, folder: Path, image: str | None, masks: str | None
+) -> Listing:
+    """The files that a table names, with its other columns.
+
+    Args:
+        frame: one row per image.
+        origin: what errors call it.
+        folder: what relative paths begin at.
+        image: the column of paths; None takes the one whose cells end like image files.
+        masks: the column of paths to masks.
+
+    Example:
+        >>> import pandas as pd
+        >>> from pathlib import Path
+        >>> from ansatz.data.grids.path_table import list_table
+        >>> frame = pd.DataFrame({"file": ["a.jpg"], "age": [31]})
+        >>> list_table(frame, "faces.csv", Path("faces"), None, None).paths[0].as_posix()
+        'faces/a.jpg'
+    """
+    if masks is not None and not isinstance(masks, str):
+        raise UsageError(f"masks of a table are named by a column, got {type(masks).__name__}.")
+    for name in (image, masks):
+        if name is not None and name not in frame.columns:
+            known = ", ".join(map(str, frame.columns))
+            raise UsageError(f"{origin} has no column '{name}'. It has {known}.")
+    image = image or _image_column(frame, origin, masks)
+    paths = _paths(frame, image, origin, folder)
+    columns = {str(name): frame[name].tolist() for name in frame.columns if name != masks}
+    names = [str(cell) for cell in frame[image]]
+    listing = Listing(origin, paths, names, columns)
+    if masks is not None:
+        listing.masks, listing.target = _paths(frame, masks, origin, folder), "mask"
+    return listing
+
+
+def image_columns(frame: Any) -> list[str]:
+    """The columns whose first cells all end like image or array files.
+
+    Example:
+        >>> import pandas as pd
+        >>> from ansatz.data.grids.path_table import image_columns
+        >>> image_columns(pd.DataFrame({"file": ["a.jpg"], "age": [31]}))
+        ['file']
+    """
+    head = frame.head(_LOOKED_AT)
+    return [str(name) for name in head.columns if _are_files(head[name])]
+
+
+def _are_files(cells: Iterable[Any]) -> bool:
+    known = [cell for cell in cells if isinstance(cell, str)]
+    return bool(known) and all(family(Path(cell)) for cell in known)
+
+
+def _image_column(frame: "pd.DataFrame", origin: str, masks: str | None) -> str:
+    found = [name for name in image_columns(frame) if name != masks]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UsageError(f"{origin}: which column holds the images? image= one of {found}.")
+    raise DataError(
+        f"{origin} has no column of paths to images. Name it (image=), or, if the numbers of a row "
+        "are a signal, say signals=True."
+    )
+
+
+def _paths(frame: "pd.DataFrame", name: str, origin: str, folder: Path) -> list[Path]:
+    missing = frame[name].isna().to_numpy()
+    if missing.any():
+        row = int(missing.argmax()) + 1
+        raise DataError(f"{origin}, row {row}: no path in column '{name}'.")
+    cells = [str(cell) for cell in frame[name]]
+    for row, cell in enumerate(cells, 1):
+        if "\0" in cell or "://" in cell:
+            raise DataError(f"{origin}, row {row}: {cell!r} is not the path of a local file.")
+    return [folder / cell for cell in cells]

@@ -1,0 +1,125 @@
+"""Array files as grids: ``.npy`` and NIfTI, one example each."""
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from ansatz.data.grids.grid_files import GridFiles
+from ansatz.data.grids.image_file import check_file
+from ansatz.data.grids.layout import Channels, as_values, channels_first
+from ansatz.data.grids.listing import Listing
+from ansatz.data.grids.masks import class_names, codes_of
+from ansatz.data.grids.nifti import read_nifti
+from ansatz.data.grids.options import Options
+from ansatz.errors import DataError
+
+LIMIT_BYTES = 2**31  # a volume is larger than an image
+
+
+def load_array(path: Path, limit_bytes: int = LIMIT_BYTES) -> np.ndarray:
+    """The array in a ``.npy``, ``.nii`` or ``.nii.gz`` file, never unpickled.
+
+    Example:
+        >>> import numpy as np, pathlib, tempfile
+        >>> from ansatz.data.grids.volumes import load_array
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.npy"
+        >>> np.save(path, np.eye(2))
+        >>> load_array(path).shape
+        (2, 2)
+    """
+    check_file(path, limit_bytes)
+    if path.suffix.lower() != ".npy":
+        return read_nifti(path, limit_bytes)
+    try:
+        # Mapped first: the shape in the header is allocated only if the file is that long.
+        return np.array(np.load(path, mmap_mode="r", allow_pickle=False))
+    except (ValueError, OSError, EOFError) as error:
+        if "allow_pickle" in str(error) or "Python objects" in str(error):
+            raise DataError(
+                f"{path} holds Python objects, which are never loaded. Save a plain array."
+            ) from None
+        reason = str(error).split("\n")[0]
+        raise DataError(f"{path} is not a readable .npy file: {reason}.") from None
+
+
+def array_files(
+    listing: Listing, options: Options, damaged: dict[int, DataError], notes: list[str]
+) -> tuple[GridFiles, tuple[GridFiles, tuple[str, ...]] | None]:
+    """Array files of one shape, and their masks if they have some; arrays are never resized.
+
+    Example:
+        >>> import numpy as np, pathlib, tempfile
+        >>> from ansatz.data.grids.listing import Listing
+        >>> from ansatz.data.grids.options import Options
+        >>> from ansatz.data.grids.volumes import array_files
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.npy"
+        >>> np.save(path, np.zeros((4, 5), np.uint8))
+        >>> array_files(Listing("scans", [path], ["a"]), Options(), {}, [])[0].shape
+        (1, 4, 5)
+    """
+    first = _first(listing.paths, damaged)
+    place = options.place
+    if place == "auto" and (first.ndim == 3 and 1 not in first.shape and 3 not in first.shape):
+        place = None  # (D, H, W): what a single array file of three axes usually is
+    grid = _as_grid(first, place, listing.paths[0])
+    dtype = torch.uint8 if first.dtype == np.uint8 else torch.float32
+    read = partial(_read, place=place, shape=grid.shape, dtype=dtype)
+    files = GridFiles(tuple(listing.paths), tuple(listing.names), read, grid.shape, dtype)
+    if not listing.masks:
+        return files, None
+    values = sorted(_values(listing, damaged) - {options.unlabelled})
+    values = [value for value in values if value >= 0]
+    named = class_names(values, options.classes, f"masks like {listing.masks[0].name}")
+    coded = partial(_coded, values=np.array(values), size=grid.shape[1:])
+    shape = (1, *grid.shape[1:])
+    masks = GridFiles(tuple(listing.masks), tuple(listing.names), coded, shape, torch.uint8)
+    return files, (masks, named)
+
+
+def _first(paths: list[Path], damaged: dict[int, DataError]) -> np.ndarray:
+    for place, path in enumerate(paths):
+        try:
+            return load_array(path)
+        except DataError as error:
+            damaged[place] = error
+    raise damaged[0]
+
+
+def _as_grid(array: np.ndarray, place: Channels, path: Path) -> np.ndarray:
+    values = channels_first(as_values(array[None], str(path)), place, str(path))
+    return np.ascontiguousarray(values[0].numpy())
+
+
+def _read(path: Path, place: Channels, shape: tuple[int, ...], dtype: torch.dtype) -> np.ndarray:
+    grid = _as_grid(load_array(path), place, path)
+    if grid.shape != shape:
+        raise DataError(f"{path} has shape {grid.shape}, the first file {shape}: arrays keep one.")
+    if dtype == torch.uint8 and grid.dtype != np.uint8:
+        raise DataError(f"{path} holds {grid.dtype} numbers, the first file bytes: give one kind.")
+    return grid.astype(np.float32) if dtype == torch.float32 else grid
+
+
+def _values(listing: Listing, damaged: dict[int, DataError]) -> set[int]:
+    found: set[int] = set()
+    for place, path in enumerate(listing.masks):
+        try:
+            found.update(np.unique(_numbers(path)).tolist())
+        except DataError as error:
+            damaged.setdefault(place, error)
+    return found
+
+
+def _numbers(path: Path) -> np.ndarray:
+    array = load_array(path)
+    if array.dtype.kind not in "biu" and not (np.mod(array, 1) == 0).all():
+        raise DataError(f"{path} holds numbers that are not whole; masks hold a class per cell.")
+    return array.astype(np.int64)
+
+
+def _coded(path: Path, values: np.ndarray, size: tuple[int, ...]) -> np.ndarray:
+    numbers = _numbers(path)
+    if numbers.shape != size:
+        raise DataError(f"{path} has size {numbers.shape}, its example {size}: they must agree.")
+    return codes_of(numbers, values)[None]
