@@ -1,0 +1,48 @@
+"""Grids continued beyond their border by their mirror image."""
+
+import torch
+from torch import Tensor
+
+
+def mirror_pad(x: Tensor, padding: tuple[tuple[int, int], ...]) -> Tensor:
+    r"""Continues a grid beyond its border by reflection at its outermost cells.
+
+    .. math:: x_{-i} = x_i, \qquad x_{n - 1 + i} = x_{n - 1 - i}
+
+    A border that is wider than the grid is reflected again at the other end, so any width will do
+    (torch's ``reflect`` padding refuses one of n cells or more). A single cell is repeated.
+
+    Args:
+        x: any tensor; its last axes are padded.
+        padding: (before, after) for each of these axes, in their order.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.layers import mirror_pad
+        >>> mirror_pad(torch.tensor([1, 2, 3]), ((2, 4),))
+        tensor([3, 2, 1, 2, 3, 2, 1, 2, 3])
+
+    References:
+        Ronneberger, Fischer and Brox (2015), U-Net, figure 2. https://arxiv.org/abs/1505.04597
+    """
+    first = x.ndim - len(padding)
+    for axis, (before, after) in enumerate(padding, first):
+        if before or after:
+            x = x.index_select(axis, mirror_index(x.shape[axis], before, after, x.device))
+    return x
+
+
+def mirror_index(
+    length: int, before: int, after: int, device: torch.device | None = None
+) -> Tensor:
+    """Which cell of an axis stands at each place of the padded axis.
+
+    Example:
+        >>> from ansatz.layers.mirror import mirror_index
+        >>> mirror_index(3, 1, 1)
+        tensor([1, 0, 1, 2, 1])
+    """
+    place = torch.arange(-before, length + after, device=device)
+    period = max(2 * (length - 1), 1)  # there and back
+    place = place % period
+    return torch.minimum(place, period - place) if length > 1 else torch.zeros_like(place)

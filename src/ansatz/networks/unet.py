@@ -1,0 +1,228 @@
+"""The U-Net: down to what is seen, and up again to where it is."""
+
+from itertools import count, pairwise
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor, nn
+
+from ansatz.errors import UsageError
+from ansatz.layers.limits import require_whole
+from ansatz.networks.grid_inputs import read_grid, require_grid
+from ansatz.networks.grid_layers import batch_norm, convolution, max_pool
+from ansatz.networks.same_size import crop, crop_centre, pad_to_multiple
+from ansatz.networks.upsampling import LINEAR, transposed_convolution
+from ansatz.spec import InputSpec
+
+Up = Literal["transposed", "upsample"]
+Doubling = Literal["after", "before"]
+Norm = Literal["batch"]
+
+
+class UNet(nn.Module):
+    r"""A label for every pixel, from coarse features joined with fine ones.
+
+    .. math:: h_0 = F_0(x), \quad h_l = F_l(\mathrm{pool}(h_{l-1})), \quad u_L = h_L, \quad
+              u_l = G_l([h_l, \mathrm{up}(u_{l+1})]), \quad f(x) = A u_0
+
+    F and G are blocks of two 3-cell convolutions, each with a ReLU; pool takes the largest of 2
+    cells along each axis, up makes the grid twice as fine, [ , ] puts channels side by side (the
+    skip connection concatenates; it is no residual sum), and A is one map for all cells. Level
+    l = 0..L has :math:`2^l` times ``width`` channels: 64 to 1024 by default.
+
+    ``padded=True``: the output has the size of x, whatever it is: convolutions are padded by zeros,
+    and x is continued by zeros at its end to a multiple of :math:`2^L` and cropped again.
+    ``padded=False`` is the network of the paper: each convolution takes 2 cells off, skips are
+    cropped to their centre, and 572 x 572 pixels in give 388 x 388 out.
+    :func:`ansatz.inference.predict_tiles` then supplies the border.
+
+    Args:
+        inputs: a signal, an image or a volume; a number of channels for images of any size.
+        outputs: :math:`P` per pixel.
+        depth: :math:`L`, how often the grid is halved.
+        width: channels of the first level.
+        padded: whether the output has the size of x.
+        norm: ``"batch"`` normalises each convolution before its ReLU; None as in the paper.
+        up: ``"transposed"`` convolutions, or linear interpolation (``"upsample"``) and a map of
+            each cell, which leaves no checkerboard.
+        doubling: whether channels double ``"after"`` pooling, or already ``"before"`` it, which
+            avoids a bottleneck (3-D U-Net); then up keeps the channels, instead of halving them.
+        generator: where weights are drawn from; torch's global one when not given.
+
+    Shapes:
+        - x: ``(B, C, *size)``.
+        - returns: ``(B, P, *size)``; smaller if not padded: see ``output_size``.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.networks import UNet
+        >>> from ansatz.spec import InputSpec
+        >>> UNet(InputSpec.grid(3, 30, 41), 2, depth=2, width=4)(torch.randn(1, 3, 30, 41)).shape
+        torch.Size([1, 2, 30, 41])
+
+    References:
+        Ronneberger, Fischer and Brox (2015), U-Net: convolutional networks for biomedical image
+        segmentation, figure 1. https://arxiv.org/abs/1505.04597
+    """
+
+    name = "unet"
+    axes: tuple[int, ...] = (1, 2, 3)
+
+    def __init__(
+        self,
+        inputs: InputSpec | int,
+        outputs: int,
+        *,
+        depth: int = 4,
+        width: int = 64,
+        padded: bool = True,
+        norm: Norm | None = "batch",
+        up: Up = "transposed",
+        doubling: Doubling = "after",
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        self._check(depth, width, norm, up, doubling)
+        self.grid = grid = read_grid(self.name, inputs, dimensions=self.axes)
+        self.depth, self.padded = depth, padded
+        early = doubling == "before"
+        d, levels = grid.dimensions, [width * 2 ** (i + early) for i in range(depth + 1)]
+
+        def block(into: int, hidden: int, out: int) -> nn.Module:
+            return double_convolution(
+                d, into, hidden, out, padded=padded, norm=norm, generator=generator
+            )
+
+        before = [grid.channels, *levels[:-1]]
+        self.down = nn.ModuleList(
+            block(into, c // 2 if early else c, c) for into, c in zip(before, levels, strict=True)
+        )
+        self.pool = max_pool(d, 2)
+        self.up, self.merge = nn.ModuleList(), nn.ModuleList()
+        for fine, coarse in pairwise(levels):  # from fine to coarse; applied the other way round
+            risen = coarse if early else fine
+            self.up.append(_rise(d, coarse, risen, up, generator))
+            self.merge.append(block(fine + risen, fine, fine))
+        # Small weights, so that it starts near the constant model.
+        self.output = convolution(
+            d, levels[0], outputs, 1, init="lecun_normal", gain=0.1, generator=generator
+        )
+
+    def _check(self, depth: int, width: int, norm: object, up: object, doubling: object) -> None:
+        require_whole(f"depth of {self.name}", depth, low=1, high=10)
+        require_whole(f"width of {self.name}", width)
+        if norm not in ("batch", None):
+            raise UsageError(f"norm of {self.name} must be 'batch' or None, got {norm!r}.")
+        for option, value, known in (("up", up, Up), ("doubling", doubling, Doubling)):
+            if value not in get_args(known):
+                words = " or ".join(repr(word) for word in get_args(known))
+                raise UsageError(f"{option} of {self.name} must be {words}, got {value!r}.")
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """The maps that belong to the outcome and not to x."""
+        return ("output",)
+
+    def layer_groups(self) -> list[list[nn.Module]]:
+        """Its layers from x to the outcome: level by level down, up again, last map."""
+        rise = zip(reversed(self.up), reversed(self.merge), strict=True)
+        return [*([block] for block in self.down), *(list(pair) for pair in rise), [self.output]]
+
+    def output_size(self, *size: int) -> tuple[int, ...]:
+        """Cells along each axis of the output for x of such a size."""
+        return size if self.padded else tuple(_unpadded_size(n, self.depth) for n in size)
+
+    def skip(self, level: int, fine: Tensor, coarse: Tensor) -> Tensor:
+        """What level ``level`` hands across: its features, as they are."""
+        return fine
+
+    def forward(self, x: Tensor) -> Tensor:
+        require_grid(self.name, self.grid, x)
+        size = x.shape[2:]
+        h = pad_to_multiple(x, 2**self.depth) if self.padded else self._fitting(x)
+        features = [self.down[0](h)]
+        for block in list(self.down)[1:]:
+            features.append(block(self.pool(features[-1])))
+        h = features.pop()
+        for level in reversed(range(self.depth)):
+            risen = self.up[level](h)
+            fine = self.skip(level, crop_centre(features.pop(), risen.shape[2:]), h)
+            h = self.merge[level](torch.cat([fine, risen], 1))
+        y: Tensor = self.output(h)
+        return crop(y, size) if self.padded else y
+
+    def _fitting(self, x: Tensor) -> Tensor:
+        """X itself, if every pooling meets an even number of cells and something is left."""
+        for n in x.shape[2:]:
+            if _unpadded_size(n, self.depth) < 1:
+                fit = next(m for m in count(n) if _unpadded_size(m, self.depth) > 0)
+                below = next((m for m in range(n, 0, -1) if _unpadded_size(m, self.depth) > 0), fit)
+                raise UsageError(
+                    f"{self.name} without padding cannot take {n} cells along an axis, since each "
+                    f"pooling needs an even number; take {below} or {fit}."
+                )
+        return x
+
+
+def double_convolution(
+    dimensions: int,
+    in_channels: int,
+    hidden: int,
+    out_channels: int,
+    *,
+    padded: bool = True,
+    norm: Norm | None = "batch",
+    generator: torch.Generator | None = None,
+) -> nn.Sequential:
+    """Two convolutions of 3 cells, each followed by a ReLU.
+
+    Args:
+        dimensions: number of axes of the grid.
+        in_channels: :math:`C`.
+        hidden: channels between the two.
+        out_channels: channels of the second.
+        padded: zeros around the grid, so that its size stays; else it shrinks by 4 cells.
+        norm: ``"batch"`` normalises before each ReLU.
+        generator: where weights are drawn from; torch's global one when not given.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.networks.unet import double_convolution
+        >>> double_convolution(1, 1, 2, 3, padded=False, norm=None)(torch.randn(1, 1, 9)).shape
+        torch.Size([1, 3, 5])
+    """
+    layers: list[nn.Module] = []
+    for into, out in ((in_channels, hidden), (hidden, out_channels)):
+        shift = norm is None  # batch norm has one of its own
+        layers.append(
+            convolution(
+                dimensions, into, out, 3, padding=int(padded), bias=shift, generator=generator
+            )
+        )
+        if norm == "batch":
+            layers.append(batch_norm(dimensions, out))
+        layers.append(nn.ReLU(inplace=True))
+    return nn.Sequential(*layers)
+
+
+def _rise(
+    dimensions: int, coarse: int, fine: int, up: Up, generator: torch.Generator | None
+) -> nn.Module:
+    if up == "transposed":
+        return transposed_convolution(dimensions, coarse, fine, 2, generator=generator)
+    # A map of cells and interpolation commute: first the map, on a quarter of the pixels.
+    mix = convolution(dimensions, coarse, fine, 1, init="lecun_normal", generator=generator)
+    return nn.Sequential(mix, nn.Upsample(scale_factor=2, mode=LINEAR[dimensions]))
+
+
+def _unpadded_size(n: int, depth: int) -> int:
+    """Cells left of n; 0 where a pooling meets an odd number or nothing is left."""
+    for _ in range(depth):
+        n -= 4
+        if n < 2 or n % 2:
+            return 0
+        n //= 2
+    n -= 4
+    for _ in range(depth):
+        n = 2 * n - 4
+    return max(n, 0)
