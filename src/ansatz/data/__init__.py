@@ -7,6 +7,12 @@ from ansatz.data.columns import infer_columns as infer_columns
 from ansatz.data.datasets import Dataset as Dataset
 from ansatz.data.frames import as_frame as as_frame
 from ansatz.data.frames import is_frame as is_frame
+from ansatz.data.grids import Grids as Grids
+from ansatz.data.grids import GridSource as GridSource
+from ansatz.data.grids import GridTable as GridTable
+from ansatz.data.grids import Masks as Masks
+from ansatz.data.grids import is_grids as is_grids
+from ansatz.data.grids import read_grids as read_grids
 from ansatz.data.keys import row_keys as row_keys
 from ansatz.data.leakage import find_duplicates as find_duplicates
 from ansatz.data.leakage import find_leaks as find_leaks

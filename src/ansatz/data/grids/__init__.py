@@ -6,3 +6,4 @@ from ansatz.data.grids.masks import Masks as Masks
 from ansatz.data.grids.preprocessing import GridPreprocessor as GridPreprocessor
 from ansatz.data.grids.read import read_grids as read_grids
 from ansatz.data.grids.recognize import is_grids as is_grids
+from ansatz.data.grids.source import GridSource as GridSource

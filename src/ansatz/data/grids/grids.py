@@ -174,6 +174,6 @@ def digest(array: np.ndarray) -> int:
     """
     if array.dtype.kind == "f":
         array = array + np.float32(0)  # -0 + 0 = 0
-    head = f"{array.dtype.kind}{array.shape}".encode()
-    made = hashlib.blake2b(np.ascontiguousarray(array).data, digest_size=8, person=head[:16])
+    made = hashlib.blake2b(f"{array.dtype.kind}{array.shape}".encode(), digest_size=8)
+    made.update(np.ascontiguousarray(array).data)
     return int.from_bytes(made.digest(), "little")
