@@ -5,7 +5,17 @@ import torch
 from torch.testing import assert_close
 
 from ansatz.data import Batch
-from ansatz.data.augmentation import Affine, Flip, OnBatches, Shift, Turn, default_augmentation
+from ansatz.data.augmentation import (
+    Affine,
+    Compose,
+    Crop,
+    Erase,
+    Flip,
+    OnBatches,
+    Shift,
+    Turn,
+    default_augmentation,
+)
 from ansatz.spec import InputSpec
 
 
@@ -68,3 +78,11 @@ def test_targets_that_are_no_masks_stay_where_they_are():
     batch = OnBatches(Shift(2))(rows, seeded())
     assert batch.target is rows.target and batch.inputs[1] is rows.inputs[1]
     assert not torch.equal(batch.inputs[0], rows.inputs[0])
+
+
+def test_moving_bytes_first_gives_the_same_floats():
+    x = torch.randint(256, (9, 3, 8, 8), dtype=torch.uint8)
+    augment = Compose([Flip(), Crop(margin=2), Erase(3), Shift(1)])
+    batch = OnBatches(augment)(Batch.of(x, torch.zeros(9)), seeded())
+    expected, _ = augment(x.float() / 255, None, seeded())
+    assert torch.equal(batch.inputs[0], expected)

@@ -60,6 +60,11 @@ class Augmentation(ABC):
     ) -> tuple[Tensor, Tensor | None]:
         """What a subclass does to a batch that has been checked."""
 
+    @property
+    def takes_bytes(self) -> bool:
+        """Whether cells are moved and not computed, so that ``uint8`` will do."""
+        return self.moves_only
+
     def _check(self, x: Tensor, masks: Tensor | None) -> None:
         name, axes = type(self).__name__, x.ndim - 2
         if axes not in self.grid_axes:

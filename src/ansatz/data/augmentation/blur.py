@@ -73,5 +73,5 @@ def blurred(x: Tensor, sigma: Tensor, radius: int) -> Tensor:
         wide, count = padded(x, margins, "reflect"), x.shape[axis]
         x = torch.zeros_like(x)
         for k, weight in enumerate(weights.unbind(1)):
-            x = torch.addcmul(x, wide.narrow(axis, k, count), per_example(weight, x))
+            x.addcmul_(wide.narrow(axis, k, count), per_example(weight, x))
     return x

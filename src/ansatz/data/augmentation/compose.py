@@ -44,6 +44,11 @@ class Compose(Augmentation):
         object.__setattr__(self, "parts", tuple(self.parts))
         _check_parts("Compose", self.parts)
 
+    @property
+    def takes_bytes(self) -> bool:
+        """Whether all parts do."""
+        return all(part.takes_bytes for part in self.parts)
+
     def apply(
         self, x: Tensor, masks: Tensor | None, generator: torch.Generator | None
     ) -> tuple[Tensor, Tensor | None]:
@@ -87,6 +92,11 @@ class Sometimes(Augmentation):
     def __post_init__(self) -> None:
         check_between("p of Sometimes", self.p, 0, 1)
         _check_parts("Sometimes", (self.augment,))
+
+    @property
+    def takes_bytes(self) -> bool:
+        """Whether the augmentation does."""
+        return self.augment.takes_bytes
 
     def apply(
         self, x: Tensor, masks: Tensor | None, generator: torch.Generator | None

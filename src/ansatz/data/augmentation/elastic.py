@@ -1,5 +1,6 @@
 """Elastic deformations: every place is moved, neighbours alike."""
 
+import functools
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
@@ -70,8 +71,17 @@ class Elastic(Augmentation):
         shape = len(x), 2, self.nodes, self.nodes
         drawn = torch.randn(shape, generator=generator, dtype=x.dtype).to(x.device)
         size = tuple(x.shape[2:])
-        field = F.interpolate(drawn, size, mode="bicubic", align_corners=True)  # (B, 2, H, W)
+        down, across = (_cubic(self.nodes, n, x.dtype, x.device) for n in size)
+        field = down @ drawn @ across.T  # (B, 2, H, W)
         # A cell is 2 / N wide where the frame reaches from -1 to 1; the last axis comes first.
         width = torch.tensor([2 / size[1], 2 / size[0]], dtype=x.dtype, device=x.device)
         places = frame_places(size, x) + field * (self.cells * width).view(2, 1, 1)
         return resample(x, masks, places, padding=self.padding, interpolation=self.interpolation)
+
+
+@functools.lru_cache(maxsize=8)
+def _cubic(nodes: int, count: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """``(count, nodes)``: what each node weighs at each cell, from the first node to the last."""
+    pulses = torch.eye(nodes, dtype=dtype).view(1, nodes, nodes, 1)
+    curves = F.interpolate(pulses, (count, 1), mode="bicubic", align_corners=True)
+    return curves.view(nodes, count).T.contiguous().to(device)

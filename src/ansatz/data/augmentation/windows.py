@@ -41,15 +41,19 @@ def padded(x: Tensor, margins: Sequence[int], padding: Padding, fill: int = 0) -
         >>> padded(torch.tensor([[1, 2]]), (1,), "zeros").tolist()
         [[0, 1, 2, 0]]
     """
-    first = x.ndim - len(margins)
+    if not any(margins):
+        return x
+    widths = [width for margin in reversed(margins) for width in (margin, margin)]
+    wide = torch.nn.functional.pad(x, widths, value=fill)
     if padding == "zeros":
-        widths = [width for margin in reversed(margins) for width in (margin, margin)]
-        return torch.nn.functional.pad(x, widths, value=fill) if any(margins) else x
-    for axis, margin in enumerate(margins, start=first):
-        if margin:
-            places = padded_index(x.shape[axis], margin, padding).to(x.device)
-            x = x.index_select(axis, places)
-    return x
+        return wide
+    for axis, margin in enumerate(margins, start=x.ndim - len(margins)):
+        count = x.shape[axis]
+        places = padded_index(count, margin, padding).to(x.device) + margin
+        for start in (0, margin + count):  # only the margins are gathered: the rest is in place
+            found = wide.index_select(axis, places[start : start + margin])
+            wide.narrow(axis, start, margin).copy_(found)
+    return wide
 
 
 def take_windows(x: Tensor, starts: Tensor, size: Sequence[int]) -> Tensor:
