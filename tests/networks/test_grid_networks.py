@@ -13,12 +13,34 @@ from ansatz.errors import UsageError
 from ansatz.spec import InputSpec
 
 ROWS = {  # name, options, what x looks like
+    "alexnet": ("alexnet", {"width": 4, "hidden": 8}, InputSpec.grid(2, 63, 65)),
+    "alexnet original": (
+        "alexnet",
+        {"original": True, "width": 6, "hidden": 8},
+        InputSpec.grid(1, 67, 67),
+    ),
+    "alexnet signal": ("alexnet", {"width": 4, "hidden": 8}, InputSpec.grid(1, 70)),
+    "densenet121": (
+        "densenet121",
+        {"growth": 2, "blocks": (2, 1, 1, 1), "dropout": 0.1},
+        InputSpec.grid(1, 29, 30),
+    ),
+    "densenet121 small": (
+        "densenet121",
+        {"growth": 2, "blocks": (1, 1, 1, 1), "stem": "small"},
+        InputSpec.grid(2, 9),
+    ),
+    "googlenet": ("googlenet", {"width": 0.1}, InputSpec.grid(1, 15, 15)),
+    "googlenet alone": ("googlenet", {"width": 0.1, "auxiliary": False}, InputSpec.grid(2, 20)),
+    "highway": ("highway", {"width": 4, "depth": 3}, InputSpec.grid(1, 6, 7)),
+    "highway dense": ("highway", {"width": 4, "depth": 3, "kind": "dense"}, InputSpec.grid(2, 5)),
     "lenet5": ("lenet5", {}, InputSpec.grid(2, 14, 13)),
     "lenet5 classic": ("lenet5", {"classic": True}, InputSpec.grid(1, 14, 14)),
     "lenet5 signal": ("lenet5", {}, InputSpec.grid(2, 20)),
     "lenet5 volume": ("lenet5", {}, InputSpec.grid(1, 12, 12, 12)),
     "linear_grid": ("linear_grid", {}, InputSpec.grid(2, 5, 6)),
     "linear_grid pooled": ("linear_grid", {"limit": 20}, InputSpec.grid(2, 5, 6)),
+    "neocognitron": ("neocognitron", {"places": 2}, InputSpec.grid(3, 9, 10)),
     "resnet18": ("resnet18", {"width": 4}, InputSpec.grid(3, 16, 20)),
     "resnet34": ("resnet34", {"width": 2, "stem": "small"}, InputSpec.grid(1, 9)),
     "resnet50": ("resnet50", {"width": 2, "zero_init_last": True}, InputSpec.grid(1, 9, 9)),
@@ -29,8 +51,11 @@ ROWS = {  # name, options, what x looks like
         InputSpec.grid(1, 11),
     ),
     "small_resnet volume": ("small_resnet", {"depth": 8, "width": 2}, InputSpec.grid(1, 5, 6, 7)),
+    "vgg11": ("vgg11", {"width": 2, "hidden": 8}, InputSpec.grid(1, 32, 33)),
+    "vgg11 signal": ("vgg11", {"width": 2, "hidden": 8, "batch_norm": True}, InputSpec.grid(1, 40)),
 }
-DEEPER = ("resnet101", "resnet152")  # the same code with other numbers
+DEEPER = ("resnet101", "resnet152", "vgg13", "vgg16", "vgg19")  # the same code with other numbers
+DENSE = ("attention_unet", "fcn", "linear_pixels", "sliding_window", "unet", "unet3d")
 every_network = pytest.mark.parametrize("name, options, spec", ROWS.values(), ids=ROWS)
 
 
@@ -39,9 +64,9 @@ def build(name, options, spec, seed=0):
     return networks.create(name, inputs=spec, outputs=3, generator=generator, **options)
 
 
-def test_every_network_by_name_takes_tables_or_grids_or_is_a_deeper_relative():
-    tables = {name for name, _ in TABLES.values()}
-    assert set(networks.names()) == tables | {name for name, *_ in ROWS.values()} | {*DEEPER}
+def test_every_network_by_name_takes_tables_or_grids():
+    tables, grids = {name for name, _ in TABLES.values()}, {name for name, *_ in ROWS.values()}
+    assert set(networks.names()) == tables | grids | {*DEEPER} | {*DENSE}
 
 
 def grids(spec, n=4):
@@ -67,10 +92,9 @@ def test_it_is_a_function_of_its_generator_and_leaves_the_global_one_alone(name,
 
 
 @every_network
-def test_it_runs_on_the_meta_device(name, options, spec):
+def test_it_is_built_on_the_meta_device_without_memory(name, options, spec):
     with torch.device("meta"):
-        net = networks.create(name, inputs=spec, outputs=3, **options).eval()
-        assert net(torch.empty(4, spec.features, *spec.size)).shape == (4, 3)
+        net = networks.create(name, inputs=spec, outputs=3, **options)
     assert all(t.is_meta for t in (*net.parameters(), *net.buffers()))
 
 
@@ -134,6 +158,31 @@ def test_a_network_whose_weights_depend_on_the_size_asks_for_it():
             networks.create(name, 3, 2)
 
 
-def test_a_grid_that_would_vanish_inside_is_refused():
-    with pytest.raises(UsageError, match=r"lenet5 needs at least 12 cells .* got 28 x 11"):
-        networks.create("lenet5", InputSpec.grid(1, 28, 11), 2)
+LEAST = {  # name, options, cells: one less, and torch itself finds nothing left
+    "lenet5": ("lenet5", {}, 12),
+    "alexnet": ("alexnet", {"width": 4, "hidden": 8}, 63),
+    "alexnet original": ("alexnet", {"original": True, "width": 6, "hidden": 8}, 67),
+    "vgg13": ("vgg13", {"width": 2, "hidden": 4}, 32),
+    "densenet121": ("densenet121", {"growth": 2, "blocks": (1, 1, 1, 1)}, 29),
+    "densenet121 small": (
+        "densenet121",
+        {"growth": 2, "blocks": (1, 1, 1, 1), "stem": "small"},
+        8,
+    ),
+    "googlenet": ("googlenet", {"width": 0.1}, 15),
+    "highway": ("highway", {"width": 2, "depth": 3}, 4),
+}
+
+
+@pytest.mark.parametrize("name, options, least", LEAST.values(), ids=LEAST)
+def test_a_grid_that_would_vanish_inside_is_refused(name, options, least):
+    fits, vanishes = InputSpec.grid(1, least, least), InputSpec.grid(1, least + 9, least - 1)
+    net = build(name, options, fits)
+    assert net.eval()(grids(fits, 1)).isfinite().all()
+    message = rf"{name} needs at least {least} cells .* got {least + 9} x {least - 1}"
+    with pytest.raises(UsageError, match=message):
+        build(name, options, vanishes)
+    if name != "lenet5":
+        net.grid, net.least = net.grid._replace(size=()), least
+        with pytest.raises(UsageError, match=message):
+            net(grids(vanishes, 1))

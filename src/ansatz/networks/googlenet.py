@@ -1,0 +1,232 @@
+"""GoogLeNet: nine inception modules, and two heads that are there for training alone."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from ansatz.layers.init import affine
+from ansatz.layers.limits import require_positive
+from ansatz.layers.response_norm import LocalResponseNorm
+from ansatz.networks.grid_inputs import read_grid, require_grid
+from ansatz.networks.grid_layers import adaptive_pool, average_pool, max_pool, readout
+from ansatz.networks.inception import Branches, ConvolutionUnit, Inception
+from ansatz.spec import InputSpec
+
+MODULES = {  # table 1 of the paper
+    "3a": Branches(64, 96, 128, 16, 32, 32),
+    "3b": Branches(128, 128, 192, 32, 96, 64),
+    "4a": Branches(192, 96, 208, 16, 48, 64),
+    "4b": Branches(160, 112, 224, 24, 64, 64),
+    "4c": Branches(128, 128, 256, 24, 64, 64),
+    "4d": Branches(112, 144, 288, 32, 64, 64),
+    "4e": Branches(256, 160, 320, 32, 128, 128),
+    "5a": Branches(256, 160, 320, 32, 128, 128),
+    "5b": Branches(384, 192, 384, 48, 128, 128),
+}
+
+
+class GoogLeNetOutputs(NamedTuple):
+    """What GoogLeNet returns in training: its own output, and those of the auxiliary heads.
+
+    Args:
+        logits: ``(B, P)``, of the whole network.
+        aux_logits2: ``(B, P)``, of the head after module 4d.
+        aux_logits1: ``(B, P)``, of the head after module 4a.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.networks import GoogLeNetOutputs
+        >>> GoogLeNetOutputs(*torch.zeros(3, 2, 10)).logits.shape
+        torch.Size([2, 10])
+    """
+
+    logits: Tensor
+    aux_logits2: Tensor
+    aux_logits1: Tensor
+
+
+class GoogLeNet(nn.Module):
+    """Inception modules in three groups of 2, 5 and 2, with a pool before each group.
+
+    Maps of 28, 14 and 7 cells along each axis for x of 224 x 224. The auxiliary heads hang on
+    modules 4a and 4d, so that the gradient reaches the early layers; in evaluation mode they are
+    not computed. By default torchvision's network, with its names and shapes of weights:
+    13,004,888 parameters for 3 channels and 1,000 outputs, 6,624,904 without auxiliary heads.
+    ``original=True`` is the paper's: convolutions of 5 cells where torchvision has 3, biases and
+    two normalisations over neighbouring channels instead of batch normalisation.
+
+    Args:
+        inputs: a grid of at least 15 cells along each axis; a number of channels for images of
+            any such size. The original needs 31, or 79 for its auxiliary heads.
+        outputs: :math:`P`.
+        auxiliary: whether the auxiliary heads are there.
+        original: the network of the paper.
+        width: factor on the channels of every layer.
+        dropout: probability that an averaged feature is dropped while training; 0.2, or 0.4 of
+            the original, when not given.
+        generator: where weights are drawn from; torch's global one when not given.
+
+    Shapes:
+        - x: ``(B, C, *size)``.
+        - returns: ``(B, P)``; in training, with auxiliary heads, ``GoogLeNetOutputs``.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.networks import GoogLeNet
+        >>> network = GoogLeNet(1, 10, width=0.1)
+        >>> len(network(torch.randn(2, 1, 32, 32))), network.eval()(torch.randn(2, 1, 32, 32)).shape
+        (3, torch.Size([2, 10]))
+
+    References:
+        Szegedy et al. (2015), Going deeper with convolutions, table 1 and section 5.
+        https://arxiv.org/abs/1409.4842
+    """
+
+    def __init__(
+        self,
+        inputs: InputSpec | int,
+        outputs: int,
+        *,
+        auxiliary: bool = True,
+        original: bool = False,
+        width: float = 1.0,
+        dropout: float | None = None,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        self.least = (79 if auxiliary else 31) if original else 15  # else a pool finds too little
+        self.grid = grid = read_grid("googlenet", inputs, least=self.least)
+        self.auxiliary, d, common = auxiliary, grid.dimensions, not original
+        factor = require_positive("width of googlenet", width)
+        c1, c3 = _scaled(factor, 64, 192)
+        self.conv1 = ConvolutionUnit(
+            d,
+            grid.channels,
+            c1,
+            7,
+            stride=2,
+            padding=3,
+            normalized=common,
+            generator=generator,
+        )
+        self.maxpool1 = max_pool(d, 3, stride=2, ceil_mode=True)
+        self.conv2 = ConvolutionUnit(d, c1, c1, 1, normalized=common, generator=generator)
+        self.conv3 = ConvolutionUnit(
+            d, c1, c3, 3, padding=1, normalized=common, generator=generator
+        )
+        self.norm: nn.Module = LocalResponseNorm() if original else nn.Identity()
+        self.maxpool2 = max_pool(d, 3, stride=2, ceil_mode=True)
+        self.maxpool3 = max_pool(d, 3, stride=2, ceil_mode=True)
+        self.maxpool4 = max_pool(d, 3 if original else 2, stride=2, ceil_mode=True)
+        channels, after = c3, dict[str, int]()
+        for name, published in MODULES.items():
+            branches = Branches(*_scaled(factor, *published))
+            module = Inception(d, channels, branches, original=original, generator=generator)
+            setattr(self, f"inception{name}", module)
+            channels = after[name] = branches.outputs
+        inner = _scaled(factor, 128, 1024)
+        for name, module_name in {"aux1": "4a", "aux2": "4d"}.items() if auxiliary else ():
+            head = AuxiliaryHead(
+                d, after[module_name], outputs, inner, original=original, generator=generator
+            )
+            setattr(self, name, head)
+        self.avgpool = adaptive_pool(d, 1)
+        self.dropout = nn.Dropout((0.4 if original else 0.2) if dropout is None else dropout)
+        self.fc = readout(channels, outputs, generator)
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """The maps that belong to the outcome and not to x."""
+        return ("aux1.fc2", "aux2.fc2", "fc") if self.auxiliary else ("fc",)
+
+    @property
+    def optional(self) -> tuple[str, ...]:
+        """Parts that a file of weights may hold although this network is without them."""
+        return () if self.auxiliary else ("aux1", "aux2")
+
+    def layer_groups(self) -> list[list[nn.Module]]:
+        """Its layers from x to the outcome: stem, three groups of modules, last maps."""
+        groups: list[list[nn.Module]] = [[self.conv1, self.conv2, self.conv3]]
+        for stage in "345":
+            modules = [self._module(name) for name in MODULES if name[0] == stage]
+            groups.append(modules)
+        if self.auxiliary:
+            for head in (self.get_submodule("aux1"), self.get_submodule("aux2")):
+                groups[2] += [head.get_submodule("conv"), head.get_submodule("fc1")]
+        return [*groups, [self.get_submodule(name) for name in self.heads]]
+
+    def _module(self, name: str) -> nn.Module:
+        return self.get_submodule(f"inception{name}")
+
+    def forward(self, x: Tensor) -> Tensor | GoogLeNetOutputs:
+        require_grid("googlenet", self.grid, x, least=self.least)
+        training, extra = self.training and self.auxiliary, list[Tensor]()
+        h = self.conv2(self.norm(self.maxpool1(self.conv1(x))))
+        h = self.maxpool2(self.norm(self.conv3(h)))  # 28 x 28 for x of 224 x 224
+        for name in MODULES:
+            if name == "4a":
+                h = self.maxpool3(h)  # 14 x 14
+            elif name == "5a":
+                h = self.maxpool4(h)  # 7 x 7
+            h = self._module(name)(h)
+            if training and name in ("4a", "4d"):
+                extra.append(self.get_submodule("aux1" if name == "4a" else "aux2")(h))
+        y = self.fc(self.dropout(self.avgpool(h).flatten(1)))
+        return GoogLeNetOutputs(y, extra[1], extra[0]) if training else y
+
+
+def _scaled(factor: float, *channels: int) -> tuple[int, ...]:
+    return tuple(max(1, round(factor * each)) for each in channels)
+
+
+class AuxiliaryHead(nn.Module):
+    """A small classifier on inner maps: pool to 4 cells along each axis, 128 channels, two maps.
+
+    Args:
+        dimensions: number of axes of the grid.
+        in_channels: channels of the maps.
+        outputs: :math:`P`.
+        widths: channels, and units of the map between.
+        original: a pool of 5 cells with stride 3, as published, and a bias; else any maps are
+            pooled to 4 cells, and normalised.
+        generator: where weights are drawn from; torch's global one when not given.
+
+    Shapes:
+        - x: ``(B, in_channels, *size)``; returns ``(B, P)``.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.networks.googlenet import AuxiliaryHead
+        >>> AuxiliaryHead(2, 8, 10)(torch.randn(2, 8, 14, 14)).shape
+        torch.Size([2, 10])
+
+    References:
+        Szegedy et al. (2015), Going deeper with convolutions, section 5.
+    """
+
+    def __init__(
+        self,
+        dimensions: int,
+        in_channels: int,
+        outputs: int,
+        widths: tuple[int, ...] = (128, 1024),
+        *,
+        original: bool = False,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        d, (channels, units) = dimensions, widths
+        # On the 14 cells of x of 224 the published pool leaves 4, and the second does nothing.
+        first = average_pool(d, 5, stride=3) if original else nn.Identity()
+        self.pool = nn.Sequential(first, adaptive_pool(d, 4))
+        self.conv = ConvolutionUnit(
+            d, in_channels, channels, 1, normalized=not original, generator=generator
+        )
+        self.fc1 = affine(channels * 4**d, units, generator=generator)
+        self.dropout = nn.Dropout(0.7)
+        self.fc2 = readout(units, outputs, generator)
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.conv(self.pool(x)).flatten(1)
+        return self.fc2(self.dropout(torch.relu(self.fc1(h))))
