@@ -12,3 +12,6 @@ from ansatz.inference.registry import names as names
 from ansatz.inference.registry import registry as registry
 from ansatz.inference.stacking import chance_of_best as chance_of_best
 from ansatz.inference.stacking import stack_weights as stack_weights
+from ansatz.inference.tiles import Tile as Tile
+from ansatz.inference.tiles import predict_tiles as predict_tiles
+from ansatz.inference.tiles import tiles as tiles
