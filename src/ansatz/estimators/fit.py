@@ -13,8 +13,9 @@ import torch
 from numpy.typing import NDArray
 
 from ansatz import data as ansatz_data
-from ansatz import structures
+from ansatz import networks, structures
 from ansatz.data import Column
+from ansatz.data.grids import is_grids
 from ansatz.data.streams.available import reason_to_stream
 from ansatz.errors import UsageError
 from ansatz.estimators.baselines import Metrics
@@ -24,7 +25,8 @@ from ansatz.estimators.job import Job
 from ansatz.estimators.kinds import make_estimator, split_options
 from ansatz.estimators.origin import Origin, RowMarks, Source, plain, seen_rows
 from ansatz.estimators.parts import Parts, folds_of, holdout_share, split, take
-from ansatz.estimators.problem import Problem, pose
+from ansatz.estimators.posing import default_network, pose_as
+from ansatz.estimators.problem import Problem
 from ansatz.estimators.reading import read_job
 from ansatz.estimators.run import Run
 from ansatz.estimators.scores import Scores, cross_validate, judge_all, judge_model
@@ -32,6 +34,8 @@ from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.estimators.uses import Uses
 from ansatz.linear import LinearFit
 from ansatz.training.distributed import by_first, in_all_processes
+
+WEIGHT_FILES = (".safetensors", ".pth", ".pt")
 
 
 @dataclass
@@ -80,9 +84,13 @@ class Fit:
     def summary(self, *, refits: int = 20) -> Any:
         """A linear model's summary; a network's effects on the test rows, with intervals.
 
+        Of a network on grids it is the table of its layers.
+
         Args:
             refits: bootstrap refits of a network; 0 gives effects without intervals.
         """
+        if self.structure == "grid":
+            return networks.summary(self.model.model_.network, self.model.model_.preprocessor.spec)
         X, y = self.rows_of.get("test", (None, None))
         return self.model.summary(X, y, training=self.rows_of.get("learn"), refits=refits)
 
@@ -97,7 +105,7 @@ def fit(
     lower: str | None = None,
     upper: str | None = None,
     trials: str | None = None,
-    x: str = "vector",
+    x: str | None = None,
     likelihood: str | None = None,
     network: str | None = None,
     inference: str = "point",
@@ -124,10 +132,11 @@ def fit(
     memory_limit: str | int | None = None,
     **reader: Any,
 ) -> Fit:
-    """Fits a model to a table and judges it on rows it never saw, beside simpler models.
+    """Fits a model to a table or to grids and judges it on rows it never saw, beside simpler ones.
 
     Args:
-        data: a file (CSV, gz, Parquet, Arrow, npz), a data set's name, a frame or a mapping.
+        data: a file (CSV, gz, Parquet, Arrow, npz), a folder of images, a data set's name, a frame,
+            arrays or a mapping.
         target: the column to predict, or several; for survival the time.
         event: 1, or the number of the cause, where the time is that of an event, 0 where the row
             was censored; ``"status=dead"`` names the value that is an event.
@@ -135,7 +144,7 @@ def fit(
         lower: with ``upper`` in place of the target: the outcome lies in (lower, upper].
         upper: missing or infinite where the outcome is only known to be above ``lower``.
         trials: how many tries the target counts the successes of.
-        x: what a row looks like: ``"vector"``.
+        x: what a row looks like: ``"vector"`` or ``"grid"``; None tells by the data.
         likelihood: the law of the target; None chooses among those whose support holds its
             values, by the out-of-fold log score given x within the rows to learn from.
         network: by name; None takes the structure's default, ``"linear"`` fits a GLM.
@@ -151,7 +160,8 @@ def fit(
         folds: judge by so many folds in place of one test share; the model then sees all rows.
         group: rows alike in this column stay on one side of every split.
         time: every split is forward in this column.
-        weights: column of frequency weights.
+        weights: column of frequency weights; or a file of weights (``.safetensors``, ``.pth``)
+            that the network begins with, as ``pretrained`` among the options.
         offset: column added to the linear predictor.
         exposure: column whose logarithm is added to the linear predictor.
         roles: what columns are, where the guess would be wrong.
@@ -164,7 +174,8 @@ def fit(
         stream: True reads a file block by block in bounded memory, False all at once; None does
             the former where the table would take more than ``memory_limit``.
         memory_limit: bytes, or a text like ``"4GB"``; None for a quarter of the free memory.
-        reader: options of :func:`ansatz.data.read_table`.
+        reader: options of :func:`ansatz.data.read_table`, for images of
+            :func:`ansatz.data.grids.read_grids`.
 
     Example:
         >>> import ansatz
@@ -174,8 +185,10 @@ def fit(
         ('normal', 12)
     """
     began = clock.perf_counter()
-    structure = structures.create(x)
+    x = x or ("grid" if is_grids(data) else "vector")
+    structures.registry.get(x)  # a wrong name suggests the nearest right one
     targets = [target] if isinstance(target, str) else list(target)
+    weights, options = _as_start(weights, options or {})
     uses = Uses(
         target=targets,
         event=event,
@@ -189,7 +202,7 @@ def fit(
         group=group,
         time=time,
     )
-    why = _why_a_stream(data, stream, memory_limit)
+    why = None if x == "grid" else _why_a_stream(data, stream, memory_limit)
     if why is not None:
         from ansatz.estimators.streamed_fit import fit_stream  # it makes a Fit
 
@@ -217,21 +230,22 @@ def fit(
             options=options,
             reader=reader,
         )
-    others, law_options = split_options(likelihood, options or {})
-    problem = pose(
+    others, law_options = split_options(likelihood, options)
+    problem = pose_as(
+        x,
         data,
         uses,
         likelihood=likelihood,
         options=law_options,
         roles=roles,
         drop=drop,
-        reader=reader,
+        reader=_with_limit(reader, memory_limit) if x == "grid" else reader,
     )
-    network = network or (structure.network if problem.columns else "linear")
+    network = network or default_network(problem)
     settings = {"random_state": seed, "device": device, "time_limit": time_limit}
     estimator = make_estimator(problem, network, inference=inference, options=others, **settings)
     if test is None:
-        test = 0.2 if problem.columns else 0.0
+        test = 0.2 if problem.has_features else 0.0
     run = Run(out, overwrite, resume, force, _fingerprint(problem, estimator, test, folds))
     finished = run.finished()
     if finished is not None:
@@ -268,13 +282,14 @@ def fit(
     result.candidates = [] if choice is None else choice.to_dicts()
     if result.network == "linear":
         result.log_likelihood = _log_likelihood(model, take(job, parts.learn))
-    if uses.offset is None and uses.exposure is None:  # effects are of models without offsets
+    # Effects are of columns, and of models without offsets.
+    if uses.offset is None and uses.exposure is None and not problem.is_grid:
         result.rows_of = _rows_of(problem, job, parts)
     result.posed = problem, job, parts
     result.origin = Origin(
         source=Source.of(data),
         reader=plain(reader),
-        uses=uses.model_dump(),
+        uses=problem.uses.model_dump() if problem.is_grid else uses.model_dump(),
         roles=dict(roles or {}),
         drop=list(drop),
         seed=seed,
@@ -287,10 +302,23 @@ def fit(
         law_options=plain(problem.law_options),
         network=network,
         inference=inference,
-        options=plain(options or {}),
+        options=plain(options),
         rows=RowMarks.of(problem, job, parts),
     )
     return run.save(result)
+
+
+def _as_start(
+    weights: str | None, options: Mapping[str, Any]
+) -> tuple[str | None, Mapping[str, Any]]:
+    """A column of weights stays one; a file of weights is what the network begins with."""
+    if weights is None or Path(weights).suffix.lower() not in WEIGHT_FILES:
+        return weights, options
+    return None, {"pretrained": weights, **options}
+
+
+def _with_limit(reader: dict[str, Any], memory_limit: str | int | None) -> dict[str, Any]:
+    return reader if memory_limit is None else {**reader, "memory_limit": memory_limit}
 
 
 def _why_a_stream(data: Any, stream: bool | None, memory_limit: str | int | None) -> str | None:
@@ -400,7 +428,7 @@ def _result(
     return Fit(
         model=model,
         folder=None,
-        structure="vector",
+        structure="grid" if problem.is_grid else "vector",
         network=model.model_.network_name,
         parameters=_parameters(model),
         likelihood=_law_name(model),

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from ansatz import optim
-from ansatz.data import Batch, TensorSource
+from ansatz.data import Batch
 from ansatz.data.augmentation import OnBatches, default_augmentation
-from ansatz.data.grids import GridPreprocessor
+from ansatz.data.grids import GridPreprocessor, GridSource
 from ansatz.data.grids.masks import UNLABELLED
 from ansatz.data.prefetch import Prefetch, Transformed
 from ansatz.data.source import Source
@@ -138,7 +138,7 @@ def _require_outputs(
 def _source(plan: Plan, job: Job, preprocessor: GridPreprocessor, *, training: bool) -> Source:
     masks = has_masks(job)
     rows = Batch(
-        (job.rows.load(),),
+        (),
         job.y if masks else _single(job.y),
         job.weight.float(),
         _single(job.offset),
@@ -146,8 +146,8 @@ def _source(plan: Plan, job: Job, preprocessor: GridPreprocessor, *, training: b
     )
     size = plan.recipe.batch_size or len(job.y)
     seed = derive(plan.seed, "rows")
-    source = TensorSource(
-        rows, size if training else _judged(size, masks), seed=seed, shuffle=training
+    source = GridSource(
+        job.rows, rows, size if training else _judged(size, masks), seed=seed, shuffle=training
     )
     augmentation = None
     if training and plan.recipe.augment:

@@ -82,7 +82,7 @@ class RowMarks(BaseModel):
         return cls(
             count=len(problem.frame),
             columns=[str(name) for name in problem.frame.columns],
-            table=mark_table(problem.frame),
+            table=mark_table(*tables_of(problem)),
             test_rows=mark_rows(job, parts.test),
             test_outcomes=mark_outcomes(problem.uses.outcomes(seen).iloc[parts.test]),
             valid_rows=mark_rows(job, parts.learn[parts.valid]),
@@ -180,7 +180,23 @@ def seen_rows(problem: Problem) -> pd.DataFrame:
     return problem.frame if weight is None else problem.frame[weight > 0]
 
 
-def mark_table(frame: pd.DataFrame) -> str:
+def tables_of(problem: Problem) -> tuple[Any, ...]:
+    """All that tells the rows of a problem apart: the columns, and the grids beside them.
+
+    Example:
+        >>> from ansatz.estimators.origin import tables_of
+        >>> from ansatz.estimators.problem import pose
+        >>> from ansatz.estimators.uses import Uses
+        >>> len(tables_of(pose({"a": [1.0, 2.0], "y": [0.5, 1.5]}, Uses(target=["y"]))))
+        1
+    """
+    frame = problem.frame.reset_index(drop=True)
+    if not problem.is_grid:
+        return (frame,)
+    return (frame, problem.features) if frame.shape[1] else (problem.features,)
+
+
+def mark_table(*parts: Any) -> str:
     """A digest of the rows' content, in order, whatever the types that hold it.
 
     Example:
@@ -190,7 +206,7 @@ def mark_table(frame: pd.DataFrame) -> str:
         >>> mark_table(whole) == mark_table(real) != mark_table(real[::-1])
         True
     """
-    return _digest(row_keys(frame.reset_index(drop=True), seed=0))
+    return _digest(row_keys(*parts, seed=0))
 
 
 def mark_rows(job: Job, rows: Rows) -> str:

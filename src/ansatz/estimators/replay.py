@@ -12,9 +12,10 @@ from sklearn.base import clone
 from ansatz.errors import DataError, ModelError, UsageError
 from ansatz.estimators.fit import Fit
 from ansatz.estimators.job import Job
-from ansatz.estimators.origin import Origin, RowMarks, Source, mark_table
+from ansatz.estimators.origin import Origin, RowMarks, Source, mark_table, tables_of
 from ansatz.estimators.parts import Parts, split, take
-from ansatz.estimators.problem import Problem, pose
+from ansatz.estimators.posing import pose_as
+from ansatz.estimators.problem import Problem
 from ansatz.estimators.reading import read_job
 from ansatz.estimators.recipe import one_line
 from ansatz.estimators.saved import load
@@ -137,7 +138,8 @@ def _read(name: str, origin: Origin, data: Any, options: Mapping[str, Any] | Non
     reader = origin.reader if source.kind == "file" else {}
     if isinstance(given, pd.DataFrame):
         given = given.copy(deep=False)  # its columns get names
-    problem = pose(
+    problem = pose_as(
+        origin.x,
         given,
         Uses.model_validate(origin.uses),
         likelihood=origin.likelihood,
@@ -146,7 +148,7 @@ def _read(name: str, origin: Origin, data: Any, options: Mapping[str, Any] | Non
         drop=origin.drop,
         reader=reader,
     )
-    _verify_table(name, source, origin.rows, problem.frame)
+    _verify_table(name, source, origin.rows, problem)
     return problem
 
 
@@ -160,7 +162,7 @@ def _find(name: str, source: Source) -> str:
     if source.kind == "data set":
         return source.name
     for path in (source.path, source.name):
-        if path is not None and Path(path).is_file():
+        if path is not None and Path(path).exists():
             return path
     raise DataError(
         f"{source.path}: the table that {name} was fitted to is no longer there. Say where it is: "
@@ -168,7 +170,8 @@ def _find(name: str, source: Source) -> str:
     )
 
 
-def _verify_table(name: str, source: Source, marks: RowMarks, frame: pd.DataFrame) -> None:
+def _verify_table(name: str, source: Source, marks: RowMarks, problem: Problem) -> None:
+    frame = problem.frame
     columns = [str(column) for column in frame.columns]
     if columns != marks.columns:
         gone = [column for column in marks.columns if column not in columns]
@@ -179,7 +182,7 @@ def _verify_table(name: str, source: Source, marks: RowMarks, frame: pd.DataFram
     elif len(frame) != marks.count:
         what = f"it had {marks.count} rows with an outcome, now {len(frame)}"
     else:
-        if mark_table(frame) == marks.table:
+        if mark_table(*tables_of(problem)) == marks.table:
             return
         what = "cells differ"
     raise DataError(

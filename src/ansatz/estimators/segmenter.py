@@ -205,7 +205,7 @@ class Segmenter(TableEstimator):
     def _encode(self, y: Any, *, reset: bool) -> tuple[NDArray[Any], TargetSpec]:
         masks = y if isinstance(y, Masks) else self._coded(y, reset=reset)
         if reset:
-            self.classes_ = np.array(masks.classes)
+            self.classes_ = _labels(y, masks)
             self.target_names_ = ["mask"]
         elif len(masks.classes) > len(self.classes_):
             raise DataError(
@@ -220,7 +220,7 @@ class Segmenter(TableEstimator):
         """Masks from an array; those to judge by have the codes of those learned from."""
         values = y.load() if isinstance(y, Grids) else y
         masks = Masks.coded(values, "masks")
-        if reset or masks.classes == tuple(self.classes_):
+        if reset or masks.classes == tuple(str(name) for name in self.classes_):
             return masks
         places = {str(name): k for k, name in enumerate(self.classes_)}
         unknown = [name for name in masks.classes if name not in places]
@@ -259,3 +259,10 @@ class Segmenter(TableEstimator):
         return pd.DataFrame(
             {f"share_{name}": (cells == name).mean(axis=1) for name in self.classes_}
         )
+
+
+def _labels(y: Any, masks: Masks) -> NDArray[Any]:
+    """The classes as the user wrote them: names of a file's masks, numbers of an array's."""
+    if isinstance(y, Masks):
+        return np.array(masks.classes)
+    return np.array([int(name) for name in masks.classes])
