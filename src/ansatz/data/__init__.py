@@ -4,6 +4,9 @@ from ansatz.data.batch import Batch as Batch
 from ansatz.data.columns import Column as Column
 from ansatz.data.columns import describe_columns as describe_columns
 from ansatz.data.columns import infer_columns as infer_columns
+from ansatz.data.components import Cleaning as Cleaning
+from ansatz.data.components import clean as clean
+from ansatz.data.components import components as components
 from ansatz.data.datasets import Dataset as Dataset
 from ansatz.data.frames import as_frame as as_frame
 from ansatz.data.frames import is_frame as is_frame
