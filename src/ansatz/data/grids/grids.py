@@ -149,7 +149,7 @@ def row_numbers(rows: Rows, count: int) -> np.ndarray:
         (array([0, 2]), array([1, 2]))
     """
     if isinstance(rows, slice):
-        return np.arange(count)[rows]
+        return np.ascontiguousarray(np.arange(count)[rows])
     found = rows.cpu().numpy() if isinstance(rows, Tensor) else np.asarray(rows)
     if found.ndim != 1 or (found.size and found.dtype.kind not in "biu"):
         raise UsageError(f"rows must be a slice, row numbers or truth values, got {rows!r}.")
@@ -159,7 +159,8 @@ def row_numbers(rows: Rows, count: int) -> np.ndarray:
         return np.flatnonzero(found)
     found = found.astype(np.int64)
     if found.size and (found.min() < -count or found.max() >= count):
-        raise UsageError(f"row {found.max()} of {count} examples does not exist.")
+        odd = found.max() if found.max() >= count else found.min()
+        raise UsageError(f"row {odd} of {count} examples does not exist.")
     return np.where(found < 0, found + count, found)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from ansatz.data.grids.image_file import Limits, opened, orientation, upright
+from ansatz.data.grids.image_file import SIDEWAYS, Limits, opened, orientation, upright
 from ansatz.errors import DataError
 
 if TYPE_CHECKING:
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 Depth = Literal["8 bit", "16 bit", "float"]
 SIXTEEN = ("I;16", "I;16B", "I;16L", "I;16N")
-_SIDEWAYS = (5, 6, 7, 8)  # values of the EXIF tag that exchange height and width
 
 
 class Look(NamedTuple):
@@ -53,7 +52,7 @@ def look(path: Path, limits: Limits) -> Look:
     """
     with opened(path, limits) as image:
         (width, height), mode, turn = image.size, image.mode, orientation(image)
-        size = (width, height) if turn in _SIDEWAYS else (height, width)
+        size = (width, height) if turn in SIDEWAYS else (height, width)
         depth: Depth = "8 bit"
         if mode in SIXTEEN or (mode == "I" and image.format in ("PNG", "PPM")):
             depth = "16 bit"

@@ -21,6 +21,7 @@ UNREAD = frozenset(  # pictures to people, but not to us
     ".svg .pdf .fits .fit .heic .heif .avif .psd .eps .ps .dcm .jp2 .jxl .raw .cr2 .nef".split()
 )
 _PILLOWS_OWN = 178_956_970  # pixels beyond which pillow refuses to open a file at all
+SIDEWAYS = (5, 6, 7, 8)  # values of the EXIF tag that exchange height and width
 
 
 class Limits(NamedTuple):
@@ -146,7 +147,7 @@ def _what_it_is(path: Path) -> str:
     return f"{', '.join(FORMATS)} are read"
 
 
-def orientation(image: "Image") -> int:
+def orientation(image: Any) -> int:
     """The EXIF tag 1..8 that says how a camera was held; 1 where there is none or it is damaged.
 
     Example:
@@ -155,6 +156,11 @@ def orientation(image: "Image") -> int:
         >>> orientation(Image.new("L", (5, 4)))
         1
     """
+    if image.format == "TIFF":
+        if image.tag_v2.get(0x0112, 1) in SIDEWAYS:
+            # Pillow 13 turns them by itself and mixes up the rows of uncompressed ones.
+            raise DataError(f"{image.filename}: a TIFF on its side (by its tag). Save it upright.")
+        return 1
     try:
         # The base method: the one for PNG decodes the whole image to find tags behind its pixels.
         turn = _pillow().Image.getexif(image).get(0x0112, 1)

@@ -1,0 +1,225 @@
+import struct
+import zlib
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from PIL import Image
+
+from ansatz.data.grids.image import look
+from ansatz.data.grids.image_file import Limits, bombs_are_errors
+from ansatz.data.grids.images import Kind, read_image
+from ansatz.errors import DataError, UsageError
+
+GREY, COLOUR = Kind((4, 6), 1, "8 bit"), Kind((4, 6), 3, "8 bit")
+
+
+def ramp(*shape):
+    return np.arange(np.prod(shape), dtype=np.uint8).reshape(shape)
+
+
+def saved(folder, image, name="a.png", **options):
+    path = folder / name
+    image.save(path, **options)
+    return path
+
+
+@pytest.mark.parametrize("ending", ["png", "webp", "bmp", "tif", "pgm"])
+def test_grey_images_are_read_as_they_are(tmp_path, ending):
+    path = saved(tmp_path, Image.fromarray(ramp(4, 6)), f"a.{ending}", lossless=True)
+    seen = look(path, Limits())
+    assert (seen.size, seen.depth) == ((4, 6), "8 bit")
+    assert_array_equal(read_image(path, GREY, Limits())[0], ramp(4, 6))
+
+
+@pytest.mark.parametrize("ending", ["png", "webp", "bmp", "tif", "ppm"])
+def test_colours_are_read_as_they_are_channels_first(tmp_path, ending):
+    path = saved(tmp_path, Image.fromarray(ramp(4, 6, 3)), f"a.{ending}", lossless=True)
+    assert look(path, Limits()).is_colour
+    assert_array_equal(read_image(path, COLOUR, Limits()), ramp(4, 6, 3).transpose(2, 0, 1))
+
+
+def test_alpha_is_laid_on_black(tmp_path):
+    rgba = np.random.default_rng(0).integers(0, 256, (4, 6, 4), np.uint8)
+    path = saved(tmp_path, Image.fromarray(rgba))
+    alpha = rgba[..., 3:] / 255
+    found = read_image(path, COLOUR, Limits()).transpose(1, 2, 0)
+    assert np.abs(found - rgba[..., :3] * alpha).max() <= 1  # rounded
+    assert "laid on black where they are transparent" in look(path, Limits()).remarks
+    grey = saved(tmp_path, Image.fromarray(rgba[..., [0, 3]]), "b.png")
+    assert not look(grey, Limits()).is_colour
+    assert np.abs(read_image(grey, GREY, Limits())[0] - rgba[..., 0] * alpha[..., 0]).max() <= 1
+
+
+def test_a_palette_becomes_its_colours(tmp_path):
+    image = Image.fromarray(ramp(4, 6) % 3).convert("P")
+    image.putpalette([255, 0, 0, 0, 255, 0, 0, 0, 255])
+    path = saved(tmp_path, image)
+    colours = np.eye(3, dtype=np.uint8) * 255
+    expected = colours[np.asarray(image)].transpose(2, 0, 1)
+    assert_array_equal(read_image(path, COLOUR, Limits()), expected)
+    assert look(path, Limits()).remarks == ("turned from a palette into colours",)
+
+
+def test_sixteen_bits_become_shares(tmp_path):
+    values = np.linspace(0, 65535, 24).astype(np.uint16).reshape(4, 6)
+    for name in ("a.png", "a.tif"):
+        path = saved(tmp_path, Image.fromarray(values), name)
+        assert look(path, Limits()).depth == "16 bit"
+        found = read_image(path, Kind((4, 6), 1, "16 bit"), Limits())
+        assert found.dtype == np.float32
+        np.testing.assert_allclose(found[0], values / 65535, rtol=1e-6)
+    eight = saved(tmp_path, Image.fromarray(ramp(4, 6)), "b.png")
+    found = read_image(eight, Kind((4, 6), 1, "16 bit"), Limits())
+    np.testing.assert_allclose(found[0], ramp(4, 6) / 255, rtol=1e-6)
+
+
+def test_free_numbers_are_read_as_they_are(tmp_path):
+    values = np.linspace(-3, 7, 24, dtype=np.float32).reshape(4, 6)
+    path = saved(tmp_path, Image.fromarray(values), "a.tif")
+    assert look(path, Limits()).depth == "float"
+    assert_array_equal(read_image(path, Kind((4, 6), 1, "float"), Limits())[0], values)
+    values[1, 1] = np.nan
+    path = saved(tmp_path, Image.fromarray(values), "b.tif")
+    with pytest.raises(DataError, match=r"b.tif holds values that are not finite"):
+        read_image(path, Kind((4, 6), 1, "float"), Limits())
+
+
+def test_cmyk_becomes_rgb(tmp_path):
+    path = saved(tmp_path, Image.new("CMYK", (6, 4), (0, 255, 255, 0)), "a.jpg", quality=100)
+    red = read_image(path, COLOUR, Limits())[:, 0, 0]
+    assert red[0] > 250 and red[1:].max() < 5
+    assert look(path, Limits()).remarks == ("turned from CMYK into RGB",)
+
+
+TURNS = {  # EXIF orientation -> what brings the stored rows upright
+    1: lambda a: a,
+    2: np.fliplr,
+    3: lambda a: np.rot90(a, 2),
+    4: np.flipud,
+    5: np.transpose,
+    6: lambda a: np.rot90(a, -1),
+    7: lambda a: np.rot90(a, 2).T,
+    8: np.rot90,
+}
+
+
+@pytest.mark.parametrize(
+    "turn, ending", [*((turn, "png") for turn in TURNS), (2, "tif"), (3, "tif"), (4, "tif")]
+)
+def test_the_camera_was_held_as_exif_says(tmp_path, turn, ending):
+    exif = Image.Exif()
+    exif[0x0112] = turn
+    path = saved(tmp_path, Image.fromarray(ramp(4, 6)), f"a.{ending}", exif=exif)
+    expected = TURNS[turn](ramp(4, 6))
+    assert look(path, Limits()).size == expected.shape
+    assert_array_equal(read_image(path, Kind(expected.shape, 1, "8 bit"), Limits())[0], expected)
+
+
+def test_a_tiff_on_its_side_is_refused(tmp_path):
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    path = saved(tmp_path, Image.fromarray(ramp(4, 6)), "a.tif", exif=exif)
+    with pytest.raises(DataError, match=r"a.tif: a TIFF on its side"):
+        look(path, Limits())
+
+
+@pytest.mark.parametrize("ending", ["gif", "png", "webp", "tif"])
+def test_of_many_frames_the_first_is_read(tmp_path, ending):
+    frames = [Image.new("RGB", (6, 4), (level, 0, 0)) for level in (250, 0, 100)]
+    path = saved(
+        tmp_path, frames[0], f"a.{ending}", save_all=True, append_images=frames[1:], lossless=True
+    )
+    assert "read at their first frame or page" in look(path, Limits()).remarks
+    assert_array_equal(read_image(path, COLOUR, Limits())[0], np.full((4, 6), 250))
+
+
+def test_another_size_is_fitted_with_its_proportions(tmp_path):
+    path = saved(tmp_path, Image.new("L", (12, 4), 200))
+    found = read_image(path, Kind((6, 6), 1, "8 bit"), Limits())[0]
+    assert_array_equal(found, np.repeat([[0], [0], [200], [200], [0], [0]], 6, axis=1))
+    fine = np.tile([0, 255], (64, 32)).astype(np.uint8)  # stripes that would alias
+    path = saved(tmp_path, Image.fromarray(fine), "b.png")
+    inner = read_image(path, Kind((16, 16), 1, "8 bit"), Limits())[0, :, 1:-1]
+    assert np.abs(inner.astype(float) - 127.5).max() < 12
+
+
+def png(width, height):
+    """A PNG that declares a size and holds next to nothing."""
+
+    def chunk(kind, body):
+        check = struct.pack(">I", zlib.crc32(kind + body))
+        return struct.pack(">I", len(body)) + kind + body + check
+
+    head = struct.pack(">2I5B", width, height, 8, 0, 0, 0, 0)
+    body = zlib.compress(bytes(100_000), 9)
+    parts = chunk(b"IHDR", head) + chunk(b"IDAT", body) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + parts
+
+
+@pytest.mark.parametrize("width, height", [(30_000, 30_000), (12_000, 10_000), (8_000, 8_000)])
+def test_a_bomb_is_refused_by_what_it_declares(tmp_path, width, height):
+    path = tmp_path / "bomb.png"
+    path.write_bytes(png(width, height))
+    with (
+        bombs_are_errors(),
+        pytest.raises(DataError, match=r"bomb.png declares .* pixels, more than 40,000,000: not"),
+    ):
+        look(path, Limits())
+
+
+def test_limits_are_those_that_are_said(tmp_path):
+    path = saved(tmp_path, Image.fromarray(ramp(4, 6)))
+    with pytest.raises(DataError, match="declares 6 x 4 pixels, more than 23"):
+        look(path, Limits(pixels=23))
+    with pytest.raises(DataError, match="bytes, more than 10"):
+        look(path, Limits(bytes=10))
+    with pytest.raises(UsageError, match="limit_pixels"):
+        Limits(pixels=10**9).check()
+
+
+FOREIGN = {
+    "a.png": (b"", "is empty"),
+    "b.png": (b"not an image at all", "is not an image: it holds text"),
+    "c.svg": (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "it is an SVG drawing"),
+    "d.pdf": (b"%PDF-1.7\n\x00\xff", "it is a PDF"),
+    "e.fits": (b"SIMPLE  =                    T", "it is a FITS file"),
+    "f.png": (bytes(range(256)), "is not an image: PNG, JPEG"),
+    "g.png": (b"\x89PNG\r\n\x1a\n" + bytes(20), "is (a damaged|not an) image"),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_what_is_no_image_is_said_to_be_none(tmp_path, name):
+    content, said = FOREIGN[name]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match=f"{name} .*{said}|{name} {said}"):
+        look(tmp_path / name, Limits())
+
+
+@pytest.mark.parametrize("ending", ["png", "jpg", "webp", "bmp", "tif"])
+def test_a_truncated_file_is_named(tmp_path, ending):
+    noise = np.random.default_rng(0).integers(0, 256, (64, 64, 3), np.uint8)
+    path = saved(tmp_path, Image.fromarray(noise), f"cut.{ending}")
+    path.write_bytes(path.read_bytes()[:-2000])
+    with pytest.raises(DataError, match=rf"cut.{ending} is (a damaged|not an) image"):
+        read_image(path, Kind((64, 64), 3, "8 bit"), Limits())
+
+
+@pytest.mark.parametrize("ending", ["png", "jpg", "webp", "bmp", "gif", "tif", "ppm"])
+def test_damaged_bytes_end_in_one_line_or_in_an_image(tmp_path, ending):
+    rng = np.random.default_rng(0)
+    noise = rng.integers(0, 256, (16, 16, 3), np.uint8)
+    good = saved(tmp_path, Image.fromarray(noise), f"a.{ending}").read_bytes()
+    path = tmp_path / f"b.{ending}"
+    for _ in range(60):
+        bad = np.frombuffer(good, np.uint8).copy()
+        places = rng.integers(0, min(len(bad), rng.choice([30, 200, len(bad)])), 3)
+        bad[places] = rng.integers(0, 256, 3)
+        path.write_bytes(bad.tobytes())
+        try:
+            with bombs_are_errors():
+                look(path, Limits(pixels=10_000))
+                assert read_image(path, COLOUR, Limits(pixels=10_000)).shape == (3, 4, 6)
+        except DataError as error:
+            assert f"b.{ending}" in str(error) and "\n" not in str(error)
