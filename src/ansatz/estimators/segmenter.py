@@ -37,7 +37,7 @@ class Segmenter(TableEstimator):
         inference: ``"point"``.
         tile: cells along each side of the pieces that larger examples are predicted in; None
             predicts each example as a whole.
-        clean: how predicted masks are tidied: options of :func:`ansatz.metrics.clean`, like
+        clean: how predicted masks are tidied: options of :func:`ansatz.data.clean`, like
             ``{"min_size": 20, "fill_holes": True}``.
         network_options: options of the network's factory.
         epochs: passes over the examples, in place of the recipe's budget.
@@ -165,7 +165,7 @@ class Segmenter(TableEstimator):
         codes = self._probabilities(raw).argmax(-1)
         if not self.clean:
             return codes
-        from ansatz.metrics import clean
+        from ansatz.data import clean
 
         return torch.as_tensor(clean(codes, **self.clean))
 
