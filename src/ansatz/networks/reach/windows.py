@@ -1,0 +1,187 @@
+"""Windows: convolutions, poolings, interpolations, paddings and slices of units."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ansatz.networks.reach.intervals import Reach, merge
+from ansatz.networks.reach.rule import Arguments, Find, Rule, rules_of, subject
+
+WINDOWS: dict[str, Rule] = {}
+_rule = rules_of(WINDOWS)
+
+
+def _same_taps(length: int, window: int, stride: int, padding: int, dilation: int) -> Tensor:
+    """(length, window): the places s i + d m - p."""
+    return stride * torch.arange(length)[:, None] + dilation * torch.arange(window)[None] - padding
+
+
+def _at(values: Any, axis: int, default: int = 0) -> int:
+    """An option of a window along one axis: a number for all, or one per axis."""
+    if isinstance(values, int):
+        return values
+    return int(values[axis] if len(values) > 1 else values[0]) if len(values) else default
+
+
+@_rule("convolution", "_convolution", "convolution_overrideable")
+def _convolution(arguments: Arguments, find: Find, shape: Sequence[int]) -> Reach:
+    reach, weight = subject(arguments, find), arguments["weight"]
+    reach = reach.mix(1, arguments["groups"], shape[1])
+    for axis, k in enumerate(weight.shape[2:]):
+        s, p, d = (_at(arguments[name], axis) for name in ("stride", "padding", "dilation"))
+        length = shape[2 + axis]
+        if arguments["transposed"]:
+            place = torch.arange(length)[:, None] + p - d * torch.arange(k)[None]
+            index = torch.div(place, s, rounding_mode="floor")
+            reach = reach.windows(2 + axis, index, present=place % s == 0, ratio=(s, 1))
+        else:
+            reach = reach.windows(2 + axis, _same_taps(length, k, s, p, d), ratio=(1, s))
+    return reach
+
+
+@_rule(
+    "max_pool2d_with_indices", "max_pool3d_with_indices", "avg_pool1d", "avg_pool2d", "avg_pool3d"
+)
+def _pool(arguments: Arguments, find: Find, shape: Sequence[int]) -> Reach:
+    reach = subject(arguments, find)
+    kernel = arguments["kernel_size"]
+    for axis in range(len(kernel)):
+        k = _at(kernel, axis)
+        s, p = _at(arguments.get("stride") or [], axis, k), _at(arguments.get("padding", 0), axis)
+        d = _at(arguments.get("dilation", 1), axis)
+        place = len(shape) - len(kernel) + axis
+        reach = reach.windows(place, _same_taps(shape[place], k, s, p, d), ratio=(1, s))
+    return reach
+
+
+@_rule("_adaptive_avg_pool2d", "_adaptive_avg_pool3d", "adaptive_max_pool2d", "adaptive_max_pool3d")
+def _adaptive_pool(arguments: Arguments, find: Find, shape: Sequence[int]) -> Reach:
+    reach, axes = subject(arguments, find), len(arguments["output_size"])
+    for place in range(len(shape) - axes, len(shape)):
+        old, new = reach.shape[place], shape[place]
+        if new == 1:
+            reach = reach.hull([place]).resized(place, 1)
+            continue
+        units = torch.arange(new)
+        begin, end = units * old // new, -(-(units + 1) * old // new)
+        index = begin[:, None] + torch.arange(int((end - begin).max()))
+        reach = reach.windows(place, index, present=index < end[:, None], ratio=(new, old))
+    return reach
+
+
+@_rule("max_unpool2d", "max_unpool3d")
+def _unpool(arguments: Arguments, find: Find, shape: Sequence[int]) -> Reach:
+    """A number may come back anywhere in its block."""
+    parts = [r for name in ("self", "indices") if (r := find(arguments[name])) is not None]
+    reach, axes = merge(parts, arguments["self"].shape), len(arguments["output_size"])
+    for place in range(len(shape) - axes, len(shape)):
+        old, new = reach.shape[place], shape[place]
+        index = (torch.arange(new) * old // new)[:, None]
+        reach = reach.windows(place, index, ratio=(new, old))
+    return reach
+
+
+def _scales(arguments: Arguments, axes: int) -> list[float | None]:
+    names = ("scales",) if axes == 1 else ("scales_d", "scales_h", "scales_w")[-axes:]
+    return [arguments.get(name) for name in names]
+
+
+def _nearest(offset: float) -> Rule:
+    def rule(arguments: Arguments, find: Find, shape: Sequence[int]) -> Reach:
+        reach, axes = subject(arguments, find), len(shape) - 2
+        for axis, scale in enumerate(_scales(arguments, axes), start=2):
+            old, new = reach.shape[axis], shape[axis]
+            place = (torch.arange(new) + offset) / (scale or new / old)
+            index = (place + 1e-9).floor().long().clamp(max=old - 1)[:, None]
+            reach = reach.windows(axis, index, ratio=(new, old))
+        return reach
+
+    return rule
+
+
+def _linear(taps: tuple[int, ...]) -> Rule:
+    def rule(arguments: Arguments, find: Find, shape: Sequence[int]) -> Reach:
+        reach, axes = subject(arguments, find), len(shape) - 2
+        for axis, scale in enumerate(_scales(arguments, axes), start=2):
+            old, new = reach.shape[axis], shape[axis]
+            units = torch.arange(new, dtype=torch.float64)
+            if arguments["align_corners"]:
+                place = units * (old - 1) / max(new - 1, 1)
+            else:
+                place = (units + 0.5) / (scale or new / old) - 0.5
+            below = (place + 1e-9).floor()
+            on_a_cell = (place - below).abs() < 1e-8  # the other taps then weigh nothing
+            index = below.long()[:, None] + torch.tensor(taps)
+            present = ~on_a_cell[:, None] | (torch.tensor(taps) == 0)
+            reach = reach.windows(axis, index, present=present, ratio=(new, old), clamp=True)
+        return reach
+
+    return rule
+
+
+for _name in ("upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d"):
+    WINDOWS[_name] = _nearest(0.0)
+    WINDOWS[f"_{_name.replace('nearest', 'nearest_exact')}"] = _nearest(0.5)
+for _name in ("upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d"):
+    WINDOWS[_name] = _linear((0, 1))
+WINDOWS["upsample_bicubic2d"] = _linear((-1, 0, 1, 2))
+
+
+@_rule("constant_pad_nd")
+def _pad(arguments: Arguments, find: Find, shape: Sequence[int]) -> Reach:
+    reach, pad = subject(arguments, find), arguments["pad"]
+    for back in range(len(pad) // 2):
+        axis = len(shape) - 1 - back
+        reach = reach.windows(axis, (torch.arange(shape[axis]) - pad[2 * back])[:, None])
+    return reach
+
+
+def _pad_by(mirror: bool) -> Rule:
+    """With a mirror image, or copies of the border."""
+
+    def rule(arguments: Arguments, find: Find, shape: Sequence[int]) -> Reach:
+        reach, pad = subject(arguments, find), arguments["padding"]
+        for back in range(len(pad) // 2):
+            axis = len(shape) - 1 - back
+            length = reach.shape[axis]
+            index = torch.arange(shape[axis]) - pad[2 * back]
+            if mirror:
+                index = index.abs()
+                index = torch.where(index < length, index, 2 * length - 2 - index)
+            reach = reach.windows(axis, index.clamp(0, length - 1)[:, None])
+        return reach
+
+    return rule
+
+
+for _axes in ("1d", "2d", "3d"):
+    WINDOWS[f"reflection_pad{_axes}"] = _pad_by(mirror=True)
+    WINDOWS[f"replication_pad{_axes}"] = _pad_by(mirror=False)
+
+
+@_rule("slice")
+def _slice(arguments: Arguments, find: Find, shape: Sequence[int]) -> Reach:
+    reach = subject(arguments, find)
+    axis = arguments.get("dim", 0) % len(shape)
+    start, step = arguments.get("start") or 0, arguments.get("step", 1)
+    start = min(max(start + reach.shape[axis] if start < 0 else start, 0), reach.shape[axis])
+    index = (start + step * torch.arange(shape[axis]))[:, None]
+    return reach if not len(index) else reach.windows(axis, index, ratio=(1, step))
+
+
+@_rule("unfold")
+def _unfold(arguments: Arguments, find: Find, shape: Sequence[int]) -> Reach:
+    """The units of each window, on an axis of their own behind the others."""
+    reach = subject(arguments, find)
+    axis, size, step = arguments["dimension"], arguments["size"], arguments["step"]
+    axis %= len(reach.shape)
+    taps = [
+        reach.windows(axis, m + index, ratio=(1, step))
+        for m, index in enumerate([step * torch.arange(shape[axis])[:, None]] * size)
+    ]
+    arrays = []
+    for lines in zip(*(tap.arrays for tap in taps), strict=True):
+        arrays.append(torch.stack(lines, -1))
+    return Reach(tuple(arrays), tuple(shape), taps[0].lanes, taps[0].periods)

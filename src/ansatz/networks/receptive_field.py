@@ -1,0 +1,146 @@
+"""The part of the input that a unit can see."""
+
+import math
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+from ansatz.errors import UsageError
+from ansatz.networks.reach.intervals import LEAD, Reach
+from ansatz.networks.trace import trace
+from ansatz.spec import InputSpec
+
+
+@dataclass(frozen=True)
+class ReceptiveField:
+    """What the units of a layer see of a grid, along each of its axes.
+
+    Args:
+        size: cells from the first to the last that a unit can depend on, if the grid went on
+            beyond its border; where units differ (after enlarging), of the one that sees most.
+        stride: cells by which the field moves from a unit to the next; 0 where all see the same.
+        start: the first cell of the first unit; negative where that is padding.
+        centre: the middle of the first unit's field.
+        units: per axis, the first and last cell that each unit sees of this very grid.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.networks import receptive_field
+        >>> layer = torch.nn.Conv1d(1, 1, 3, stride=2, padding=1)
+        >>> field = receptive_field(layer, torch.zeros(1, 1, 8))
+        >>> field.size, field.stride, field.start, field.units[0]
+        ((3,), (2,), (-1,), ((0, 1), (1, 3), (3, 5), (5, 7)))
+    """
+
+    size: tuple[int, ...]
+    stride: tuple[int | float, ...]
+    start: tuple[int, ...]
+    centre: tuple[float, ...]
+    units: tuple[tuple[tuple[int, int], ...], ...]
+
+    def of(self, *unit: int) -> tuple[slice, ...]:
+        """The cells that a unit sees, by one index per axis: ``image[:, *field.of(i, j)]``.
+
+        Where all units see the same along an axis, any index does.
+        """
+        if len(unit) != len(self.units):
+            raise UsageError(f"a unit has {len(self.units)} indices, one per axis, got {unit}.")
+        pairs = zip(unit, self.units, strict=True)
+        found = [line[0] if len(line) == 1 else line[i] for i, line in pairs]
+        return tuple(slice(first, last + 1) for first, last in found)
+
+
+def receptive_field(
+    network: nn.Module,
+    inputs: InputSpec | Tensor | tuple[Tensor, ...],
+    *,
+    layer: str | None = None,
+) -> ReceptiveField:
+    r"""The cells of a signal, image or volume that one output of a network can depend on.
+
+    For a chain of windows :math:`k_l` with strides :math:`s_l` and dilations :math:`d_l`
+
+    .. math:: r = 1 + \sum_l d_l (k_l - 1) \prod_{m < l} s_m, \qquad
+        \text{stride } j = \prod_l s_l
+
+    and where paths meet (residual, dense, inception, U-Net) the union. It is followed through the
+    operations that torch carries out, not through modules, so that any network has one; what is
+    not known to keep places apart (a sort, say) is taken to see everything.
+
+    Args:
+        network: any module on ``(B, C, *size)``.
+        inputs: channels and size of the grid, or the network's argument (a tuple of several, the
+            grid first).
+        layer: the name of a module, as in ``network.named_modules()``, for its units in place of
+            the network's outputs. The last time that it is called counts.
+
+    Returns:
+        A ``ReceptiveField``.
+
+    Example:
+        >>> from torch.nn import Conv2d, MaxPool2d, Sequential
+        >>> from ansatz.networks import receptive_field
+        >>> from ansatz.spec import InputSpec
+        >>> network = Sequential(Conv2d(1, 6, 5), MaxPool2d(2), Conv2d(6, 16, 5), MaxPool2d(2))
+        >>> field = receptive_field(network, InputSpec.grid(1, 32, 32))  # LeNet-5
+        >>> field.size, field.stride, field.of(1, 0)
+        ((16, 16), (4, 4), (slice(4, 20, None), slice(0, 16, None)))
+
+    References:
+        Araujo, Norris & Sim (2019), Computing receptive fields of convolutional neural networks,
+        eq. 2. https://distill.pub/2019/computing-receptive-fields
+    """
+    found = trace(network, inputs)
+    reach = found.reach
+    if layer is not None:
+        calls = [call for call in found.calls if call.name == layer]
+        if not calls:
+            called = ", ".join(dict.fromkeys(call.name for call in found.calls if call.name))
+            raise UsageError(f"no layer '{layer}' is called. Known: {called[:400]}.")
+        reach = calls[-1].reach
+    if reach is None:
+        raise UsageError(
+            "a receptive field needs inputs of shape (B, C, *size), and a layer that gives one "
+            "tensor that depends on them."
+        )
+    return field_of(reach)
+
+
+def field_of(reach: Reach) -> ReceptiveField:
+    """The receptive field that intervals amount to.
+
+    Example:
+        >>> from ansatz.networks.reach import Reach
+        >>> from ansatz.networks.receptive_field import field_of
+        >>> field_of(Reach.start((1, 3, 4, 5))).size
+        (1, 1)
+    """
+    lines = [_line(reach, axis) for axis in range(len(reach.arrays))]
+    size, stride, start, centre, units = zip(*lines, strict=True)
+    return ReceptiveField(size, stride, start, centre, units)
+
+
+Line = tuple[int, int | float, int, float, tuple[tuple[int, int], ...]]
+
+
+def _line(reach: Reach, axis: int) -> Line:
+    """Along one axis: size, stride, start, centre, and the cells of each unit."""
+    array, lane = reach.arrays[axis], reach.lanes[axis]
+    others = [LEAD + dim for dim in range(array.ndim - LEAD) if dim != lane]
+    if others:
+        array = array.amin(tuple(others))  # channels that differ: their union
+    exact, endless = array.reshape(2, 2, -1).tolist()
+    units = tuple(_cells(first, last) for first, last in zip(*exact, strict=True))
+    if lane is None:
+        endless = exact
+    whole = [_cells(first, last) for first, last in zip(*endless, strict=True)]
+    size = max(last - first + 1 for first, last in whole)
+    step, cells = reach.periods[axis]
+    stride = 0 if lane is None else cells // step if cells % step == 0 else cells / step
+    first, last = whole[0]
+    return size, stride, first, (first + last) / 2, units
+
+
+def _cells(first: float, minus_last: float) -> tuple[int, int]:
+    """A unit that sees nothing has the empty range that ends before it begins."""
+    return (0, -1) if math.isinf(first) else (int(first), int(-minus_last))

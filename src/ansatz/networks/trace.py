@@ -1,0 +1,203 @@
+"""One pass through a network, seen operation by operation: work, shapes and what units see."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import flop_registry
+
+from ansatz.errors import UsageError
+from ansatz.networks.reach import Reach, reach_of
+from ansatz.spec import InputSpec
+
+
+class Call(NamedTuple):
+    """A module that has done its part.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.networks.trace import Call
+        >>> Call("layer", torch.nn.ReLU(), (3, 8, 8), None).shape
+        (3, 8, 8)
+    """
+
+    name: str
+    module: nn.Module
+    shape: tuple[int, ...]  # of one example
+    reach: Reach | None
+
+
+class Trace(NamedTuple):
+    """What a pass did: the calls of modules in order, and multiply-adds by module.
+
+    Example:
+        >>> from ansatz.networks import MLP
+        >>> from ansatz.networks.trace import trace
+        >>> trace(MLP(3, 1, widths=(8,)), 3).work["hidden.0"]
+        24
+    """
+
+    calls: list[Call]
+    work: Counter[str]
+    reach: Reach | None  # of the network's output
+
+
+def trace(network: nn.Module, inputs: InputSpec | int | Tensor | tuple[Tensor, ...]) -> Trace:
+    """Runs ``network`` once, evaluating and without gradients, and watches.
+
+    Its modes are restored afterwards. Of a grid ``(B, C, *size)`` it is followed which cells each
+    unit can see.
+
+    Args:
+        network: any module.
+        inputs: what x looks like, or the network's argument (a tuple of several).
+
+    Example:
+        >>> import torch
+        >>> from ansatz.networks.trace import trace
+        >>> found = trace(torch.nn.Conv2d(3, 8, 3), torch.zeros(1, 3, 8, 8))
+        >>> found.work[""], found.reach.periods
+        (7776, ((1, 1), (1, 1)))
+    """
+    arguments = _arguments(network, inputs)
+    watch = _Watch(network)
+    grid = arguments[0] if arguments else None
+    if isinstance(grid, Tensor) and 3 <= grid.ndim <= 5 and grid.is_floating_point():
+        grid = grid.detach().view(grid.shape)  # the mark is put on a name of our own
+        watch.mark(grid, Reach.start(grid.shape))
+        arguments = (grid, *arguments[1:])
+    modes = {module: module.training for module in network.modules()}
+    hooks = watch.hooks()
+    try:
+        network.eval()
+        with torch.no_grad(), watch:
+            output = network(*arguments)
+    finally:
+        for hook in hooks:
+            hook.remove()
+        for module, mode in modes.items():
+            module.training = mode
+    first = output if isinstance(output, Tensor) else next(iter(output), None)
+    return Trace(watch.calls, watch.work, watch.find(first))
+
+
+def _arguments(network: nn.Module, inputs: Any) -> tuple[Any, ...]:
+    if isinstance(inputs, Tensor):
+        return (inputs,)
+    if isinstance(inputs, tuple):
+        return inputs
+    spec = InputSpec.of(inputs)
+    like = next(iter([*network.parameters(), *network.buffers()]), torch.empty(0))
+    if spec.structure == "grid" and not spec.size:
+        raise UsageError(
+            "the size of the grid must be known: InputSpec.grid(3, 32, 32), or a tensor (1, C, ...)"
+        )
+    x = torch.zeros(1, spec.features, *spec.size, dtype=like.dtype, device=like.device)
+    codes = torch.zeros(1, len(spec.cardinalities), dtype=torch.long, device=like.device)
+    return (x, codes) if spec.cardinalities else (x,)
+
+
+class _Watch(TorchDispatchMode):
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.names = {module: name for name, module in network.named_modules()}
+        self.inside = [""]
+        self.calls: list[Call] = []
+        self.work: Counter[str] = Counter()
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # nothing here is compiled, and asking for it would load seconds of code
+
+    def hooks(self) -> list[Any]:
+        """Around every module, so that work has an owner."""
+
+        def enter(module: nn.Module, _: Any) -> None:
+            self.inside.append(self.names[module])
+
+        def leave(module: nn.Module, _: Any, output: Any) -> None:
+            name = self.inside.pop()
+            shape = tuple(output.shape[1:]) if isinstance(output, Tensor) else ()
+            self.calls.append(Call(name, module, shape, self.find(output)))
+
+        return [
+            hook
+            for module in self.names
+            for hook in (
+                module.register_forward_pre_hook(enter),
+                module.register_forward_hook(leave),
+            )
+        ]
+
+    @staticmethod
+    def find(value: Any) -> Reach | None:
+        """What is known of a tensor; torch keeps a tensor's Python attributes."""
+        return getattr(value, "_ansatz_reach", None)
+
+    @staticmethod
+    def mark(tensor: Tensor, reach: Reach | None) -> None:
+        """Notes it there."""
+        tensor._ansatz_reach = reach  # type: ignore[attr-defined]
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        output = func(*args, **kwargs)
+        packet = func.overloadpacket
+        if packet in flop_registry:  # torch counts a multiplication and an addition as two
+            flops = flop_registry[packet](*args, **kwargs, out_val=output)
+            self.work[self.inside[-1]] += flops // 2
+        names = (argument.name for argument in func._schema.arguments)
+        arguments = dict(zip(names, args, strict=False)) | kwargs
+        self._follow(func, arguments, output)
+        return output
+
+    def _follow(self, func: Any, arguments: dict[str, Any], output: Any) -> None:
+        single = isinstance(output, Tensor)
+        results = [output] if single else list(output or ()) if _several(output) else []
+        source = arguments.get("self")
+        for place, result in enumerate(results):
+            if not isinstance(result, Tensor) or (place and result.ndim != results[0].ndim):
+                continue  # moments that a norm returns beside its result
+            written = result is source
+            reach = reach_of(func, arguments, self.find, result, place)
+            self.mark(result, reach)
+            if written and reach is not None:
+                self._write_back(result, reach)
+            elif single and isinstance(source, Tensor) and _shares(result, source):
+                result._ansatz_view = (source, func, arguments)  # type: ignore[attr-defined]
+
+    def _write_back(self, view: Tensor, reach: Reach) -> None:
+        """What is written into a part of a tensor is written into that tensor."""
+        base, func, arguments = getattr(view, "_ansatz_view", (None, None, {}))
+        if base is None:
+            return
+        form = replace(reach, shape=tuple(base.shape))
+        before = self.find(base) or form.nothing()
+        arrays = []
+        for old, new in zip(before.arrays, reach.arrays, strict=True):
+            whole = old.expand(2, 2, *base.shape).clone(memory_format=torch.contiguous_format)
+            for i, j in ((0, 0), (0, 1), (1, 0), (1, 1)):
+                part = func(**{**arguments, "self": whole[i, j]})
+                part.copy_(new[i, j].expand(part.shape))
+            arrays.append(whole)
+        after = (form if len(view.shape) == len(base.shape) else before).rearranged(
+            arrays, base.shape
+        )
+        self.mark(base, after)
+        self._write_back(base, after)
+
+
+def _several(output: Any) -> bool:
+    return isinstance(output, (list, tuple))
+
+
+def _shares(result: Tensor, source: Tensor) -> bool:
+    return result.untyped_storage()._cdata == source.untyped_storage()._cdata
