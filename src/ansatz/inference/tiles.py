@@ -189,16 +189,16 @@ class _Canvas:
             self.weight = None if self.blend == "crop" else answers.new_zeros(shape[2:])
         for (row, place), answer in zip(windows, answers, strict=True):
             spans = [self._span(axis, tile, answer) for axis, tile in enumerate(place)]
-            here = tuple(slice(s.first, s.last) for s in spans)
-            there = tuple(slice(s.first - s.origin, s.last - s.origin) for s in spans)
-            part = answer[(slice(None), *there)]
+            here = [(s.first, s.last) for s in spans]
+            there = [(s.first - s.origin, s.last - s.origin) for s in spans]
+            part = _cut(answer, there)
             if self.weight is None:
-                self.total[(row, slice(None), *here)] = part
+                _cut(self.total[row], here).copy_(part)
                 continue
-            weights = self._weights(answer, place)[there]
-            self.total[(row, slice(None), *here)] += weights * part
+            weights = _cut(self._weights(answer, place), there)
+            _cut(self.total[row], here).add_(weights * part)
             if row == 0:  # they are the same for all images
-                self.weight[here] += weights
+                _cut(self.weight, here).add_(weights)
 
     def _span(self, axis: int, tile: Tile, answer: Tensor) -> _Span:
         asked, answered = tile.stop - tile.start, answer.shape[1 + axis]
@@ -228,6 +228,13 @@ class _Canvas:
         """All answers, once every tile was added."""
         assert self.total is not None
         return self.total if self.weight is None else self.total / self.weight
+
+
+def _cut(x: Tensor, ends: list[tuple[int, int]]) -> Tensor:
+    """A view of the cells between the ends of the last axes."""
+    for axis, (first, last) in enumerate(ends, x.ndim - len(ends)):
+        x = x.narrow(axis, first, last - first)
+    return x
 
 
 def _profile(size: int, ramp: int, blend: Blend, like: Tensor) -> Tensor:

@@ -30,7 +30,7 @@ def crop(x: Tensor, size: Sequence[int]) -> Tensor:
         >>> crop(torch.ones(1, 1, 8, 8), (5, 8)).shape
         torch.Size([1, 1, 5, 8])
     """
-    return x[(..., *(slice(n) for n in size))]
+    return _cut(x, [0] * len(size), size)
 
 
 def crop_centre(x: Tensor, size: Sequence[int]) -> Tensor:
@@ -42,5 +42,10 @@ def crop_centre(x: Tensor, size: Sequence[int]) -> Tensor:
         >>> crop_centre(torch.arange(6).reshape(1, 1, 6), (2,))
         tensor([[[2, 3]]])
     """
-    starts = [(n - m) // 2 for n, m in zip(x.shape[2:], size, strict=True)]
-    return x[(..., *(slice(s, s + m) for s, m in zip(starts, size, strict=True)))]
+    return _cut(x, [(n - m) // 2 for n, m in zip(x.shape[2:], size, strict=True)], size)
+
+
+def _cut(x: Tensor, starts: Sequence[int], size: Sequence[int]) -> Tensor:
+    for axis, (start, length) in enumerate(zip(starts, size, strict=True), 2):
+        x = x.narrow(axis, start, length)
+    return x

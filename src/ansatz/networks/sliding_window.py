@@ -1,6 +1,7 @@
 """A classifier of the pixel in the centre of a window, at every place at once."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -134,12 +135,18 @@ class SlidingWindow(nn.Module):
             )
         h = patches
         for layer in self.convolutions:
-            h = torch.relu(_POOL[d](_CONVOLVE[d](h, layer.weight, layer.bias), 2))
-        h = torch.relu(_CONVOLVE[d](h, self.hidden.weight, self.hidden.bias))
-        return self.output(h).flatten(1)
+            h = torch.relu(_POOL[d](_of_neighbours(layer, h), 2))
+        y: Tensor = self.output(torch.relu(_of_neighbours(self.hidden, h)))
+        return y.flatten(1)
 
 
-def _apart(layer: nn.Module, gap: int) -> nn.Module:
+def _apart(layer: Any, gap: int) -> nn.Module:
     """The same convolution of cells that are ``gap`` apart."""
-    layer.dilation = (gap,) * (layer.weight.ndim - 2)  # type: ignore[assignment,union-attr]
-    return layer
+    layer.dilation = (gap,) * len(layer.kernel_size)
+    made: nn.Module = layer
+    return made
+
+
+def _of_neighbours(layer: Any, x: Tensor) -> Tensor:
+    """The same convolution of cells that are neighbours."""
+    return _CONVOLVE[x.ndim - 2](x, layer.weight, layer.bias)
