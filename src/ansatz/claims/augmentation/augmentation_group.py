@@ -7,6 +7,9 @@ import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.data.augmentation import Flip
+from ansatz.data.augmentation.enhance import blended, gray
+from ansatz.data.augmentation.turn import turned as quarter_turned
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,8 +24,8 @@ def measure(generator: torch.Generator, *, side: int = 6, rows: int = 80) -> Fin
     there = [turned(images, *g) for g in elements()]
     back = max(gap(undone(z, *g), images) for z, g in zip(there, elements(), strict=True))
     twice = max(gap(turned(z, *g), images) for z, g in zip(there, elements(), strict=True))
-    bright = contrast(contrast(images, 2.0), 0.5)
-    clipped = contrast(contrast(images, 2.0).clamp(0, 1), 0.5)
+    bright = contrast(contrast(images, 2.0, clip=False), 0.5, clip=False)
+    clipped = contrast(contrast(images, 2.0, clip=True), 0.5, clip=False)
     plain, _ = least_squares(images, y)
     fitted, condition = least_squares(torch.cat(there), y.repeat(8))
     checks = [
@@ -61,20 +64,26 @@ def elements() -> Iterator[tuple[int, bool]]:
 
 
 def turned(images: Tensor, turns: int, flip: bool) -> Tensor:
-    """(B, H, W), flipped and then turned."""
-    return torch.rot90(images.flip(-1) if flip else images, turns, (-2, -1))
+    """(B, H, W), flipped and then turned, as the augmentations flip and turn."""
+    return quarter_turned(flipped(images) if flip else images, torch.full((len(images),), turns))
 
 
 def undone(images: Tensor, turns: int, flip: bool) -> Tensor:
     """The inverse of ``turned``: first back, then flipped."""
-    before = torch.rot90(images, -turns, (-2, -1))
-    return before.flip(-1) if flip else before
+    before = quarter_turned(images, torch.full((len(images),), -turns % 4))
+    return flipped(before) if flip else before
 
 
-def contrast(images: Tensor, factor: float) -> Tensor:
+def flipped(images: Tensor) -> Tensor:
+    """Left and right exchanged."""
+    return Flip(p=1.0)(images.unsqueeze(1))[0].squeeze(1)
+
+
+def contrast(images: Tensor, factor: float, *, clip: bool) -> Tensor:
     """Deviations from each image's mean, times a factor."""
-    mean = images.mean((-2, -1), keepdim=True)
-    return mean + factor * (images - mean)
+    x = images.unsqueeze(1)
+    mean = gray(x).mean((1, 2, 3), keepdim=True)
+    return blended(x, mean, torch.full((len(x),), factor).to(x), clip=clip).squeeze(1)
 
 
 def least_squares(images: Tensor, y: Tensor) -> tuple[Tensor, float]:
@@ -86,7 +95,7 @@ def least_squares(images: Tensor, y: Tensor) -> tuple[Tensor, float]:
 
 def asymmetry(w: Tensor) -> float:
     """max |w∘g - w| over the eight symmetries."""
-    return max(gap(turned(w, *g), w) for g in elements())
+    return max(gap(turned(w.unsqueeze(0), *g), w.unsqueeze(0)) for g in elements())
 
 
 def gap(a: Tensor, b: Tensor) -> float:

@@ -7,6 +7,7 @@ from scipy import stats
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.data.augmentation import PcaColor
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -17,13 +18,15 @@ def measure(generator: torch.Generator, *, draws: int = 20_000, spread: float = 
     mix = torch.randn(3, 3, generator=generator, dtype=torch.float64)
     pixels = torch.randn(2_000, 3, generator=generator, dtype=torch.float64) @ mix
     covariance = pixels.T.cov()  # Σ of the three channels
-    values, vectors = torch.linalg.eigh(covariance)
-    weights = spread * torch.randn(draws, 3, generator=generator, dtype=torch.float64)
-    shifts = (weights * values) @ vectors.T  # Σ_i α_i λ_i p_i for each image
+    augment = PcaColor.fit(pixels.unsqueeze(2), spread=spread)
+    black = torch.zeros(draws, 3, 1, dtype=torch.float64)  # what is added to it is the shift
+    shifts = augment(black, None, generator)[0].squeeze(2)  # Σ_i α_i λ_i p_i for each image
+    values = torch.tensor(augment.values, dtype=torch.float64)
+    vectors = torch.tensor(augment.vectors, dtype=torch.float64)  # a principal colour per row
     predicted = spread**2 * covariance @ covariance
     limit = float(stats.norm.isf(1e-6 / 18))  # nine comparisons, two-sided
     because = "normal quantile at 1e-6, shared by nine comparisons (Bonferroni)"
-    positive = (weights.abs() * values) @ vectors.T
+    positive = (shifts @ vectors.T).abs() @ vectors  # the same α, all of one sign
     checks = [
         Check(
             "largest gap of the shifts' covariance to s²Σ², in standard errors",
@@ -45,7 +48,7 @@ def measure(generator: torch.Generator, *, draws: int = 20_000, spread: float = 
             wrong=Wrong("weights of one sign", measured=mean_gap(positive)),
         ),
     ]
-    found = (shifts @ vectors).var(0)
+    found = (shifts @ vectors.T).var(0)
     rows = [
         [float(v), float(f), spread**2 * float(v) ** 2] for v, f in zip(values, found, strict=True)
     ]

@@ -66,10 +66,11 @@ class OnBatches:
         )
 
     def _standardised(self, x: Tensor) -> Tensor:
+        if self.mean is None and self.scale is None:
+            return x
         shape = 1, -1, *(1,) * (x.ndim - 2)
-        if self.mean is not None:
-            x = x - self.mean.to(x).view(shape)
-        return x if self.scale is None else x / self.scale.to(x).view(shape)
+        z = x - (0 if self.mean is None else self.mean.to(x).view(shape))
+        return z if self.scale is None else z.div_(self.scale.to(x).view(shape))
 
 
 def _parts(augment: Augmentation | None) -> Sequence[Augmentation]:
