@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from ansatz.errors import UsageError
 
+_OWN_TARGET = ("", ".npz", ".npy", ".nii", ".gz")  # endings of what may be images
 _LARGEST = 1 << 20  # bytes; a configuration is written by hand
 
 Name = Annotated[str, Field(min_length=1)]
@@ -33,7 +34,7 @@ class FitConfig(BaseModel):
     lower: Name | None = None
     upper: Name | None = None
     trials: Name | None = None
-    x: str = "vector"
+    x: str | None = None
     likelihood: str | None = None
     network: str | None = None
     inference: str = "point"
@@ -65,6 +66,11 @@ class FitConfig(BaseModel):
     missing: list[str] = []
     decimal: str = "."
     encoding: str | None = None
+    image: Name | None = None
+    masks: Name | None = None
+    size: list[Annotated[int, Field(ge=1)]] | None = None
+    unlabelled: int | None = None
+    on_corrupt: Literal["refuse", "skip"] = "refuse"
     options: dict[str, Any] = {}
 
     @field_validator("target", "drop", "names", mode="before")
@@ -123,7 +129,9 @@ def make_config(given: Mapping[str, Any], source: str) -> FitConfig:
     except ValidationError as error:
         first = error.errors()[0]
     else:
-        if not config.target and config.lower is None:
+        # Folders of images and image sets know their own target.
+        is_table = Path(config.data).suffix.lower() not in _OWN_TARGET
+        if is_table and not config.target and config.lower is None:
             raise UsageError(f"{source}: --target COLUMN is missing.")
         return config
     key = ".".join(str(part) for part in first["loc"])

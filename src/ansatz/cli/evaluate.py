@@ -49,15 +49,20 @@ def evaluate(
         ansatz evaluate houses-model later.csv --json
     """
     from ansatz.cli.evidence import print_metrics
+    from ansatz.cli.grids import is_grid_model, judge_grids, open_grids
     from ansatz.cli.model import open_model, open_table
 
     estimator = open_model(model)
     reading = reader_options(delimiter, no_header, names, comment, missing, decimal, encoding)
     from ansatz.data.streams.available import reason_to_stream
 
-    why = reason_to_stream(data, stream=stream, memory_limit=memory_limit)
+    why = None
+    if not is_grid_model(estimator):
+        why = reason_to_stream(data, stream=stream, memory_limit=memory_limit)
     if why is not None:
         metrics = _judge_stream(estimator, data, reading, why)
+    elif is_grid_model(estimator):
+        metrics = judge_grids(estimator, open_grids(estimator, data, reading))
     else:
         metrics = _judge(estimator, open_table(data, reading, estimator))
     if as_json:

@@ -19,6 +19,7 @@ from ansatz.cli.reading import (
     Names,
     NoHeader,
     reader_options,
+    whole_numbers,
     words,
 )
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from ansatz.cli.config import FitConfig
 
 _MODEL, _ROWS, _RUN = "The model", "Rows and columns", "The run"
+_IMAGES = "Images, signals and volumes"
 
 
 def _option(help: str, panel: str, *names: str, **extra: Any) -> Any:
@@ -37,7 +39,7 @@ def fit(
     data: Annotated[
         str | None,
         typer.Argument(
-            help="A file (CSV, gz, Parquet, Arrow, npz), a folder, or a data set's name.",
+            help="A file (CSV, gz, Parquet, Arrow, npz), a folder of images, or a data set's name.",
             autocompletion=complete("datasets"),
         ),
     ] = None,
@@ -72,7 +74,8 @@ def fit(
     x: Annotated[
         str | None,
         _option(
-            "What x looks like. Default: vector, the rows of a table.",
+            "What x looks like: vector, the rows of a table, or grid: signals, images, volumes. "
+            "Default: by the data.",
             _MODEL,
             "--x",
             metavar="STRUCTURE",
@@ -121,7 +124,13 @@ def fit(
         str | None, _option("Test on the latest rows by this column.", _ROWS, metavar="COL")
     ] = None,
     weights: Annotated[
-        str | None, _option("How often each row counts.", _ROWS, metavar="COL")
+        str | None,
+        _option(
+            "How often each row counts; or a file (.safetensors, .pth) of weights that the network "
+            "begins with.",
+            _ROWS,
+            metavar="COL|FILE",
+        ),
     ] = None,
     offset: Annotated[
         str | None, _option("Added to the linear predictor.", _ROWS, metavar="COL")
@@ -137,6 +146,38 @@ def fit(
             "What a column is: numeric, categorical, ordered, date, drop. May be repeated.",
             _ROWS,
             metavar="COL=ROLE",
+        ),
+    ] = None,
+    image: Annotated[
+        str | None,
+        _option("The column of a table that names image files.", _IMAGES, metavar="COL"),
+    ] = None,
+    masks: Annotated[
+        str | None,
+        _option(
+            "A label for every pixel: a folder of masks, or the column that names them.",
+            _IMAGES,
+            metavar="DIR|COL",
+        ),
+    ] = None,
+    size: Annotated[
+        str | None,
+        _option("Bring all images to this size, like 64 or 48,64.", _IMAGES, metavar="H[,W]"),
+    ] = None,
+    unlabelled: Annotated[
+        int | None,
+        _option("The value in masks that means: not known.", _IMAGES, metavar="VALUE"),
+    ] = None,
+    skip_corrupt: Annotated[
+        bool | None,
+        _option("Leave out files that cannot be read.", _IMAGES, "--skip-corrupt"),
+    ] = None,
+    freeze: Annotated[
+        str | None,
+        _option(
+            "Leave this of the network as it began: backbone, or a number of groups of layers.",
+            _IMAGES,
+            metavar="PART",
         ),
     ] = None,
     out: Annotated[
@@ -208,7 +249,7 @@ def fit(
     decimal: Decimal = None,
     encoding: Encoding = None,
 ) -> None:
-    """Fit a network to a table, beside a linear and a constant model.
+    """Fit a network to a table or to images, beside a linear and a constant model.
 
     Says what each column was taken for, trains, tests on rows that chose nothing, and saves
     the model in a folder.
@@ -219,6 +260,9 @@ def fit(
         ansatz fit patients.csv --target weeks --event died --likelihood cox
         ansatz fit visits.csv --target cost --group patient --set widths=[64,64]
         ansatz fit houses.csv --target price --network linear --json
+        ansatz fit flowers/ --network resnet18 --weights resnet18.pth --freeze backbone
+        ansatz fit cells/ --masks labels/ --likelihood dice
+        ansatz fit beats.csv --x grid --target rhythm
     """
     from ansatz.cli.config import make_config, read_config
 
@@ -254,6 +298,11 @@ def fit(
         "stream": stream,
         "memory_limit": memory_limit,
         "progress": "off" if quiet else None,
+        "image": image,
+        "masks": masks,
+        "size": None if size is None else whole_numbers("--size", size),
+        "unlabelled": unlabelled,
+        "on_corrupt": "skip" if skip_corrupt else None,
         **reader_options(delimiter, no_header, names, comment, missing, decimal, encoding),
     }
     content = {} if config is None else read_config(config)
@@ -262,6 +311,9 @@ def fit(
         content["roles"] = {**content.get("roles", {}), **pairs_of("roles", role)}
     if set_:
         content["options"] = {**content.get("options", {}), **pairs_of("options", set_)}
+    if freeze is not None:
+        part = int(freeze) if freeze.isdigit() else freeze
+        content["options"] = {**content.get("options", {}), "freeze": part}
     chosen = make_config(content, "ansatz fit" if config is None else f"--config {config}")
     if print_config:
         print_document(chosen.model_dump())

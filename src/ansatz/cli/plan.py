@@ -10,7 +10,10 @@ from ansatz.cli.terminal import remark, say
 if TYPE_CHECKING:
     from ansatz.cli.config import FitConfig
 
-_READER = ("delimiter", "header", "names", "comment", "missing", "decimal", "encoding")
+_READER = (
+    *("delimiter", "header", "names", "comment", "missing", "decimal", "encoding"),
+    *("image", "masks", "size", "unlabelled", "on_corrupt"),
+)
 _USES = (
     *("target", "event", "entry", "lower", "upper", "trials"),
     *("weights", "offset", "exposure", "group", "time"),
@@ -34,12 +37,14 @@ def print_plan(chosen: "FitConfig", folder: Path, as_json: bool) -> None:
         <BLANKLINE>
         3 rows, likelihood chosen among normal, ..., network mlp; would write a-model
     """
+    from ansatz.estimators.posing import default_network
+
     problem, rows = _pose(chosen)
     plan: dict[str, Any] = {
         "rows": rows,
         "likelihood": problem.likelihood if len(problem.laws) == 1 else None,
         "candidates": problem.laws,
-        "network": chosen.network or ("mlp" if problem.columns else "linear"),
+        "network": chosen.network or default_network(problem),
         "columns": [{"name": c.name, "role": c.role} for c in problem.columns],
         "out": folder,
     }
@@ -59,9 +64,10 @@ def print_plan(chosen: "FitConfig", folder: Path, as_json: bool) -> None:
 
 def _pose(chosen: "FitConfig") -> tuple[Any, int]:
     """The problem and its number of rows; of a table larger than memory, from one pass."""
+    from ansatz.data.grids import is_grids
     from ansatz.data.streams.available import reason_to_stream
     from ansatz.estimators.kinds import split_options
-    from ansatz.estimators.problem import pose
+    from ansatz.estimators.posing import pose_as
     from ansatz.estimators.uses import Uses
 
     options = chosen.model_dump(exclude_defaults=True)
@@ -73,9 +79,12 @@ def _pose(chosen: "FitConfig") -> tuple[Any, int]:
         "drop": chosen.drop,
         "reader": {name: options[name] for name in _READER if name in options},
     }
-    why = reason_to_stream(chosen.data, stream=chosen.stream, memory_limit=chosen.memory_limit)
+    x = chosen.x or ("grid" if is_grids(chosen.data) else "vector")
+    why = None
+    if x == "vector":
+        why = reason_to_stream(chosen.data, stream=chosen.stream, memory_limit=chosen.memory_limit)
     if why is None:
-        problem = pose(chosen.data, uses, **how)
+        problem = pose_as(x, chosen.data, uses, **how)
         return problem, len(problem.frame)
     from ansatz.data.streams.folder import stream_folder
     from ansatz.estimators.stream_problem import pose_stream

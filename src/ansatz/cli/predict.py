@@ -31,7 +31,12 @@ _NOT_CSV = {".parquet", ".arrow", ".feather", ".npz", ".json", ".xlsx", ".xls", 
 
 def predict(
     model: Annotated[Path, typer.Argument(help="The folder that ansatz fit wrote.")],
-    data: Annotated[str, typer.Argument(help="A table with the columns of the training table.")],
+    data: Annotated[
+        str,
+        typer.Argument(
+            help="A table with the columns of the training table; for images a folder or file."
+        ),
+    ],
     interval: Annotated[
         float | None,
         typer.Option(
@@ -70,12 +75,15 @@ def predict(
 
     Writes CSV: row (0 for the first), prediction, lower and upper with --interval, and
     p_CLASS for each class. A survival model predicts the median, and with --times survival_T
-    for each time.
+    for each time. A model of masks writes them as images where --out is a folder, else the share
+    of each class.
 
     Example:
         ansatz predict houses-model new.csv
         ansatz predict houses-model new.csv --interval 0.9 --out predictions.csv
         ansatz predict patients-model new.csv --times 12,24
+        ansatz predict flowers-model photos/ --out predictions.csv
+        ansatz predict cells-model slides/ --out masks/
     """
     if interval is not None and not 0 < interval < 1:
         raise UsageError(f"--interval must be in (0, 1), got {interval}. For 90 percent: 0.9.")
@@ -86,6 +94,7 @@ def predict(
         if out.suffix.lower() in _NOT_CSV:
             raise UsageError(f"--out {out}: predictions are CSV; name the file something.csv.")
         require_free(out, overwrite=overwrite, advice="To replace it: --overwrite.")
+    from ansatz.cli.grids import is_grid_model
     from ansatz.cli.model import open_model, open_table, prepare
 
     estimator = open_model(model)
@@ -97,6 +106,9 @@ def predict(
         require_scores(estimator)
         options["method"] = method
     reading = reader_options(delimiter, no_header, names, comment, missing, decimal, encoding)
+    if is_grid_model(estimator):
+        _grids(estimator, data, reading, out, raw, overwrite, interval, options)
+        return
     from ansatz.data.streams.available import reason_to_stream
 
     why = reason_to_stream(data, stream=stream, memory_limit=memory_limit)
@@ -107,6 +119,30 @@ def predict(
     predictions = estimator.predict_frame(prepare(estimator, table), interval=interval, **options)
     if interval is not None and not any(name.startswith("lower") for name in predictions.columns):
         remark(f"note: {_no_interval(estimator)}")
+    if out is None:
+        _print(predictions, raw)
+    else:
+        _write(predictions, out, raw, overwrite)
+
+
+def _grids(
+    estimator: Any,
+    data: str,
+    reading: dict[str, Any],
+    out: Path | None,
+    raw: bool,
+    overwrite: bool,
+    interval: float | None,
+    options: dict[str, Any],
+) -> None:
+    """Predicts images, signals or volumes; masks are written as a folder of images."""
+    from ansatz.cli.grids import open_grids, predict_grids, write_masks
+
+    table = open_grids(estimator, data, reading)
+    if hasattr(estimator, "tile") and out is not None and not out.suffix:
+        write_masks(estimator, table, out, overwrite=overwrite)
+        return
+    predictions = predict_grids(estimator, table, interval=interval, **options)
     if out is None:
         _print(predictions, raw)
     else:

@@ -4,6 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
+from ansatz.errors import UsageError
+
 
 def _option(help: str, *names: str, metavar: str | None = None) -> Any:
     return typer.Option(
@@ -97,3 +99,20 @@ def reader_options(
         "encoding": encoding,
     }
     return {key: value for key, value in given.items() if value is not None}
+
+
+def whole_numbers(option: str, text: str) -> list[int]:
+    """Whole numbers from 1 on, separated by commas.
+
+    Example:
+        >>> from ansatz.cli.reading import whole_numbers
+        >>> whole_numbers("--size", "48,64")
+        [48, 64]
+    """
+    try:
+        found = [int(word) for word in text.split(",")]
+    except ValueError:
+        found = []
+    if not found or min(found) < 1:
+        raise UsageError(f"{option} takes whole numbers like 48,64, got '{text}'.")
+    return found

@@ -1,7 +1,9 @@
 """A problem of the structure that x has, and the network that suits it."""
 
+import inspect
 from typing import Any
 
+from ansatz.data.grids import is_grids, read_grids
 from ansatz.errors import UsageError
 from ansatz.estimators.grid_problem import pose_grids
 from ansatz.estimators.problem import Problem, pose
@@ -30,8 +32,11 @@ def pose_as(x: str, data: Any, uses: Uses, **how: Any) -> Problem:
     if roles:
         raise UsageError(f"--role {next(iter(roles))}: columns beside grids are no features.")
     reader = dict(how.pop("reader", None) or {})
+    odd = [name for name in reader if name not in inspect.signature(read_grids).parameters]
+    if odd:
+        raise UsageError(f"'{odd[0]}' is an option of tables; these data are grids.")
     if _is_a_table(data, reader):
-        reader |= {"signals": True, "target": _special(uses)}
+        reader |= {"signals": True, "target": special_columns(uses)}
     return pose_grids(data, uses, reader=reader, **how)
 
 
@@ -52,12 +57,17 @@ def default_network(problem: Problem) -> str:
 
 def _is_a_table(data: Any, reader: dict[str, Any]) -> bool:
     """Whether the rows of numbers of a table are signals: a table that names no images."""
-    from ansatz.data.grids import is_grids
-
     return not is_grids(data) and "image" not in reader
 
 
-def _special(uses: Uses) -> list[str]:
-    """Columns that are no part of a signal."""
+def special_columns(uses: Uses) -> list[str]:
+    """Columns of a table that are no part of its rows' signals.
+
+    Example:
+        >>> from ansatz.estimators.posing import special_columns
+        >>> from ansatz.estimators.uses import Uses
+        >>> special_columns(Uses(target=["rhythm"], group="patient"))
+        ['rhythm', 'patient']
+    """
     named = [uses.weights, uses.offset, uses.exposure, uses.group, uses.time, uses.event]
     return [*uses.outcome_columns, *(name.split("=")[0] for name in named if name)]

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from ansatz import linear
 from ansatz.data import as_frame
+from ansatz.data.grids import GridTable
 from ansatz.errors import DataError, UsageError
 from ansatz.estimators.copies import content_keys, copied
 from ansatz.estimators.description import describe_estimator
@@ -38,7 +39,7 @@ class TableRows(NamedTuple):
         ('X', 'y', 'weight', 'offset', 'trials')
     """
 
-    X: pd.DataFrame
+    X: Any
     y: Any
     weight: NDArray[np.float64] | None
     offset: NDArray[np.float64] | None
@@ -76,6 +77,8 @@ class Predictions:
         uses = getattr(self, "uses_", None)
         if uses is None:
             raise UsageError("this model was fitted to X and y: evaluate(X, y) needs both.")
+        if isinstance(table, GridTable):
+            return _from_grids(table, uses, outcomes=outcomes)
         frame = as_frame(table)
         # scikit-learn gives a table without columns no names.
         names = [str(name) for name in getattr(self, "feature_names_in_", ())]
@@ -275,7 +278,7 @@ class Predictions:
             table: as for ``evaluate``; a model of ``ansatz.fit`` remembers a hash of each row.
         """
         X, y, *_ = self._from_table(table, outcomes=True)
-        rows = read_rows(self, X, reset=False, as_table=True)
+        rows = read_rows(self, X, reset=False, as_table=not isinstance(table, GridTable))
         codes, _ = self._encode(y, reset=False)  # type: ignore[attr-defined]
         learned = getattr(self, "row_keys_", np.empty(0, dtype=np.uint64))
         return copied(learned, content_keys(rows, codes))
@@ -409,6 +412,19 @@ class Predictions:
 
         check_is_fitted(self)
         return report_model(self, X, y, path, **options)  # type: ignore[arg-type]
+
+
+def _from_grids(table: GridTable, uses: Any, *, outcomes: bool) -> TableRows:
+    """The same of grids with the columns beside them."""
+    frame = table.frame
+    y = None
+    if outcomes:
+        y = table.masks if uses.target == ["mask"] else uses.outcomes(frame)
+        if y is None:
+            raise DataError(f"{table.origin}: no masks to judge by.")
+    return TableRows(
+        table.grids, y, uses.weight(frame), uses.offsets(frame), uses.trial_counts(frame)
+    )
 
 
 def require_scores(model: Any) -> Tensor:

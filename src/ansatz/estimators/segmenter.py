@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from ansatz import likelihoods
-from ansatz.data.grids import Grids, Masks
+from ansatz.data.grids import Grids, GridTable, Masks
 from ansatz.data.grids.masks import UNLABELLED
 from ansatz.errors import DataError, UsageError
 from ansatz.estimators.rows import read_rows
@@ -254,7 +254,7 @@ class Segmenter(TableEstimator):
             interval: classes have none.
             options: as for tables; none applies.
         """
-        labels = self.predict(X)
+        labels = self.predict(X.grids if isinstance(X, GridTable) else X)
         cells = labels.reshape(len(labels), -1)
         return pd.DataFrame(
             {f"share_{name}": (cells == name).mean(axis=1) for name in self.classes_}
