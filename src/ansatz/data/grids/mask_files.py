@@ -115,6 +115,8 @@ def mask_files(
             found.update(seen.tolist())
             if len(found) > 1000:  # numbers, not classes: no need to see them all
                 break
+    if not found and damaged:
+        raise damaged[min(damaged)]
     values = sorted(found - {unlabelled})
     named = class_names(values, classes, f"masks like {names[0]}")
     read = partial(_coded, values=np.array(values), size=size, limits=limits)
@@ -133,7 +135,7 @@ def _grey_of_equal(path: Path, image: "Image") -> "Image":
     opaque = image.mode == "RGB" or (levels and (levels.pop() == 255).all())
     if not opaque or any((level != levels[0]).any() for level in levels):
         raise DataError(
-            f"{path} is a mask in colours ({image.mode}); expected one number per pixel: save it "
+            f"{path} is a mask in mode {image.mode}; expected one whole number per pixel: save it "
             "as grey values or with a palette."
         )
     return bands[0]

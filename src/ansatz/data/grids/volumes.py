@@ -60,22 +60,33 @@ def array_files(
         (1, 4, 5)
     """
     first = _first(listing.paths, damaged)
-    place = options.place
-    if place == "auto" and (first.ndim == 3 and 1 not in first.shape and 3 not in first.shape):
-        place = None  # (D, H, W): what a single array file of three axes usually is
+    place = _place(first, listing.paths[0], options.place)
     grid = _as_grid(first, place, listing.paths[0])
     dtype = torch.uint8 if first.dtype == np.uint8 else torch.float32
     read = partial(_read, place=place, shape=grid.shape, dtype=dtype)
     files = GridFiles(tuple(listing.paths), tuple(listing.names), read, grid.shape, dtype)
     if not listing.masks:
         return files, None
-    values = sorted(_values(listing, damaged) - {options.unlabelled})
-    values = [value for value in values if value >= 0]
+    found = _values(listing, damaged) - {options.unlabelled}
+    if not found and damaged:
+        raise damaged[min(damaged)]
+    values = sorted(value for value in found if value >= 0)
     named = class_names(values, options.classes, f"masks like {listing.masks[0].name}")
     coded = partial(_coded, values=np.array(values), size=grid.shape[1:])
     shape = (1, *grid.shape[1:])
     masks = GridFiles(tuple(listing.masks), tuple(listing.names), coded, shape, torch.uint8)
     return files, (masks, named)
+
+
+def _place(array: np.ndarray, path: Path, given: Channels) -> Channels:
+    """NIfTI says what its axes are; an array of three large axes is a volume."""
+    if given != "auto":
+        return given
+    if path.suffix.lower() != ".npy":
+        return "first" if array.ndim == 4 else None
+    usual = (1, 3, 4)
+    is_volume = array.ndim == 3 and array.shape[0] not in usual and array.shape[-1] not in usual
+    return None if is_volume else "auto"
 
 
 def _first(paths: list[Path], damaged: dict[int, DataError]) -> np.ndarray:

@@ -1,0 +1,395 @@
+import gzip
+import os
+import struct
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from numpy.testing import assert_array_equal
+from PIL import Image
+
+from ansatz.data import Dataset, registry
+from ansatz.data.grids import Grids, is_grids, read_grids
+from ansatz.errors import DataError, UsageError
+
+
+def shade(level, size=(4, 6)):
+    return Image.new("L", size[::-1], level)
+
+
+def put(folder, images):
+    """{relative path: pillow image or bytes} as files."""
+    for name, image in images.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        image.save(path) if isinstance(image, Image.Image) else path.write_bytes(image)
+    return folder
+
+
+def levels(table):
+    """One pixel of each image."""
+    return table.grids.load()[:, 0, 2, 2].tolist()
+
+
+def test_folders_of_images_are_classes(tmp_path):
+    names = {"b/2.png": 3, "b/10.png": 4, "a/deep/1.png": 2, "a/1.bmp": 1}
+    put(tmp_path, {name: shade(level) for name, level in names.items()})
+    put(tmp_path, {"notes.txt": b"x", ".hidden/1.png": b"x", "a/Thumbs.db": b"x", "c/d.txt": b""})
+    table = read_grids(tmp_path)
+    assert table.frame["image"].tolist() == ["a/1.bmp", "a/deep/1.png", "b/2.png", "b/10.png"]
+    assert table.frame["class"].tolist() == ["a", "a", "b", "b"]
+    assert levels(table) == [1, 2, 3, 4] and table.target == "class"
+    assert table.grids.names == tuple(table.frame["image"])
+    assert table.notes == ["no images in c: left out."] and is_grids(tmp_path)
+
+
+def test_a_class_with_one_image_is_told(tmp_path):
+    put(tmp_path, {"a/1.png": shade(1), "a/2.png": shade(2), "b/1.png": shade(3)})
+    assert "one image only in class b: it cannot be both" in read_grids(tmp_path).notes[0]
+
+
+def test_parts_become_a_column(tmp_path):
+    names = ["train/a/1.png", "train/b/1.png", "test/a/2.png", "test/b/2.png", "valid/a/3.png"]
+    put(tmp_path, {name: shade(k) for k, name in enumerate(names)} | {"valid/b/3.png": shade(5)})
+    frame = read_grids(tmp_path).frame
+    assert frame["split"].value_counts().to_dict() == {"train": 2, "test": 2, "validation": 2}
+    assert frame["class"].tolist() == ["a", "b"] * 3
+
+
+def test_images_alone_have_no_target(tmp_path):
+    put(tmp_path, {"10.png": shade(2), "9.png": shade(1)})
+    for data in (tmp_path, [tmp_path / "9.png", tmp_path / "10.png"]):
+        table = read_grids(data)
+        assert levels(table) == [1, 2] and table.target is None and is_grids(data)
+    assert len(read_grids(tmp_path / "9.png")) == 1
+
+
+@pytest.mark.parametrize(
+    "images, said",
+    [
+        ({}, "is an empty folder"),
+        ({"a.txt": b"x", "b.csv": b"x"}, "holds no images, only .csv, .txt files"),
+        ({"cat/1.png": shade(1)}, "holds one class only ('cat'); at least two"),
+        ({"a/1.png": shade(1), "b/1.png": b"text"}, "b/1.png is not an image: it holds text"),
+        ({"a/1.png": shade(1), "b/1.png": b""}, "b/1.png is empty (0 bytes)"),
+        ({"a/1.png": shade(1), "b/1.svg": b"<svg/>"}, "it is an SVG drawing"),
+        ({"1.png": shade(1), "2.npy": b""}, "2.npy beside 1.png"),
+    ],
+)
+def test_a_folder_that_cannot_be_learned_from_is_refused(tmp_path, images, said):
+    with pytest.raises(DataError) as caught:
+        read_grids(put(tmp_path, images))
+    assert said in str(caught.value).replace("\\", "/") and "\n" not in str(caught.value)
+
+
+def test_damaged_files_are_left_out_on_request(tmp_path):
+    put(tmp_path, {f"{c}/{k}.png": shade(k) for c in "ab" for k in range(3)})
+    noise = np.random.default_rng(0).integers(0, 256, (64, 64), np.uint8)
+    put(tmp_path, {"a/cut.jpg": Image.fromarray(noise), "a/text.png": b"text"})
+    (tmp_path / "a/cut.jpg").write_bytes((tmp_path / "a/cut.jpg").read_bytes()[:-500])
+    with pytest.raises(DataError, match=r"text.png is not an image.*on_corrupt='skip'"):
+        read_grids(tmp_path)
+    (tmp_path / "a/text.png").unlink()
+    with pytest.raises(DataError, match=r"cut.jpg is a damaged image.*truncated"):
+        read_grids(tmp_path, size=(4, 6))
+    put(tmp_path, {"a/text.png": b"text"})
+    table = read_grids(tmp_path, on_corrupt="skip", size=(4, 6))
+    assert levels(table) == [0, 1, 2] * 2 and table.frame["class"].tolist() == list("aaabbb")
+    assert len(table.frame) == 6 and any("2 of 8 files left out" in note for note in table.notes)
+    for part in ("a", "b"):
+        for k in range(3):
+            (tmp_path / part / f"{k}.png").write_bytes(b"text")
+    with pytest.raises(DataError, match="Nothing is left"):
+        read_grids(tmp_path, on_corrupt="skip")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
+def test_links_in_a_circle_are_named_or_not_followed(tmp_path):
+    put(tmp_path, {"a/1.png": shade(1), "b/1.png": shade(1)})
+    (tmp_path / "a" / "again").symlink_to(tmp_path)
+    assert len(read_grids(tmp_path)) == 2
+    (tmp_path / "b" / "x.png").symlink_to(tmp_path / "b" / "x.png")
+    with pytest.raises(DataError, match=r"x.png cannot be opened: Too many levels"):
+        read_grids(tmp_path)
+
+
+def test_mixed_sizes_are_fitted_into_the_commonest_and_told(tmp_path):
+    put(tmp_path, {f"{k}.png": shade(100) for k in range(3)})
+    put(tmp_path, {"wide.png": shade(100, (4, 12))})
+    table = read_grids(tmp_path)
+    assert table.grids.shape == (1, 4, 6)
+    assert table.grids.load()[3, 0, :, 0].tolist() == [0, 100, 100, 0]
+    assert "1 of 4 images have another size than 4 x 6" in table.notes[0]
+    assert read_grids(tmp_path, size=8).grids.shape == (1, 8, 8)
+    put(tmp_path, {"huge.png": shade(100, (100, 100))})
+    with pytest.raises(DataError, match=r"huge.png is 100 x 100, the others are some 4 x 6"):
+        read_grids(tmp_path)
+    assert len(read_grids(tmp_path, size=(4, 6))) == 5
+
+
+def test_grey_and_colour_make_colour(tmp_path):
+    put(tmp_path, {"1.png": shade(7), "2.png": Image.new("RGB", (6, 4), (1, 2, 3))})
+    table = read_grids(tmp_path)
+    assert table.grids.load()[:, :, 0, 0].tolist() == [[7, 7, 7], [1, 2, 3]]
+    assert table.notes == ["1 of 2 images are grey: they were read as colour."]
+    assert read_grids(tmp_path, channels=1).grids.shape == (1, 4, 6)
+
+
+def test_eight_and_sixteen_bits_make_shares(tmp_path):
+    sixteen = Image.fromarray(np.full((4, 6), 65535, np.uint16))
+    put(tmp_path, {"1.png": shade(255), "2.png": sixteen})
+    table = read_grids(tmp_path)
+    assert table.grids.dtype == torch.float32 and levels(table) == [1, 1]
+    put(tmp_path, {"3.tif": Image.fromarray(np.ones((4, 6), np.float32))})
+    with pytest.raises(DataError, match=r"3.tif holds free numbers, beside"):
+        read_grids(tmp_path)
+
+
+def corner(value, size=(4, 6)):
+    mask = np.zeros(size, np.uint8)
+    mask[0, 0] = value
+    return Image.fromarray(mask)
+
+
+@pytest.mark.parametrize("folders", [("image", "label"), ("Images", "masks"), ("imgs", "gt")])
+def test_images_and_masks_are_paired_by_name(tmp_path, folders):
+    x, y = folders
+    put(tmp_path, {f"{x}/{k}.png": shade(k) for k in (2, 10)})
+    put(tmp_path, {f"{y}/2_mask.png": corner(255), f"{y}/10.png": corner(0)})
+    table = read_grids(tmp_path, classes=["back", "front"])
+    assert levels(table) == [2, 10] and table.target == "mask"
+    assert table.masks.load()[:, 0, 0].tolist() == [1, 0]
+    assert table.masks.classes == ("back", "front") and table.masks.shape == (4, 6)
+
+
+def test_masks_from_a_folder_that_is_named(tmp_path):
+    put(tmp_path, {"x/1.png": shade(1), "z/1.png": corner(3), "z/2.png": corner(0)})
+    table = read_grids(tmp_path / "x", masks=tmp_path / "z")
+    assert table.masks.load()[0, 0, 0] == 1 and table.masks.classes == ("0", "3")
+    assert table.notes == ["1 masks without an image left out."]
+
+
+def test_palette_masks_count_by_index_and_an_unlabelled_value_is_unknown(tmp_path):
+    values = np.array([[0, 1], [2, 255]], np.uint8)
+    image = Image.fromarray(values).convert("P")
+    image.putdata(values.ravel())
+    image.putpalette([level for k in range(256) for level in (k, 255 - k, 7)])
+    put(tmp_path, {"images/1.png": shade(1, (2, 2)), "masks/1.png": image})
+    masks = read_grids(tmp_path, unlabelled=255).masks
+    assert masks.load().tolist() == [[[0, 1], [2, -1]]] and masks.classes == ("0", "1", "2")
+
+
+def test_masks_are_scaled_like_their_images_with_nothing_known_around(tmp_path):
+    put(tmp_path, {f"images/{k}.png": shade(9) for k in range(3)})
+    put(tmp_path, {f"masks/{k}.png": corner(1) for k in range(3)})
+    put(tmp_path, {"images/w.png": shade(9, (4, 12)), "masks/w.png": corner(1, (4, 12))})
+    table = read_grids(tmp_path)
+    assert table.masks.load()[3, :, 0].tolist() == [-1, 0, 0, -1]
+    inside = table.masks.load()[3] >= 0
+    assert_array_equal(inside, table.grids.load()[3, 0] > 0)
+
+
+NOISE = Image.fromarray(np.random.default_rng(0).integers(0, 256, (4, 6), np.uint8))
+MASKS = {
+    "1.png": (corner(1, (4, 5)), "1.png is 4 x 5, its image images/1.png 4 x 6"),
+    "2.png": (corner(1), "images/1.png has no mask in"),
+    "1.jpg": (NOISE, "JPEG invents values between classes"),
+    "1.bmp": (Image.new("RGB", (6, 4), (1, 2, 3)), "is a mask in mode RGB"),
+    "1.tif": (Image.fromarray(np.ones((4, 6), np.float32)), "is a mask in mode F"),
+}
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_masks_that_do_not_match_are_refused(tmp_path, name):
+    mask, said = MASKS[name]
+    put(tmp_path, {"images/1.png": shade(1), f"masks/{name}": mask})
+    with pytest.raises(DataError) as caught:
+        read_grids(tmp_path)
+    assert said in str(caught.value).replace("\\", "/") and "\n" not in str(caught.value)
+
+
+def test_grey_saved_as_colour_is_a_mask(tmp_path):
+    put(tmp_path, {"images/1.png": shade(1), "masks/1.png": corner(255).convert("RGBA")})
+    assert read_grids(tmp_path).masks.load().sum() == 1
+
+
+def test_a_table_of_paths_keeps_its_columns(tmp_path):
+    put(tmp_path, {"x/1.png": shade(1), "x/2.png": shade(2), "m.png": corner(1)})
+    path = tmp_path / "faces.csv"
+    path.write_text("file,age,seg\nx/1.png,31,m.png\nx/2.png,,m.png\n")
+    table = read_grids(path, image="file")
+    assert levels(table) == [1, 2] and table.target is None and is_grids(path)
+    assert list(table.frame) == ["file", "age", "seg"] and table.frame["age"].isna().tolist() == [
+        0,
+        1,
+    ]
+    with pytest.raises(UsageError, match=r"which column holds the images\? image= one of"):
+        read_grids(path)
+    table = read_grids(path, masks="seg")
+    assert table.masks.load()[:, 0, 0].tolist() == [1, 1] and list(table.frame) == ["file", "age"]
+    frame = pd.read_csv(path).assign(file=[str(tmp_path / "x/1.png"), str(tmp_path / "x/2.png")])
+    assert levels(read_grids(frame.drop(columns="seg"))) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "text, options, said",
+    [
+        ("file,y\nno.png,1\n", {}, "no.png does not exist"),
+        ("file,y\na.png,1\n,2\n", {}, "row 2: no path in column 'file'"),
+        ("a,y\n1,1\n2,2\n", {}, "no column of paths to images"),
+        ("file,y\na.png,1\n", {"image": "path"}, "no column 'path'"),
+        ("file,y\nhttp://a/b.png,1\n", {}, "is not the path of a local file"),
+    ],
+)
+def test_a_table_without_its_images_is_refused(tmp_path, text, options, said):
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.raises((DataError, UsageError), match=said):
+        read_grids(tmp_path / "t.csv", **options)
+
+
+def test_arrays_in_a_file_are_grids_with_columns(tmp_path):
+    x = np.arange(2 * 8 * 9 * 3, dtype=np.uint8).reshape(2, 8, 9, 3)
+    np.savez(tmp_path / "a.npz", X=x, y=np.array([[1], [0]]), class_names=np.array(["cat", "dog"]))
+    table = read_grids(tmp_path / "a.npz")
+    assert_array_equal(table.grids.load(), x.transpose(0, 3, 1, 2))
+    assert table.frame["y"].tolist() == ["dog", "cat"] and table.target == "y"
+    np.savez(tmp_path / "b.npz", x_train=x, y_train=[0.5, 1.5], x_test=x[:1], y_test=[2.5])
+    table = read_grids(tmp_path / "b.npz")
+    assert table.frame["y"].tolist() == [0.5, 1.5, 2.5]
+    assert table.frame["split"].tolist() == ["train", "train", "test"]
+    np.savez(tmp_path / "c.npz", images=x, masks=x[..., 0] % 2 * 255)
+    table = read_grids(tmp_path / "c.npz")
+    assert_array_equal(table.masks.load(), x[..., 0] % 2)
+    np.save(tmp_path / "d.npy", x)
+    assert_array_equal(read_grids(tmp_path / "d.npy").grids.load(), x.transpose(0, 3, 1, 2))
+    np.savez(tmp_path / "e.npz", X=np.eye(3), y=np.arange(3))
+    assert [is_grids(tmp_path / f"{name}.npz") for name in "abce"] == [True, True, True, False]
+
+
+def test_arrays_in_python_are_read_alike():
+    x = torch.arange(2 * 4 * 4, dtype=torch.uint8).reshape(2, 4, 4)
+    for data in (x, x.numpy(), {"x": x}, x.tolist()):
+        assert_array_equal(read_grids(data).grids.load()[:, 0].to(x), x)
+    table = read_grids(x, masks=x % 2)
+    assert_array_equal(table.masks.load(), x % 2)
+    assert read_grids(table) is table and read_grids(Grids.of(x)).grids.shape == (1, 4, 4)
+
+
+@pytest.mark.parametrize(
+    "arrays, said",
+    [
+        ({"x": np.full((2, 4, 4), np.nan)}, r"array 'x' holds nan at \[0, 0, 0\]"),
+        ({"x": np.zeros((2, 4, 4)), "y": np.zeros(3)}, r"'y' has shape \(3,\) for 2 examples"),
+        ({"a": np.zeros((2, 4, 4)), "b": np.zeros((2, 4, 4))}, "which array holds the grids"),
+        ({"x": np.zeros((2, 4, 4)), "y": np.array([0, 2]), "class_names": ["a", "b"]}, "2 classes"),
+        ({"x_train": np.zeros((2, 4, 4)), "y_test": np.zeros(2)}, "not there for each"),
+        ({"x": np.zeros((2, 4, 4)), "z": np.zeros((2, 3, 3))}, "expected a number per example"),
+    ],
+)
+def test_arrays_that_do_not_belong_together_are_refused(tmp_path, arrays, said):
+    np.savez(tmp_path / "a.npz", **arrays)
+    for data in (arrays, tmp_path / "a.npz"):
+        with pytest.raises(DataError, match=said):
+            read_grids(data)
+
+
+class Bomb:
+    def __reduce__(self):
+        return (Path("canary").write_text, ("boom",))
+
+
+def test_pickled_arrays_are_refused_and_run_nothing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    bad = np.array([[[Bomb()]]], dtype=object)
+    np.save("a.npy", bad, allow_pickle=True)
+    np.savez("a.npz", x=bad)
+    for name in ("a.npy", "a.npz"):
+        with pytest.raises(DataError, match="Python objects, which are never loaded"):
+            read_grids(name)
+    assert not Path("canary").exists()
+
+
+def test_a_header_that_claims_more_than_the_file_is_refused(tmp_path):
+    np.save(tmp_path / "a.npy", np.zeros((2, 2, 2)))
+    content = (tmp_path / "a.npy").read_bytes().replace(b"(2, 2, 2)", b"(9, 9999999, 9999)"[:9])
+    (tmp_path / "a.npy").write_bytes(content.replace(b"(9, 99999", b"(99, 9,9)"))
+    with pytest.raises(DataError, match=r"a.npy is not a readable .npy file"):
+        read_grids(tmp_path / "a.npy")
+
+
+def idx(array):
+    head = struct.pack(f">4B{array.ndim}I", 0, 0, 8, array.ndim, *array.shape)
+    return head + array.tobytes()
+
+
+def test_idx_files_find_their_labels(tmp_path):
+    x, y = np.arange(3 * 4 * 5, dtype=np.uint8).reshape(3, 4, 5), np.array([2, 0, 1], np.uint8)
+    path = tmp_path / "t10k-images-idx3-ubyte.gz"
+    path.write_bytes(gzip.compress(idx(x)))
+    assert read_grids(path).target is None and "no labels beside" in read_grids(path).notes[0]
+    (tmp_path / "t10k-labels-idx1-ubyte").write_bytes(idx(y))
+    table = read_grids(path)
+    assert_array_equal(table.grids.load()[:, 0], x)
+    assert table.frame["class"].tolist() == ["2", "0", "1"] and is_grids(path)
+    path.write_bytes(idx(x)[:-1])
+    with pytest.raises(DataError, match=r"claims 3 x 4 x 5 numbers; it holds 59 bytes"):
+        read_grids(path)
+    path.write_bytes(b"\x00\x00\x08\x03\xff")
+    with pytest.raises(DataError, match="ends in its header"):
+        read_grids(path)
+
+
+def test_the_numbers_of_a_row_are_a_signal(tmp_path):
+    path = tmp_path / "signals.csv"
+    path.write_text("t0,t1,t2,y,who\n1,2,3,0,ann\n4,5,6,1,bob\n")
+    table = read_grids(path, signals=True, target=["y"])
+    assert table.grids.load().tolist() == [[[1, 2, 3]], [[4, 5, 6]]]
+    assert list(table.frame) == ["y", "who"] and table.target == "y" and not is_grids(path)
+    path.write_text("t0,t1,y\n1,,0\n")
+    with pytest.raises(DataError, match="row 1, column 't1': a gap in a signal"):
+        read_grids(path, signals=True, target=["y"])
+
+
+def test_a_set_larger_than_its_memory_stays_in_its_files(tmp_path):
+    put(tmp_path, {f"images/{k}.png": shade(k) for k in range(9)})
+    put(tmp_path, {f"masks/{k}.png": corner(k % 2) for k in range(9)})
+    memory, files = read_grids(tmp_path), read_grids(tmp_path, memory_limit=100)
+    assert memory.grids.is_in_memory and not files.grids.is_in_memory
+    assert "read from their files as they are needed" in files.notes[-1]
+    assert_array_equal(files.grids.load(), memory.grids.load())
+    assert_array_equal(files.masks.load(), memory.masks.load())
+    assert_array_equal(files.grids.content_keys(1), memory.grids.content_keys(1))
+    assert files.rows([3, 1]).masks.load()[:, 0, 0].tolist() == [1, 1]
+    (tmp_path / "images/4.png").write_bytes(b"gone")
+    with pytest.raises(DataError, match=r"4.png is not an image"):
+        files.grids.load([4])
+
+
+def test_odd_options_are_named():
+    x = np.zeros((2, 4, 4))
+    for options, said in (
+        ({"channels": 2}, "channels must be 1 or 3"),
+        ({"size": (1, 2, 3)}, "size must be one number or"),
+        ({"on_corrupt": "ignore"}, "'refuse' or 'skip'"),
+        ({"memory_limit": "lots"}, "size like 4GB"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            read_grids(x, **options)
+    with pytest.raises(DataError, match="does not exist"):
+        read_grids("no-such-folder")
+
+
+def test_a_data_set_that_is_a_table_is_said_to_be_one(monkeypatch):
+    made = Dataset("towns", pd.DataFrame({"a": [1]}), "a", "Towns.", "none")
+    monkeypatch.setitem(registry._members, "towns", lambda: made)
+    with pytest.raises(UsageError, match="'towns' is a table"):
+        read_grids("towns")
+
+
+def test_tables_are_not_taken_for_images(tmp_path):
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n")
+    for data in (tmp_path, tmp_path / "a.csv", "iris", "no-such", {"a": [1]}, np.eye(3)):
+        assert not is_grids(data)
+    assert is_grids("mnist") and is_grids({"x": np.zeros((2, 3, 3))})
