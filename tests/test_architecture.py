@@ -29,7 +29,7 @@ ALLOWED = {
     "likelihoods": set(),
     "storage": set(),
     "data": {"storage"},
-    "networks": {"layers"},
+    "networks": {"layers", "storage"},
     "connectionism": {"layers", "metrics"},
     "structures": BUILDING | {"networks"},
     "training": BUILDING | {"networks", "structures"},

@@ -52,3 +52,9 @@ from ansatz.networks.sliding_window import SlidingWindow as SlidingWindow
 from ansatz.networks.upsampling import transposed_convolution as transposed_convolution
 from ansatz.networks.unet import UNet as UNet
 from ansatz.networks.unet3d import UNet3d as UNet3d
+from ansatz.networks.checkpoint import Loaded as Loaded
+from ansatz.networks.checkpoint import load_weights as load_weights
+from ansatz.networks.weights_file import read_weights as read_weights
+from ansatz.networks.transfer import discriminative_groups as discriminative_groups
+from ansatz.networks.transfer import freeze as freeze
+from ansatz.networks.transfer import layer_groups as layer_groups

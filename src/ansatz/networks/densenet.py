@@ -1,5 +1,6 @@
 """DenseNet: every layer of a block sees the outputs of all before it."""
 
+import re
 from typing import Literal
 
 import torch
@@ -156,6 +157,11 @@ class DenseNet121(nn.Module):
     def heads(self) -> tuple[str, ...]:
         """The maps that belong to the outcome and not to x."""
         return ("classifier",)
+
+    @staticmethod
+    def checkpoint_name(key: str) -> str:
+        """The name of a tensor whose file is of torchvision's first years: norm.1 for norm1."""
+        return re.sub(r"(denselayer\d+\.(?:norm|conv))\.([12])\.", r"\1\2.", key)
 
     def layer_groups(self) -> list[list[nn.Module]]:
         """Its layers from x to the outcome: stem, blocks with what follows them, last map."""

@@ -14,3 +14,4 @@ from ansatz.training.penalties import penalties as penalties
 from ansatz.training.second_order import NewtonStep as NewtonStep
 from ansatz.training.step import Step as Step
 from ansatz.training.trainer import Trainer as Trainer
+from ansatz.training.unfreezing import Unfreezing as Unfreezing

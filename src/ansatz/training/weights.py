@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+from ansatz.networks.transfer import rests
 from ansatz.training.sharded import is_sharded
 from ansatz.training.step import Step
 
@@ -12,7 +13,8 @@ Snapshot = dict[str, Tensor]
 def snapshot(step: Step) -> Snapshot:
     """A copy of all that training can change in the network and the objective.
 
-    Frozen parameters are left out: nothing moves them, and a teacher may be large.
+    Frozen parameters are left out, unless they only rest for a time (``Unfreezing``): nothing
+    moves them, and a teacher may be large.
 
     Example:
         >>> import torch
@@ -85,6 +87,6 @@ def moving(step: Step) -> dict[str, Tensor]:
 
 def _state(module: nn.Module) -> dict[str, Tensor]:
     named = module.named_parameters(remove_duplicate=False)
-    frozen = {name for name, parameter in named if not parameter.requires_grad}
+    frozen = {name for name, p in named if not p.requires_grad and not rests(p)}
     state = module.state_dict(keep_vars=True).items()
     return {name: t for name, t in state if name not in frozen and isinstance(t, Tensor)}

@@ -1,0 +1,182 @@
+"""Weights that people already own, given to a network."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal, NamedTuple, get_args
+
+import torch
+from torch import Tensor, nn
+
+from ansatz.errors import ModelError, UsageError
+from ansatz.networks.transfer import head_names
+from ansatz.networks.weights_file import LIMIT_BYTES, read_weights
+from ansatz.storage.json_file import shorten
+
+Head = Literal["reset", "keep", "strict"]
+Channels = Literal["same", "mean", "repeat"]
+
+_COUNTER = "num_batches_tracked"  # of batch norms; old files are without it
+
+
+class Loaded(NamedTuple):
+    """What of a file went where.
+
+    Args:
+        file: its name.
+        tensors: names of the network's tensors that have the file's values now.
+        fresh: those that were left as they were: the head.
+        adapted: those of ``tensors`` that were changed to fit other channels.
+        unused: what the file holds and the network has no place for.
+
+    Example:
+        >>> from ansatz.networks import Loaded
+        >>> print(Loaded("a.pth", ("conv.weight",), ("fc.weight", "fc.bias"), (), ()))
+        a.pth: 1 tensor loaded; left fresh: fc.weight, fc.bias
+    """
+
+    file: str
+    tensors: tuple[str, ...]
+    fresh: tuple[str, ...]
+    adapted: tuple[str, ...]
+    unused: tuple[str, ...]
+
+    def __str__(self) -> str:
+        count = len(self.tensors)
+        told = f"{self.file}: {count} tensor{'s' if count != 1 else ''} loaded"
+        parts = {"left fresh": self.fresh, "adapted": self.adapted, "unused": self.unused}
+        return told + "".join(f"; {what}: {_listing(n)}" for what, n in parts.items() if n)
+
+
+def load_weights(
+    network: nn.Module,
+    path: str | Path,
+    *,
+    head: Head = "reset",
+    channels: Channels = "same",
+    limit_bytes: int = LIMIT_BYTES,
+) -> Loaded:
+    """Gives a network the weights of a ``.safetensors``, ``.pth`` or ``.pt`` file.
+
+    Names and shapes must agree but for the head, or the network stays as it was. Names are read as
+    torchvision, ``DataParallel`` and training programs write them: a common prefix such as
+    ``module.`` is taken off, and weights under ``state_dict`` or ``model`` are found. Files of
+    torch are read by its ``weights_only`` reader: a file that holds anything but tensors and plain
+    containers is refused, and no code of it is run.
+
+    Args:
+        network: changed in place.
+        path: the file.
+        head: ``"reset"`` leaves the last maps as they are: the file's belong to other outcomes.
+            ``"keep"`` takes them if they fit. ``"strict"`` demands them.
+        channels: what to do if the first convolution was made for another number of channels, C
+            instead of C': ``"same"`` refuses; ``"mean"`` gives each channel the mean weight,
+            ``"repeat"`` the old ones in turn, both times C / C', so that x whose channels are all
+            alike is seen as before.
+        limit_bytes: larger files are refused.
+
+    Returns:
+        What was loaded and what was not; ``str()`` of it is a sentence.
+
+    Raises:
+        ModelError: the file is missing, damaged, holds code, or does not fit.
+
+    Example:
+        >>> import tempfile, torch
+        >>> from ansatz.networks import ResNet18, load_weights
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     torch.save(ResNet18(3, 1000, width=4).state_dict(), folder + "/resnet18.pth")
+        ...     print(load_weights(ResNet18(3, 10, width=4), folder + "/resnet18.pth"))
+        resnet18.pth: 120 tensors loaded; left fresh: fc.weight, fc.bias
+    """
+    for option, chosen, known in (("head", head, Head), ("channels", channels, Channels)):
+        if chosen not in get_args(known):
+            raise UsageError(
+                f"{option} must be one of {', '.join(get_args(known))}, got {chosen!r}."
+            )
+    name = Path(path).name
+    found = _named(network, read_weights(path, limit_bytes=limit_bytes))
+    own = network.state_dict()
+    heads = {key for key in own if _within(key, head_names(network))}
+    fresh = _fresh(own, found, heads, head)
+    unused = {key for key in found if _within(key, getattr(network, "optional", ()))}
+    unused |= set() if head == "strict" else {key for key in found if key in fresh}
+    wanted = {k: v for k, v in found.items() if k not in unused}
+    adapted = _adapt(network, wanted, channels)
+    _require_names(name, [k for k in own if k not in fresh], wanted)
+    for key, value in wanted.items():
+        _require_fit(name, key, value, own[key], heads)
+    network.load_state_dict({**own, **wanted}, strict=True)
+    order = [key for key in own if key in wanted]
+    left = tuple(key for key in own if key in fresh)
+    return Loaded(name, tuple(order), left, adapted, tuple(k for k in unused if k not in own))
+
+
+def _named(network: nn.Module, found: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Names as the network has them, where older files have others."""
+    rename = getattr(network, "checkpoint_name", None)
+    return found if rename is None else {rename(key): value for key, value in found.items()}
+
+
+def _within(key: str, parts: tuple[str, ...]) -> bool:
+    return any(key == part or key.startswith(f"{part}.") for part in parts)
+
+
+def _fresh(
+    own: Mapping[str, Tensor], found: Mapping[str, Tensor], heads: set[str], head: Head
+) -> set[str]:
+    """The tensors of the head that stay as they are."""
+    if head == "strict":
+        return set()
+    fits = all(key in found and found[key].shape == own[key].shape for key in heads)
+    return set() if head == "keep" and fits else heads
+
+
+def _adapt(network: nn.Module, wanted: dict[str, Tensor], channels: Channels) -> tuple[str, ...]:
+    """The first convolution's kernels for another number of channels, in place in ``wanted``."""
+    convolutions = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
+    first = next(((n, m) for n, m in network.named_modules() if isinstance(m, convolutions)), None)
+    if channels == "same" or first is None or f"{first[0]}.weight" not in wanted:
+        return ()
+    key, kernel = f"{first[0]}.weight", wanted[f"{first[0]}.weight"]
+    before, after = kernel.shape[1], int(first[1].weight.shape[1])
+    if before == after or first[1].groups != 1:
+        return ()
+    if channels == "mean":
+        kernel = kernel.mean(1, keepdim=True).repeat_interleave(after, 1)
+    else:
+        kernel = kernel[:, [c % before for c in range(after)]]
+    wanted[key] = kernel * (before / after)
+    return (key,)
+
+
+def _require_names(name: str, needed: list[str], wanted: Mapping[str, Tensor]) -> None:
+    missing = [k for k in needed if k not in wanted and not k.endswith(_COUNTER)]
+    known = set(needed)
+    extra = [k for k in wanted if k not in known]
+    if missing or extra:
+        told = [f"lacks {len(missing)} ({_listing(tuple(missing))})"] if missing else []
+        told += [f"holds {len(extra)} unknown ({_listing(tuple(extra))})"] if extra else []
+        raise ModelError(
+            f"{name}: its tensors are not those of this network: it {' and '.join(told)}."
+        )
+
+
+def _require_fit(name: str, key: str, value: Tensor, own: Tensor, heads: set[str]) -> None:
+    if value.shape != own.shape:
+        hint = " Its head is for other outcomes: head='reset'." if key in heads else ""
+        if value.ndim == own.ndim > 2 and value.shape[0] == own.shape[0]:
+            hint = " For other channels: channels='mean' or 'repeat'."
+        raise ModelError(
+            f"{name}: tensor {shorten(key)} is {tuple(value.shape)}, "
+            f"expected {tuple(own.shape)}.{hint}"
+        )
+    if value.is_floating_point() != own.is_floating_point() or value.layout != torch.strided:
+        kind = f"{value.dtype}, {value.layout}"
+        raise ModelError(f"{name}: tensor {shorten(key)} is {kind}, expected {own.dtype}.")
+    if value.is_meta or not bool(value.isfinite().all()):
+        raise ModelError(f"{name}: tensor {shorten(key)} holds numbers that are not finite.")
+
+
+def _listing(names: tuple[str, ...]) -> str:
+    first = ", ".join(name[:80] for name in names[:3])
+    return first + (f" and {len(names) - 3} more" if len(names) > 3 else "")

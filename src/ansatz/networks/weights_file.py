@@ -1,0 +1,109 @@
+"""Files of weights, of torch and of safetensors: tensors by name, never code."""
+
+import io
+import re
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ansatz.errors import ModelError
+from ansatz.storage.disk import read_bytes
+from ansatz.storage.json_file import shorten
+from ansatz.storage.tensors import read_tensors
+
+LIMIT_BYTES = 4 * 2**30  # of a file, and of what it unpacks to
+_TORCH = (".pth", ".pt", ".tar")
+_NESTED = ("state_dict", "model_state_dict", "model", "network")  # where programs put the weights
+_PREFIXES = ("module.", "model.", "network.", "_orig_mod.")  # what wrappers put before each name
+
+
+def read_weights(path: str | Path, *, limit_bytes: int = LIMIT_BYTES) -> dict[str, Tensor]:
+    """The named tensors of a ``.safetensors``, ``.pth`` or ``.pt`` file, nothing else.
+
+    Args:
+        path: the file.
+        limit_bytes: larger files are refused.
+
+    Example:
+        >>> import tempfile, torch
+        >>> from ansatz.networks import read_weights
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     saved = {"state_dict": {"module.w": torch.ones(2)}, "epoch": 3}
+        ...     torch.save(saved, folder + "/a.pt")
+        ...     read_weights(folder + "/a.pt")
+        {'w': tensor([1., 1.])}
+    """
+    name, suffix = Path(path).name, Path(path).suffix.lower()
+    if suffix == ".safetensors":
+        found: Any = read_tensors(path, limit_bytes=limit_bytes)
+    elif suffix in _TORCH:
+        found = _read_torch(read_bytes(path, limit_bytes=limit_bytes), name, limit_bytes)
+    else:
+        raise ModelError(f"{name}: weights come as .safetensors, .pth or .pt files.")
+    return _without_prefix(_tensors(found, name))
+
+
+def _read_torch(content: bytes, name: str, limit_bytes: int) -> Any:
+    """The one place where a file of torch is read: tensors and plain containers, or a refusal."""
+    if content[:4] == b"PK\x03\x04":
+        _check_archive(content, name, limit_bytes)
+    elif content[:2] != b"\x80\x02":  # the legacy format begins with a pickled number
+        raise ModelError(
+            f"{name}: not a file of weights as torch.save writes it (neither its zip nor its "
+            "older format)."
+        )
+    try:
+        return torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+    except Exception as error:  # whatever a hostile file makes the reader trip over
+        raise ModelError(f"{name}: {_refusal(str(error))}") from None
+
+
+def _check_archive(content: bytes, name: str, limit_bytes: int) -> None:
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            size = sum(entry.file_size for entry in archive.infolist())
+    except (zipfile.BadZipFile, ValueError, OSError, EOFError):
+        raise ModelError(f"{name}: a damaged or truncated file of weights.") from None
+    if size > limit_bytes:
+        raise ModelError(f"{name}: it unpacks to {size} bytes, at most {limit_bytes} are read.")
+
+
+def _refusal(text: str) -> str:
+    """Torch's explanation is a page long; its one word that helps is the forbidden name."""
+    culprit = re.search(r"GLOBAL ([\w.]+)", text)
+    if culprit or "weights_only" in text.lower() or "unsupported" in text.lower():
+        named = f" ({culprit.group(1)[:80]})" if culprit else ""
+        return (
+            f"it holds Python objects{named} beside tensors, which could run code; refused, "
+            "nothing was run. Save network.state_dict() alone, best as .safetensors."
+        )
+    return f"a damaged or truncated file of weights ({' '.join(text.split())[:120]})."
+
+
+def _tensors(found: Any, name: str) -> dict[str, Tensor]:
+    """The state_dict in what was read."""
+    if isinstance(found, Mapping):
+        for key in _NESTED:
+            if isinstance(found.get(key), Mapping):
+                return _tensors(found[key], name)
+    if not isinstance(found, Mapping) or not found:
+        kind = "nothing" if isinstance(found, Mapping) else f"a {type(found).__name__}"
+        raise ModelError(f"{name}: it holds {kind}, expected tensors by name (a state_dict).")
+    for key, value in found.items():
+        if not isinstance(key, str) or not isinstance(value, Tensor):
+            raise ModelError(
+                f"{name}: it holds a {type(value).__name__} under {shorten(str(key))}, "
+                "expected tensors by name (a state_dict)."
+            )
+    return dict(found)
+
+
+def _without_prefix(found: dict[str, Tensor]) -> dict[str, Tensor]:
+    for prefix in _PREFIXES:
+        if all(key.startswith(prefix) for key in found):
+            return _without_prefix({key[len(prefix) :]: v for key, v in found.items()})
+    return found
