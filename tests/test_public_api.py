@@ -15,6 +15,7 @@ PACKAGES = (
     "ansatz.claims",
     "ansatz.connectionism",
     "ansatz.data",
+    "ansatz.data.augmentation",
     "ansatz.errors",
     "ansatz.estimators",
     "ansatz.inference",

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import docstring
 from formulas import Formulas
 
+NESTED = ("ansatz.data.augmentation",)  # packages inside a package that users call by their name
 SPLIT_ABOVE = 60  # names; a package with more has a page per source file
 
 
@@ -38,6 +39,7 @@ def packages() -> dict[str, list[Name]]:
 
     found = {"ansatz": [n for n in dir(ansatz) if not _is_module(getattr(ansatz, n))]}
     found |= {f"ansatz.{n}": [] for n in dir(ansatz) if _is_module(getattr(ansatz, n))}
+    found |= {package: [] for package in NESTED}
     return {package: list(_names(package)) for package in found}
 
 

@@ -20,7 +20,10 @@ GUIDE = (
     "tables", "likelihoods", "survival", "rankings", "linear-models", "ensembles", "report",
     "diagnostics", "compare", "tune", "scale", "export", "cli",
 )  # fmt: skip
-INSIDE = ("networks", "expressivity", "training", "formats", "benchmarks", "architecture")
+INSIDE = (
+    "networks", "augmentation", "expressivity", "training", "formats", "benchmarks",
+    "architecture",
+)  # fmt: skip
 
 _OUTSIDE = re.compile(r"\]\(\.\./(?!reference)([^)#\s]+)(#[^)\s]*)?\)")
 _formulas: dict[str, Formulas] = {}

@@ -1,5 +1,6 @@
 """Files, frames and arrays in; typed batches out."""
 
+from ansatz.data import augmentation as augmentation
 from ansatz.data.batch import Batch as Batch
 from ansatz.data.columns import Column as Column
 from ansatz.data.columns import describe_columns as describe_columns
