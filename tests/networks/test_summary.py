@@ -1,7 +1,10 @@
+import math
+
 import pytest
 import torch
 from torch import nn
 
+from ansatz import networks
 from ansatz.networks import MLP, Linear, RandomFeatureNetwork, summary
 from ansatz.spec import InputSpec
 
@@ -57,3 +60,49 @@ def test_the_text_is_a_table_with_one_line_per_layer():
     assert len(lines) == len(found.rows) + 2
     assert len({len(line) for line in lines[:-1]}) == 1
     assert "1,002,000" in lines[2] and "depth 2, width 2000" in lines[-1]
+
+
+LAYERS = {
+    "signal": (nn.Conv1d(3, 8, 5, 2), (20,)),
+    "image": (nn.Conv2d(3, 8, 3, padding=1), (6, 7)),
+    "volume": (nn.Conv3d(3, 8, (1, 2, 3)), (4, 5, 6)),
+    "groups": (nn.Conv2d(4, 8, 3, groups=4), (6, 7)),
+}
+
+
+@pytest.mark.parametrize("layer, size", LAYERS.values(), ids=LAYERS)
+def test_a_convolution_takes_k2_ci_co_multiply_adds_at_each_place(layer, size):
+    found = summary(layer, InputSpec.grid(layer.in_channels, *size))
+    row = found.rows[0]
+    kernel = math.prod(layer.kernel_size) * layer.in_channels * layer.out_channels
+    assert found.multiply_adds == kernel // layer.groups * math.prod(row.output_shape[1:])
+    assert found.parameters == kernel // layer.groups + layer.out_channels
+    assert row.receptive_field == layer.kernel_size
+
+
+def test_a_transposed_convolution_takes_as_many_at_each_place_of_its_input():
+    found = summary(nn.ConvTranspose2d(4, 2, 2, 2), InputSpec.grid(4, 5, 6))
+    assert found.multiply_adds == 2 * 2 * 4 * 2 * 5 * 6 and found.rows[0].output_shape == (
+        2,
+        10,
+        12,
+    )
+
+
+@pytest.mark.parametrize("name, depth", [("resnet18", 18), ("lenet5", 5)])
+def test_the_depth_is_the_longest_way_and_the_number_in_the_name(name, depth):
+    spec = InputSpec.grid(1, 32, 32)
+    network = networks.create(name, spec, 10)
+    found = summary(network, spec)
+    assert found.depth == depth
+    assert found.parameters == sum(p.numel() for p in network.parameters())
+    assert found.multiply_adds == sum(row.multiply_adds for row in found.rows)
+
+
+def test_rows_of_a_grid_network_say_what_a_unit_sees():
+    net = nn.Sequential(nn.Conv2d(1, 2, 5), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(72, 3))
+    found = summary(net, InputSpec.grid(1, 16, 16))
+    assert [row.receptive_field for row in found.rows] == [(5, 5), (6, 6), (6, 6), (16, 16)]
+    lines = str(found).splitlines()
+    assert lines[0].endswith("receptive field") and lines[2].endswith("6 x 6")
+    assert "receptive field" not in str(summary(MLP(3, 1), 3))

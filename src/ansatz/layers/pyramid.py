@@ -1,6 +1,6 @@
 """Pooling to a fixed length, whatever the size of the image."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import torch
@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from ansatz.layers.limits import require_whole
 
-_POOLS = {
+_POOLS: dict[tuple[str, int], Callable[..., Tensor]] = {
     ("max", 1): functional.adaptive_max_pool1d,
     ("max", 2): functional.adaptive_max_pool2d,
     ("max", 3): functional.adaptive_max_pool3d,

@@ -1,13 +1,14 @@
-"""What a network consists of: layers, shapes, parameters, work."""
+"""What a network consists of: layers, shapes, parameters, work, receptive fields."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import torch
 from torch import Tensor, nn
+from torch.nn.modules.conv import _ConvNd
 from torch.nn.utils import parametrize
-from torch.utils.flop_counter import FlopCounterMode
 
+from ansatz.networks.receptive_field import field_of
+from ansatz.networks.trace import Trace, trace
 from ansatz.spec import InputSpec
 
 
@@ -25,6 +26,7 @@ class LayerRow(NamedTuple):
     output_shape: tuple[int, ...]
     parameters: int
     multiply_adds: int
+    receptive_field: tuple[int, ...] = ()  # cells of the grid that one of its units sees
 
 
 @dataclass(frozen=True)
@@ -36,8 +38,8 @@ class Summary:
         parameters: all parameters, each counted once.
         trainable: those that are trained.
         multiply_adds: multiplications by weights that one example takes.
-        depth: layers of weights from input to output, :math:`L`.
-        width: units of the widest hidden layer.
+        depth: layers of weights on the longest way from input to output, :math:`L`.
+        width: units of the widest hidden layer; of a convolution, its channels.
         capacity: hidden units in total.
 
     Example:
@@ -60,12 +62,14 @@ class Summary:
     capacity: int
 
     def __str__(self) -> str:
-        table = [("layer", "type", "output", "parameters", "multiply-adds")]
+        on_grid = any(row.receptive_field for row in self.rows)
+        table = [("layer", "type", "output", "parameters", "multiply-adds", "receptive field")]
         for row in self.rows:
-            shape = " x ".join(str(size) for size in row.output_shape)
-            table.append(
-                (row.name, row.type, shape, f"{row.parameters:,}", f"{row.multiply_adds:,}")
-            )
+            counts = f"{row.parameters:,}", f"{row.multiply_adds:,}"
+            field = _product(row.receptive_field)
+            table.append((row.name, row.type, _product(row.output_shape), *counts, field))
+        if not on_grid:
+            table = [line[:-1] for line in table]  # type: ignore[misc]
         sizes = [max(len(cell) for cell in column) for column in zip(*table, strict=True)]
         lines = [
             "  ".join(
@@ -82,15 +86,21 @@ class Summary:
         return "\n".join(lines)
 
 
+def _product(sizes: tuple[int, ...]) -> str:
+    return " x ".join(str(size) for size in sizes)
+
+
 def summary(network: nn.Module, inputs: InputSpec | int | Tensor | tuple[Tensor, ...]) -> Summary:
     """Counts what ``network`` does to one example.
 
-    It is run once on zeros, evaluating, without gradients; its modes are restored afterwards.
+    It is run once on zeros, evaluating, without gradients; its modes are restored afterwards. A
+    convolution with a kernel of k cells takes :math:`k C_i C_o` multiply-adds for each of its
+    outputs' places (:math:`k / groups` of them with groups).
 
     Args:
         network: any module.
-        inputs: the columns of a table, their number, or the network's argument (a tuple of
-            several) for a batch of one.
+        inputs: the columns of a table, their number, channels and size of a grid, or the network's
+            argument (a tuple of several) for a batch of one.
 
     Returns:
         A ``Summary``; ``str()`` of it is a table.
@@ -101,36 +111,27 @@ def summary(network: nn.Module, inputs: InputSpec | int | Tensor | tuple[Tensor,
         >>> found.depth, found.width, found.capacity, found.parameters
         (3, 16, 24, 218)
     """
-    if isinstance(inputs, Tensor):
-        inputs = (inputs,)
-    arguments = inputs if isinstance(inputs, tuple) else _zeros(network, InputSpec.of(inputs))
-    calls: list[tuple[str, nn.Module, tuple[int, ...]]] = []
-    names = {module: name for name, module in network.named_modules()}
-
-    def record(module: nn.Module, _: Any, output: Any) -> None:
-        shape = tuple(output.shape[1:]) if isinstance(output, Tensor) else ()
-        calls.append((names[module], module, shape))
-
-    modes = {module: module.training for module in network.modules()}
-    hooks = [m.register_forward_hook(record) for m in modes if _computes(m, names[m])]
-    counter = FlopCounterMode(display=False)
-    try:
-        network.eval()
-        with torch.no_grad(), counter:
-            network(*arguments)
-    finally:
-        for hook in hooks:
-            hook.remove()
-        for module, mode in modes.items():
-            module.training = mode
-    return _count(network, calls, counter)
-
-
-def _zeros(network: nn.Module, spec: InputSpec) -> tuple[Tensor, ...]:
-    like = next(iter([*network.parameters(), *network.buffers()]), torch.empty(0))
-    x = torch.zeros(1, spec.features, dtype=like.dtype, device=like.device)
-    codes = torch.zeros(1, len(spec.cardinalities), dtype=torch.long, device=like.device)
-    return (x, codes) if spec.cardinalities else (x,)
+    seen = trace(network, inputs)
+    rows, told = [], set[nn.Module]()
+    for name, module, shape, reach in seen.calls:
+        if not _computes(module, name):
+            continue
+        # A shared layer's parameters and work are told once.
+        work, size = (0, 0) if module in told else (seen.work[name], _size(module))
+        told.add(module)
+        field = () if reach is None else field_of(reach).size
+        rows.append(LayerRow(name, type(module).__name__, shape, size, work, field))
+    widths, depth = _widths(network, seen)
+    parameters = list(network.parameters())
+    return Summary(
+        rows=tuple(rows),
+        parameters=sum(p.numel() for p in parameters),
+        trainable=sum(p.numel() for p in parameters if p.requires_grad),
+        multiply_adds=seen.work.total(),
+        depth=depth,
+        width=max(widths, default=0),
+        capacity=sum(widths),
+    )
 
 
 def _computes(module: nn.Module, name: str) -> bool:
@@ -149,39 +150,17 @@ def _size(module: nn.Module) -> int:
     return sum(p.numel() for p in own)
 
 
-def _work(module: nn.Module, path: str, flops: dict[str, dict[Any, int]]) -> int:
-    """Multiply-adds of its own, without those that its parts report themselves."""
-    parts = [f"{path}.{name}" for name, _ in module.named_children()]
-    total, inner = (
-        sum(sum(flops.get(place, {}).values()) for place in places) for places in ([path], parts)
-    )
-    return (total - inner) // 2  # torch counts a multiplication and an addition as two
+def _widths(network: nn.Module, seen: Trace) -> tuple[tuple[int, ...], int]:
+    """Units of the hidden layers, and the depth.
 
-
-def _count(
-    network: nn.Module,
-    calls: list[tuple[str, nn.Module, tuple[int, ...]]],
-    counter: FlopCounterMode,
-) -> Summary:
-    root, flops = type(network).__name__, counter.get_flop_counts()
-    rows, seen = [], set[nn.Module]()
-    for name, module, shape in calls:
-        path = f"{root}.{name}" if name else root
-        # A shared layer's parameters and work are told once.
-        work, size = (0, 0) if module in seen else (_work(module, path, flops), _size(module))
-        seen.add(module)
-        rows.append(LayerRow(name, type(module).__name__, shape, size, work))
-    # A network of ours knows its widths; of another, the linear and convolution layers tell them.
-    weighted = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
-    found = [m.weight.shape[0] for _, m, _ in calls if isinstance(m, weighted)][:-1]
-    widths = tuple(getattr(network, "widths", found))
-    parameters = list(network.parameters())
-    return Summary(
-        rows=tuple(rows),
-        parameters=sum(p.numel() for p in parameters),
-        trainable=sum(p.numel() for p in parameters if p.requires_grad),
-        multiply_adds=sum(flops.get("Global", {}).values()) // 2,
-        depth=len(widths) + 1,
-        width=max(widths, default=0),
-        capacity=sum(widths),
-    )
+    A network of ours on tables knows its widths; of another, the layers with weights tell them.
+    """
+    known = getattr(network, "widths", None)
+    if known is not None and seen.reach is None:
+        return tuple(known), len(known) + 1
+    found = [
+        getattr(module, "out_features", None) or getattr(module, "out_channels", 0)
+        for _, module, _, _ in seen.calls
+        if isinstance(module, (nn.Linear, _ConvNd))
+    ][:-1]
+    return tuple(found), max(seen.depth, 1)

@@ -14,6 +14,7 @@ from torch.utils.flop_counter import flop_registry
 
 from ansatz.errors import UsageError
 from ansatz.networks.reach import Reach, reach_of
+from ansatz.networks.reach.rule import tensors
 from ansatz.spec import InputSpec
 
 
@@ -34,7 +35,7 @@ class Call(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """What a pass did: the calls of modules in order, and multiply-adds by module.
+    """What a pass did: calls of modules in order, multiply-adds by module, the longest path.
 
     Example:
         >>> from ansatz.networks import MLP
@@ -46,6 +47,7 @@ class Trace(NamedTuple):
     calls: list[Call]
     work: Counter[str]
     reach: Reach | None  # of the network's output
+    depth: int  # layers of weights on the longest way from the input to the output
 
 
 def trace(network: nn.Module, inputs: InputSpec | int | Tensor | tuple[Tensor, ...]) -> Trace:
@@ -65,13 +67,18 @@ def trace(network: nn.Module, inputs: InputSpec | int | Tensor | tuple[Tensor, .
         >>> found.work[""], found.reach.periods
         (7776, ((1, 1), (1, 1)))
     """
-    arguments = _arguments(network, inputs)
     watch = _Watch(network)
+    # Views of our own: the marks are not put on the user's tensors.
+    arguments = tuple(
+        each.detach().view(each.shape) if isinstance(each, Tensor) else each
+        for each in _arguments(network, inputs)
+    )
+    for each in arguments:
+        if isinstance(each, Tensor):
+            each._ansatz_depth = 0  # type: ignore[attr-defined]
     grid = arguments[0] if arguments else None
     if isinstance(grid, Tensor) and 3 <= grid.ndim <= 5 and grid.is_floating_point():
-        grid = grid.detach().view(grid.shape)  # the mark is put on a name of our own
         watch.mark(grid, Reach.start(grid.shape))
-        arguments = (grid, *arguments[1:])
     modes = {module: module.training for module in network.modules()}
     hooks = watch.hooks()
     try:
@@ -84,7 +91,8 @@ def trace(network: nn.Module, inputs: InputSpec | int | Tensor | tuple[Tensor, .
         for module, mode in modes.items():
             module.training = mode
     first = output if isinstance(output, Tensor) else next(iter(output), None)
-    return Trace(watch.calls, watch.work, watch.find(first))
+    depth = getattr(first, "_ansatz_depth", 0)
+    return Trace(watch.calls, watch.work, watch.find(first), depth)
 
 
 def _arguments(network: nn.Module, inputs: Any) -> tuple[Any, ...]:
@@ -157,6 +165,7 @@ class _Watch(TorchDispatchMode):
         names = (argument.name for argument in func._schema.arguments)
         arguments = dict(zip(names, args, strict=False)) | kwargs
         self._follow(func, arguments, output)
+        _deepen(arguments, output, packet in flop_registry)
         return output
 
     def _follow(self, func: Any, arguments: dict[str, Any], output: Any) -> None:
@@ -176,9 +185,10 @@ class _Watch(TorchDispatchMode):
 
     def _write_back(self, view: Tensor, reach: Reach) -> None:
         """What is written into a part of a tensor is written into that tensor."""
-        base, func, arguments = getattr(view, "_ansatz_view", (None, None, {}))
-        if base is None:
+        origin = getattr(view, "_ansatz_view", None)
+        if origin is None:
             return
+        base, func, arguments = origin
         form = replace(reach, shape=tuple(base.shape))
         before = self.find(base) or form.nothing()
         arrays = []
@@ -193,6 +203,20 @@ class _Watch(TorchDispatchMode):
         )
         self.mark(base, after)
         self._write_back(base, after)
+
+
+def _deepen(arguments: dict[str, Any], output: Any, multiplies: bool) -> None:
+    """A product with what does not come from the input, weights, is one layer more."""
+    given = list(tensors(arguments.values()))
+    depths = [each._ansatz_depth for each in given if hasattr(each, "_ansatz_depth")]
+    if not depths:
+        return
+    depth = max(depths) + (multiplies and len(depths) < len(given))
+    for result in tensors([output]):
+        result._ansatz_depth = depth  # type: ignore[attr-defined]
+        while (origin := getattr(result, "_ansatz_view", None)) is not None:
+            result = origin[0]  # written into a part of it
+            result._ansatz_depth = max(depth, getattr(result, "_ansatz_depth", 0))
 
 
 def _several(output: Any) -> bool:

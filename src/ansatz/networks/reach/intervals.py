@@ -122,6 +122,7 @@ class Reach:
         present: Tensor | None = None,
         ratio: tuple[int, int] = (1, 1),
         clamp: bool = False,
+        unbounded: Tensor | None = None,
     ) -> Reach:
         """Units that each see a window of units along ``axis``.
 
@@ -131,12 +132,13 @@ class Reach:
             present: ``(units, taps)``, False for taps that do not exist.
             ratio: (a, b): a new units stand for b old ones.
             clamp: True where padding repeats the border.
+            unbounded: ``(units, taps)``, where it would lie on an endless grid, if not there.
         """
         length = self.shape[axis]
         taps = torch.ones_like(index, dtype=torch.bool) if present is None else present
         inside = taps if clamp else taps & (index >= 0) & (index < length)
         arrays = tuple(
-            self._window(grid_axis, axis, index, taps, inside)
+            self._window(grid_axis, axis, (index, unbounded), taps, inside)
             for grid_axis in range(len(self.arrays))
         )
         periods = list(self.periods)
@@ -147,8 +149,14 @@ class Reach:
         return Reach(arrays, shape, self.lanes, tuple(periods))
 
     def _window(
-        self, grid_axis: int, axis: int, index: Tensor, taps: Tensor, inside: Tensor
+        self,
+        grid_axis: int,
+        axis: int,
+        indices: tuple[Tensor, Tensor | None],
+        taps: Tensor,
+        inside: Tensor,
     ) -> Tensor:
+        index, unbounded = indices
         array, dim = self.arrays[grid_axis], LEAD + axis
         along = self.lanes[grid_axis] == axis
         if array.shape[dim] == 1 and not along:
@@ -158,7 +166,8 @@ class Reach:
         line = array.movedim(dim, -1)
         line = line.expand(*line.shape[:-1], length)
         exact = line[0][..., index.clamp(0, length - 1)].masked_fill(~inside, INF)
-        endless = _beyond(line[1], index, self.periods[grid_axis] if along else (1, 0))
+        unbounded = index if unbounded is None else unbounded
+        endless = _beyond(line[1], unbounded, self.periods[grid_axis] if along else (1, 0))
         found = torch.stack([exact, endless.masked_fill(~taps, INF)]).amin(-1)
         return found.movedim(-1, dim)
 

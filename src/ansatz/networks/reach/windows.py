@@ -146,11 +146,13 @@ def _pad_by(mirror: bool) -> Rule:
         for back in range(len(pad) // 2):
             axis = len(shape) - 1 - back
             length = reach.shape[axis]
-            index = torch.arange(shape[axis]) - pad[2 * back]
+            plain = torch.arange(shape[axis]) - pad[2 * back]
+            index = plain
             if mirror:
                 index = index.abs()
                 index = torch.where(index < length, index, 2 * length - 2 - index)
-            reach = reach.windows(axis, index.clamp(0, length - 1)[:, None])
+            index = index.clamp(0, length - 1)
+            reach = reach.windows(axis, index[:, None], unbounded=plain[:, None])
         return reach
 
     return rule
