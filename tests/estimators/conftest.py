@@ -15,6 +15,11 @@ def numbers():
 
 @pytest.fixture
 def mixed():
+    """The table of mixed_table, new for every test."""
+    return mixed_table()
+
+
+def mixed_table():
     """A frame with numbers, a category and gaps, a number, classes and counts to predict."""
     rng = np.random.default_rng(1)
     size = 80

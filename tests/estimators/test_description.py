@@ -18,7 +18,9 @@ def test_what_is_described_is_plain_data(mixed):
 def test_a_fit_describes_its_evidence(mixed, tmp_path):
     frame, number, _, _ = mixed
     table = frame.assign(price=number)
-    fit = ansatz.fit(table, target="price", out=tmp_path / "model", options=TINY)
+    fit = ansatz.fit(
+        table, target="price", likelihood="normal", out=tmp_path / "model", options=TINY
+    )
     described = ansatz.load(tmp_path / "model").describe()
     assert described == fit.model.describe()
     assert described["metrics"] == fit.metrics and described["rows"] == fit.rows

@@ -13,7 +13,7 @@ from ansatz.estimators.ensemble import plan_members
 from ansatz.estimators.recipe import Recipe
 from ansatz.likelihoods import NormalMixtureDistribution
 
-FEW = {"inference": "ensemble", "members": 5, "epochs": 6}
+FEW = {"inference": "ensemble", "members": 3, "epochs": 6, "widths": (8,)}
 N = 150
 
 
@@ -37,6 +37,12 @@ def rows():
         "event": (generator.random(N) > 0.3).astype(int),
         "order": np.argsort(-(np.column_stack([mu, -mu, 0 * mu]) + noise[:, None]), 1),
     }
+
+
+@pytest.fixture(scope="module")
+def trained(rows):
+    """One ensemble for all who only look at it."""
+    return Regressor("normal", **{**FEW, "epochs": 60}).fit(rows["X"], rows["number"])
 
 
 MODELS = {
@@ -78,7 +84,7 @@ def test_every_law_is_fitted_served_and_saved(rows, tmp_path, name):
     kind, law, target = MODELS[name]
     y = outcome(rows, kind, target)
     model = kind(law, **FEW).fit(rows["X"], y)
-    assert len(model.model_.networks) == 5
+    assert len(model.model_.networks) == FEW["members"]
     assert float(model.model_.weights.sum()) == pytest.approx(1)
     again = ansatz.load(model.save(tmp_path / "model"))
     judged = model.evaluate(rows["X"][:40], y[:40])
@@ -89,8 +95,8 @@ def test_every_law_is_fitted_served_and_saved(rows, tmp_path, name):
     assert finite and np.isfinite(finite).all()
 
 
-def test_the_predictive_is_the_weighted_mixture_of_the_members(rows):
-    model = Regressor("normal", **FEW).fit(rows["X"], rows["number"])
+def test_the_predictive_is_the_weighted_mixture_of_the_members(rows, trained):
+    model = trained
     law = model.predict_dist(rows["X"], recalibrated=False)
     assert isinstance(law, NormalMixtureDistribution)
     parts = [
@@ -106,9 +112,8 @@ def test_the_predictive_is_the_weighted_mixture_of_the_members(rows):
     torch.testing.assert_close(wide.mean, torch.from_numpy(model.predict(rows["X"])))
 
 
-def test_recalibration_lowers_the_out_of_fold_loss(rows):
-    model = Regressor("normal", **{**FEW, "epochs": 60}).fit(rows["X"], rows["number"])
-    assert model.recalibration_.after["nll"] <= model.recalibration_.before["nll"]
+def test_recalibration_lowers_the_out_of_fold_loss(trained):
+    assert trained.recalibration_.after["nll"] <= trained.recalibration_.before["nll"]
 
 
 def test_one_seed_gives_one_ensemble(rows):
@@ -144,10 +149,9 @@ def test_a_network_that_is_no_plain_mlp_is_trained_in_turn(rows, tmp_path):
     assert np.array_equal(again.predict(rows["X"]), model.predict(rows["X"]))
 
 
-def test_an_ensemble_is_surer_than_one_member_about_what_it_does_not_know(rows):
-    model = Regressor("normal", **{**FEW, "epochs": 60}).fit(rows["X"], rows["number"])
+def test_an_ensemble_is_surer_than_one_member_about_what_it_does_not_know(rows, trained):
     far = np.full((1, 3), 4.0)
-    law = model.predict_dist(np.concatenate([rows["X"], far]), recalibrated=False)
+    law = trained.predict_dist(np.concatenate([rows["X"], far]), recalibrated=False)
     means = law.means
     spread = (law.weights * (means - law.mean.unsqueeze(-1)) ** 2).sum(-1)
     assert float(spread[-1]) > float(spread[:-1].median())
@@ -194,10 +198,9 @@ def test_conformal_intervals_cover_where_the_law_does_not():
         assert abs(inside - level) < 4 * np.sqrt(level * (1 - level) / 1000)
 
 
-def test_an_ensemble_has_conformal_intervals_from_its_folds(rows):
-    model = Regressor("normal", **{**FEW, "epochs": 40}).fit(rows["X"], rows["number"])
-    assert len(model.conformal_scores_) == N
-    low, high = model.interval(rows["X"], 0.8, method="conformal").T
+def test_an_ensemble_has_conformal_intervals_from_its_folds(rows, trained):
+    assert len(trained.conformal_scores_) == N
+    low, high = trained.interval(rows["X"], 0.8, method="conformal").T
     assert 0.7 < np.mean((rows["number"] >= low) & (rows["number"] <= high)) < 0.97
 
 
@@ -229,7 +232,7 @@ def frame(rows):
 
 def test_fit_saves_an_ensemble_with_its_evidence(rows, tmp_path):
     table = frame(rows)
-    options = {"members": 5, "epochs": 20, "widths": [8]}
+    options = {"members": 3, "epochs": 20, "widths": [8]}
     call = {"target": "y", "likelihood": "normal", "inference": "ensemble", "options": options}
     whole = ansatz.fit(table, out=tmp_path / "whole", **call)
     short = ansatz.fit(table, time_limit=1e-9, **call)  # stops at once, with what it has
@@ -243,7 +246,7 @@ def test_the_command_fits_and_predicts_with_an_ensemble(rows, tmp_path, command)
     frame(rows).to_csv(tmp_path / "rows.csv", index=False)
     status, out, err = command(
         *"fit rows.csv --target y --likelihood normal --inference ensemble".split(),
-        *"--set members=5 --set epochs=5 --out model --json".split(),
+        *"--set members=3 --set epochs=2 --out model --json".split(),
     )
     assert status == 0, err
     assert '"inference": "ensemble"' in out

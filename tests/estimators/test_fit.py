@@ -88,7 +88,7 @@ def test_bicycles_give_themselves_away():
 
 
 def test_copies_in_the_wine_are_told():
-    fit = ansatz.fit(real("wine"), target="quality", options=TINY)
+    fit = ansatz.fit(real("wine"), target="quality", likelihood="normal", network="linear")
     assert any(note.startswith("240 of 1599 rows are copies of another") for note in fit.notes)
 
 
@@ -372,7 +372,7 @@ def test_yes_and_no_are_classes_and_so_are_zero_and_one():
 
 def test_na_as_a_word_is_a_level_in_memory():
     frame = table().assign(country=np.where(CYCLE % 2, "NA", "DE"))
-    fit = ansatz.fit(frame, target="price", options=TINY)
+    fit = ansatz.fit(frame, target="price", likelihood="normal", options=TINY)
     (country,) = [column for column in fit.columns if column.name == "country"]
     assert country.levels == ("DE", "NA") and country.missing == 0
     classes = ansatz.fit(frame, target="country", options=TINY).model.classes_

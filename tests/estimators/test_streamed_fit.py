@@ -50,7 +50,7 @@ def csv(tmp_path):
 
 
 def stream(path, uses=Y, *, options=None, **more):
-    more = {"likelihood": "normal", "block_bytes": 5_000, "window": 3, **more}
+    more = {"likelihood": "normal", "block_bytes": 9_000, "window": 3, **more}
     return fit_stream(path, uses, options={**SMALL, **(options or {})}, **more)
 
 
@@ -59,7 +59,7 @@ def weights(model):
 
 
 def divided(path, folder, uses=Y, **options):
-    posed = pose_stream(path, uses, folder, likelihood="normal", block_bytes=5_000)
+    posed = pose_stream(path, uses, folder, likelihood="normal", block_bytes=9_000)
     estimator = make_estimator(posed.problem, "mlp", options=SMALL | options)
     read_job(posed.problem, estimator)
     rows = StreamedRows(posed, estimator)
@@ -221,10 +221,10 @@ def test_counts_with_an_exposure_and_censored_times_stream(tmp_path):
     few = frame.drop(columns=["t", "died", "y"])
     few.to_csv(tmp_path / "n.csv", index=False)
     uses = Uses(target=["n"], exposure="years")
-    counts = stream(tmp_path / "n.csv", uses, likelihood="poisson", options={"epochs": 10})
+    counts = stream(tmp_path / "n.csv", uses, likelihood="poisson", options={"epochs": 4})
     assert counts.metrics["nll"] < counts.constant["nll"]
     uses = Uses(target=["t"], event="died")
-    times = stream(tmp_path / "t.csv", uses, likelihood="weibull", options={"epochs": 10})
+    times = stream(tmp_path / "t.csv", uses, likelihood="weibull", options={"epochs": 4})
     assert times.metrics["nll"] < times.constant["nll"]
 
 
