@@ -1,7 +1,6 @@
 """Files read once: into memory where they fit, otherwise to see that they can be read."""
 
-from collections.abc import Callable
-from pathlib import Path
+import math
 
 import numpy as np
 import torch
@@ -12,8 +11,6 @@ from ansatz.data.grids.grids import digest
 from ansatz.data.grids.image_file import bombs_are_errors
 from ansatz.data.grids.pool import in_order
 from ansatz.errors import DataError, ResourceError
-
-Read = Callable[[Path], np.ndarray]
 
 
 def gather(files: GridFiles, memory: int, damaged: dict[int, DataError]) -> Tensor | GridFiles:
@@ -43,11 +40,10 @@ def gather(files: GridFiles, memory: int, damaged: dict[int, DataError]) -> Tens
             return error
 
     count = len(files.paths)
-    made = torch.empty((count, *files.shape), dtype=files.dtype, device="meta")
-    fits = made.nbytes <= memory
-    if fits:
-        made = _allocated(made)
-    kept = made.numpy() if fits else np.empty(0)
+    size = count * math.prod(files.shape) * files.dtype.itemsize
+    fits = size <= memory
+    made = _allocated((count, *files.shape), files.dtype, size) if fits else torch.empty(0)
+    kept = made.numpy()
     digests = np.zeros(count, np.uint64)
     places = [place for place in range(count) if place not in damaged]
     with bombs_are_errors():
@@ -83,11 +79,11 @@ def refuse_or_tell(
     return np.array([place for place in range(count) if place not in damaged], np.int64)
 
 
-def _allocated(shape: Tensor) -> Tensor:
+def _allocated(shape: tuple[int, ...], dtype: torch.dtype, size: int) -> Tensor:
     try:
-        return torch.empty_like(shape, device="cpu")
+        return torch.empty(shape, dtype=dtype)
     except RuntimeError:
         raise ResourceError(
-            f"the decoded examples take {shape.nbytes / 2**30:.1f} GB, which are not free. "
+            f"the decoded examples take {size / 2**30:.1f} GB, which are not free. "
             "Read them smaller (size=) or from their files (memory_limit=)."
         ) from None

@@ -12,7 +12,7 @@ from ansatz.data.grids.fitting import inner_box
 from ansatz.data.grids.grid_files import GridFiles
 from ansatz.data.grids.image import SIXTEEN
 from ansatz.data.grids.image_file import Limits, opened, orientation, upright
-from ansatz.data.grids.masks import UNLABELLED, class_names, codes_of
+from ansatz.data.grids.masks import UNLABELLED, class_names, codes_of, values_in
 from ansatz.data.grids.pool import in_order
 from ansatz.errors import DataError
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def open_mask(path: Path, limits: Limits) -> np.ndarray:
-    """The whole numbers in an image, ``(H, W)`` int32: grey values, or places in its palette.
+    """The whole numbers in an image, ``(H, W)``: grey values, or places in its palette.
 
     Colours are no classes, and the values between two classes that JPEG invents are none either:
     both are refused.
@@ -34,7 +34,7 @@ def open_mask(path: Path, limits: Limits) -> np.ndarray:
         >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.png"
         >>> Image.new("L", (5, 4), 3).save(path)
         >>> open_mask(path, Limits()).max()
-        np.int32(3)
+        np.uint8(3)
     """
     with opened(path, limits) as image:
         turn, lossy = orientation(image), image.format in ("JPEG", "MPO")
@@ -42,14 +42,16 @@ def open_mask(path: Path, limits: Limits) -> np.ndarray:
         found = upright(image.convert("L") if image.mode == "1" else image, turn)
         if found.mode not in ("L", "P", "I", *SIXTEEN):
             found = _grey_of_equal(path, found)
-        values = np.asarray(found).astype(np.int32)
-    if lossy and len(np.unique(values)) > 2:
+        values = np.asarray(found)
+    if values.dtype != np.uint8:
+        values = values.astype(np.int32)
+    if lossy and len(values_in(values)) > 2:
         raise DataError(f"{path}: JPEG invents values between classes. Save masks as PNG.")
     return values
 
 
 def read_mask(path: Path, size: tuple[int, int], limits: Limits) -> np.ndarray:
-    """The numbers in a mask, ``(H, W)`` int32, fitted into ``size`` as its image is.
+    """The numbers in a mask, ``(H, W)``, fitted into ``size`` as its image is.
 
     Palettes count by their index. The nearest pixel is taken; outside of the mask it is -1.
 
@@ -100,9 +102,9 @@ def mask_files(
         ('255',)
     """
 
-    def values_of(place: int) -> np.ndarray | DataError:
+    def values_of(place: int) -> list[int] | DataError:
         try:
-            return np.unique(open_mask(paths[place], limits))
+            return values_in(open_mask(paths[place], limits))
         except DataError as error:
             return error
 
@@ -112,7 +114,7 @@ def mask_files(
         if isinstance(seen, DataError):
             damaged[place] = seen
         else:
-            found.update(seen.tolist())
+            found.update(seen)
             if len(found) > 1000:  # numbers, not classes: no need to see them all
                 break
     if not found and damaged:

@@ -61,12 +61,10 @@ class Masks(Grids):
             unlabelled: a value that means "not known" too.
         """
         numbers = _whole(values, what)
-        known = numbers >= 0
-        if unlabelled is not None:
-            known &= numbers != unlabelled
-        found = np.unique(numbers[known])
-        named = class_names(found.tolist(), classes, what)
-        return cls(torch.from_numpy(codes_of(numbers, found)).unsqueeze(1), classes=named)
+        found = [value for value in values_in(numbers) if value >= 0 and value != unlabelled]
+        named = class_names(found, classes, what)
+        codes = codes_of(numbers, np.array(found))
+        return cls(torch.from_numpy(codes).unsqueeze(1), classes=named)
 
     def __getitem__(self, rows: Rows) -> Self:
         """The masks at ``rows``."""
@@ -91,6 +89,20 @@ class Masks(Grids):
         return type(self)(self._stored(), self.names, self.classes)
 
 
+def values_in(numbers: np.ndarray) -> list[int]:
+    """The different whole numbers in an array, sorted.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.data.grids.masks import values_in
+        >>> values_in(np.array([[255, 0], [0, 0]], np.uint8))
+        [0, 255]
+    """
+    if numbers.dtype == np.uint8:  # counting is ten times faster than sorting
+        return [int(k) for k in np.flatnonzero(np.bincount(numbers.ravel(), minlength=256))]
+    return [int(value) for value in np.unique(numbers)]
+
+
 def codes_of(numbers: np.ndarray, values: np.ndarray) -> np.ndarray:
     """The place of each number among sorted ``values``, in bytes; 255 where it is not there.
 
@@ -100,6 +112,8 @@ def codes_of(numbers: np.ndarray, values: np.ndarray) -> np.ndarray:
         >>> codes_of(np.array([0, 255, -1]), np.array([0, 255]))
         array([  0,   1, 255], dtype=uint8)
     """
+    if numbers.dtype == np.uint8:
+        return codes_of(np.arange(256), values)[numbers]
     codes = np.searchsorted(values, numbers).clip(max=len(values) - 1)
     return np.where(values[codes] == numbers, codes, _KEPT_AS).astype(np.uint8)
 
@@ -138,4 +152,4 @@ def _whole(values: object, what: str) -> np.ndarray:
         raise DataError(f"{what} hold values of type {array.dtype}; expected whole numbers.")
     if not 2 <= array.ndim <= 4 or 0 in array.shape:
         raise DataError(f"{what} have shape {array.shape}; expected (N, *size).")
-    return array.astype(np.int64)
+    return array if array.dtype == np.uint8 else array.astype(np.int64)

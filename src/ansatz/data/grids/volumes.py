@@ -10,7 +10,7 @@ from ansatz.data.grids.grid_files import GridFiles
 from ansatz.data.grids.image_file import check_file
 from ansatz.data.grids.layout import Channels, as_values, channels_first
 from ansatz.data.grids.listing import Listing
-from ansatz.data.grids.masks import class_names, codes_of
+from ansatz.data.grids.masks import class_names, codes_of, values_in
 from ansatz.data.grids.nifti import read_nifti
 from ansatz.data.grids.options import Options
 from ansatz.errors import DataError
@@ -116,7 +116,7 @@ def _values(listing: Listing, damaged: dict[int, DataError]) -> set[int]:
     found: set[int] = set()
     for place, path in enumerate(listing.masks):
         try:
-            found.update(np.unique(_numbers(path)).tolist())
+            found.update(values_in(_numbers(path)))
         except DataError as error:
             damaged.setdefault(place, error)
     return found
@@ -126,7 +126,7 @@ def _numbers(path: Path) -> np.ndarray:
     array = load_array(path)
     if array.dtype.kind not in "biu" and not (np.mod(array, 1) == 0).all():
         raise DataError(f"{path} holds numbers that are not whole; masks hold a class per cell.")
-    return array.astype(np.int64)
+    return array if array.dtype == np.uint8 else array.astype(np.int64)
 
 
 def _coded(path: Path, values: np.ndarray, size: tuple[int, ...]) -> np.ndarray:
