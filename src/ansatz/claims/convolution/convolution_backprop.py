@@ -1,50 +1,50 @@
 """The gradients of a convolution are cross-correlations."""
 
 from collections.abc import Callable
+from itertools import product
 
-import numpy as np
 import torch
-from scipy.signal import convolve2d, correlate2d
+from torch import Tensor
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Wrong
+from ansatz.layers import convolve, cross_correlate
 
 
 def measure(generator: torch.Generator, *, size: int = 6, kernel: int = 3) -> Finding:
     """Both gradients of <Δ, X * W>, by formula and by differences."""
 
-    def normal(*shape: int) -> np.ndarray:
-        found: np.ndarray = torch.randn(*shape, generator=generator, dtype=torch.float64).numpy()
-        return found
+    def normal(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=generator, dtype=torch.float64)
 
     X, W = normal(size, size), normal(kernel, kernel)
     delta = normal(size + kernel - 1, size + kernel - 1)
-    in_x = differences(lambda Z: float((delta * convolve2d(Z, W)).sum()), X)
-    in_w = differences(lambda Z: float((delta * convolve2d(X, Z)).sum()), W)
+    in_x = differences(lambda Z: float((delta * convolve(Z, W)).sum()), X)
+    in_w = differences(lambda Z: float((delta * convolve(X, Z)).sum()), W)
     # The function is linear: a difference with step 1 has no error but rounding.
-    rounding = 64 * 2.0**-52 * float(np.abs(delta).sum() * np.abs(X).max() * np.abs(W).sum())
+    rounding = 64 * 2.0**-52 * float(delta.abs().sum() * X.abs().max() * W.abs().sum())
     because = "rounding of the two sums in a difference; a linear function has no other error"
     checks = [
         Check(
             "largest error of the gradient in X, Δ ⋆ W",
-            float(np.abs(correlate2d(delta, W, "valid") - in_x).max()),
+            float((cross_correlate(delta, W) - in_x).abs().max()),
             0.0,
             rounding,
             because,
             wrong=Wrong(
                 "Δ * W, kernel flipped",
-                measured=float(np.abs(convolve2d(delta, W, "valid") - in_x).max()),
+                measured=float((convolve(delta, W, "valid") - in_x).abs().max()),
                 erratum="E41",
             ),
         ),
         Check(
             "largest error of the gradient in W, Δ ⋆ X",
-            float(np.abs(correlate2d(delta, X, "valid") - in_w).max()),
+            float((cross_correlate(delta, X) - in_w).abs().max()),
             0.0,
             rounding,
             because,
             wrong=Wrong(
                 "Δ * X, input flipped",
-                measured=float(np.abs(convolve2d(delta, X, "valid") - in_w).max()),
+                measured=float((convolve(delta, X, "valid") - in_w).abs().max()),
                 erratum="E41",
             ),
         ),
@@ -52,11 +52,11 @@ def measure(generator: torch.Generator, *, size: int = 6, kernel: int = 3) -> Fi
     return Finding(checks)
 
 
-def differences(function: Callable[[np.ndarray], float], at: np.ndarray) -> np.ndarray:
+def differences(function: Callable[[Tensor], float], at: Tensor) -> Tensor:
     """The gradient of a linear function, entry by entry."""
-    found = np.empty_like(at)
-    for place in np.ndindex(at.shape):
-        moved = at.copy()
+    found = torch.empty_like(at)
+    for place in product(*map(range, at.shape)):
+        moved = at.clone()
         moved[place] += 1
         found[place] = function(moved) - function(at)
     return found

@@ -2,9 +2,10 @@
 
 import torch
 from torch import Tensor
-from torch.nn.functional import conv1d, conv2d
+from torch.nn.functional import conv2d
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Wrong
+from ansatz.layers import convolve, cross_correlate, output_size
 
 
 def measure(generator: torch.Generator, *, size: int = 7, kernel: int = 3) -> Finding:
@@ -12,17 +13,18 @@ def measure(generator: torch.Generator, *, size: int = 7, kernel: int = 3) -> Fi
     x = torch.randn(size, size, generator=generator, dtype=torch.float64)
     w = torch.randn(kernel, kernel, generator=generator, dtype=torch.float64)
     theirs = conv2d(x[None, None], w[None, None])[0, 0]
-    ours, outside = written_out(x, w, offset=1)
+    ours = cross_correlate(x, w)
+    summed, outside = written_out(x, w, offset=1)
     printed, missing = written_out(x, w, offset=0)
     line = torch.tensor([1.0, 2, -1, 1, -3], dtype=torch.float64)
     taps = torch.tensor([1.0, 0, -1], dtype=torch.float64)
-    example = conv1d(line[None, None], taps[None, None], padding=1)[0, 0]
+    example, flipped = cross_correlate(line, taps, "same"), convolve(line, taps, "same")
     answer = torch.tensor([-2.0, 2, 1, 2, 1], dtype=torch.float64)
     rounding = 2 * kernel**2 * 2.0**-52 * float(x.abs().max() * w.abs().sum())
     checks = [
         Check(
             "largest difference of Σ x_{s+i-1,t+j-1} w_ij from torch's layer",
-            float((ours - theirs).abs().max()),
+            float((summed - theirs).abs().max()),
             0.0,
             rounding,
             "rounding of a sum of k² products",
@@ -42,11 +44,22 @@ def measure(generator: torch.Generator, *, size: int = 7, kernel: int = 3) -> Fi
         ),
         Check(
             "rows of the output, n - k + 1",
-            len(theirs),
-            size - kernel + 1,
+            len(ours),
+            output_size(size, kernel),
             0,
             "whole numbers",
             wrong=Wrong("as many as the input", predicted=size),
+        ),
+        Check(
+            "largest difference of cross_correlate from that sum",
+            float((ours - summed).abs().max()),
+            0.0,
+            rounding,
+            "rounding of a sum of k² products",
+            wrong=Wrong(
+                "a true convolution, kernel flipped",
+                measured=float((convolve(x, w, "valid") - summed).abs().max()),
+            ),
         ),
         Check(
             "largest difference from the course's example, same padding",
@@ -56,7 +69,7 @@ def measure(generator: torch.Generator, *, size: int = 7, kernel: int = 3) -> Fi
             "small whole numbers are exact",
             wrong=Wrong(
                 "a true convolution, all signs changed",
-                measured=float((-example - answer).abs().max()),
+                measured=float((flipped - answer).abs().max()),
             ),
         ),
     ]

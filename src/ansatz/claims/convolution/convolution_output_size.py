@@ -6,6 +6,7 @@ import torch
 from torch.nn.functional import conv1d
 
 from ansatz.claims import Check, Claim, Finding, Wrong
+from ansatz.layers import output_size
 
 
 def measure(generator: torch.Generator, *, longest: int = 12) -> Finding:
@@ -16,7 +17,7 @@ def measure(generator: torch.Generator, *, longest: int = 12) -> Finding:
             continue  # the kernel does not fit
         length = conv1d(torch.zeros(1, 1, x), torch.zeros(1, 1, k), None, s, p, d).shape[2]
         cases += 1
-        wrong += length != (x + 2 * p - d * (k - 1) - 1) // s + 1
+        wrong += length != output_size(x, k, s, p, d)
         ceiling += length != -(-(x + 2 * p - d * (k - 1) - 1) // s) + 1
         undilated += length != (x + 2 * p - k) // s + 1
     checks = [

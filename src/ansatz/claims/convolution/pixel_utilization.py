@@ -7,18 +7,19 @@ import torch
 from torch.nn.functional import conv2d, conv_transpose2d, pad
 
 from ansatz.claims import Check, Claim, Finding, Wrong
+from ansatz.layers import pixel_utilization
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
 def measure(generator: torch.Generator) -> Finding:
-    """Counts the windows over each pixel, by the adjoint and one by one."""
-    small, large = windows(3, 2), windows(5, 3)
-    ramp = torch.tensor([1.0, 2, 3, 2, 1], dtype=torch.float64)
-    table = torch.tensor([[1.0, 2, 1], [2, 4, 2], [1, 2, 1]], dtype=torch.float64)
+    """Counts the windows over each pixel: the library's table, the adjoint, and one by one."""
+    small, large = pixel_utilization((3, 3), 2), pixel_utilization((5, 5), 3)
+    ramp = torch.tensor([1, 2, 3, 2, 1])
+    table = torch.tensor([[1, 2, 1], [2, 4, 2], [1, 2, 1]])
     corner = one_by_one(5, 3)
-    padded = windows(9, 3)[2:7, 2:7]  # 5 x 5 within two rows of zeros on each side
+    padded = pixel_utilization((5, 5), 3, padding=2)
     image = torch.randn(1, 1, 3, 3, generator=generator, dtype=torch.float64)
     wide = pad(image, (1, 1, 1, 1))
     kernel = torch.ones(1, 1, 3, 3, dtype=torch.float64)
@@ -47,6 +48,13 @@ def measure(generator: torch.Generator) -> Finding:
             "whole numbers",
         ),
         Check(
+            "largest difference from the adjoint of the convolution, applied to ones",
+            float((large - adjoint(5, 3)).abs().max()),
+            0.0,
+            0.0,
+            "whole numbers",
+        ),
+        Check(
             "least use of a pixel after padding by k - 1",
             float(padded.min()),
             9.0,
@@ -66,8 +74,8 @@ def measure(generator: torch.Generator) -> Finding:
     return Finding(checks, data={"without": large.numpy(), "with": padded.numpy()})
 
 
-def windows(pixels: int, kernel: int) -> torch.Tensor:
-    """How many windows cover each pixel: the adjoint of the convolution, applied to ones."""
+def adjoint(pixels: int, kernel: int) -> torch.Tensor:
+    """How many windows cover each pixel: the transposed convolution of ones."""
     ones = torch.ones(1, 1, pixels - kernel + 1, pixels - kernel + 1, dtype=torch.float64)
     return conv_transpose2d(ones, torch.ones(1, 1, kernel, kernel, dtype=torch.float64))[0, 0]
 

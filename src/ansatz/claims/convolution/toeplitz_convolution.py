@@ -2,36 +2,46 @@
 
 import numpy as np
 import torch
-from scipy.signal import convolve
 
 from ansatz.claims import Check, Claim, Finding, Wrong
+from ansatz.layers import toeplitz_matrix
 
 
 def measure(generator: torch.Generator, *, inputs: int = 8, taps: int = 3) -> Finding:
-    """The full and the valid band matrix beside scipy's convolutions."""
+    """The full and the valid band matrix beside NumPy's convolutions."""
     x = torch.randn(inputs, generator=generator, dtype=torch.float64).numpy()
-    w = torch.randn(taps, generator=generator, dtype=torch.float64).numpy()
-    full = band(w, inputs)
-    valid = full[taps - 1 : inputs]
+    kernel = torch.randn(taps, generator=generator, dtype=torch.float64)
+    w = kernel.numpy()
+    full = toeplitz_matrix(kernel, inputs).numpy()
+    valid = toeplitz_matrix(kernel, inputs, "valid").numpy()
+    flipped = toeplitz_matrix(kernel, inputs, correlate=True).numpy()
     rounding = 2 * taps * 2.0**-52 * float(np.abs(x).max() * np.abs(w).sum())
     checks = [
         Check(
             "largest difference of the full matrix times x from the convolution",
-            float(np.abs(full @ x - convolve(x, w)).max()),
+            float(np.abs(full @ x - np.convolve(x, w)).max()),
             0.0,
             rounding,
             "rounding of a sum of k products",
             wrong=Wrong(
                 "the kernel not flipped",
-                measured=float(np.abs(band(w[::-1], inputs) @ x - convolve(x, w)).max()),
+                measured=float(np.abs(flipped @ x - np.convolve(x, w)).max()),
             ),
         ),
         Check(
             "largest difference of its middle rows from the valid convolution",
-            float(np.abs(valid @ x - convolve(x, w, "valid")).max()),
+            float(np.abs(valid @ x - np.convolve(x, w, "valid")).max()),
             0.0,
             rounding,
             "rounding of a sum of k products",
+        ),
+        Check(
+            "rows of the full matrix, from the k-th to the n-th, that the valid one lacks",
+            int((full[taps - 1 : inputs] != valid).any(1).sum()),
+            0,
+            0,
+            "the same numbers",
+            wrong=Wrong("its first rows", measured=int((full[: len(valid)] != valid).any(1).sum())),
         ),
         Check(
             "rows of the full matrix, n + k - 1",
@@ -51,14 +61,6 @@ def measure(generator: torch.Generator, *, inputs: int = 8, taps: int = 3) -> Fi
         ),
     ]
     return Finding(checks)
-
-
-def band(w: np.ndarray, inputs: int) -> np.ndarray:
-    """(n + k - 1) x n: each column holds the kernel, one row further down."""
-    found = np.zeros((inputs + len(w) - 1, inputs))
-    for column in range(inputs):
-        found[column : column + len(w), column] = w
-    return found
 
 
 claim = Claim(

@@ -6,6 +6,7 @@ import torch
 from torch.nn.functional import conv2d, conv_transpose2d
 
 from ansatz.claims import Check, Claim, Finding, Wrong
+from ansatz.layers import output_size, transposed_output_size
 
 
 def measure(generator: torch.Generator, *, size: int = 9) -> Finding:
@@ -20,7 +21,7 @@ def measure(generator: torch.Generator, *, size: int = 9) -> Finding:
         y = conv2d(x, w, stride=stride, padding=padding, dilation=dilation)
         z = normal(*y.shape)
         # Rows of the input that the stride never reaches are padded back with zeros.
-        rest = (size + 2 * padding - dilation * 2 - 1) % stride
+        rest = size - transposed_output_size(y.shape[2], 3, stride, padding, dilation)
         back, turned = (
             conv_transpose2d(z, kernel, None, stride, padding, rest, 1, dilation)
             for kernel in (w, w.flip(2, 3))
@@ -42,10 +43,13 @@ def measure(generator: torch.Generator, *, size: int = 9) -> Finding:
         Check(
             "rows after a 2 x 2 up-convolution of 7 rows, stride 2",
             up.shape[2],
-            14,
+            transposed_output_size(7, kernel=2, stride=2),
             0,
             "whole numbers",
-            wrong=Wrong("the size of a convolution, ⌊(7 - 2) / 2⌋ + 1", predicted=3),
+            wrong=Wrong(
+                "the size of a convolution, ⌊(7 - 2) / 2⌋ + 1",
+                predicted=output_size(7, kernel=2, stride=2),
+            ),
         ),
     ]
     return Finding(checks)

@@ -3,7 +3,7 @@
 import torch
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
-from ansatz.layers import norms
+from ansatz.layers import LocalResponseNorm
 
 EPS = 2.0**-52
 
@@ -11,14 +11,15 @@ EPS = 2.0**-52
 def measure(
     generator: torch.Generator, *, channels: int = 10, side: int = 3, size: int = 5
 ) -> Finding:
-    """Torch's layer against a loop over channels."""
+    """Both layers, the library's and torch's, against a loop over channels."""
     k, alpha, beta = 2.0, 1.0, 0.75
-    layer = norms.create("local_response", size, alpha=alpha, beta=beta, k=k)
+    layer = torch.nn.LocalResponseNorm(size, alpha=alpha, beta=beta, k=k)
     a = 2 * torch.randn(2, channels, side, side, generator=generator, dtype=torch.float64)
     out = layer(a)
     right = by_loop(a, size, alpha / size, beta, k)
     paper = by_loop(a, size, alpha, beta, k)
-    rescaled = norms.create("local_response", size, alpha=alpha * size, beta=beta, k=k)(a)
+    ours = LocalResponseNorm(size, alpha=alpha, beta=beta, k=k)(a)
+    rescaled = torch.nn.LocalResponseNorm(size, alpha=alpha * size, beta=beta, k=k)(a)
     rounding = 32 * EPS * size * float(a.abs().max())
     wrong = float((out - paper).abs().max())
     because = "rounding: 32 eps times the window and the size of the inputs"
@@ -32,7 +33,15 @@ def measure(
             wrong=Wrong("the paper's α Σ a², not divided by n", measured=wrong),
         ),
         Check(
-            "the same from the paper's formula, when α is multiplied by n",
+            "largest distance of layers.LocalResponseNorm from the paper's a (k + α Σ a²)^-β",
+            float((ours - paper).abs().max()),
+            0.0,
+            rounding,
+            because,
+            wrong=Wrong("torch's α, divided by n", measured=float((ours - right).abs().max())),
+        ),
+        Check(
+            "of torch's layer from the paper's formula, when α is multiplied by n",
             float((rescaled - paper).abs().max()),
             0.0,
             rounding,
