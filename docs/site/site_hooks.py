@@ -17,7 +17,7 @@ ROOT = DOCS.parent
 
 # The guide in the order of a first reading; pages that are not named here follow by their title.
 GUIDE = (
-    "tables", "likelihoods", "survival", "rankings", "linear-models", "ensembles", "report",
+    "tables", "images", "likelihoods", "survival", "rankings", "linear-models", "ensembles", "report",
     "diagnostics", "compare", "tune", "scale", "export", "cli",
 )  # fmt: skip
 INSIDE = (
