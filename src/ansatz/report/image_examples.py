@@ -1,0 +1,86 @@
+"""A contact sheet: what the images of each class look like."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ansatz.report.image_montage import pictures, strip
+from ansatz.report.printable import printable
+from ansatz.report.section import Figure, Section, Table, Text
+
+MOST = 12  # classes that are shown
+EACH = 8  # images of a class
+
+
+def section(
+    images: NDArray[Any],
+    truth: ArrayLike,
+    classes: Sequence[Any],
+    *,
+    each: int = EACH,
+    seed: int = 0,
+    name: str = "test",
+) -> Section | None:
+    """Some images of every class, drawn at random, a row for each.
+
+    Args:
+        images: of the rows.
+        truth: codes of their classes.
+        classes: names by code.
+        each: images of a class.
+        seed: of the draw.
+        name: which rows they are.
+
+    Shapes:
+        - images: ``(N, H, W, C)`` or ``(N, H, W)``.
+        - truth: ``(N,)``.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.report.image_examples import section
+        >>> images = np.zeros((6, 8, 8, 1), np.uint8)
+        >>> section(images, [0, 0, 1, 1, 1, 1], ["cat", "dog"], each=2).title
+        'What the images look like'
+    """
+    code = np.asarray(truth)
+    counts = np.bincount(code, minlength=len(classes))
+    if not len(code):
+        return None
+    chosen = np.sort(np.argsort(-counts, kind="stable")[:MOST])
+    chosen = chosen[counts[chosen] > 0]
+    rows = _drawn(code, chosen, each, seed)
+    size = 48 if len(chosen) > 4 else 64
+    shown = pictures(images[np.maximum(rows, 0).ravel()], size)
+    shown = _blanked(shown, rows.ravel() < 0)
+    labels = [f"{printable(classes[k], 14)}\n{counts[k]}" for k in chosen]
+    svg = strip(shown, [], columns=each, lines=0, side=0.6, labels=labels)
+    rest = int((counts > 0).sum()) - len(chosen)
+    more = f" {rest} rarer classes are not shown." if rest else ""
+    height, width = images.shape[1:3]
+    channels = images.shape[3] if images.ndim == 4 else 1
+    lead = (
+        f"{len(code)} {name} images of {height} × {width} cells and {channels} "
+        f"{'channel' if channels == 1 else 'channels'}, in {int((counts > 0).sum())} "
+        f"{'class' if int((counts > 0).sum()) == 1 else 'classes'}."
+    )
+    alt = "; ".join(f"{printable(classes[k], 30)}: {counts[k]} images" for k in chosen)
+    caption = f"Images of each class, drawn at random; the number is how many there are.{more}"
+    parts: list[Text | Table | Figure] = [Figure(svg, caption, f"Contact sheet. {alt}.")]
+    return Section("What the images look like", lead, parts)
+
+
+def _drawn(code: NDArray[Any], chosen: NDArray[Any], each: int, seed: int) -> NDArray[np.intp]:
+    """Rows of each class, ``(classes, each)``; -1 where a class has too few."""
+    rng = np.random.default_rng(seed)
+    found = np.full((len(chosen), each), -1, dtype=np.intp)
+    for i, k in enumerate(chosen):
+        rows = rng.permutation(np.flatnonzero(code == k))[:each]
+        found[i, : len(rows)] = rows
+    return found
+
+
+def _blanked(shown: NDArray[np.uint8], empty: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """A class with few images leaves light squares."""
+    return np.where(empty[:, None, None, None], np.uint8(238), shown).astype(np.uint8)

@@ -1,0 +1,124 @@
+"""The most confident mistakes, as pictures."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ansatz.report.image_montage import pictures, strip
+from ansatz.report.number import percent
+from ansatz.report.printable import printable
+from ansatz.report.section import Figure, Section, Table, Text
+
+SHOWN = 24  # mistakes
+
+
+def section(
+    images: NDArray[Any],
+    truth: ArrayLike,
+    probabilities: ArrayLike,
+    classes: Sequence[Any],
+    *,
+    count: int = SHOWN,
+    names: Sequence[Any] | None = None,
+) -> Section | None:
+    """Mistakes in the order of the probability that was given to the wrong class.
+
+    Args:
+        images: of the test rows.
+        truth: codes of their classes.
+        probabilities: predicted.
+        classes: names by code.
+        count: pictures to show.
+        names: of the images, files or row numbers, for the table; by default their positions.
+
+    Shapes:
+        - images: ``(N, H, W, C)`` or ``(N, H, W)``.
+        - truth: ``(N,)``; probabilities: ``(N, K)``.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.report.image_mistakes import section
+        >>> images = np.zeros((3, 8, 8), np.uint8)
+        >>> p = np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7]])
+        >>> section(images, [0, 1, 1], p, ["cat", "dog"]).lead
+        '1 of 3 test images is taken for another class, the most confident one with 80 %.'
+    """
+    code, probs = np.asarray(truth), np.asarray(probabilities, dtype=np.float64)
+    if not len(code):
+        return None
+    top = probs.argmax(1)
+    wrong = np.flatnonzero(top != code)
+    order = wrong[np.argsort(-probs[wrong, top[wrong]], kind="stable")]
+    title = "The most confident mistakes"
+    if not len(order):
+        return Section(title, f"None of {len(code)} test images is taken for another class.")
+    first = order[:count]
+    best = float(probs[first[0], top[first[0]]])
+    verb = "is" if len(order) == 1 else "are"
+    lead = (
+        f"{len(order)} of {len(code)} test images {verb} taken for another class, the most "
+        f"confident one with {_share(best)}."
+    )
+    parts: list[Text | Table | Figure] = [_figure(images, code, probs, top, first, classes)]
+    parts.append(_table(code, probs, top, first[:12], classes, names))
+    return Section(title, lead, parts)
+
+
+def _figure(
+    images: NDArray[Any],
+    code: NDArray[Any],
+    probs: NDArray[np.float64],
+    top: NDArray[Any],
+    rows: NDArray[Any],
+    classes: Sequence[Any],
+) -> Figure:
+    columns = 8 if max(len(str(name)) for name in classes) <= 9 else 6
+    room = 9 if columns == 8 else 13
+    captions = [
+        f"{printable(classes[top[i]], room)}: {_share(float(probs[i, top[i]]))}\n"
+        f"is {printable(classes[code[i]], room)}: {_share(float(probs[i, code[i]]))}"
+        for i in rows
+    ]
+    svg = strip(pictures(images[rows], 64), captions, columns=columns, lines=2)
+    said = "; ".join(
+        f"{printable(classes[code[i]], 30)} taken for {printable(classes[top[i]], 30)}"
+        for i in rows[:6]
+    )
+    return Figure(
+        svg,
+        "First line: the class that was predicted and its probability. Second line: the class that "
+        "the image is labelled with, and the probability of that one. Some labels may be wrong.",
+        f"Pictures of the most confident mistakes: {said}.",
+    )
+
+
+def _table(
+    code: NDArray[Any],
+    probs: NDArray[np.float64],
+    top: NDArray[Any],
+    rows: NDArray[Any],
+    classes: Sequence[Any],
+    names: Sequence[Any] | None,
+) -> Table:
+    cells = [
+        [
+            str(names[i]) if names is not None else int(i),
+            str(classes[code[i]]),
+            str(classes[top[i]]),
+            _share(float(probs[i, top[i]])),
+            _share(float(probs[i, code[i]])),
+        ]
+        for i in rows
+    ]
+    first = "image" if names is not None else "test row"
+    head = [first, "is", "predicted", "its probability", "of the right class"]
+    return Table(head, cells, "The first of them; rows are counted from 0 among the test images.")
+
+
+def _share(value: float) -> str:
+    """A probability; what is nearly certain is not rounded to certainty."""
+    if 0.9995 <= value < 1:
+        return "> 99.9 %"
+    return percent(value) if value >= 0.0005 or value == 0 else "< 0.1 %"
