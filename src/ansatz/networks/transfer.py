@@ -150,16 +150,23 @@ def _count(what: object, groups: int) -> int:
     return int(what)  # type: ignore[call-overload]
 
 
-def _stay(module: nn.Module, _: Any) -> None:
-    """network.train() reaches every part; a frozen norm is back in evaluation before it is used."""
-    module.training = False
+def _evaluate(module: nn.Module, _: Any) -> None:
+    """network.train() reaches every part: a frozen norm leaves training for its call alone."""
+    module.mode, module.training = module.training, False  # type: ignore[assignment]
+
+
+def _back(module: nn.Module, *_: Any) -> None:
+    module.training = bool(module.mode)
 
 
 def _hold(norm: nn.Module) -> None:
-    if _stay not in norm._forward_pre_hooks.values():
-        norm.register_forward_pre_hook(_stay)
+    if _evaluate not in norm._forward_pre_hooks.values():
+        norm.register_forward_pre_hook(_evaluate)
+        norm.register_forward_hook(_back, always_call=True)
 
 
 def _release(norm: nn.Module) -> None:
-    for key in [key for key, hook in norm._forward_pre_hooks.items() if hook is _stay]:
-        del norm._forward_pre_hooks[key]
+    for hooks, hook in ((norm._forward_pre_hooks, _evaluate), (norm._forward_hooks, _back)):
+        for key in [key for key, each in hooks.items() if each is hook]:
+            del hooks[key]
+            norm._forward_hooks_always_called.pop(key, None)
