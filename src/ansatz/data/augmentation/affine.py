@@ -15,13 +15,12 @@ from ansatz.data.augmentation.resampling import affine_resample
 class Affine(Augmentation):
     r"""Random rotation, scaling, shearing and shift, read from the image in one go.
 
-    .. math::
-        y(F p + t) = x(p), \qquad
-        F = z \begin{pmatrix} \cos\varphi & -\sin\varphi \\ \sin\varphi & \cos\varphi \end{pmatrix}
-        \begin{pmatrix} 1 & 0 \\ h & 1 \end{pmatrix}
+    .. math:: y(F p + t) = x(p), \qquad F = z R_\varphi H_h
 
-    with places p from the middle of the image. One interpolation blurs once, where a rotation, a
-    scaling and a shift after each other would blur three times.
+    with places p = (down, right) from the middle of the image: :math:`H_h` slants (h cells to the
+    right per cell down), :math:`R_\varphi` turns against the clock, z stretches, t shifts. One
+    interpolation blurs once, where a rotation, a scaling and a shift after each other would blur
+    three times.
 
     Args:
         degrees: the angle :math:`\varphi` is uniform between -degrees and degrees, in the plane of
@@ -83,15 +82,22 @@ class Affine(Augmentation):
     def matrices(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
         """``(B, n, n + 1)``: where each place of the result is read, the inverse of F and t."""
         axes = x.ndim - 2
-        drawn = uniform(x, 3 + axes, generator=generator)  # angle, log scale, shear, shift
-        angle = drawn[:, 0] * math.radians(self.degrees)
-        shrink = (drawn[:, 1] * -math.log1p(self.scale)).exp()  # 1 / z
-        inverse = torch.diag_embed(shrink.unsqueeze(1).expand(-1, axes))  # (B, n, n)
-        if axes > 1 and (self.degrees or self.shear):
-            cos, sin = angle.cos() * shrink, angle.sin() * shrink
-            slant = drawn[:, 2] * self.shear
-            # the inverse of the shear times that of the rotation
-            upper, lower = (cos, sin), (-sin - slant * cos, cos - slant * sin)
-            inverse[:, -2:, -2:] = torch.stack([*upper, *lower], 1).view(-1, 2, 2)
-        shift = drawn[:, 3:] * self.shift
-        return torch.cat([inverse, -(inverse @ shift.unsqueeze(2))], dim=2)
+        limits = (math.radians(self.degrees), -math.log1p(self.scale), self.shear, self.shift)
+        drawn = uniform(x, 3 + axes, generator=generator)
+        drawn *= torch.tensor([*limits, *(self.shift,) * (axes - 1)]).to(drawn)
+        angle, log_shrink, slant, *_ = drawn.unbind(1)
+        shrink = log_shrink.exp()  # 1 / z
+        if axes == 2:
+            inverse = _inverse(angle, slant, shrink)
+        else:
+            inverse = torch.diag_embed(shrink.unsqueeze(1).expand(-1, axes))  # (B, n, n)
+            if axes == 3:
+                inverse[:, 1:, 1:] = _inverse(angle, slant, shrink)
+        return torch.cat([inverse, -(inverse @ drawn[:, 3:, None])], dim=2)
+
+
+def _inverse(angle: Tensor, slant: Tensor, shrink: Tensor) -> Tensor:
+    """``(B, 2, 2)``: the shear undone, of the rotation undone, over z."""
+    cos, sin = angle.cos() * shrink, angle.sin() * shrink
+    rows = [cos, sin, -sin - slant * cos, cos - slant * sin]
+    return torch.stack(rows, 1).view(-1, 2, 2)
