@@ -21,7 +21,7 @@ GUIDE = (
     "diagnostics", "compare", "tune", "scale", "export", "cli",
 )  # fmt: skip
 INSIDE = (
-    "networks", "augmentation", "expressivity", "training", "formats", "benchmarks",
+    "networks", "convolution", "augmentation", "expressivity", "training", "formats", "benchmarks",
     "architecture",
 )  # fmt: skip
 
