@@ -347,6 +347,8 @@ def test_the_numbers_of_a_row_are_a_signal(tmp_path):
     table = read_grids(path, signals=True, target=["y"])
     assert table.grids.load().tolist() == [[[1, 2, 3]], [[4, 5, 6]]]
     assert list(table.frame) == ["y", "who"] and table.target == "y" and not is_grids(path)
+    path.write_text("t0,t1,t2\n1,2,3\n")  # to predict: the outcome is not there
+    assert read_grids(path, signals=True, target=["y"]).grids.shape == (1, 3)
     path.write_text("t0,t1,y\n1,,0\n")
     with pytest.raises(DataError, match="row 1, column 't1': a gap in a signal"):
         read_grids(path, signals=True, target=["y"])
@@ -370,8 +372,8 @@ def test_a_set_larger_than_its_memory_stays_in_its_files(tmp_path):
 def test_odd_options_are_named():
     x = np.zeros((2, 4, 4))
     for options, said in (
-        ({"channels": 2}, "channels must be 1 or 3"),
-        ({"size": (1, 2, 3)}, "size must be one number or"),
+        ({"channels": 0}, "channels must be their number"),
+        ({"size": (1, 2, 3, 4)}, "size must be one number or"),
         ({"on_corrupt": "ignore"}, "'refuse' or 'skip'"),
         ({"memory_limit": "lots"}, "size like 4GB"),
     ):
@@ -379,6 +381,28 @@ def test_odd_options_are_named():
             read_grids(x, **options)
     with pytest.raises(DataError, match="does not exist"):
         read_grids("no-such-folder")
+
+
+def test_a_number_of_channels_and_a_size_are_what_arrays_must_have():
+    x = np.zeros((2, 8, 9, 2))
+    assert read_grids(x, channels=2).grids.shape == (2, 8, 9)
+    assert read_grids(x[..., 0], channels=1, size=(8, 9)).grids.shape == (1, 8, 9)
+    assert read_grids(np.zeros((2, 5, 8, 9)), channels=1).grids.shape == (1, 5, 8, 9)
+    assert read_grids(np.zeros((2, 5, 8)), channels=5).grids.shape == (5, 8)
+    for options, said in (
+        ({"channels": 3}, "second and last axis are not 3"),
+        ({"channels": 2, "size": 8}, r"size \(8, 9\), expected \(8, 8\): arrays are not resized"),
+    ):
+        with pytest.raises(DataError, match=said):
+            read_grids(x, **options)
+
+
+def test_images_have_two_axes_and_one_or_three_channels(tmp_path):
+    put(tmp_path, {"1.png": shade(1)})
+    with pytest.raises(UsageError, match="a height and a width"):
+        read_grids(tmp_path, size=(4, 4, 4))
+    with pytest.raises(UsageError, match="with 1 or 3 channels, asked for 2"):
+        read_grids(tmp_path, channels=2)
 
 
 def test_a_data_set_that_is_a_table_is_said_to_be_one(monkeypatch):

@@ -49,19 +49,22 @@ def from_arrays(arrays: Mapping[str, Any], origin: str, options: Options) -> Gri
     key = _grid_name(joined, origin)
     inputs = joined.pop(key)
     what = f"{origin}: array '{key}'"
-    grids = Grids(channels_first(as_values(inputs, what), options.place, what).contiguous())
+    values = channels_first(
+        as_values(inputs, what), options.place, what, count=options.channels, size=options.size
+    )
+    grids = Grids(values.contiguous())
     masks_key = _mask_name(joined, grids)
     masks = None
     classes = options.classes if names is None else tuple(map(str, names))
     if masks_key is not None:
-        values = joined.pop(masks_key)
-        values = values[:, 0] if values.ndim == len(grids.shape) + 1 else values
+        cells = joined.pop(masks_key)
+        cells = cells[:, 0] if cells.ndim == len(grids.shape) + 1 else cells
         said = f"{origin}: array '{masks_key}'"
-        masks = Masks.coded(values, said, classes=classes, unlabelled=options.unlabelled)
+        masks = Masks.coded(cells, said, classes=classes, unlabelled=options.unlabelled)
     frame = pd.DataFrame(index=range(len(grids)))
-    for name, values in joined.items():
-        for column, cells in _columns(name, values, len(grids), origin):
-            frame[column] = cells
+    for name, column in joined.items():
+        for label, numbers in _columns(name, column, len(grids), origin):
+            frame[label] = numbers
     if split is not None:
         frame["split"] = split
     target = "mask" if masks is not None else _outcome_name(frame)

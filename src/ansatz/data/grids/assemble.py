@@ -75,7 +75,7 @@ def _images(
     kind = choose_kind(
         seen,
         [listing.names[k] for k in places],
-        size=options.size,
+        size=options.image_size,
         channels=options.channels,
         notes=notes,
     )

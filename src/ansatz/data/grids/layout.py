@@ -12,7 +12,14 @@ Channels = Literal["auto", "first", "last"] | None
 _USUAL = (1, 3, 4)  # grey, colour, colour with alpha
 
 
-def channels_first(values: Tensor, channels: Channels = "auto", what: str = "the array") -> Tensor:
+def channels_first(
+    values: Tensor,
+    channels: Channels = "auto",
+    what: str = "the array",
+    *,
+    count: int | None = None,
+    size: tuple[int, ...] | None = None,
+) -> Tensor:
     """An array of examples as ``(N, C, *size)``.
 
     =================  ==============================================  =======================
@@ -31,6 +38,8 @@ def channels_first(values: Tensor, channels: Channels = "auto", what: str = "the
         values: all examples, one after the other.
         channels: where the channels are; None says that there are none.
         what: the array's name, for errors.
+        count: how many channels there must be; their axis is then the one that has as many.
+        size: the cells that there must be along each axis.
 
     Example:
         >>> import torch
@@ -53,22 +62,52 @@ def channels_first(values: Tensor, channels: Channels = "auto", what: str = "the
         raise DataError(f"{what} has shape {shape}: there is nothing in it.")
     place = channels
     if channels == "auto":
-        place = None if axes <= 3 else _usual_place(shape, what)
+        usual = _USUAL if count is None else (count,)
+        place = _usual_place(shape, usual, what) if axes > 3 or (count or 1) > 1 else None
     if place is None:
-        return values.unsqueeze(1)
-    return values.movedim(-1, 1) if place == "last" else values
+        made = values.unsqueeze(1)
+    else:
+        made = values.movedim(-1, 1) if place == "last" else values
+    check_shape(tuple(made.shape[1:]), count, size, what)
+    return made
 
 
-def _usual_place(shape: tuple[int, ...], what: str) -> Literal["first", "last"]:
-    first, last = shape[1] in _USUAL, shape[-1] in _USUAL
+def check_shape(
+    found: tuple[int, ...], count: int | None, size: tuple[int, ...] | None, what: str
+) -> None:
+    """Refuses an example of another number of channels or another size than was asked for.
+
+    Example:
+        >>> from ansatz.data.grids.layout import check_shape
+        >>> check_shape((3, 8, 8), 3, None, "the array")
+    """
+    if count is not None and found[0] != count:
+        raise DataError(f"{what} has {found[0]} channels, expected {count}.")
+    if size is not None and found[1:] != size:
+        raise DataError(
+            f"{what} has examples of size {found[1:]}, expected {size}: arrays are not resized."
+        )
+
+
+def _usual_place(
+    shape: tuple[int, ...], usual: tuple[int, ...], what: str
+) -> Literal["first", "last"] | None:
+    first, last = shape[1] in usual, shape[-1] in usual
     if first == last:
-        said = "could both be channels" if first else "are not 1, 3 or 4"
+        if not first and usual == (1,):
+            return None
+        said = "could both be channels" if first else f"are not {_either(usual)}"
         none = " or None for volumes without channels" if len(shape) == 4 else ""
         raise DataError(
             f"{what} has shape {shape}: its second and last axis {said}. "
             f"Say channels='first' or 'last'{none}."
         )
     return "first" if first else "last"
+
+
+def _either(numbers: tuple[int, ...]) -> str:
+    *head, last = map(str, numbers)
+    return f"{', '.join(head)} or {last}" if head else last
 
 
 def as_values(array: object, what: str = "the array") -> Tensor:

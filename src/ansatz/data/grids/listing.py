@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NoReturn
 
 from ansatz.data.grids.image_file import SUFFIXES, UNREAD
 from ansatz.errors import DataError
@@ -95,8 +96,9 @@ def entries(folder: Path) -> tuple[list[Path], list[Path]]:
         found = sorted(_visible(folder), key=natural)
     except OSError as error:
         _refuse(error)
-    folders = [path for path in found if path.is_dir()]
-    return folders, [path for path in found if path not in set(folders)]
+    is_folder = [path.is_dir() for path in found]
+    folders = [path for path, yes in zip(found, is_folder, strict=True) if yes]
+    return folders, [path for path, yes in zip(found, is_folder, strict=True) if not yes]
 
 
 def natural(path: Path) -> list[tuple[int, int, str]]:
@@ -116,5 +118,5 @@ def _visible(folder: Path) -> Iterator[Path]:
     return (path for path in folder.iterdir() if not path.name.startswith("."))
 
 
-def _refuse(error: OSError) -> None:
+def _refuse(error: OSError) -> NoReturn:
     raise DataError(f"{error.filename} cannot be read: {error.strerror or error}.") from None

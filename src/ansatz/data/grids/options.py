@@ -13,8 +13,8 @@ class Options(NamedTuple):
     """What the caller of a reader says, checked once.
 
     Args:
-        size: ``(H, W)`` that images are brought to; None for the size most of them have.
-        channels: how many channels images get; None for 3 where any image has colours, else 1.
+        size: that images are brought to and arrays must have; None for any.
+        channels: how many, likewise; None for 3 where any image has colours, else 1.
         place: where arrays have their channels.
         classes: the names of classes that the data give as numbers.
         unlabelled: the value in masks that means "class not known".
@@ -28,7 +28,7 @@ class Options(NamedTuple):
         (32, 32)
     """
 
-    size: tuple[int, int] | None = None
+    size: tuple[int, ...] | None = None
     channels: int | None = None
     place: Channels = "auto"
     classes: tuple[str, ...] | None = None
@@ -55,13 +55,14 @@ class Options(NamedTuple):
             raise UsageError(f"on_corrupt must be 'refuse' or 'skip', got {on_corrupt!r}.")
         number = channels if isinstance(channels, int) else None
         place = "auto" if isinstance(channels, int) else channels
-        if place not in ("auto", "first", "last", None) or number not in (None, 1, 3):
+        odd = number is not None and (isinstance(channels, bool) or number < 1)
+        if place not in ("auto", "first", "last", None) or odd:
             raise UsageError(
-                f"channels must be 1 or 3 for image files, 'first', 'last', 'auto' or None for "
-                f"arrays, got {channels!r}."
+                f"channels must be their number, or 'first', 'last', 'auto' or None for arrays, "
+                f"got {channels!r}."
             )
         return cls(
-            None if size is None else _height_and_width(size),
+            None if size is None else _cells(size),
             number,
             place,  # type: ignore[arg-type]  # checked above
             None if classes is None else tuple(str(name) for name in classes),
@@ -70,6 +71,15 @@ class Options(NamedTuple):
             on_corrupt,  # type: ignore[arg-type]  # checked above
             None if memory_limit is None else parse_bytes(memory_limit),
         )
+
+    @property
+    def image_size(self) -> tuple[int, int] | None:
+        """The size for image files, which have a height and a width."""
+        if self.size is None:
+            return None
+        if len(self.size) != 2:
+            raise UsageError(f"images have a height and a width, got size {self.size}.")
+        return self.size[0], self.size[1]
 
     @property
     def skips(self) -> bool:
@@ -82,8 +92,10 @@ class Options(NamedTuple):
         return self.memory_limit or round(SHARE * available_memory())
 
 
-def _height_and_width(size: int | Sequence[int]) -> tuple[int, int]:
+def _cells(size: int | Sequence[int]) -> tuple[int, ...]:
     found = (size, size) if isinstance(size, int) else tuple(size)
-    if len(found) != 2 or any(not isinstance(n, int) or not 1 <= n <= 2**15 for n in found):
+    if not 1 <= len(found) <= 3 or any(
+        not isinstance(n, int) or not 1 <= n <= 2**15 for n in found
+    ):
         raise UsageError(f"size must be one number or (height, width), got {size!r}.")
-    return found[0], found[1]
+    return found

@@ -49,10 +49,11 @@ def read_grids(
         data: a folder of images (see :func:`~.folder.list_folder`), a table with a column of
             paths, ``.npz``, ``.npy``, NIfTI or IDX files, the name of a data set, an array, a
             mapping of arrays, a frame, or a list of paths.
-        size: (height, width) that images are brought to; None for the size that at least half
-            of them have, else the medians.
-        channels: 1 or 3 for image files; for arrays where the channels are: ``"first"``,
-            ``"last"``, None for no channels, ``"auto"`` to tell by the shape.
+        size: (height, width) that images are brought to, and that arrays must have; None for
+            the size that at least half of the images have, else the medians.
+        channels: how many: image files can have 1 or 3, arrays must have that many. For arrays
+            also where they are: ``"first"``, ``"last"``, None for no channels; ``"auto"`` tells
+            by the shape.
         image: the column of paths in a table; None looks for one.
         masks: a folder of masks, a table's column of paths to them, or an array.
         classes: names of the classes that masks or labels give as numbers.
@@ -148,7 +149,12 @@ def _data_set(name: str) -> GridTable | None:
     if found.grids is None:
         raise UsageError(f"data set '{name}' is a table, not images; mnist is one of images.")
     target = found.target if isinstance(found.target, str) else None
-    return GridTable(name, found.frame, found.grids, found.masks, [], target)
+    frame = found.frame
+    if len(found.splits) == 1:
+        part = np.full(len(frame), "train", dtype=object)
+        part[found.splits[0][1]] = "test"
+        frame = frame.assign(split=part)
+    return GridTable(name, frame, found.grids, found.masks, [], target)
 
 
 def _mask_folder(folder: Path, masks: Any) -> Path:

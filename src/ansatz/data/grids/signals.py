@@ -18,7 +18,7 @@ def read_signals(data: Any, target: Sequence[str] = ()) -> GridTable:
 
     Args:
         data: a table's file or frame.
-        target: columns that stay columns; those of words do so anyway.
+        target: columns that stay columns, if they are there; those of words do so anyway.
 
     Example:
         >>> import pandas as pd
@@ -35,10 +35,8 @@ def read_signals(data: Any, target: Sequence[str] = ()) -> GridTable:
         frame, origin, notes = table.frame, table.origin, list(table.notes)
     else:
         frame = as_frame(data)
-    missing = [name for name in target if name not in frame.columns]
-    if missing:
-        raise DataError(f"{origin} has no column '{missing[0]}'.")
-    given = frame.drop(columns=list(target)).select_dtypes(["number", "bool"])
+    there = [name for name in target if name in frame.columns]
+    given = frame.drop(columns=there).select_dtypes(["number", "bool"])
     numbers = list(given.columns)
     if len(numbers) < 2:
         raise DataError(f"{origin}: a signal needs at least two columns of numbers.")
@@ -49,4 +47,4 @@ def read_signals(data: Any, target: Sequence[str] = ()) -> GridTable:
     grids = Grids(as_values(values, origin).unsqueeze(1))
     rest = frame.drop(columns=numbers).reset_index(drop=True)
     notes.append(f"{len(numbers)} columns of numbers were read as a signal of one channel.")
-    return GridTable(origin, rest, grids, None, notes, target[0] if target else None)
+    return GridTable(origin, rest, grids, None, notes, there[0] if there else None)

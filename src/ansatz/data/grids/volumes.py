@@ -8,7 +8,7 @@ import torch
 
 from ansatz.data.grids.grid_files import GridFiles
 from ansatz.data.grids.image_file import check_file
-from ansatz.data.grids.layout import Channels, as_values, channels_first
+from ansatz.data.grids.layout import Channels, as_values, channels_first, check_shape
 from ansatz.data.grids.listing import Listing
 from ansatz.data.grids.masks import class_names, codes_of, values_in
 from ansatz.data.grids.nifti import read_nifti
@@ -62,6 +62,7 @@ def array_files(
     first = _first(listing.paths, damaged)
     place = _place(first, listing.paths[0], options.place)
     grid = _as_grid(first, place, listing.paths[0])
+    check_shape(grid.shape, options.channels, options.size, str(listing.paths[0]))
     dtype = torch.uint8 if first.dtype == np.uint8 else torch.float32
     read = partial(_read, place=place, shape=grid.shape, dtype=dtype)
     files = GridFiles(tuple(listing.paths), tuple(listing.names), read, grid.shape, dtype)
