@@ -203,6 +203,9 @@ WRONG = {
     "masks of Flip must have shape (2, 4), got (2, 5)": lambda: Flip()(
         torch.rand(2, 1, 4), torch.zeros(2, 5)
     ),
+    "need a type that has -1, unknown, got torch.uint8": lambda: Flip()(
+        torch.rand(2, 1, 4), torch.zeros(2, 4, dtype=torch.uint8)
+    ),
     "does not fit a grid of (4,)": lambda: Crop(9)(torch.rand(2, 1, 4)),
     "size of Crop has 2 axes, the grid has 1": lambda: Crop((2, 2))(torch.rand(2, 1, 4)),
     "keeps the size (4,), got (2,)": lambda: Sometimes(1.0, Crop(2))(torch.rand(2, 1, 4)),

@@ -24,8 +24,9 @@ class Augmentation(ABC):
         - x: ``(B, C, *size)`` with one to three axes: a signal, an image, a volume. Images have
           values in [0, 1] (standardise them afterwards); ``uint8`` only where cells are moved and
           not computed (flip, shift, crop, turn).
-        - masks: ``(B, *size)`` whole numbers, a label for each cell, moved as x is (to the nearest
-          cell); a cell from outside the frame is labelled -1, "unknown". Or None.
+        - masks: ``(B, *size)`` whole numbers of a type with a sign, a label for each cell, moved as
+          x is (to the nearest cell); a cell from outside the frame is labelled -1, "unknown". Or
+          None.
         - returns: ``(x, masks)``, new tensors or the very same, never changed in place.
 
     Example:
@@ -79,10 +80,17 @@ class Augmentation(ABC):
             )
         if self.colors and x.shape[1] != 3:
             raise UsageError(f"{name} needs the channels red, green, blue, got {x.shape[1]}.")
-        if masks is not None and masks.shape != x.shape[:1] + x.shape[2:]:
+        if masks is None:
+            return
+        if masks.shape != x.shape[:1] + x.shape[2:]:
             raise UsageError(
                 f"masks of {name} must have shape {(len(x), *x.shape[2:])}, "
                 f"got {tuple(masks.shape)}."
+            )
+        if not masks.dtype.is_signed:
+            raise UsageError(
+                f"masks of {name} need a type that has -1, unknown, got {masks.dtype}. "
+                "Try masks.long()."
             )
 
 
