@@ -98,7 +98,7 @@ def _begin(
     dtype = getattr(torch, plan.recipe.dtype)
     if previous is not None:
         objective = copy.deepcopy(previous.objective).to(dtype).requires_grad_()
-        objective.likelihood.check(job.y)
+        objective.likelihood.check(job.y.clamp(min=0) if has_masks(job) else job.y)
         return channels_last(copy.deepcopy(previous.network).to(dtype).train()), objective
     objective = grid_objective(law, job).to(dtype)
     objective.likelihood.loosen()

@@ -215,7 +215,7 @@ class TableEstimator(Predictions, Settings, BaseEstimator):
     def _fit_job(self, job: Job) -> Self:
         self._require_inference()
         law = self._law_of(job.target, float(job.weight.sum()))
-        law.check(job.y)
+        law.check(job.y.clamp(min=0) if has_masks(job) else job.y)  # -1: no label
         if job.precision is not None and self.network != "linear":
             raise UsageError("precision is for network='linear'; a network takes sample_weight.")
         previous = getattr(self, "model_", None) if self.warm_start else None
