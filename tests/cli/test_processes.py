@@ -35,7 +35,16 @@ def run(folder, *arguments):
 @needs_data
 def test_two_processes_give_the_metrics_of_one(tmp_path, command):
     """In float32, without dropout, whose masks are each process's own: 1e-6 of a metric."""
-    options = (*ABALONE, "--set", "epochs=4", "--set", "dropout=0", "--json")
+    options = (
+        *ABALONE,
+        "--set",
+        "epochs=2",
+        "--set",
+        "widths=[16]",
+        "--set",
+        "dropout=0",
+        "--json",
+    )
     status, out, err = run(tmp_path, *options, "--out", "two", "--processes", "2")
     assert status == 0, err
     one, two = json.loads(command(*options, "--out", "one").out), json.loads(out)

@@ -47,6 +47,7 @@ def kinds():
     share = rng.dirichlet([2, 3, 4], n)
     base = number()[0]
     quick = {"options": {"epochs": 5}}
+    few = {"options": {"epochs": 5, "intervals": 4}}
     linear = {"network": "linear"}
     survived = frame.assign(t=np.minimum(time, 1.5), d=event)
     return {
@@ -71,7 +72,7 @@ def kinds():
         "cox": (survived, {"target": "t", "event": "d", "likelihood": "cox", **linear}),
         "competing risks": (
             frame.assign(t=np.minimum(time, 1.5), d=cause),
-            {"target": "t", "event": "d", "likelihood": "discrete_hazard", **quick},
+            {"target": "t", "event": "d", "likelihood": "discrete_hazard", **few},
         ),
         "rankings": (
             frame.assign(**ranks),

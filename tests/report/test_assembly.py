@@ -58,9 +58,10 @@ def test_the_command_writes_the_page_beside_the_model(tmp_path, capsys, monkeypa
     assert run(["report", "houses-model", "--overwrite", "--cost-under", "5", "-q"]) == 2
     assert "go together" in capsys.readouterr().err
     (tmp_path / "houses.csv").rename(tmp_path / "moved.csv")
+    again = ["--refits", "0", "-q"]
     assert run(["report", "houses-model", "--out", "b.html", "-q"]) == 3
     assert "--data" in capsys.readouterr().err
-    assert run(["report", "houses-model", "--out", "b.html", "--data", "moved.csv", "-q"]) == 0
+    assert run(["report", "houses-model", "--out", "b.html", "--data", "moved.csv", *again]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("A linear model of y") and "b.html" in lines[-1]
     assert run(["report", "nowhere"]) == 4
@@ -88,6 +89,12 @@ def test_what_cannot_be_reported_is_said():
         model.report(x[:0], x[:0, 0])
     with pytest.raises(UsageError, match="positive"):
         model.report(x, x[:, 0], costs={"under": -1.0, "over": 1.0})
-    fit = ansatz.fit({"x": range(30), "y": range(30)}, target="y", network="linear", test=0.0)
+    fit = ansatz.fit(
+        {"x": range(30), "y": range(30)},
+        target="y",
+        likelihood="normal",
+        network="linear",
+        test=0.0,
+    )
     with pytest.raises(DataError, match="without test rows"):
         replayed(replay(fit))
