@@ -181,12 +181,57 @@ class Residual(nn.Module):
         return self.fc(self.pool(x).flatten(1))
 
 
-def test_the_last_maps_are_those_of_the_last_convolution_after_norm_and_activation():
-    assert last_maps(Residual(), torch.randn(2, 1, 6, 6)) == "act"
-    dense = nn.Sequential(nn.Conv2d(1, 4, 3, padding=1), nn.ReLU(), nn.Conv2d(4, 2, 1))
-    assert last_maps(dense, torch.randn(2, 1, 6, 6)) == "1"  # the last convolution is the answer
-    with pytest.raises(ValueError, match="has no convolution before its output"):
-        last_maps(nn.Linear(3, 2), torch.randn(2, 3))
+class Shared(nn.Module):
+    """One activation for all layers, and a last convolution down to a single cell."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Conv2d(1, 3, 3), nn.Conv2d(3, 8, 4)
+        self.act, self.fc = nn.ReLU(), nn.Linear(8, 2)
+
+    def forward(self, x):
+        maps = self.act(self.first(x))
+        return self.act(self.fc(self.act(self.second(maps)).flatten(1)))
+
+
+class Branches(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.left, self.right = nn.Conv2d(1, 3, 1), nn.Conv2d(1, 5, 1)
+
+    def forward(self, x):
+        return torch.cat([self.left(x), self.right(x)], 1)
+
+
+@pytest.mark.parametrize(
+    "network, expected",
+    [
+        (Residual(), ("act", 0)),
+        (Shared(), ("act", 0)),
+        (nn.Sequential(Branches(), nn.AdaptiveAvgPool2d(1), nn.Flatten()), ("0", 0)),
+        (nn.Sequential(nn.Conv2d(1, 4, 1), nn.ReLU(), nn.Conv2d(4, 2, 1)), ("1", 0)),  # dense
+        (nn.Sequential(nn.AvgPool2d(2), nn.Flatten()), ("0", 0)),
+    ],
+    ids=["residual", "shared activation", "branches", "segmentation", "no convolution"],
+)
+def test_the_last_maps_are_those_of_the_last_convolution_after_norm_and_activation(
+    network, expected
+):
+    assert last_maps(network.double(), torch.randn(2, 1, 6, 6)) == expected
+
+
+def test_grad_cam_takes_the_right_call_of_a_layer_that_is_called_often():
+    network, x = Shared(), torch.randn(3, 1, 6, 6)
+    A = network.act(network.first(x)).detach().requires_grad_()
+    head = network.act(network.fc(network.act(network.second(A)).flatten(1)))
+    (gradient,) = torch.autograd.grad(head[:, 1].sum(), A)
+    L = torch.einsum("bk,bkhw->bhw", gradient.mean((2, 3)), A.detach()).relu()
+    assert_close(grad_cam(network, x, 1, upsample=False), L)
+
+
+def test_a_network_without_maps_is_named():
+    with pytest.raises(ValueError, match="no layer of Linear gives maps"):
+        last_maps(nn.Linear(3, 2), torch.randn(2, 1, 3, 3))
 
 
 def test_dense_outputs_are_explained_by_their_sum_over_cells():

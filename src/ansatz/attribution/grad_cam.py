@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ansatz.attribution.evaluation import check_examples, evaluated
-from ansatz.attribution.layer import captured, find_layer, last_maps
+from ansatz.attribution.layer import Call, captured, find_layer, last_maps
 from ansatz.attribution.target import Target, score
 
 _INTERPOLATION = {1: "linear", 2: "bilinear", 3: "trilinear"}
@@ -31,8 +31,8 @@ def grad_cam(
         network: a module; it is in evaluation mode meanwhile.
         x: examples.
         target: see :func:`ansatz.attribution.score`; None: the largest output of each example.
-        layer: by name, or the module itself; None: the last maps of the last convolution,
-            see :func:`ansatz.attribution.last_maps`.
+        layer: by name, or the module itself, at its last call; None: the last maps of the last
+            convolution, see :func:`ansatz.attribution.last_maps`.
         upsample: interpolate to the size of x; else the size of the layer's maps is kept.
 
     Shapes:
@@ -53,13 +53,14 @@ def grad_cam(
         Zhou et al. (2016), Learning deep features for discriminative localization, eq. 2.
     """
     check_examples("grad_cam", x, 3)
-    named = find_layer(network, last_maps(network, x) if layer is None else layer)
+    chosen = last_maps(network, x) if layer is None else Call(layer, -1)
+    named = find_layer(network, chosen.layer)
     with evaluated(network), torch.inference_mode(False), torch.enable_grad():
         # The gradient at an inner layer needs one at its input, also where weights are frozen.
         given = x.detach().clone().requires_grad_()
         with captured(named) as found:
             scores = score(network(given), target)
-        maps = _maps(found, x)
+        maps = _maps(found, x, chosen.time)
         (gradient,) = torch.autograd.grad(
             scores.sum(), maps, allow_unused=True, materialize_grads=True
         )
@@ -72,10 +73,10 @@ def grad_cam(
     return heat.squeeze(1)
 
 
-def _maps(found: list[Tensor], x: Tensor) -> Tensor:
+def _maps(found: list[Tensor], x: Tensor, time: int) -> Tensor:
     if not found:
         raise ValueError("the layer that was named is not called when the network runs.")
-    maps = found[-1]
+    maps = found[time]
     if maps.ndim != x.ndim:
         raise ValueError(
             f"grad_cam needs a layer with maps of {x.ndim - 2} axes of cells, and the one that was "

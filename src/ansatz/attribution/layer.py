@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -53,47 +53,81 @@ def convolutions(network: nn.Module) -> dict[str, nn.Module]:
     return {name: module for name, module in network.named_modules() if _is_convolution(module)}
 
 
-def last_maps(network: nn.Module, x: Tensor) -> str:
+class Call(NamedTuple):
+    """One of the times that a layer is called while a network runs.
+
+    Example:
+        >>> from ansatz.attribution.layer import Call
+        >>> Call("act", 1).layer
+        'act'
+    """
+
+    layer: str | nn.Module
+    time: int  # counted from 0: a layer may be called more than once
+
+
+def last_maps(network: nn.Module, x: Tensor) -> Call:
     """The layer with the last feature maps: those of the last convolution, activated.
 
     It is found by running one example: among the layers that are called after the last convolution
-    those count that keep the shape of its maps (a normalisation, an activation, the end of a
-    residual block), and the last of them is taken. A convolution that gives the network's own
-    output, as in a network for segmentation, is passed over.
+    those count that keep the cells of its maps (a normalisation, an activation, the end of a block
+    that joins its branches), and the last of them is taken. Maps of a single cell are passed over,
+    and of a network for segmentation those with as many channels as its output, which are its
+    output. Without a convolution it is the last layer that gives maps.
+
+    Returns:
+        The layer's name, and which of its calls it is.
 
     Example:
         >>> import torch
         >>> from torch import nn
         >>> from ansatz.attribution import last_maps
         >>> network = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten())
-        >>> last_maps(network, torch.zeros(1, 1, 8, 8))
+        >>> last_maps(network, torch.zeros(1, 1, 8, 8)).layer
         '1'
     """
-    calls: list[tuple[str, nn.Module, Any]] = []
+    calls, answer = _calls(network, x[:1])
+    dense = answer.ndim == x.ndim
+    maps = [
+        (call, module, y)
+        for call, module, y in calls
+        if y.ndim == x.ndim and y[0, 0].numel() > 1
+        and not (dense and y.shape[1] == answer.shape[1])
+    ]  # fmt: skip
+    if not maps:
+        raise ValueError(
+            f"no layer of {type(network).__name__} gives maps (B, C, *size) before its output."
+        )
+    placed = [i for i, (_, module, _) in enumerate(maps) if _is_convolution(module)]
+    last = placed[-1] if placed else len(maps) - 1
+    cells = maps[last][2].shape[2:]
+    while last + 1 < len(maps) and maps[last + 1][2].shape[2:] == cells:
+        last += 1
+    return maps[last][0]
+
+
+def _calls(network: nn.Module, x: Tensor) -> tuple[list[tuple[Call, nn.Module, Tensor]], Tensor]:
+    """Every call of a layer that gives a tensor, in order, and the network's own answer."""
+    found: list[tuple[Call, nn.Module, Tensor]] = []
+    times: dict[str, int] = {}
+
+    def note(name: str, module: nn.Module, output: Any) -> None:
+        time = times[name] = times.get(name, -1) + 1
+        if isinstance(output, Tensor):
+            found.append((Call(name, time), module, output))
+
     hooks = [
-        module.register_forward_hook(lambda m, _, y, name=name: calls.append((name, m, y)))
+        module.register_forward_hook(lambda m, _, y, name=name: note(name, m, y))
         for name, module in network.named_modules()
         if name
     ]
     try:
         with evaluated(network), torch.no_grad():
-            output = network(x[:1])
+            output = network(x)
     finally:
         for hook in hooks:
             hook.remove()
-    answer = output[0] if isinstance(output, tuple) else output
-    inner = [call for call in calls if call[2] is not answer and isinstance(call[2], Tensor)]
-    placed = [i for i, (_, module, _) in enumerate(inner) if _is_convolution(module)]
-    if not placed:
-        raise ValueError(
-            f"{type(network).__name__} has no convolution before its output: name a layer with "
-            "maps (B, C, *size)."
-        )
-    last = placed[-1]
-    shape = inner[last][2].shape
-    while last + 1 < len(inner) and inner[last + 1][2].shape == shape:
-        last += 1
-    return inner[last][0]
+    return found, output[0] if isinstance(output, tuple) else output
 
 
 @contextmanager

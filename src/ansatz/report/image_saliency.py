@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ansatz.attribution import convolutions, grad_cam, integrated_gradients, occlusion
+from ansatz.attribution import grad_cam, integrated_gradients, last_maps, occlusion
 from ansatz.report.image_montage import blended, pictures, strip
 from ansatz.report.number import percent
 from ansatz.report.printable import printable
@@ -28,7 +28,7 @@ def attributions(
 ) -> dict[str, NDArray[np.float64]]:
     """Integrated gradients, Grad-CAM and occlusion of some images.
 
-    Grad-CAM needs maps, so a network without convolutions goes without it.
+    Grad-CAM needs maps of several cells: a network without any goes without it.
 
     Args:
         network: on images.
@@ -53,7 +53,7 @@ def attributions(
             network, x, target, baseline=baseline, steps=32
         ).sum(1)
     }
-    if convolutions(network):
+    if _has_maps(network, x):
         found["Grad-CAM"] = grad_cam(network, x, target)
     found["occlusion"] = occlusion(network, x, target, fill=baseline)
     return {name: value.double().cpu().numpy() for name, value in found.items()}
@@ -120,6 +120,14 @@ def section(
     said = "; ".join(label.replace("\n", ", ") for label in labels)
     figure = Figure(svg, caption, f"Attributions ({', '.join(maps)}) of images: {said}.")
     return Section("What predictions rest on", lead, [figure])
+
+
+def _has_maps(network: nn.Module, x: Tensor) -> bool:
+    try:
+        last_maps(network, x)
+    except ValueError:
+        return False
+    return True
 
 
 def _heat(ground: NDArray[np.uint8], heat: NDArray[Any]) -> NDArray[np.uint8]:

@@ -55,6 +55,10 @@ class Group(ABC):
         """Acts on a network's inputs: on each of them alike, unless a group knows better."""
         return tuple(self.act(element, each) for each in inputs)
 
+    def others(self, x: Tensor) -> list[Element] | None:
+        """All elements but the identity where they are few; else None."""
+        return None
+
     def inside(self, y: Tensor) -> Tensor | None:
         """True where dense outputs can be compared, broadcastable to ``y``; None: everywhere."""
         return None
