@@ -17,8 +17,8 @@ ROOT = DOCS.parent
 
 # The guide in the order of a first reading; pages that are not named here follow by their title.
 GUIDE = (
-    "tables", "images", "likelihoods", "survival", "rankings", "linear-models", "ensembles", "report",
-    "diagnostics", "compare", "tune", "scale", "export", "cli",
+    "tables", "images", "segmentation", "likelihoods", "survival", "rankings", "linear-models",
+    "ensembles", "report", "diagnostics", "compare", "tune", "scale", "export", "cli",
 )  # fmt: skip
 INSIDE = (
     "networks", "convolution", "augmentation", "expressivity", "training", "formats", "benchmarks",
