@@ -1,66 +1,42 @@
 """GoogLeNet has nine inception modules; a table with seven does not give its sizes."""
 
-from typing import NamedTuple
-
 import torch
-from torch import Tensor, nn
-from torch.nn.functional import conv2d, max_pool2d
+from torch import nn
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
+from ansatz.networks import GoogLeNet, Inception
+from ansatz.networks.googlenet import MODULES
 
-
-class Inception(NamedTuple):
-    """Channels: 1x1; 3x3 after its reduction; 5x5 after its reduction; projection of the pool."""
-
-    one: int
-    reduce3: int
-    three: int
-    reduce5: int
-    five: int
-    pool: int
-
-    @property
-    def outputs(self) -> int:
-        """Channels of the four branches together."""
-        return self.one + self.three + self.five + self.pool
-
-
-MODULES = {
-    "3a": Inception(64, 96, 128, 16, 32, 32),
-    "3b": Inception(128, 128, 192, 32, 96, 64),
-    "4a": Inception(192, 96, 208, 16, 48, 64),
-    "4b": Inception(160, 112, 224, 24, 64, 64),
-    "4c": Inception(128, 128, 256, 24, 64, 64),
-    "4d": Inception(112, 144, 288, 32, 64, 64),
-    "4e": Inception(256, 160, 320, 32, 128, 128),
-    "5a": Inception(256, 160, 320, 32, 128, 128),
-    "5b": Inception(384, 192, 384, 48, 128, 128),
-}
 PUBLISHED = 6_624_904  # weights of torchvision's googlenet without auxiliary heads
+WITH_HEADS = 13_004_888
 
 
 def measure(generator: torch.Generator) -> Finding:
-    """Builds the layers without storage, counts weights, and follows the sizes."""
-    printed = [name for name in MODULES if name not in ("4c", "5a")]
+    """Builds the network without storage, counts its weights, and follows its sizes."""
+    with torch.device("meta"):
+        whole, alone = (GoogLeNet(3, 1_000, auxiliary=heads) for heads in (True, False))
+    # 4c and 5a leave the channels as they are, so that the network fits together without them.
+    missing = sum(weights(alone.get_submodule(f"inception{name}")) for name in ("4c", "5a"))
     first = MODULES["3a"]
-    module, naive = weights(first, 192), naive_weights(first, 192)
+    module, naive = published_weights("3a", 192), naive_weights("3a", 192)
     checks = [
         Check(
             "weights, as torchvision builds it",
-            torchvision_weights(list(MODULES)),
+            weights(alone),
             PUBLISHED,
             0,
             "whole numbers",
-            wrong=Wrong("without 4c and 5a", measured=torchvision_weights(printed), erratum="E61"),
+            wrong=Wrong("without 4c and 5a", measured=weights(alone) - missing, erratum="E61"),
         ),
+        Check("weights with its auxiliary heads", weights(whole), WITH_HEADS, 0, "whole numbers"),
         Check(
             "rows before the average pool, 7 x 7 as it needs",
-            rows(pools=("3a", "4a", "5a")),
+            rows(generator, pooled=True),
             7,
             0,
             "whole numbers",
             wrong=Wrong(
-                "without the pool before 5a", measured=rows(pools=("3a", "4a")), erratum="E61"
+                "without the pool before 5a", measured=rows(generator, pooled=False), erratum="E61"
             ),
         ),
         Check(
@@ -76,66 +52,42 @@ def measure(generator: torch.Generator) -> Finding:
     ]
     inputs = [192, *(each.outputs for each in MODULES.values())]
     table = Table(["module", "inputs", "outputs", "weights"], [
-        [name, before, each.outputs, weights(each, before)]
+        [name, before, each.outputs, published_weights(name, before)]
         for (name, each), before in zip(MODULES.items(), inputs[:-1], strict=True)
     ])  # fmt: skip
     return Finding(checks, table)
 
 
-def conv(inputs: int, outputs: int, kernel: int, *, bias: bool = True) -> int:
-    """Weights of a convolution, from a layer without storage."""
-    layer = nn.Conv2d(inputs, outputs, kernel, bias=bias, device="meta")
-    return sum(weight.numel() for weight in layer.parameters())
+def weights(module: nn.Module) -> int:
+    """Numbers that are trained."""
+    return sum(weight.numel() for weight in module.parameters())
 
 
-def weights(module: Inception, inputs: int) -> int:
-    """Of one module as published, with biases."""
-    return (
-        conv(inputs, module.one, 1)
-        + conv(inputs, module.reduce3, 1)
-        + conv(module.reduce3, module.three, 3)
-        + conv(inputs, module.reduce5, 1)
-        + conv(module.reduce5, module.five, 5)
-        + conv(inputs, module.pool, 1)
-    )
+def published_weights(name: str, inputs: int) -> int:
+    """Of one module as published: 5x5 kernels and biases."""
+    with torch.device("meta"):
+        return weights(Inception(2, inputs, MODULES[name], original=True))
 
 
-def naive_weights(module: Inception, inputs: int) -> int:
+def naive_weights(name: str, inputs: int) -> int:
     """Without the 1x1 convolutions before the large kernels and after the pool."""
-    return (
-        conv(inputs, module.one, 1) + conv(inputs, module.three, 3) + conv(inputs, module.five, 5)
-    )
+    each = MODULES[name]
+    with torch.device("meta"):
+        branches = [nn.Conv2d(inputs, each.one, 1), nn.Conv2d(inputs, each.three, 3)]
+        return sum(weights(conv) for conv in (*branches, nn.Conv2d(inputs, each.five, 5)))
 
 
-def torchvision_weights(modules: list[str]) -> int:
-    """Batch normalisation (2 per channel) for the bias, and 3x3 for 5x5, as torchvision has it."""
-
-    def normalized(inputs: int, outputs: int, kernel: int) -> int:
-        return conv(inputs, outputs, kernel, bias=False) + 2 * outputs
-
-    total = normalized(3, 64, 7) + normalized(64, 64, 1) + normalized(64, 192, 3)
-    channels = 192
-    for name in modules:
-        each = MODULES[name]
-        total += normalized(channels, each.one, 1)
-        total += normalized(channels, each.reduce3, 1) + normalized(each.reduce3, each.three, 3)
-        total += normalized(channels, each.reduce5, 1) + normalized(each.reduce5, each.five, 3)
-        total += normalized(channels, each.pool, 1)
-        channels = each.outputs
-    return total + 1_000 * channels + 1_000
-
-
-def rows(pools: tuple[str, ...]) -> int:
-    """Rows of the last map for 224 x 224 pixels; a 3x3 pool of stride 2 stands before ``pools``."""
-
-    def halve(x: Tensor) -> Tensor:
-        return max_pool2d(x, 3, 2, ceil_mode=True)
-
-    x = torch.zeros(1, 1, 224, 224)
-    x = halve(conv2d(x, torch.zeros(1, 1, 7, 7), stride=2, padding=3))
-    for _ in pools:
-        x = halve(x)
-    return x.shape[2]
+def rows(generator: torch.Generator, *, pooled: bool) -> int:
+    """Rows of the last map for 224 x 224 pixels, with and without the pool before 5a."""
+    network = GoogLeNet(3, 1, auxiliary=False, width=1 / 64, generator=generator).eval()
+    sizes = list[int]()
+    if not pooled:
+        network.maxpool4 = nn.Identity()
+    last = network.get_submodule("inception5b")
+    last.register_forward_hook(lambda _, __, maps: sizes.append(maps.shape[2]))
+    with torch.no_grad():
+        network(torch.zeros(1, 3, 224, 224))
+    return sizes[0]
 
 
 claim = Claim(
@@ -151,7 +103,7 @@ claim = Claim(
         r"\#_{3a} = 163{,}696 \ll 387{,}296, \qquad \# = 6{,}624{,}904, \qquad "
         r"224 \to 112 \to 56 \to 28 \to 14 \to 7"
     ),
-    sources=("E61", "M210", "M211"),
+    sources=("E61", "M210", "M211", "M212"),
     measure=measure,
     reference="Szegedy et al. (2015), table 1. https://arxiv.org/abs/1409.4842",
     errata=(
