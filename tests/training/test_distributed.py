@@ -213,6 +213,7 @@ def by_torchrun(options, folder, restarts):
     return ended.returncode, [json.loads(file.read_text())["run"] for file in files]
 
 
+@pytest.mark.slow
 def test_after_a_kill_torchrun_restarts_and_the_run_ends_as_if_nothing_had_been(both, tmp_path):
     place = {"checkpoint": str(tmp_path / "run"), "resume": True, "checkpoint_every": 3}
     options = {"trouble": "kill", "trainer": {"steps": 40, "evaluate_every": 5, **place}}
@@ -243,7 +244,6 @@ def test_shards_survive_a_kill_and_a_restart(tmp_path):
         assert result["valid"] == pytest.approx(alone["valid"], abs=1e-10)
 
 
-@pytest.mark.slow
 def test_a_killed_process_ends_the_others_at_once(tmp_path):
     found, ending = in_two_processes([["run", {"trouble": "kill"}]], tmp_path)
     assert ending.status == 5 and ending.killed == (1, signal.SIGKILL)
