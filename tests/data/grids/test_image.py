@@ -24,6 +24,15 @@ def saved(folder, image, name="a.png", **options):
     return path
 
 
+def png_file(*chunks):
+    """The bytes of a PNG file, by its specification."""
+    parts = [b"\x89PNG\r\n\x1a\n"]
+    for kind, body in chunks:
+        check = struct.pack(">I", zlib.crc32(kind + body))
+        parts.append(struct.pack(">I", len(body)) + kind + body + check)
+    return b"".join(parts)
+
+
 @pytest.mark.parametrize("ending", ["png", "webp", "bmp", "tif", "pgm"])
 def test_grey_images_are_read_as_they_are(tmp_path, ending):
     path = saved(tmp_path, Image.fromarray(ramp(4, 6)), f"a.{ending}", lossless=True)
@@ -72,6 +81,16 @@ def test_sixteen_bits_become_shares(tmp_path):
     eight = saved(tmp_path, Image.fromarray(ramp(4, 6)), "b.png")
     found = read_image(eight, Kind((4, 6), 1, "16 bit"), Limits())
     np.testing.assert_allclose(found[0], ramp(4, 6) / 255, rtol=1e-6)
+
+
+def test_sixteen_bits_of_colour_are_read_at_eight_and_said(tmp_path):
+    rows = b"".join(b"\0" + struct.pack(">9H", *range(0, 65535, 7282)) for _ in range(2))
+    head = struct.pack(">2I5B", 3, 2, 16, 2, 0, 0, 0)
+    path = tmp_path / "a.png"
+    path.write_bytes(png_file((b"IHDR", head), (b"IDAT", zlib.compress(rows)), (b"IEND", b"")))
+    assert look(path, Limits()).remarks == ("read at 8 of their 16 bits per colour",)
+    found = read_image(path, Kind((2, 3), 3, "8 bit"), Limits())
+    assert found[:, 0].T.ravel().tolist() == [level >> 8 for level in range(0, 65535, 7282)]
 
 
 def test_free_numbers_are_read_as_they_are(tmp_path):
@@ -144,23 +163,12 @@ def test_another_size_is_fitted_with_its_proportions(tmp_path):
     assert np.abs(inner.astype(float) - 127.5).max() < 12
 
 
-def png(width, height):
-    """A PNG that declares a size and holds next to nothing."""
-
-    def chunk(kind, body):
-        check = struct.pack(">I", zlib.crc32(kind + body))
-        return struct.pack(">I", len(body)) + kind + body + check
-
-    head = struct.pack(">2I5B", width, height, 8, 0, 0, 0, 0)
-    body = zlib.compress(bytes(100_000), 9)
-    parts = chunk(b"IHDR", head) + chunk(b"IDAT", body) + chunk(b"IEND", b"")
-    return b"\x89PNG\r\n\x1a\n" + parts
-
-
 @pytest.mark.parametrize("width, height", [(30_000, 30_000), (12_000, 10_000), (8_000, 8_000)])
 def test_a_bomb_is_refused_by_what_it_declares(tmp_path, width, height):
     path = tmp_path / "bomb.png"
-    path.write_bytes(png(width, height))
+    head = struct.pack(">2I5B", width, height, 8, 0, 0, 0, 0)
+    body = zlib.compress(bytes(100_000), 9)
+    path.write_bytes(png_file((b"IHDR", head), (b"IDAT", body), (b"IEND", b"")))
     with (
         bombs_are_errors(),
         pytest.raises(DataError, match=r"bomb.png declares .* pixels, more than 40,000,000: not"),
@@ -185,6 +193,7 @@ FOREIGN = {
     "d.pdf": (b"%PDF-1.7\n\x00\xff", "it is a PDF"),
     "e.fits": (b"SIMPLE  =                    T", "it is a FITS file"),
     "f.png": (bytes(range(256)), "is not an image: PNG, JPEG"),
+    "h.pgm": (b"P5\n#" + b"x" * 10**6 + b"\n6 6\n255\n" + bytes(36), "no size within 4096"),
     "g.png": (b"\x89PNG\r\n\x1a\n" + bytes(20), "is (a damaged|not an) image"),
 }
 

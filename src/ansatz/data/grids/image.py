@@ -79,7 +79,8 @@ def decode(path: Path, channels: int, depth: Depth, limits: Limits) -> "Image":
         turn = orientation(image)
         found = upright(_plain(image), turn)
         if found.mode not in ("F", "I"):
-            return found.convert("L" if channels == 1 else "RGB")
+            mode = "L" if channels == 1 else "RGB"
+            return found if found.mode == mode else found.convert(mode)
         values = np.asarray(found, dtype=np.float32)
         if depth != "float":
             values = values / np.float32(65535)

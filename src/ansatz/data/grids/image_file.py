@@ -21,6 +21,9 @@ UNREAD = frozenset(  # pictures to people, but not to us
     ".svg .pdf .fits .fit .heic .heif .avif .psd .eps .ps .dcm .jp2 .jxl .raw .cr2 .nef".split()
 )
 _PILLOWS_OWN = 178_956_970  # pixels beyond which pillow refuses to open a file at all
+_PNM = (".pgm", ".ppm", ".pbm", ".pnm")
+_PNM_HEADER = 4096  # bytes
+_WITH_TAGS = ("exif", "Raw profile type exif", "XML:com.adobe.xmp", "xmp")
 SIDEWAYS = (5, 6, 7, 8)  # values of the EXIF tag that exchange height and width
 
 
@@ -79,7 +82,10 @@ def opened(path: Path, limits: Limits) -> "Iterator[Image]":
     pillow = _pillow()
     check_file(path, limits.bytes)
     try:
-        with pillow.open(path, formats=FORMATS) as image:
+        plain = path.suffix.lower() in _PNM
+        if plain:
+            _check_header(path)
+        with pillow.open(path, formats=FORMATS if plain else FORMATS[:-1]) as image:
             width, height = image.size
             if width * height > limits.pixels:
                 raise DataError(_too_many(path, f"{width:,} x {height:,}", limits))
@@ -91,6 +97,8 @@ def opened(path: Path, limits: Limits) -> "Iterator[Image]":
         raise DataError(_too_many(path, f"{int(found[0]):,}" if found else "", limits)) from None
     except pillow.UnidentifiedImageError:
         raise DataError(f"{path} is not an image: {_what_it_is(path)}.") from None
+    except (FileNotFoundError, PermissionError) as error:
+        raise DataError(f"{path} cannot be opened: {error.strerror or error}.") from None
     except MemoryError:
         raise
     except Exception as error:  # decoders of foreign bytes raise anything
@@ -111,9 +119,6 @@ def check_file(path: Path, limit_bytes: int) -> None:
     """
     try:
         found = path.stat()
-        if stat.S_ISREG(found.st_mode):
-            with path.open("rb"):
-                pass
     except FileNotFoundError:
         raise DataError(f"{path} does not exist.") from None
     except OSError as error:
@@ -124,6 +129,14 @@ def check_file(path: Path, limit_bytes: int) -> None:
         raise DataError(f"{path} is empty (0 bytes).")
     if found.st_size > limit_bytes:
         raise DataError(f"{path} has {found.st_size:,} bytes, more than {limit_bytes:,}.")
+
+
+def _check_header(path: Path) -> None:
+    """Refuses a PNM file with an endless comment before its size, which pillow reads by bytes."""
+    with path.open("rb") as file:
+        head = file.read(_PNM_HEADER)
+    if not re.match(rb"P\w\s+\d+\s+\d+\s", re.sub(rb"#[^\n\r]*[\n\r]", b"", head)):
+        raise DataError(f"{path} is not an image: no size within {_PNM_HEADER} bytes.")
 
 
 def _too_many(path: Path, found: str, limits: Limits) -> str:
@@ -161,6 +174,8 @@ def orientation(image: Any) -> int:
             # Pillow 13 turns them by itself and mixes up the rows of uncompressed ones.
             raise DataError(f"{image.filename}: a TIFF on its side (by its tag). Save it upright.")
         return 1
+    if not any(tag in image.info for tag in _WITH_TAGS):
+        return 1
     try:
         # The base method: the one for PNG decodes the whole image to find tags behind its pixels.
         turn = _pillow().Image.getexif(image).get(0x0112, 1)
@@ -178,6 +193,8 @@ def upright(image: "Image", turn: int) -> "Image":
         >>> upright(Image.new("L", (5, 4)), 6).size
         (4, 5)
     """
+    if turn == 1:
+        return image
     from PIL.Image import Transpose
 
     turns = {
@@ -189,7 +206,7 @@ def upright(image: "Image", turn: int) -> "Image":
         7: Transpose.TRANSVERSE,
         8: Transpose.ROTATE_90,
     }
-    return image.transpose(turns[turn]) if turn in turns else image
+    return image.transpose(turns[turn])
 
 
 def _pillow() -> Any:
