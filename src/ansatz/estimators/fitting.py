@@ -14,6 +14,7 @@ from ansatz.data.batch import map_tensors
 from ansatz.errors import DataError
 from ansatz.estimators.recipe import Recipe
 from ansatz.likelihoods import Likelihood
+from ansatz.networks.transfer import rests
 from ansatz.seeds import derive, generator
 from ansatz.spec import InputSpec
 from ansatz.training import AnalyticStep, GradientStep, History, Step, Supervised, Trainer
@@ -106,8 +107,17 @@ def build_step(
     *,
     seed: int,
     schedule: optim.Schedule | None = None,
+    groups: list[dict[str, Any]] | None = None,
 ) -> Step:
     """The fastest step that trains ``network`` by AdamW as the recipe says.
+
+    Args:
+        network: gives raw numbers.
+        objective: of the outcomes.
+        recipe: how to train.
+        seed: of dropout.
+        schedule: of the learning rate.
+        groups: parameters of the network with rates of their own.
 
     Example:
         >>> import torch
@@ -130,14 +140,19 @@ def build_step(
             clip=recipe.clip,
             generator=generator(seed, "dropout"),
         )
-    parameters = [p for p in (*network.parameters(), *objective.parameters()) if p.requires_grad]
-    groups = [  # decay shrinks matrices; biases, scales and learned shapes are left alone
-        {"params": [p for p in parameters if p.ndim >= 2], "weight_decay": recipe.weight_decay},
-        {"params": [p for p in parameters if p.ndim < 2], "weight_decay": 0.0},
-    ]
-    groups = [group for group in groups if group["params"]]
-    optimizer = optim.create("adamw", groups, lr=recipe.learning_rate, betas=(0.9, 0.99))
+    rates = groups or [{"params": list(network.parameters()), "lr": recipe.learning_rate}]
+    rates = [*rates, {"params": list(objective.parameters()), "lr": recipe.learning_rate}]
+    parts = [part for group in rates for part in _by_decay(group, recipe.weight_decay)]
+    optimizer = optim.create("adamw", parts, lr=recipe.learning_rate, betas=(0.9, 0.99))
     return GradientStep(network, objective, optimizer, schedule=schedule, clip=recipe.clip)
+
+
+def _by_decay(group: dict[str, Any], decay: float) -> list[dict[str, Any]]:
+    """Decay shrinks matrices; biases, scales and learned shapes are left alone."""
+    learned = [p for p in group["params"] if p.requires_grad or rests(p)]
+    matrices, others = [p for p in learned if p.ndim >= 2], [p for p in learned if p.ndim < 2]
+    parts = ((matrices, decay), (others, 0.0))
+    return [{**group, "params": some, "weight_decay": much} for some, much in parts if some]
 
 
 def take(rows: Batch, index: Tensor) -> Batch:

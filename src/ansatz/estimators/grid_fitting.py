@@ -1,6 +1,7 @@
 """From examples on grids to a trained network, by a plan."""
 
 import copy
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,11 @@ from ansatz.estimators.grid_model import GridModel
 from ansatz.estimators.inner_split import stopping_rows
 from ansatz.estimators.job import Job, has_masks, take
 from ansatz.estimators.plan import Plan
+from ansatz.estimators.transfer import begin_transfer
 from ansatz.likelihoods import Likelihood
 from ansatz.networks.layout import channels_last
 from ansatz.seeds import derive
-from ansatz.training import Supervised, Trainer
+from ansatz.training import Callback, Supervised, Trainer
 
 
 def fit_grid_model(
@@ -52,13 +54,22 @@ def fit_grid_model(
         else previous.preprocessor
     )
     network, objective = _begin(plan, learn, law, preprocessor, previous)
+    transfer = begin_transfer(network, plan)
     schedule = optim.create_schedule(plan.recipe.schedule, steps=plan.recipe.steps, warmup=0.05)
-    step = build_step(network, objective, plan.recipe, seed=plan.seed, schedule=schedule)
-    history = _trainer(plan, job, stop is not None).fit(
+    step = build_step(
+        network,
+        objective,
+        plan.recipe,
+        seed=plan.seed,
+        schedule=schedule,
+        groups=transfer.groups,
+    )
+    history = _trainer(plan, job, stop is not None, transfer.callbacks).fit(
         step,
         _source(plan, learn, preprocessor, training=True),
         None if stop is None else _source(plan, stop, preprocessor, training=False),
     )
+    preprocessor.notes += transfer.notes
     fitted = Fitted(network, objective, step, history)
     return plan.grid_model(preprocessor, fitted), fitted
 
@@ -164,9 +175,10 @@ def _judged(batch_size: int, masks: bool) -> int:
     return batch_size if masks else max(batch_size, 256)
 
 
-def _trainer(plan: Plan, job: Job, stops: bool) -> Trainer:
+def _trainer(plan: Plan, job: Job, stops: bool, callbacks: Sequence[Callback]) -> Trainer:
     recipe = plan.recipe
     return Trainer(
+        callbacks=callbacks,
         steps=recipe.steps,
         evaluate_every=max(1, recipe.steps // recipe.evaluations) if stops else None,
         patience=recipe.patience if stops else None,

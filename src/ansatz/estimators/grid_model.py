@@ -10,6 +10,7 @@ from torch import Tensor
 
 from ansatz.data.grids import GridPreprocessor, Grids
 from ansatz.estimators.table_model import TableModel
+from ansatz.inference.tiles import predict_tiles
 from ansatz.networks.layout import channels_last
 
 CELLS = 2**21  # numbers of the examples that are predicted at once
@@ -73,6 +74,26 @@ class GridModel(TableModel):
         if not parts:
             return torch.zeros(0, *self.empty_shape(), dtype=torch.float64)
         return torch.cat(parts)
+
+    def raw_in_tiles(self, rows: Grids, tile: int | None = None) -> Tensor:
+        """The likelihood's parameters at every cell, of examples larger than those of the fit too.
+
+        Args:
+            rows: examples of any size.
+            tile: cells along each side of a piece; None takes the size of the fit's examples.
+        """
+        size, seen = rows.shape[1:], self.preprocessor.shape[1:]
+        sides = seen if tile is None else tuple(min(tile, side) for side in size)
+        if all(side <= most for side, most in zip(size, sides, strict=True)):
+            return self.raw(rows)
+        self.preprocessor.check(rows, any_size=True)
+        overlap = tuple(max(1, side // 4) for side in sides)
+        parts = []
+        for piece in range(len(rows)):
+            (x,) = self.prepare(rows[np.arange(piece, piece + 1)])
+            cells = predict_tiles(self.network, x, tile=sides, overlap=overlap, border="keep")
+            parts.append(self.objective.attach(cells.movedim(1, -1)).double())
+        return torch.cat(parts).detach()
 
     def empty_shape(self) -> tuple[int, ...]:
         """The shape of the raw numbers of one example."""

@@ -44,7 +44,7 @@ class Plan(NamedTuple):
     trainer_options: Mapping[str, Any] = {}  # never changed
     quantile: bool | Sequence[str] = False
     pretrained: str | Path | None = None
-    freeze: str | int | None = None
+    freeze: str | int | Sequence[int] | None = None
 
     @property
     def network_name(self) -> str:

@@ -1,7 +1,7 @@
 """A label for every cell of an image, a signal or a volume as outcome."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,9 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from ansatz import likelihoods
+from ansatz.data import clean
 from ansatz.data.grids import Grids, GridTable, Masks
 from ansatz.data.grids.masks import UNLABELLED
 from ansatz.errors import DataError, UsageError
+from ansatz.estimators.grid_model import GridModel
 from ansatz.estimators.rows import read_rows
 from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.likelihoods import Likelihood
@@ -35,8 +37,8 @@ class Segmenter(TableEstimator):
         network: ``"unet"``, ``"unet3d"``, ``"attention_unet"``, ``"fcn"``, ``"sliding_window"``,
             ``"linear_pixels"`` or a module that gives ``(B, K, *size)``; ``"auto"`` takes a U-Net.
         inference: ``"point"``.
-        tile: cells along each side of the pieces that larger examples are predicted in; None
-            predicts each example as a whole.
+        tile: cells along each side of the pieces that larger examples are predicted in, with
+            overlap; None takes the size of the examples of the fit.
         clean: how predicted masks are tidied: options of :func:`ansatz.data.clean`, like
             ``{"min_size": 20, "fill_holes": True}``.
         network_options: options of the network's factory.
@@ -48,7 +50,7 @@ class Segmenter(TableEstimator):
         augment: whether examples are varied, with their masks, while they are learned from.
         pretrained: a file of weights, ``.safetensors`` or ``.pth``, that the network begins with.
         freeze: ``"backbone"`` trains the last layer alone; a number freezes so many groups of
-            layers from the input on.
+            layers from the input on; a list of epochs wakes one group at each, the last first.
         warm_start: begin the next ``fit`` at the weights of the last.
         random_state: one seed decides split, initial weights, order and variations.
         n_jobs: threads; None chooses by the network's size.
@@ -89,7 +91,7 @@ class Segmenter(TableEstimator):
         holdout: float | None = None,
         augment: bool | None = None,
         pretrained: str | Path | None = None,
-        freeze: str | int | None = None,
+        freeze: str | int | Sequence[int] | None = None,
         warm_start: bool = False,
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
@@ -157,15 +159,21 @@ class Segmenter(TableEstimator):
     def _raw_pieces(self, X: Any) -> Iterator[Tensor]:
         check_is_fitted(self)
         grids = read_rows(self, X, reset=False)
-        for first in range(len(grids)):
-            yield self.model_.raw(grids[np.arange(first, first + 1)])
+        for first in range(len(grids)):  # one at a time: K numbers for every cell are many
+            yield self._raw(grids[np.arange(first, first + 1)])
+
+    def _raw(self, X: Any, offset: ArrayLike | None = None) -> Tensor:
+        check_is_fitted(self)
+        if offset is not None:
+            raise UsageError("masks take no offset.")
+        model: GridModel = self.model_  # type: ignore[assignment]
+        return model.raw_in_tiles(read_rows(self, X, reset=False), self.tile)
 
     def _codes(self, raw: Tensor) -> Tensor:
         """The most probable class of every cell, tidied as asked for."""
         codes = self._probabilities(raw).argmax(-1)
         if not self.clean:
             return codes
-        from ansatz.data import clean
 
         return torch.as_tensor(clean(codes, **self.clean))
 

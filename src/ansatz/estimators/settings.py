@@ -52,7 +52,7 @@ class Settings:
     members: int | None
     quantile: bool | Sequence[str]
     pretrained: str | Path | None
-    freeze: str | int | None
+    freeze: str | int | Sequence[int] | None
     random_state: int | np.random.RandomState | None
     n_jobs: int | None
     device: str

@@ -61,7 +61,7 @@ class SurvivalRegressor(SurvivalPredictions):
             flipped, as their shape allows); None does what the recipe says.
         pretrained: a file of weights, ``.safetensors`` or ``.pth``, that the network begins with.
         freeze: ``"backbone"`` trains the last layer alone; a number freezes so many groups of
-            layers from the input on.
+            layers from the input on; a list of epochs wakes one group at each, the last first.
         warm_start: begin the next ``fit`` at the weights of the last.
         random_state: one seed decides split, initial weights, order and dropout. None draws it
             from numpy's global generator.
@@ -105,7 +105,7 @@ class SurvivalRegressor(SurvivalPredictions):
         bins: int | None = None,
         augment: bool | None = None,
         pretrained: str | Path | None = None,
-        freeze: str | int | None = None,
+        freeze: str | int | Sequence[int] | None = None,
         warm_start: bool = False,
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,

@@ -78,7 +78,7 @@ class TableEstimator(Predictions, Settings, BaseEstimator):
         bins: int | None = None,
         augment: bool | None = None,
         pretrained: str | Path | None = None,
-        freeze: str | int | None = None,
+        freeze: str | int | Sequence[int] | None = None,
         warm_start: bool = False,
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
