@@ -21,8 +21,8 @@ GUIDE = (
     "ensembles", "report", "diagnostics", "compare", "tune", "scale", "export", "cli",
 )  # fmt: skip
 INSIDE = (
-    "networks", "convolution", "augmentation", "expressivity", "training", "formats", "benchmarks",
-    "architecture",
+    "networks", "image-networks", "convolution", "augmentation", "expressivity", "training",
+    "formats", "benchmarks", "architecture",
 )  # fmt: skip
 
 _OUTSIDE = re.compile(r"\]\(\.\./(?!reference)([^)#\s]+)(#[^)\s]*)?\)")
