@@ -117,6 +117,16 @@ def test_all_elements_of_a_finite_group_are_drawn_equally_often(name, count):
     assert statistic < count - 1 + 5 * math.sqrt(2 * (count - 1))
 
 
+@pytest.mark.parametrize(
+    "name, options, count",
+    [("rotation90", {}, 4), ("dihedral", {}, 8), ("flip", {"axes": (2, 3)}, 4), ("sign", {}, 2)],
+)
+def test_a_small_group_lists_all_its_other_elements(name, options, count):
+    group, x = symmetry.create(name, **options), image(3, 1)
+    moved = {group.act(g, x).numpy().tobytes() for g in group.others(x)}
+    assert len(group.others(x)) == len(moved) == count - 1 and x.numpy().tobytes() not in moved
+
+
 @pytest.mark.parametrize("dimension", [2, 3, 4])
 @pytest.mark.parametrize("proper", [True, False])
 def test_haars_moments_are_those_of_the_uniform_law(dimension, proper):

@@ -66,8 +66,9 @@ def certify(
 
     with :math:`f` = ``network``, :math:`x` the rows of ``inputs``, :math:`g` drawn from ``group``
     and :math:`\rho` = ``output_action``. What is built to be symmetric is so up to rounding; what
-    has learned to be is not, and the certificate says by how much. It is a lower bound of the
-    violation over the whole group: the elements are a sample.
+    has learned to be is not, and the certificate says by how much. A group of few elements (flips,
+    quarter turns) is tried wholly; else the elements are a sample, and the certificate is a lower
+    bound of the violation over the group.
 
     The network is evaluated without gradients; a module is in evaluation mode meanwhile and has
     its own modes back afterwards.
@@ -76,7 +77,7 @@ def certify(
         network: any callable on tensors.
         inputs: a batch, or a tuple of what the network takes; the group moves all of them.
         group: or its name.
-        samples: elements to try.
+        samples: elements to try, at most.
         generator: of random numbers.
         kind: what the outputs do when inputs move: nothing, or move too.
         output_action: :math:`\rho`, ``(element, y) -> y``; by default the group's own action.
@@ -112,8 +113,7 @@ def certify(
         there = _tensors(network(*x))
         compared = [acting.inside(y) if kind == "equivariant" else None for y in there]
         violations, worst, worst_element = [], -math.inf, acting.identity(x[0])
-        for _ in range(samples):
-            g = acting.sample(x[0], generator)
+        for g in _elements(acting, x[0], samples, generator):
             moved = _tensors(network(*acting.move(g, x)))
             expected = [rho(g, y) for y in there]
             violation = _largest(moved, expected, compared)
@@ -121,9 +121,20 @@ def certify(
             if _worse(violation, worst):
                 worst, worst_element = violation, g
     name = acting.name or type(acting).__name__
-    mean = math.fsum(violations) / samples
+    mean, tried = math.fsum(violations) / len(violations), len(violations)
     relative = _relative(worst, there)
-    return Certificate(name, kind, worst, mean, relative, worst_element, samples, acting.exact)
+    return Certificate(name, kind, worst, mean, relative, worst_element, tried, acting.exact)
+
+
+def _elements(
+    group: Group, x: Tensor, samples: int, generator: torch.Generator | None
+) -> Iterator[Element]:
+    others = group.others(x)
+    if others is not None and len(others) <= samples:
+        yield from others
+        return
+    for _ in range(samples):
+        yield group.sample(x, generator)
 
 
 def _outputs_move(group: Group, kind: Kind, action: Action | None) -> Action:

@@ -44,6 +44,9 @@ class Sign(Group):
         drawn = normal(*shape, generator=generator)
         return torch.where(drawn < 0, -1.0, 1.0)
 
+    def others(self, x: Tensor) -> list[Tensor] | None:
+        return [-self.identity(x)] if self.axis is None else None
+
     def act(self, element: Tensor, x: Tensor) -> Tensor:
         g = element.to(x.device, x.dtype)
         if self.axis is None:

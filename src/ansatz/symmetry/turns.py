@@ -1,5 +1,7 @@
 """Flips and quarter turns of grids: they move cells onto cells, so nothing is interpolated."""
 
+import itertools
+
 import torch
 from torch import Tensor
 
@@ -38,6 +40,9 @@ class Flip(Group):
 
     def sample(self, x: Tensor, generator: torch.Generator | None = None) -> tuple[int, ...]:
         return tuple(whole(2, len(self.axes), generator))
+
+    def others(self, x: Tensor) -> list[tuple[int, ...]]:
+        return list(itertools.product((0, 1), repeat=len(self.axes)))[1:]
 
     def act(self, element: tuple[int, ...], x: Tensor) -> Tensor:
         cells = grid_axes(self.name, x)
@@ -88,6 +93,9 @@ class Rotation90(Group):
     def sample(self, x: Tensor, generator: torch.Generator | None = None) -> int:
         return whole(4, 1, generator)[0]
 
+    def others(self, x: Tensor) -> list[int]:
+        return [1, 2, 3]
+
     def act(self, element: int, x: Tensor) -> Tensor:
         grid_axes(self.name, x, 2)
         return x.rot90(element, self.axes)
@@ -134,6 +142,9 @@ class Dihedral(Group):
 
     def sample(self, x: Tensor, generator: torch.Generator | None = None) -> tuple[int, int]:
         return whole(4, 1, generator)[0], whole(2, 1, generator)[0]
+
+    def others(self, x: Tensor) -> list[tuple[int, int]]:
+        return [(turns, mirrored) for turns in range(4) for mirrored in range(2)][1:]
 
     def act(self, element: tuple[int, int], x: Tensor) -> Tensor:
         grid_axes(self.name, x, 2)
