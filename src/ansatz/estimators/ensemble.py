@@ -142,7 +142,7 @@ def fit_ensemble(
     models = [TableModel(preprocessor, *pair, network_name, saved) for pair in pairs]
     linear = _linear(job, law, models[0]) if float(job.weight.sum()) < FEW else None
     judged = _out_of_fold(job, rows, members, models, linear)
-    return _combine(job, models, members, linear, judged, history, seed)
+    return combine(job, models, members, linear, judged, history, seed)
 
 
 def plan_members(job: Job, recipe: Recipe, seed: int, *, mixed: bool = False) -> list[Rows]:
@@ -304,7 +304,7 @@ def _out_of_fold(
     linear: TableModel | None,
 ) -> OutOfFold:
     """Every judged row, with what those members say that left it out: one of each repeat."""
-    who = _left_out(members, len(job.y))  # (N, G)
+    who = left_out(members, len(job.y))  # (N, G)
     judged = (who >= 0).all(1)
     wide = in_dtype(rows, Recipe(dtype="float64"))
     refits = _linear_refits(job, members, models[0]) if linear is not None else []
@@ -325,11 +325,19 @@ def _out_of_fold(
     return OutOfFold(who, pieces, torch.full((groups,), 1 / groups, dtype=torch.float64))
 
 
-def _left_out(members: list[Rows], count: int) -> Tensor:
+def left_out(members: list[Rows], count: int) -> Tensor:
     """For each row the members that did not learn from it, -1 where all did: ``(N, G)``.
 
     Where folds part the rows, one for each repeat; where all members share what they leave out,
     all of them.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.estimators.ensemble import left_out
+        >>> from ansatz.inference.training import Rows
+        >>> one, two = torch.tensor([0]), torch.tensor([1])
+        >>> left_out([Rows(two, one, 0.0), Rows(one, two, 0.0)], 2).tolist()
+        [[0], [1]]
     """
     folds = _folds(members)
     groups = len(members) // folds
@@ -355,7 +363,7 @@ def _linear_refits(job: Job, members: list[Rows], like: TableModel) -> list[Tabl
     ]
 
 
-def _combine(
+def combine(
     job: Job,
     models: list[TableModel],
     members: list[Rows],
@@ -364,6 +372,14 @@ def _combine(
     history: History,
     seed: int,
 ) -> Ensembled:
+    """The members mixed and recalibrated by what they say about rows they did not learn from.
+
+    Example:
+        >>> import inspect
+        >>> from ansatz.estimators.ensemble import combine
+        >>> list(inspect.signature(combine).parameters)[:3]
+        ['job', 'models', 'members']
+    """
     folds, law = _folds(members), models[0].objective.likelihood
     share = torch.ones(len(models), dtype=torch.float64)  # of members within their repeat
     recalibration = None

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ansatz.estimators.grid_model import GridModel
 from ansatz.estimators.table_model import TableModel
 from ansatz.inference import Ensemble
 from ansatz.inference.combination import Combination
@@ -79,6 +80,8 @@ class EnsembleModel(TableModel):
         self, rows: Any, offset: Tensor | None = None, *, notes: list[str] | None = None
     ) -> list[Tensor]:
         """The parameters of each member's law at each row, ``(N, P)`` or ``(N, K, P)``."""
+        if isinstance(self.members[0], GridModel):  # piece by piece: not all inputs at once
+            return [member.raw(rows, offset) for member in self.members]
         inputs = self.prepare(rows, notes=notes)
         found = []
         for member in self.members:

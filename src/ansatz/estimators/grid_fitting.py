@@ -29,7 +29,12 @@ from ansatz.training import Callback, Supervised, Trainer
 
 
 def fit_grid_model(
-    plan: Plan, job: Job, law: Likelihood, previous: GridModel | None = None
+    plan: Plan,
+    job: Job,
+    law: Likelihood,
+    previous: GridModel | None = None,
+    *,
+    preprocessor: GridPreprocessor | None = None,
 ) -> tuple[GridModel, Fitted]:
     """Trains a network on the examples that do not stop it.
 
@@ -38,21 +43,21 @@ def fit_grid_model(
         job: the examples.
         law: of the outcomes.
         previous: begins at its weights.
+        preprocessor: of the channels; None learns it from the examples.
 
     Example:
         >>> import inspect
         >>> from ansatz.estimators.grid_fitting import fit_grid_model
         >>> list(inspect.signature(fit_grid_model).parameters)
-        ['plan', 'job', 'law', 'previous']
+        ['plan', 'job', 'law', 'previous', 'preprocessor']
     """
     valid = stopping_rows(job, plan.recipe, plan.seed) if job.valid is None else job.valid
     learn = take(job, np.setdiff1d(np.arange(len(job.y)), valid))
     stop = take(job, valid) if len(valid) else None
-    preprocessor = (
-        GridPreprocessor.fit(learn.rows, learn.weight.numpy())
-        if previous is None
-        else previous.preprocessor
-    )
+    if previous is not None:
+        preprocessor = previous.preprocessor
+    elif preprocessor is None:
+        preprocessor = GridPreprocessor.fit(learn.rows, learn.weight.numpy())
     network, objective = _begin(plan, learn, law, preprocessor, previous)
     transfer = begin_transfer(network, plan)
     schedule = optim.create_schedule(plan.recipe.schedule, steps=plan.recipe.steps, warmup=0.05)

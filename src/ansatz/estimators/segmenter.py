@@ -126,6 +126,10 @@ class Segmenter(TableEstimator):
     members = calibration = widths = activation = dropout = bins = None
     quantile = False
 
+    def _require_inference(self) -> None:
+        if self.inference != "point":
+            raise UsageError(f"masks are predicted by one network (point), not {self.inference!r}.")
+
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of every cell, ``(N, *size)``.
 

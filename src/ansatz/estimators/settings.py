@@ -32,6 +32,7 @@ from ansatz.spec import InputSpec, TargetSpec
 from ansatz.training import choose_device
 
 INFERENCES = ("point", "ensemble")
+GRID_MEMBERS = 5  # networks on grids are dear
 
 
 class Settings:
@@ -123,7 +124,11 @@ class Settings:
         self, rows: float, target: TargetSpec, grid: InputSpec | None = None
     ) -> Recipe:
         if grid is not None:
-            return choose_grid_recipe(rows, grid, masks=target.shape == grid.size)
+            recipe = choose_grid_recipe(rows, grid, masks=target.shape == grid.size)
+            if self.inference != "ensemble":
+                return recipe
+            require_members(self.members)
+            return recipe.model_copy(update={"members": self.members or GRID_MEMBERS})
         coupled = not self._law(target, rows).additive
         classes = target.classes > 0
         if self.inference == "ensemble":

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ from ansatz.estimators.job import Job, has_masks
 from ansatz.estimators.linear_model import fit_linear_model
 from ansatz.estimators.network_model import fit_network_model, update_network_model
 from ansatz.estimators.predictions import Predictions
-from ansatz.estimators.recipe import STREAM
+from ansatz.estimators.recipe import STREAM, Recipe
 from ansatz.estimators.rows import read_column, read_rows, read_weights
 from ansatz.estimators.settings import Settings
 from ansatz.estimators.table_model import TableModel
@@ -26,6 +26,9 @@ from ansatz.inference.conformal import conformal_scores
 from ansatz.likelihoods import Likelihood
 from ansatz.seeds import derive
 from ansatz.spec import TargetSpec
+
+if TYPE_CHECKING:
+    from ansatz.estimators.ensemble import Ensembled
 
 # What a fit leaves behind and the next one must not find.
 _OF_ONE_FIT = (
@@ -283,7 +286,12 @@ class TableEstimator(Predictions, Settings, BaseEstimator):
         if self.warm_start:
             raise UsageError("an ensemble has no warm_start: its members start anew.")
         seed, recipe = self._seed(), self._recipe(job)
-        plan = self._plan(recipe, seed)
+        plan = self._plan(recipe, seed, grid=job.grid)
+        if job.grid is not None:
+            from ansatz.estimators.grid_ensemble import fit_grid_ensemble
+
+            self._keep_ensemble(fit_grid_ensemble(plan, job, law), job, law, recipe)
+            return
         fitted = fit_ensemble(
             job,
             preprocessor=plan.preprocessor(job.rows, job.columns, job.weight.numpy()),
@@ -297,6 +305,11 @@ class TableEstimator(Predictions, Settings, BaseEstimator):
             seed=seed,
             trainer_options={**plan.trainer_options, **job.trainer_options},
         )
+        self._keep_ensemble(fitted, job, law, recipe)
+
+    def _keep_ensemble(
+        self, fitted: "Ensembled", job: Job, law: Likelihood, recipe: Recipe
+    ) -> None:
         self.recipe_, self.history_ = recipe, fitted.history
         self.n_iter_, self.model_ = fitted.history.steps, fitted.model
         self._judged = fitted.judged
