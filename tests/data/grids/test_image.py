@@ -135,6 +135,18 @@ def test_the_camera_was_held_as_exif_says(tmp_path, turn, ending):
     assert_array_equal(read_image(path, Kind(expected.shape, 1, "8 bit"), Limits())[0], expected)
 
 
+def test_a_damaged_tag_is_no_reason_to_refuse_or_to_warn(tmp_path):
+    exif = Image.Exif()
+    exif[0x0112], exif[0x010E] = 6, "a description that will be cut"
+    path = saved(tmp_path, Image.new("L", (6, 4)), "a.jpg", exif=exif)
+    cut = path.read_bytes().replace(struct.pack(">HI", 2, 31), struct.pack(">HI", 2, 60000))
+    cut = cut.replace(struct.pack("<HI", 2, 31), struct.pack("<HI", 2, 60000))
+    assert cut != path.read_bytes()
+    path.write_bytes(cut)
+    with bombs_are_errors():
+        assert read_image(path, Kind(look(path, Limits()).size, 1, "8 bit"), Limits()).max() == 0
+
+
 def test_a_tiff_on_its_side_is_refused(tmp_path):
     exif = Image.Exif()
     exif[0x0112] = 6

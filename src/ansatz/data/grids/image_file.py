@@ -52,7 +52,7 @@ class Limits(NamedTuple):
 
 @contextmanager
 def bombs_are_errors() -> Iterator[None]:
-    """Turns pillow's warning of an enormous image into its error while files are read.
+    """Turns pillow's warning of an enormous image into its error; of odd tags it need not warn.
 
     Example:
         >>> from ansatz.data.grids.image_file import bombs_are_errors
@@ -61,6 +61,7 @@ def bombs_are_errors() -> Iterator[None]:
     """
     bomb = _pillow().DecompressionBombWarning
     with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\b")
         warnings.simplefilter("error", bomb)
         yield
 
