@@ -75,7 +75,7 @@ def holdout_share(job: Job, estimator: TableEstimator, test: float) -> float:
         >>> holdout_share(job, Regressor(holdout=0.25), test=0.2)
         0.25
     """
-    if estimator.network == "linear" or not estimator._has_features(job):
+    if job.grid is None and (estimator.network == "linear" or not estimator._has_features(job)):
         return 0.0
     if estimator.holdout is not None:
         return estimator.holdout

@@ -166,9 +166,12 @@ class Settings:
         self, grid: InputSpec | None = None, *, masks: bool = False
     ) -> str | nn.Module:
         """The network asked for, or the default of what x looks like."""
-        if self.network != "auto":
+        if self.network not in ("auto", "linear"):
             return self.network
-        return structures.Vector.network if grid is None else structures.Grid(masks=masks).network
+        if grid is None:
+            return structures.Vector.network if self.network == "auto" else "linear"
+        structure = structures.Grid(masks=masks)
+        return structure.network if self.network == "auto" else structure.linear_network
 
     def _options(self, network: str | nn.Module, recipe: Recipe) -> dict[str, Any]:
         """The options of the network's factory; explicit ones win over the recipe."""

@@ -228,7 +228,7 @@ class TableEstimator(Predictions, Settings, BaseEstimator):
         aside = None
         if self.calibration:
             job, aside = self._set_aside(job, law)
-        if self.network == "linear" or not self._has_features(job):
+        if job.grid is None and (self.network == "linear" or not self._has_features(job)):
             self._fit_linear(job, law)
         elif self.inference == "ensemble":
             self._fit_ensemble(job, law)

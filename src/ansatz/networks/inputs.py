@@ -1,5 +1,6 @@
 """The entrance of networks on tables: numbers and codes become one vector."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,9 +17,11 @@ from ansatz.spec import InputSpec
 class TableInputs(nn.Module):
     """Embeds the columns that ask for it and puts all of a row side by side.
 
+    The cells of a grid are columns like others: nobody is told which are neighbours.
+
     Args:
         owner: the network's name, for error messages.
-        inputs: the columns: D numbers, and the cardinalities of C columns of codes.
+        inputs: the columns: D numbers, and the cardinalities of C columns of codes; or a grid.
         numeric: ``"periodic"`` or ``"piecewise_linear"`` embedding of the numbers; None leaves
             them as they are.
         numeric_options: its options.
@@ -26,7 +29,7 @@ class TableInputs(nn.Module):
         generator: where weights are drawn from; torch's global one when not given.
 
     Shapes:
-        - x: ``(B, D)``.
+        - x: ``(B, D)``, or ``(B, C, *size)`` of a grid.
         - codes: ``(B, C)`` whole numbers, only where there are such columns.
         - returns: ``(B, out_features)``.
 
@@ -51,6 +54,9 @@ class TableInputs(nn.Module):
     ) -> None:
         super().__init__()
         spec = InputSpec.of(inputs)
+        self.flattens = spec.structure == "grid"
+        if self.flattens:
+            spec = InputSpec.of(spec.features * math.prod(spec.size))
         require_vector(owner, spec)
         self.owner, self.features = owner, spec.features
         self.numeric, self.categories = None, None
@@ -70,7 +76,7 @@ class TableInputs(nn.Module):
     @property
     def is_plain(self) -> bool:
         """True where x passes unchanged."""
-        return self.numeric is None and self.categories is None
+        return self.numeric is None and self.categories is None and not self.flattens
 
     def observe(self, x: Tensor) -> None:
         """Shows the training rows x to an embedding that depends on their quantiles."""
@@ -78,6 +84,8 @@ class TableInputs(nn.Module):
             self.numeric.observe(x)  # type: ignore[union-attr]
 
     def forward(self, x: Tensor, codes: Tensor | None = None) -> Tensor:
+        if self.flattens:
+            x = x.flatten(1)
         require_columns(self.owner, self.features, self.categories is not None, x, codes)
         if self.numeric is not None:
             x = self.numeric(x)
