@@ -5,7 +5,8 @@ from torch.testing import assert_close
 
 from ansatz.data import Batch
 from ansatz.data.batch import to_device
-from ansatz.likelihoods import Dice, Normal, Poisson, Sum
+from ansatz.likelihoods import Dice, Normal, Poisson, Sum, create
+from ansatz.networks import UNet3d
 from ansatz.training import Supervised
 from ansatz.training.objectives import observed
 
@@ -95,3 +96,26 @@ def test_a_weight_per_mask_is_that_weight_at_each_of_its_pixels():
     whole = objective(network, Batch.of(x, y, weight))
     pixels = objective(network, Batch.of(x, y, weight.reshape(3, 1, 1).expand(3, 4, 4)))
     assert_close(pixels, whole)
+
+
+@pytest.mark.parametrize("name", ["dice", "sum", "bernoulli"])
+def test_a_volume_is_learned_from_one_annotated_slice(name):
+    """M236: voxels without a label change neither loss nor gradient of the 3-D U-Net."""
+    network = UNet3d(1, 1, depth=1, width=2).eval()
+    law = create(name) if name == "bernoulli" else create(name, axes=3)
+    objective = Supervised(law, axis=1)
+    x, weight = torch.randn(1, 1, 4, 6, 5), torch.zeros(1, 4, 6, 5)
+    weight[:, 1] = 1
+    y = torch.where(weight > 0, (x[:, 0] > 0).double(), torch.nan)
+    found = []
+    for target in (y, y.nan_to_num(0.0), y.nan_to_num(1.0)):
+        loss = objective(network, Batch.of(x, target, weight))
+        mean = loss.total / loss.count
+        found.append((mean, *torch.autograd.grad(mean, list(network.parameters()))))
+    assert all(t.isfinite().all() for t in found[0])
+    assert_close(found[1], found[0])
+    assert_close(found[2], found[0])
+    # The annotated slice alone gives the same loss.
+    raw = objective.raw(network, (x,))[:, 1:2]
+    pixels = law.loss(raw, y[:, 1:2]).mean()
+    assert_close(found[0][0], pixels)

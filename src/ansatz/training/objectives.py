@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from ansatz.data.batch import Batch, first_tensor, map_tensors
+from ansatz.data.batch import Batch, map_tensors
 from ansatz.likelihoods.likelihood import Likelihood
 
 AUXILIARY = 0.3  # of a head for training alone: Szegedy et al. (2015), section 5
@@ -136,8 +136,8 @@ class Supervised(nn.Module):
 
     def _in_parts(self, batch: Batch) -> bool:
         """Whether weights reach inside outcomes: pixels of masks that are one outcome each."""
-        axes = self.likelihood.event_ndim
-        return bool(axes) and batch.weight.ndim > first_tensor(batch.target).ndim - axes
+        axes, y = self.likelihood.event_ndim, batch.target
+        return bool(axes) and isinstance(y, Tensor) and batch.weight.ndim > y.ndim - axes
 
     def _partial(self, heads: list[Tensor], target: Any, weight: Tensor) -> Loss:
         """The loss of outcomes that are observed in part."""
