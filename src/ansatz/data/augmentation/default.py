@@ -48,8 +48,7 @@ def default_augmentation(spec: InputSpec, *, masks: bool = False, examples: int)
     if spec.features == 3:
         return Compose(_of_photographs(side, examples))
     # Strokes on a ground, perhaps: the border continues whatever ground there is.
-    shift = 2.0 if side <= 32 else side / 16
-    return Compose([Affine(10.0, scale=0.1, shift=shift, padding="border")])
+    return Compose([Affine(10.0, scale=0.1, shift=side / 14, padding="border")])
 
 
 def _of_photographs(side: int, examples: int) -> list[Augmentation]:
