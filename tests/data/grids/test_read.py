@@ -168,7 +168,7 @@ def test_masks_from_a_folder_that_is_named(tmp_path):
     put(tmp_path, {"x/1.png": shade(1), "z/1.png": corner(3), "z/2.png": corner(0)})
     table = read_grids(tmp_path / "x", masks=tmp_path / "z")
     assert table.masks.load()[0, 0, 0] == 1 and table.masks.classes == ("0", "3")
-    assert table.notes == ["1 masks without an image left out."]
+    assert table.notes == ["masks without an image, left out: 1."]
 
 
 def test_palette_masks_count_by_index_and_an_unlabelled_value_is_unknown(tmp_path):
@@ -272,8 +272,11 @@ def test_arrays_in_python_are_read_alike():
     x = torch.arange(2 * 4 * 4, dtype=torch.uint8).reshape(2, 4, 4)
     for data in (x, x.numpy(), {"x": x}, x.tolist()):
         assert_array_equal(read_grids(data).grids.load()[:, 0].to(x), x)
-    table = read_grids(x, masks=x % 2)
-    assert_array_equal(table.masks.load(), x % 2)
+    for data in (x, Grids.of(x)):
+        table = read_grids(data, masks=x % 2)
+        assert_array_equal(table.masks.load(), x % 2)
+    with pytest.raises(DataError, match=r"the array has shape \(0,\)"):
+        read_grids([])
     assert read_grids(table) is table and read_grids(Grids.of(x)).grids.shape == (1, 4, 4)
 
 

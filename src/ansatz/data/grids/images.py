@@ -1,10 +1,11 @@
 """Image files as grids: one size, one number of channels, one kind of numbers."""
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -16,7 +17,7 @@ from ansatz.data.grids.image_file import Limits, bombs_are_errors
 from ansatz.data.grids.pool import in_order
 from ansatz.errors import DataError, UsageError
 
-OnCorrupt = Literal["refuse", "skip"]
+_LARGE = 1024 * 1024  # pixels
 
 
 class Kind(NamedTuple):
@@ -164,6 +165,11 @@ def _notes(looks: Sequence[Look], kind: Kind, colours: int) -> list[str]:
         notes.append(
             f"{other} of {count} images have another size than {height} x {width}: they were "
             "scaled to fit (bilinear, antialiased, proportions kept, black around them)."
+        )
+    if math.prod(kind.size) > _LARGE:
+        notes.append(
+            f"images of {kind.size[0]} x {kind.size[1]} take long to learn from: size= reads them "
+            "smaller."
         )
     if kind.channels == 3 and 0 < colours < count:
         notes.append(f"{count - colours} of {count} images are grey: they were read as colour.")

@@ -62,14 +62,14 @@ def pair(folder: Path, images: Path, masks: Path, *, skip: bool = False) -> List
 def _report(listing: Listing, masks: Path, missing: list[str], unused: int, skip: bool) -> None:
     if missing and (not skip or not listing.paths):
         raise DataError(
-            f"{listing.origin}: {missing[0]} has no mask in {masks}"
-            f"{f' (nor have {len(missing) - 1} others)' if len(missing) > 1 else ''}. "
-            "Masks are called like their image; on_corrupt='skip' leaves such images out."
+            f"{listing.origin}: {missing[0]} has no mask in {masks}; images without one: "
+            f"{len(missing)}. Masks are called like their image; on_corrupt='skip' leaves such "
+            "images out."
         )
     if missing:
-        listing.notes.append(f"{len(missing)} images without a mask left out: {_few(missing)}.")
+        listing.notes.append(f"images without a mask, left out: {len(missing)} ({_few(missing)}).")
     if unused:
-        listing.notes.append(f"{unused} masks without an image left out.")
+        listing.notes.append(f"masks without an image, left out: {unused}.")
 
 
 def _few(names: list[str]) -> str:

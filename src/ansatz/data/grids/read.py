@@ -16,6 +16,7 @@ from ansatz.data.grids.grid_table import GridTable
 from ansatz.data.grids.grids import Grids
 from ansatz.data.grids.idx import is_idx, labels_beside, read_idx
 from ansatz.data.grids.image_file import Limits
+from ansatz.data.grids.layout import as_values, channels_first
 from ansatz.data.grids.listing import Listing, family
 from ansatz.data.grids.options import Options
 from ansatz.data.grids.path_table import list_table
@@ -167,10 +168,21 @@ def _mask_folder(folder: Path, masks: Any) -> Path:
 def _from_array(data: Any, masks: Any, options: Options, origin: str = "the array") -> GridTable:
     import pandas as pd
 
-    if isinstance(data, Grids):
-        return GridTable("the grids", pd.DataFrame(index=range(len(data))), data)
-    given = {"x": data, **({} if masks is None else {"masks": masks})}
-    return from_arrays(given, origin, options)
+    if masks is not None:
+        given = data.load() if isinstance(data, Grids) else data
+        place = options._replace(place="first") if isinstance(data, Grids) else options
+        return from_arrays({"x": given, "masks": masks}, origin, place)
+    grids = data
+    if not isinstance(data, Grids):
+        values = channels_first(
+            as_values(data, origin),
+            options.place,
+            origin,
+            count=options.channels,
+            size=options.size,
+        )
+        grids = Grids(values.contiguous())
+    return GridTable(origin, pd.DataFrame(index=range(len(grids))), grids)
 
 
 def _from_paths(data: Sequence[Any], masks: Any) -> Listing:
