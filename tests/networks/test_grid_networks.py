@@ -42,7 +42,7 @@ ROWS = {  # name, options, what x looks like
     "linear_grid pooled": ("linear_grid", {"limit": 20}, InputSpec.grid(2, 5, 6)),
     "neocognitron": ("neocognitron", {"places": 2}, InputSpec.grid(3, 9, 10)),
     "resnet18": ("resnet18", {"width": 4}, InputSpec.grid(3, 16, 20)),
-    "resnet34": ("resnet34", {"width": 2, "stem": "small"}, InputSpec.grid(1, 9)),
+    "resnet18 signal": ("resnet18", {"width": 2, "stem": "small"}, InputSpec.grid(1, 9)),
     "resnet50": ("resnet50", {"width": 2, "zero_init_last": True}, InputSpec.grid(1, 9, 9)),
     "small_resnet": ("small_resnet", {"depth": 8, "width": 4}, InputSpec.grid(3, 9, 8)),
     "small_resnet plain": (
@@ -54,7 +54,14 @@ ROWS = {  # name, options, what x looks like
     "vgg11": ("vgg11", {"width": 2, "hidden": 8}, InputSpec.grid(1, 32, 33)),
     "vgg11 signal": ("vgg11", {"width": 2, "hidden": 8, "batch_norm": True}, InputSpec.grid(1, 40)),
 }
-DEEPER = ("resnet101", "resnet152", "vgg13", "vgg16", "vgg19")  # the same code with other numbers
+DEEPER = (
+    "resnet34",
+    "resnet101",
+    "resnet152",
+    "vgg13",
+    "vgg16",
+    "vgg19",
+)  # the same code with other numbers
 DENSE = ("attention_unet", "fcn", "linear_pixels", "sliding_window", "unet", "unet3d")
 every_network = pytest.mark.parametrize("name, options, spec", ROWS.values(), ids=ROWS)
 
