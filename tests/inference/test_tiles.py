@@ -6,7 +6,7 @@ from torch.testing import assert_close
 from ansatz.errors import UsageError
 from ansatz.inference import predict_tiles, tiles
 from ansatz.layers import mirror_pad
-from ansatz.networks import UNet, UNet3d
+from ansatz.networks import FCN, UNet, UNet3d
 
 
 def test_cores_cover_every_cell_once_and_windows_surround_them():
@@ -56,6 +56,16 @@ def test_a_padded_u_net_is_tiled_exactly(up):
     image = torch.randn(1, 1, 51, 37)
     tiled = predict_tiles(network, image, tile=32, overlap=12, border="keep")
     assert_close(tiled, network(image).detach())
+
+
+@pytest.mark.parametrize("make, options", [(UNet, {}), (FCN, {"skips": 1})], ids=["unet", "fcn"])
+def test_tiles_of_any_size_are_aligned_with_what_is_pooled(make, options):
+    """Reach of both: under 28 cells; 4 cells are pooled into one."""
+    image = torch.randn(1, 1, 99, 41)
+    network = make(1, 2, depth=2, width=2, **options).eval()
+    whole, tiling = network(image).detach(), {"tile": 75, "overlap": 27, "border": "keep"}
+    assert_close(predict_tiles(network, image, multiple=network.stride, **tiling), whole)
+    assert not torch.allclose(predict_tiles(network, image, **tiling), whole)
 
 
 def test_an_unpadded_u_net_gets_its_border_from_the_mirror():
@@ -124,6 +134,7 @@ def test_no_more_windows_than_asked_for_are_in_memory():
     "options, message",
     [
         ({"tile": 8, "overlap": 4}, "below half a tile of 8, got 4"),
+        ({"tile": 8, "overlap": 1, "multiple": 4}, "half a tile of 8 in multiples of 4, got 1"),
         ({"tile": (8, 8, 8), "overlap": 1}, r"one for each of 2 axes, got \(8, 8, 8\)"),
         (
             {"tile": 8, "overlap": 1, "blend": "mean"},

@@ -70,6 +70,7 @@ def predict_tiles(
     *,
     tile: int | tuple[int, ...],
     overlap: int | tuple[int, ...],
+    multiple: int = 1,
     batch_size: int = 4,
     blend: Blend = "crop",
     border: Border = "mirror",
@@ -81,8 +82,9 @@ def predict_tiles(
     r away, and :math:`\text{overlap} \ge r`, tiles give *the answer of the whole image*: of
     ``function(image)`` with ``border="keep"``, where windows end with the image and the network
     pads as it always does; of the image continued by its mirror image with ``border="mirror"``.
-    For a network that halves the grid L times, let ``tile`` and ``overlap`` be multiples of
-    :math:`2^L`, so that every tile is pooled in the same way.
+    A network that halves the grid L times must meet every tile with the same cells pooled
+    together: ``multiple`` = :math:`2^L` (``network.stride``) rounds the overlap up and the tile
+    down so that tiles begin at multiples of it.
 
     ``"linear"`` and ``"gaussian"`` use the whole answer of every tile instead, and average where
     tiles overlap: cells near the edge of a tile weigh less, which hides seams where the overlap is
@@ -100,6 +102,7 @@ def predict_tiles(
         image: images or volumes.
         tile: cells of a window along each axis.
         overlap: context on either side, less than half a tile.
+        multiple: of which number of cells the places of tiles are multiples.
         batch_size: windows per call.
         blend: how tiles are put together.
         border: what lies beyond the image.
@@ -125,10 +128,9 @@ def predict_tiles(
     axes = image.ndim - 2
     _check(image, blend, border)
     require_whole("batch_size of predict_tiles", batch_size)
+    require_whole("multiple of predict_tiles", multiple)
     sizes, margins = _per_axis("tile", tile, axes), _per_axis("overlap", overlap, axes)
-    for size, margin in zip(sizes, margins, strict=True):
-        if margin < 0 or 2 * margin >= size:
-            raise UsageError(f"overlap must be >= 0 and below half a tile of {size}, got {margin}.")
+    sizes, margins = _aligned(sizes, margins, multiple)
     grid = [tiles(*which, border) for which in zip(image.shape[2:], sizes, margins, strict=True)]
     canvas = _Canvas(image, blend, margins)
     with torch.no_grad():
@@ -253,6 +255,19 @@ def _per_axis(option: str, value: int | tuple[int, ...], axes: int) -> tuple[int
         raise UsageError(f"{option} needs one number, or one for each of {axes} axes, got {value}.")
     low = 1 if option == "tile" else 0
     return tuple(require_whole(f"{option} of predict_tiles", v, low=low) for v in values)
+
+
+def _aligned(
+    sizes: tuple[int, ...], margins: tuple[int, ...], multiple: int
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Overlaps rounded up and cores rounded down to a multiple, if something is left of them."""
+    wide = tuple(-(-margin // multiple) * multiple for margin in margins)
+    cores = [(n - 2 * m) // multiple * multiple for n, m in zip(sizes, wide, strict=True)]
+    for size, margin, core in zip(sizes, margins, cores, strict=True):
+        if core < 1:
+            of = f" in multiples of {multiple}" if multiple > 1 else ""
+            raise UsageError(f"overlap must be below half a tile of {size}{of}, got {margin}.")
+    return tuple(core + 2 * m for core, m in zip(cores, wide, strict=True)), wide
 
 
 def _check(image: Tensor, blend: object, border: object) -> None:

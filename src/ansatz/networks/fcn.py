@@ -89,6 +89,12 @@ class FCN(nn.Module):
         )
 
     @property
+    def stride(self) -> int:
+        """Cells along each axis that are pooled into one of the coarsest level."""
+        stride: int = 2**self.depth
+        return stride
+
+    @property
     def heads(self) -> tuple[str, ...]:
         """The maps that belong to the outcome and not to x."""
         return ("scores", "up")
@@ -99,7 +105,7 @@ class FCN(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         require_grid("fcn", self.grid, x)
-        h = pad_to_multiple(x, 2**self.depth)
+        h = pad_to_multiple(x, self.stride)
         features = []
         for stage in self.body:
             h = stage(h)

@@ -119,6 +119,12 @@ class UNet(nn.Module):
                 raise UsageError(f"{option} of {self.name} must be {words}, got {value!r}.")
 
     @property
+    def stride(self) -> int:
+        """Cells along each axis that are pooled into one of the coarsest level."""
+        stride: int = 2**self.depth
+        return stride
+
+    @property
     def heads(self) -> tuple[str, ...]:
         """The maps that belong to the outcome and not to x."""
         return ("output",)
@@ -139,7 +145,7 @@ class UNet(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         require_grid(self.name, self.grid, x)
         size = x.shape[2:]
-        h = pad_to_multiple(x, 2**self.depth) if self.padded else self._fitting(x)
+        h = pad_to_multiple(x, self.stride) if self.padded else self._fitting(x)
         features = [self.down[0](h)]
         for block in list(self.down)[1:]:
             features.append(block(self.pool(features[-1])))
