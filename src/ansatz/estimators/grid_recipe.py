@@ -39,6 +39,23 @@ def choose_grid_recipe(rows: float, inputs: InputSpec, *, masks: bool = False) -
     )
 
 
+def default_options(network: object) -> dict[str, int]:
+    """Options of a network that the recipe sets: U-Nets of a quarter of their published width.
+
+    The published one takes an hour of two processor cores for what this one learns in minutes, of
+    a few dozen annotated images; ``network_options={"width": 64}`` is the paper's.
+
+    Args:
+        network: by name, or a module.
+
+    Example:
+        >>> from ansatz.estimators.grid_recipe import default_options
+        >>> default_options("unet"), default_options("resnet18")
+        ({'width': 16}, {})
+    """
+    return {"width": 16} if network in ("unet", "attention_unet") else {}
+
+
 def linear_grid_recipe(rows: float, *, masks: bool = False) -> Recipe:
     """The recipe of the linear model beside a network: short, without variations.
 
@@ -66,7 +83,7 @@ def _masks(rows: float) -> Recipe:
     return Recipe(
         batch_size=batch,
         steps=max(300, round(60 * rows / batch)) if rows < 100 else round(30 * rows / batch),
-        learning_rate=1e-3,
+        learning_rate=2e-3,
         weight_decay=1e-2,
         average="ema",
         holdout=0.0 if rows < 20 else 0.1,

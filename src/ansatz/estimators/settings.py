@@ -14,7 +14,7 @@ from torch import nn
 
 from ansatz import likelihoods, networks, structures
 from ansatz.errors import UsageError
-from ansatz.estimators.grid_recipe import choose_grid_recipe
+from ansatz.estimators.grid_recipe import choose_grid_recipe, default_options
 from ansatz.estimators.job import Job, has_masks
 from ansatz.estimators.pieces import choose_pieces
 from ansatz.estimators.plan import Plan
@@ -182,6 +182,8 @@ class Settings:
                 "activation": recipe.activation,
                 "dropout": recipe.dropout,
             }
+        else:
+            options = dict(default_options(network))
         given = self.network_options or {}
         if not isinstance(given, Mapping):
             raise UsageError(f"network_options must map names to values, got {given!r}.")

@@ -89,7 +89,8 @@ class LeNet5(nn.Module):
         self.f6 = affine(120, 84, init=init, generator=generator)
         self.output = readout(84, outputs, generator)
         self.activation: nn.Module = ScaledTanh() if classic else nn.ReLU()
-        self.after_pool: nn.Module = ScaledTanh() if classic else nn.Identity()
+        # The largest of rectified numbers is the rectified largest: a quarter of the work.
+        self.before_pool: nn.Module = ScaledTanh() if classic else nn.Identity()
 
     @property
     def heads(self) -> tuple[str, ...]:
@@ -102,8 +103,8 @@ class LeNet5(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         require_size("lenet5", self.grid, x)
-        h = self.after_pool(self.s2(self.activation(self.c1(x))))
-        h = self.after_pool(self.s4(self.activation(self.c3(h))))
+        h = self.activation(self.s2(self.before_pool(self.c1(x))))
+        h = self.activation(self.s4(self.before_pool(self.c3(h))))
         h = self.activation(self.c5(h.flatten(1)))  # (B, 120)
         return self.output(self.activation(self.f6(h)))
 
