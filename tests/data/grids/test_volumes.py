@@ -63,18 +63,31 @@ def test_slope_and_intercept_give_the_meant_value(tmp_path):
         (b"x" * 400, "does not begin like one"),
         (bytes(100), "100 bytes, its header has 348"),
         (header("<", (2, 2, 2), 4) + bytes(15), "claims 2 x 2 x 2 voxels, more than it holds"),
-        (header("<", (30000, 30000, 30000), 64), "more than it holds"),
+        (header("<", (30000, 30000, 30000), 64), "claims 216,000,000,000,000 bytes"),
         (header("<", (2, -2, 2), 4) + bytes(16), "not those of a volume"),
         (header("<", (2, 2, 2), 128) + bytes(24), "NIfTI type 128"),
         (struct.pack("<i", 540) + bytes(536), "NIfTI-2"),
-        (gzip.compress(bytes(40_000_000)), "unpacks to more than"),
+        (gzip.compress(header("<", (2000, 2000, 2000), 64)), "claims 64,000,000,000 bytes"),
+        (gzip.compress(header("<", (2, 2, 2), 4))[:-9], "damaged gzip|more than it holds"),
+        (header("<", (2, 2, 2), 4, offset=1e30) + bytes(16), r"begin at byte 1e\+30"),
     ],
+    ids=lambda value: value if isinstance(value, str) else "file",
 )
 def test_what_is_no_volume_is_refused(tmp_path, content, said):
     name = "a.nii.gz" if content[:2] == b"\x1f\x8b" else "a.nii"
     (tmp_path / name).write_bytes(content)
     with pytest.raises(DataError, match=said):
         read_grids(tmp_path / name)
+
+
+def test_no_more_is_unpacked_than_the_header_claims(tmp_path):
+    labels = np.zeros((24, 512, 512), np.uint8)  # such masks shrink a thousand times
+    write_nifti(tmp_path / "a.nii.gz", labels)
+    assert read_nifti(tmp_path / "a.nii.gz", 2**24).shape == labels.shape
+    (tmp_path / "b.nii.gz").write_bytes(
+        gzip.compress(header("<", (2, 2, 2), 4) + bytes(16) + bytes(10**7))
+    )
+    assert read_nifti(tmp_path / "b.nii.gz", 16).shape == (2, 2, 2)
 
 
 def test_damaged_headers_end_in_one_line_or_a_volume(tmp_path):

@@ -1,14 +1,18 @@
 """NIfTI-1: volumes of medical scanners, one file each."""
 
+import gzip
+import math
 import struct
+import zlib
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from ansatz.data.files import read_bytes
 from ansatz.errors import DataError
 
 _HEADER = 348  # bytes
+_FARTHEST = 2**24  # bytes of extensions before the voxels
 _MAGIC = b"n+1\0"  # header and volume in one file
 _TYPES = {  # the code in the header -> the type of a voxel
     2: "u1",
@@ -32,7 +36,7 @@ def read_nifti(path: Path, limit_bytes: int) -> np.ndarray:
 
     Args:
         path: ``.nii`` or ``.nii.gz``.
-        limit_bytes: what the file may unpack to.
+        limit_bytes: that the voxels may take.
 
     Example:
         >>> import numpy as np, pathlib, tempfile
@@ -45,28 +49,56 @@ def read_nifti(path: Path, limit_bytes: int) -> np.ndarray:
     References:
         Cox et al. (2004), A (sort of) new image data format standard: NIfTI-1.
     """
-    raw = read_bytes(path, limit_bytes)
-    if len(raw) > limit_bytes:
-        raise DataError(f"{path} has {len(raw):,} bytes, more than {limit_bytes:,}.")
+    try:
+        with path.open("rb") as plain:
+            packed = plain.read(2) == b"\x1f\x8b"
+        with gzip.open(path) if packed else path.open("rb") as file:
+            head = _header(file.read(_HEADER), path)
+            needed = head.voxels * head.dtype.itemsize
+            if needed > limit_bytes:
+                raise DataError(f"{path} claims {needed:,} bytes of voxels, over {limit_bytes:,}.")
+            file.read(head.start - _HEADER)
+            # No more than the header claims is unpacked, and at most the limit.
+            raw = file.read(needed)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DataError(f"{path} is a damaged gzip file: {error}. Fetch it again.") from None
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}.") from None
+    if len(raw) < needed:
+        sizes = " x ".join(map(str, head.shape))
+        raise DataError(f"{path} claims {sizes} voxels, more than it holds: truncated.")
+    values = np.frombuffer(raw, head.dtype, head.voxels).reshape(head.shape)  # slowest axis first
+    if head.slope == 1 and head.intercept == 0:
+        return values.astype(head.dtype.newbyteorder("="))
+    return (values.astype(np.float64) * head.slope + head.intercept).astype(np.float32)
+
+
+class _Header(NamedTuple):
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    start: int  # the byte at which the voxels begin
+    slope: float
+    intercept: float
+
+    @property
+    def voxels(self) -> int:
+        return math.prod(self.shape)
+
+
+def _header(raw: bytes, path: Path) -> _Header:
     order = _byte_order(raw, path)
     sizes = struct.unpack_from(f"{order}8h", raw, 40)
-    code = struct.unpack_from(f"{order}h", raw, 70)[0]
+    (code,) = struct.unpack_from(f"{order}h", raw, 70)
     start, slope, intercept = struct.unpack_from(f"{order}3f", raw, 108)
-    shape = _shape(sizes, path)
     if code not in _TYPES:
         raise DataError(f"{path}: voxels of NIfTI type {code} are not read, only plain numbers.")
-    dtype = np.dtype(order + _TYPES[code])
-    count = int(np.prod(shape, dtype=object))
-    first = int(start) if np.isfinite(start) and start >= _HEADER else _HEADER + 4
-    if first + count * dtype.itemsize > len(raw):
-        raise DataError(
-            f"{path} claims {' x '.join(map(str, shape))} voxels, more than it holds: truncated."
-        )
-    values = np.frombuffer(raw, dtype, count, first).reshape(shape)  # slowest axis first
-    if (slope in (0, 1) and intercept == 0) or not np.isfinite([slope, intercept]).all():
-        return values.astype(dtype.newbyteorder("="))
-    scale = 1.0 if slope == 0 else slope
-    return (values.astype(np.float64) * scale + intercept).astype(np.float32)
+    if not _HEADER <= start <= _FARTHEST:
+        raise DataError(f"{path}: its voxels begin at byte {start:g}, which cannot be.")
+    if slope == 0 or not np.isfinite([slope, intercept]).all():
+        slope, intercept = 1.0, 0.0  # the standard's way of saying "not scaled"
+    return _Header(
+        _shape(sizes, path), np.dtype(order + _TYPES[code]), int(start), slope, intercept
+    )
 
 
 def write_nifti(path: Path, volume: np.ndarray) -> None:
@@ -80,8 +112,6 @@ def write_nifti(path: Path, volume: np.ndarray) -> None:
         >>> path.stat().st_size
         360
     """
-    import gzip
-
     codes = {name: code for code, name in _TYPES.items()}
     little = np.ascontiguousarray(volume, dtype=volume.dtype.newbyteorder("<"))
     name = f"{volume.dtype.kind}{volume.dtype.itemsize}"

@@ -15,7 +15,7 @@ from ansatz.data.grids.nifti import read_nifti
 from ansatz.data.grids.options import Options
 from ansatz.errors import DataError
 
-LIMIT_BYTES = 2**31  # a volume is larger than an image
+LIMIT_BYTES = 2**30  # a volume is larger than an image: 1024 x 1024 x 1024 bytes
 
 
 def load_array(path: Path, limit_bytes: int = LIMIT_BYTES) -> np.ndarray:
