@@ -255,12 +255,48 @@ def test_published_sizes(windows, expected):
     assert field.size == (expected,) * 2 and field.stride == (32, 32)
 
 
+NAMED = {
+    "unet": ((8, 12), None, {"depth": 2, "width": 2}),
+    "unet, unpadded": ((44, 44), None, {"depth": 2, "width": 2, "padded": False}),
+    "unet, signal": ((16,), None, {"depth": 2, "width": 2, "up": "upsample"}),
+    "attention_unet": ((8, 8), None, {"depth": 2, "width": 2}),
+    "unet3d": ((4, 4, 8), None, {"depth": 2, "width": 2}),
+    "densenet121": ((16, 16), "features.denseblock2", {"blocks": (2, 2), "growth": 2}),
+    "small_resnet": ((12, 12), "layer2", {"depth": 8, "width": 2}),
+    "highway": ((9, 8), "parts.1", {"depth": 3, "width": 2}),
+    "lenet5": ((28, 28), "s4", {}),
+}
+
+
+@pytest.mark.parametrize("size, layer, options", NAMED.values(), ids=NAMED)
+def test_networks_by_name_see_what_moving_a_line_of_cells_finds(request, size, layer, options):
+    """From zeros and without biases, so that no effect is too small beside another to be seen."""
+    name = request.node.callspec.id.split(",")[0]
+    spec = InputSpec.grid(1, *size)
+    network = positive(networks.create(name, spec, 2, **options).double())
+    for key, parameter in network.named_parameters():
+        parameter.data *= not key.endswith("bias")
+    if layer is not None:
+        kept = {}
+        network.get_submodule(layer).register_forward_hook(lambda m, x, y: kept.update(y=y))
+    field = receptive_field(network, spec, layer=layer)
+    for axis, line in enumerate(field.units):
+        seen = []
+        for cell in range(size[axis]):
+            x = torch.zeros(1, 1, *size)
+            x.select(2 + axis, cell).fill_(1.0)
+            with torch.no_grad():
+                y = network(x) if layer is None else (network(x), kept["y"])[1]
+            seen.append((y != 0).movedim(2 + axis, 0).flatten(1).any(1))
+        spans = [unit.nonzero().flatten() for unit in torch.stack(seen, 1)]
+        assert line == tuple((int(span[0]), int(span[-1])) for span in spans)
+
+
 def test_a_layer_within_a_network_has_its_own():
-    spec = InputSpec.grid(3, 32, 32)
-    network = networks.create("resnet18", spec, 2)
-    assert receptive_field(network, spec).of(0, 0) == (slice(0, 32), slice(0, 32))
-    field = receptive_field(network, spec, layer="layer4")
-    assert field.size == (435, 435) and field.stride == (32, 32)  # computed by hand: 1 + sums
+    network = chain(nn.Conv2d(1, 1, 3), nn.Conv2d(1, 1, 3, 2), nn.AdaptiveAvgPool2d(1))
+    spec = InputSpec.grid(1, 9, 9)
+    assert receptive_field(network, spec, layer="1").size == (5, 5)
+    assert receptive_field(network, spec).of(0, 0) == (slice(0, 9), slice(0, 9))
 
 
 def test_the_network_and_the_input_are_left_as_they_were():
