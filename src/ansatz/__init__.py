@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from ansatz.tuning.tune import tune as tune
 
 # Imported when first asked for, so that `import ansatz` and `ansatz --help` are instant.
-_NAMES = ("Classifier", "Fit", "Ranker", "Regressor", "Segmenter", "SurvivalRegressor")
-_NAMES += ("fit", "load")
+_NAMES = (
+    *("Classifier", "Fit", "Ranker", "Regressor", "Segmenter", "SurvivalRegressor"),
+    *("fit", "load"),
+)
 _ELSEWHERE = {
     "compare": "report.compare",
     "export": "onnx",

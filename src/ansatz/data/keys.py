@@ -99,7 +99,7 @@ def _array_keys(values: np.ndarray, seed: int, place: int) -> np.ndarray:
 
 def _digest(row: np.ndarray) -> int:
     numbers = np.ascontiguousarray(row, dtype=np.float64) + 0.0  # -0 is 0
-    return int.from_bytes(hashlib.blake2b(numbers, digest_size=8).digest(), "big")
+    return int.from_bytes(hashlib.blake2b(numbers.tobytes(), digest_size=8).digest(), "big")
 
 
 def _matrix_keys(values: np.ndarray, seed: int, names: list[str]) -> np.ndarray:

@@ -13,6 +13,7 @@ from torch import nn
 
 from ansatz.data import Column, infer_columns, row_keys
 from ansatz.errors import DataError, UsageError
+from ansatz.estimators.grid_model import GridModel
 from ansatz.estimators.inner_split import set_aside
 from ansatz.estimators.job import Job, has_masks
 from ansatz.estimators.linear_model import fit_linear_model
@@ -276,7 +277,8 @@ class TableEstimator(Predictions, Settings, BaseEstimator):
         else:
             from ansatz.estimators.grid_fitting import fit_grid_model  # images need it alone
 
-            self.model_, fitted = fit_grid_model(plan, job, law, previous)
+            began = previous if isinstance(previous, GridModel) else None
+            self.model_, fitted = fit_grid_model(plan, job, law, began)
         self.recipe_, self.history_ = plan.recipe, fitted.history
         self.n_iter_ = fitted.history.steps
 
