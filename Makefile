@@ -11,6 +11,9 @@ WORKERS ?= auto
 
 # One thread per test worker: two that share a core slow each other down forty times.
 export OMP_NUM_THREADS ?= 1
+# Compiled tests and modules are kept: else every run and every process that a test starts compiles
+# them anew.
+unexport PYTHONDONTWRITEBYTECODE
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 
 .PHONY: demo test test-all lint format bench docs clean

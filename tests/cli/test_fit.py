@@ -301,10 +301,11 @@ def test_a_network_is_fitted_with_the_options_of_set(command, tmp_path):
     assert document["parameters"] < 100
 
 
+@pytest.mark.slow  # test_run of the estimators stops a command and lets it go on
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGTERM to deliver")
 @pytest.mark.parametrize(
     "number, status",
-    [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)],
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143)],
 )
 def test_a_stopped_training_says_how_to_go_on(tmp_path, number, status):
     houses(tmp_path, rows=400)

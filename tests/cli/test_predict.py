@@ -135,6 +135,7 @@ def test_exposure_counts_in_predictions(command, tmp_path, table_of):
     assert done.status == 3 and "years" in done.err
 
 
+@pytest.mark.slow  # test_main closes the pipe of a command that starts without torch
 def test_a_pipe_that_closes_early_ends_quietly(saved, tmp_path):
     rows = "".join(f"{k / 100},Jena\n" for k in range(20_000))
     (tmp_path / "many.csv").write_text("area,town\n" + rows)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from ansatz.cli.main import run as here
+
 DATA = Path(os.environ.get("ANSATZ_DATA", "")) / "abalone"
 needs_data = pytest.mark.skipif(not DATA.exists(), reason="the data set abalone is not here")
 ABALONE = ("fit", "abalone", "--target", "rings", "--likelihood", "poisson", "--quiet")
@@ -33,21 +35,19 @@ def run(folder, *arguments):
 
 
 @needs_data
-def test_two_processes_give_the_metrics_of_one(tmp_path, command):
+def test_two_processes_give_the_metrics_of_one(tmp_path, capfd, monkeypatch):
     """In float32, without dropout, whose masks are each process's own: 1e-6 of a metric."""
-    options = (
-        *ABALONE,
-        "--set",
-        "epochs=2",
-        "--set",
-        "widths=[16]",
-        "--set",
-        "dropout=0",
-        "--json",
-    )
-    status, out, err = run(tmp_path, *options, "--out", "two", "--processes", "2")
-    assert status == 0, err
-    one, two = json.loads(command(*options, "--out", "one").out), json.loads(out)
+    monkeypatch.chdir(tmp_path)
+    small = ("--set", "epochs=2", "--set", "widths=[16]", "--set", "dropout=0")
+
+    def document(*words):
+        capfd.readouterr()
+        status = here([*ABALONE, *small, "--json", *words])
+        out, err = capfd.readouterr()  # what the two processes print, too
+        assert status == 0, err
+        return json.loads(out)
+
+    two, one = document("--out", "two", "--processes", "2"), document("--out", "one")
     assert two["metrics"] == pytest.approx(one["metrics"], rel=1e-6)
     assert two["linear"] == one["linear"] and two["rows"] == one["rows"]
     assert (tmp_path / "two" / "weights.safetensors").exists()

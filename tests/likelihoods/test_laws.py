@@ -913,6 +913,14 @@ FITTED |= {
     "focal": create("focal", alpha=[1.0, 2.0, 3.0, 0.5]),
 }
 every_fit = pytest.mark.parametrize("likelihood", FITTED.values(), ids=FITTED)
+_first = {law.name: name for name, law in reversed(FITTED.items())}  # one of each law
+one_of_each = pytest.mark.parametrize(
+    "likelihood",
+    [
+        pytest.param(law, marks=[pytest.mark.slow] * (name not in _first.values()), id=name)
+        for name, law in FITTED.items()
+    ],
+)
 
 
 def fitted(likelihood, y, weight):
@@ -958,7 +966,7 @@ def test_weights_are_repetitions(likelihood):
     assert_close(dict(weighted.state_dict()), dict(repeated.state_dict()), rtol=1e-8, atol=1e-8)
 
 
-@every_fit
+@one_of_each
 def test_several_targets_are_several_laws(likelihood):
     y = torch.stack([TARGETS[likelihood.name](50), TARGETS[likelihood.name](50)], 1)
     weight = torch.randint(1, 4, (50,)).double()
@@ -975,7 +983,7 @@ def test_several_targets_are_several_laws(likelihood):
         assert_close(point[:, k], one.point(raw[:, k]))
 
 
-@every_fit
+@one_of_each
 def test_state_dict_round_trip_with_several_targets(likelihood):
     y = torch.stack([TARGETS[likelihood.name](50), TARGETS[likelihood.name](50)], 1)
     both, shift, _ = fitted(likelihood, y, torch.ones(50))
@@ -987,7 +995,7 @@ def test_state_dict_round_trip_with_several_targets(likelihood):
 
 
 @every_fit
-@pytest.mark.parametrize("rows", [1, 2, 20])
+@pytest.mark.parametrize("rows", [1, pytest.param(2, marks=pytest.mark.slow), 20])
 def test_equal_outcomes_and_a_single_row_do_not_break_it(likelihood, rows):
     value = TARGETS[likelihood.name](20)[0]
     y = value.expand(rows).clone()

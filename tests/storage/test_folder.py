@@ -345,7 +345,7 @@ with RunLock("Grüße/run"):
 """
 
 
-@pytest.mark.parametrize("seed", ["0", "1"])
+@pytest.mark.parametrize("seed", ["0", pytest.param("1", marks=pytest.mark.slow)])
 def test_neither_home_nor_language_nor_temporary_folder_nor_hash_seed_matters(tmp_path, seed):
     """P3, in a process that knows nothing but where it is."""
     hidden = ("HOME", "LANG", "USER", "XDG_CACHE_HOME", "PYTHONUTF8", "PYTHONIOENCODING")
