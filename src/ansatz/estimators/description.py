@@ -23,8 +23,8 @@ def describe_estimator(estimator: "TableEstimator") -> dict[str, Any]:
     labels = getattr(estimator, estimator._labels, None)
     law = model.objective.likelihood
     structure = model.preprocessor.spec.structure
-    told = getattr(estimator, "columns_", None) or getattr(model.preprocessor, "columns", ())
-    columns: list[Any] = list(told)
+    columns: Any = getattr(estimator, "columns_", None)
+    columns = columns or getattr(model.preprocessor, "columns", ())
     return {
         "estimator": type(estimator).__name__,
         "structure": structure,

@@ -159,8 +159,8 @@ def _widths(network: nn.Module, seen: Trace) -> tuple[tuple[int, ...], int]:
     if known is not None and seen.reach is None:
         return tuple(known), len(known) + 1
     found = [
-        getattr(module, "out_features", None) or getattr(module, "out_channels", 0)
+        module.out_features if isinstance(module, nn.Linear) else module.out_channels
         for _, module, _, _ in seen.calls
         if isinstance(module, (nn.Linear, _ConvNd))
-    ][:-1]
-    return tuple(found), max(seen.depth, 1)
+    ]
+    return tuple(found[:-1]), max(seen.depth, 1)
