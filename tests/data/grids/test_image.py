@@ -188,6 +188,20 @@ def test_a_bomb_is_refused_by_what_it_declares(tmp_path, width, height):
         look(path, Limits())
 
 
+def test_a_large_photograph_is_decoded_small_and_looks_the_same(tmp_path):
+    rows, columns = np.mgrid[:600, :800] / 100
+    smooth = (127 + 60 * np.sin(3 * rows) + 60 * np.cos(2 * columns)).astype(np.uint8)
+    path = saved(tmp_path, Image.fromarray(smooth), "a.jpg", quality=95)
+    found = read_image(path, Kind((60, 80), 1, "8 bit"), Limits())[0]
+    whole = np.asarray(Image.fromarray(smooth).resize((80, 60), Image.Resampling.BILINEAR))
+    assert np.abs(found.astype(float) - whole).max() < 6
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    path = saved(tmp_path, Image.fromarray(smooth), "b.jpg", quality=95, exif=exif)
+    turned = read_image(path, Kind((80, 60), 1, "8 bit"), Limits())[0]
+    assert np.abs(turned.astype(float) - np.rot90(whole, -1)).max() < 6
+
+
 def test_limits_are_those_that_are_said(tmp_path):
     path = saved(tmp_path, Image.fromarray(ramp(4, 6)))
     with pytest.raises(DataError, match="declares 6 x 4 pixels, more than 23"):

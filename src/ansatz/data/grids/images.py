@@ -119,7 +119,7 @@ def read_image(path: Path, kind: Kind, limits: Limits) -> np.ndarray:
         >>> read_image(path, Kind((8, 8), 3, "8 bit"), Limits()).shape
         (3, 8, 8)
     """
-    image = decode(path, kind.channels, kind.depth, limits)
+    image = decode(path, kind.channels, kind.depth, limits, kind.size)
     if kind.depth != "8 bit" and image.mode != "F":
         values = np.asarray(image, dtype=np.float32) / np.float32(255)
         from PIL import Image
