@@ -28,9 +28,9 @@ class Sum(Likelihood):
     image, so that they weigh as much as those of whole images (``dice``). All terms read the same
     raw numbers: K logits per pixel, one log odds for two classes.
 
-    Dice's gradient vanishes where nothing overlaps yet, cross-entropy's is drowned by a large
-    background: their sum has neither fault. It is a loss and not a law; ``probs`` are those that
-    the terms are computed from.
+    Dice's gradient in a logit contains p (1 - p) and vanishes where a network is sure and wrong;
+    cross-entropy's does not, yet a large background drowns it. The sum has neither fault. It is a
+    loss and not a law; ``probs`` are those that the terms are computed from.
 
     Args:
         terms: the weight of each loss by name: ``bernoulli``, ``categorical``, ``cross_entropy``,
