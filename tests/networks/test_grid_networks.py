@@ -157,6 +157,8 @@ def test_x_of_another_shape_is_refused(name, options, spec):
 def test_a_table_is_no_grid():
     with pytest.raises(UsageError, match=r"resnet18 takes grids .*structure 'vector'"):
         networks.create("resnet18", InputSpec(features=3, cardinalities=(4,)), 2)
+    with pytest.raises(UsageError, match=r"got \(5, 3\). For rows of a table take mlp."):
+        networks.create("small_resnet", 3, 2, depth=8)(torch.randn(5, 3))
 
 
 def test_a_network_whose_weights_depend_on_the_size_asks_for_it():

@@ -83,9 +83,10 @@ def read_grid(
         known = " or ".join(_NOUNS[d] for d in dimensions)
         raise UsageError(f"{owner} takes {known}, got a grid of {axes} axes: {_times(size)}.")
     if needs_size and not size:
+        hint = " For rows of a table take mlp." if spec.structure == "vector" else ""
         raise UsageError(
             f"the weights of {owner} depend on the size of x, which is not known; "
-            f"say it: InputSpec.grid({channels}, ...)."
+            f"say it: InputSpec.grid({channels}, ...).{hint}"
         )
     require_cells(owner, size, least)
     return Grid(channels, size, axes)
@@ -117,9 +118,10 @@ def require_grid(owner: str, grid: Grid, x: Tensor, *, least: int = 1) -> None:
         ansatz.errors.UsageError: resnet18 needs x of shape (B, 3, H, W), got (1, 32, 32).
     """
     if x.ndim != grid.dimensions + 2 or x.shape[1] != grid.channels:
+        hint = " For rows of a table take mlp." if x.ndim == 2 else ""
         raise UsageError(
             f"{owner} needs x of shape (B, {grid.channels}, {AXES[grid.dimensions]}), "
-            f"got {tuple(x.shape)}."
+            f"got {tuple(x.shape)}.{hint}"
         )
     if least > 1:
         require_cells(owner, tuple(x.shape[2:]), least)
