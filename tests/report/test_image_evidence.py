@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from ansatz.report.image_evidence import certificates, sections
+from ansatz.report.image_evidence import certificates, ground, sections
 
 
 @pytest.fixture
@@ -50,3 +50,13 @@ def test_quarter_turns_are_for_squares():
     x = torch.rand(3, 1, 8, 8)
     square = certificates(network, x, samples=2)
     assert len(square) == 5 and square == certificates(network, x, samples=2)  # seeded
+
+
+def test_the_ground_is_what_most_cells_are():
+    digits = np.zeros((5, 4, 4, 1), np.uint8)
+    digits[:, 1, 1] = 255
+    photographs = np.random.default_rng(0).integers(60, 200, (5, 4, 4, 3), dtype=np.uint8)
+    assert ground(digits)[1] == "black" and ground(255 - digits)[1] == "white"
+    empty, word = ground(photographs)
+    assert word == "mean-coloured" and empty.shape == (1, 4, 4, 3)
+    assert np.abs(empty[0, 0, 0] - photographs.mean((0, 1, 2))).max() <= 0.5

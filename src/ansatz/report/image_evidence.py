@@ -111,6 +111,32 @@ def certificates(network: nn.Module, x: Tensor, *, samples: int = 16) -> list[Ce
     ]
 
 
+def ground(images: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], str]:
+    """An image that shows nothing, and its colour in words.
+
+    Black where most cells are nearly black, as behind white digits; white where most are nearly
+    white; else the mean colour of all images, as neither is special in photographs.
+
+    Shapes:
+        - images: ``(N, H, W, C)``.
+        - returns: ``(1, H, W, C)``.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.report.image_evidence import ground
+        >>> ground(np.zeros((2, 4, 4, 1), np.uint8))[1]
+        'black'
+    """
+    some = images[:PERTURBED]
+    middle = float(np.median(some))
+    if middle < 32 or middle > 223:
+        return np.full_like(images[:1], 0 if middle < 32 else 255), (
+            "black" if middle < 32 else "white"
+        )
+    colour = some.mean((0, 1, 2)).round().astype(np.uint8)
+    return np.broadcast_to(colour, images[:1].shape).copy(), "mean-coloured"
+
+
 def _unit(images: NDArray[np.uint8]) -> Tensor:
     return torch.from_numpy(images).permute(0, 3, 1, 2) / 255
 
@@ -129,9 +155,11 @@ def _attributed(
     wrong = wrong[np.argsort(-probs[wrong, top[wrong]], kind="stable")][:3]
     right = np.flatnonzero(top == code)[: image_saliency.SHOWN - len(wrong)]
     rows = np.concatenate([wrong, right])
-    black = reading(np.zeros_like(images[:1]))
-    maps = image_saliency.attributions(network, reading(images[rows]), baseline=black)
-    return image_saliency.section(images[rows], maps, code[rows], probs[rows], classes)
+    empty, word = ground(images)
+    maps = image_saliency.attributions(network, reading(images[rows]), baseline=reading(empty))
+    return image_saliency.section(
+        images[rows], maps, code[rows], probs[rows], classes, baseline=word
+    )
 
 
 def _filtered(
