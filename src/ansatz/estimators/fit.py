@@ -44,7 +44,8 @@ class Fit:
 
     Example:
         >>> import ansatz
-        >>> fit = ansatz.fit({"x": range(50), "y": range(50)}, target="y", network="linear")
+        >>> table = {"x": range(50), "y": range(50)}
+        >>> fit = ansatz.fit(table, target="y", likelihood="normal", network="linear")
         >>> fit.rows["test"]
         10
     """

@@ -32,7 +32,8 @@ class Replay(NamedTuple):
     Example:
         >>> import ansatz
         >>> from ansatz.estimators.replay import replay
-        >>> fit = ansatz.fit({"x": range(50), "y": range(50)}, target="y", network="linear")
+        >>> table = {"x": range(50), "y": range(50)}
+        >>> fit = ansatz.fit(table, target="y", likelihood="normal", network="linear")
         >>> found = replay(fit)
         >>> len(found.learn.y), len(found.test.y)
         (40, 10)
@@ -73,10 +74,10 @@ def replay(model: str | Path | Fit | TableEstimator, data: Any = None) -> Replay
         >>> import ansatz
         >>> from ansatz.estimators.replay import replay
         >>> table = {"x": range(50), "y": range(50)}
-        >>> model = ansatz.fit(table, target="y", network="linear").model
-        >>> replay(model, table).parts.test.shape
+        >>> fit = ansatz.fit(table, target="y", likelihood="normal", network="linear")
+        >>> replay(fit.model, table).parts.test.shape
         (10,)
-        >>> replay(model, {"x": range(50), "y": range(1, 51)})
+        >>> replay(fit.model, {"x": range(50), "y": range(1, 51)})
         Traceback (most recent call last):
         ...
         ansatz.errors.DataError: the table is not what the model was fitted to: cells differ. ...

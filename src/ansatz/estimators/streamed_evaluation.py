@@ -44,8 +44,8 @@ def evaluate_stream(
         >>> import ansatz, pandas as pd
         >>> from ansatz.estimators.streamed_evaluation import evaluate_stream
         >>> table = pd.DataFrame({"x": range(60), "y": [k * 2.0 for k in range(60)]})
-        >>> model = ansatz.fit(table, target="y", network="linear").model
-        >>> found = evaluate_stream(model, [table.iloc[:30], table.iloc[30:]])
+        >>> fit = ansatz.fit(table, target="y", likelihood="normal", network="linear")
+        >>> found = evaluate_stream(fit.model, [table.iloc[:30], table.iloc[30:]])
         >>> found.rows, found.metrics["rmse"] < 1e-6
         (60, True)
     """

@@ -183,7 +183,8 @@ def compare_fits(a: Replay, b: Replay) -> Comparison:
         >>> import ansatz
         >>> from ansatz.estimators.replay import replay
         >>> from ansatz.report.compare import compare_fits
-        >>> fit = ansatz.fit({"x": range(50), "y": range(50)}, target="y", network="linear")
+        >>> table = {"x": range(50), "y": range(50)}
+        >>> fit = ansatz.fit(table, target="y", likelihood="normal", network="linear")
         >>> found = replay(fit)
         >>> compare_fits(found._replace(name="A"), found._replace(name="B")).better is None
         True

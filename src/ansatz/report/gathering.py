@@ -108,7 +108,8 @@ def replayed(found: "Replay", **known: Any) -> Evidence:
         >>> import ansatz
         >>> from ansatz.estimators.replay import replay
         >>> from ansatz.report.gathering import replayed
-        >>> fit = ansatz.fit({"x": range(50), "y": range(50)}, target="y", network="linear")
+        >>> table = {"x": range(50), "y": range(50)}
+        >>> fit = ansatz.fit(table, target="y", likelihood="normal", network="linear")
         >>> len(replayed(replay(fit)).X)
         10
     """

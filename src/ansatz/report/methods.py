@@ -30,7 +30,8 @@ class Candidate(NamedTuple):
         >>> import ansatz
         >>> from ansatz.estimators.replay import replay
         >>> from ansatz.report.methods import candidate
-        >>> fit = ansatz.fit({"x": range(50), "y": range(50)}, target="y", network="linear")
+        >>> table = {"x": range(50), "y": range(50)}
+        >>> fit = ansatz.fit(table, target="y", likelihood="normal", network="linear")
         >>> len(candidate(replay(fit)).job.y)
         50
     """
@@ -99,7 +100,8 @@ def candidate(found: Replay) -> Candidate:
         >>> import ansatz
         >>> from ansatz.estimators.replay import replay
         >>> from ansatz.report.methods import candidate
-        >>> fit = ansatz.fit({"x": range(50), "y": range(50)}, target="y", network="linear")
+        >>> table = {"x": range(50), "y": range(50)}
+        >>> fit = ansatz.fit(table, target="y", likelihood="normal", network="linear")
         >>> candidate(replay(fit)).estimator.network
         'linear'
     """
