@@ -35,6 +35,7 @@ def run(folder, *arguments):
 
 
 @needs_data
+@pytest.mark.slow  # docs/scale.md runs the command, test_distributed compares every loss
 def test_two_processes_give_the_metrics_of_one(tmp_path, capfd, monkeypatch):
     """In float32, without dropout, whose masks are each process's own: 1e-6 of a metric."""
     monkeypatch.chdir(tmp_path)
