@@ -53,7 +53,7 @@ def check_scale(name: str, size: tuple[int, int], target: tuple[int, int]) -> No
     if not 1 / MOST_SCALE <= scale <= MOST_SCALE:
         raise DataError(
             f"{name} is {_text(size)}, the others are some {_text(target)}: it would be scaled by "
-            f"{scale:.3g}. Leave it out, or say the size that is wanted (size=)."
+            f"{scale:.3g}. Leave it out, or say the size that is wanted (--size, size=)."
         )
 
 

@@ -71,7 +71,9 @@ def refuse_or_tell(
         first, *others = (str(damaged[place]) for place in sorted(damaged))
         many = f" {len(others)} more cannot be read." if others else ""
         if not skips:
-            raise DataError(f"{first}{many} To leave such files out: on_corrupt='skip'.")
+            raise DataError(
+                f"{first}{many} To leave such files out: --skip-corrupt (on_corrupt='skip')."
+            )
         if len(damaged) == count:
             raise DataError(f"{first}{many} Nothing is left.")
         told = " ".join([first, *others[:4]])
@@ -85,5 +87,5 @@ def _allocated(shape: tuple[int, ...], dtype: torch.dtype, size: int) -> Tensor:
     except RuntimeError:
         raise ResourceError(
             f"the decoded examples take {size / 2**30:.1f} GB, which are not free. "
-            "Read them smaller (size=) or from their files (memory_limit=)."
+            "Read them smaller (--size) or from their files (--memory-limit)."
         ) from None

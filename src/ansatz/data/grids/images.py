@@ -168,8 +168,8 @@ def _notes(looks: Sequence[Look], kind: Kind, colours: int) -> list[str]:
         )
     if math.prod(kind.size) > _LARGE:
         notes.append(
-            f"images of {kind.size[0]} x {kind.size[1]} take long to learn from: size= reads them "
-            "smaller."
+            f"images of {kind.size[0]} x {kind.size[1]} take long to learn from: --size "
+            "(size=) reads them smaller."
         )
     if kind.channels == 3 and 0 < colours < count:
         notes.append(f"{count - colours} of {count} images are grey: they were read as colour.")

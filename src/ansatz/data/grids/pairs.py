@@ -63,8 +63,8 @@ def _report(listing: Listing, masks: Path, missing: list[str], unused: int, skip
     if missing and (not skip or not listing.paths):
         raise DataError(
             f"{listing.origin}: {missing[0]} has no mask in {masks}; images without one: "
-            f"{len(missing)}. Masks are called like their image; on_corrupt='skip' leaves such "
-            "images out."
+            f"{len(missing)}. Masks are called like their image; --skip-corrupt "
+            "(on_corrupt='skip') leaves such images out."
         )
     if missing:
         listing.notes.append(f"images without a mask, left out: {len(missing)} ({_few(missing)}).")
