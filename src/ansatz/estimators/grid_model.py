@@ -87,11 +87,15 @@ class GridModel(TableModel):
         if all(side <= most for side, most in zip(size, sides, strict=True)):
             return self.raw(rows)
         self.preprocessor.check(rows, any_size=True)
+        stride = int(getattr(self.network, "stride", 1))  # tiles are pooled as the whole would be
         overlap = tuple(max(1, side // 4) for side in sides)
+        multiple = stride if all(side >= 6 * stride for side in sides) else 1
         parts = []
         for piece in range(len(rows)):
             (x,) = self.prepare(rows[np.arange(piece, piece + 1)])
-            cells = predict_tiles(self.network, x, tile=sides, overlap=overlap, border="keep")
+            cells = predict_tiles(
+                self.network, x, tile=sides, overlap=overlap, multiple=multiple, border="keep"
+            )
             parts.append(self.objective.attach(cells.movedim(1, -1)).double())
         return torch.cat(parts).detach()
 
