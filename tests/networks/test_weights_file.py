@@ -1,8 +1,10 @@
 """Files of weights from anyone: tensors or a refusal, and nothing is ever run."""
 
 import collections
+import contextlib
 import io
 import pickle
+import random
 import struct
 import tarfile
 import zipfile
@@ -102,6 +104,27 @@ def test_noise_is_refused(tmp_path, canary):
     for begin in (b"", b"PK\x03\x04", b"\x80\x02", b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."):
         (tmp_path / "a.pt").write_bytes(begin + struct.pack("<64Q", *range(64)))
         refused(tmp_path / "a.pt", canary, "a.pt: ")
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_a_damaged_byte_is_read_over_or_refused(tmp_path, zipped):
+    torch.save(WEIGHTS, tmp_path / "a.pth", _use_new_zipfile_serialization=zipped)
+    content, chance = (tmp_path / "a.pth").read_bytes(), random.Random(0)
+    for _ in range(80):
+        damaged = bytearray(content)
+        for _ in range(chance.randint(1, 4)):
+            damaged[chance.randrange(len(damaged))] = chance.randrange(256)
+        (tmp_path / "b.pth").write_bytes(damaged)
+        with contextlib.suppress(ModelError):
+            read_weights(tmp_path / "b.pth")
+
+
+def test_a_directory_that_claims_a_later_zip_is_refused(tmp_path, canary):
+    torch.save(WEIGHTS, tmp_path / "a.pth")
+    content = bytearray((tmp_path / "a.pth").read_bytes())
+    content[content.index(b"PK\x01\x02") + 6] = 200  # version needed to extract
+    (tmp_path / "b.pth").write_bytes(content)
+    refused(tmp_path / "b.pth", canary, "damaged or truncated")
 
 
 def test_what_is_no_state_dict_is_named(tmp_path, canary):
