@@ -158,6 +158,16 @@ def test_elastic_displacements_have_the_given_size():
     assert stats.kstest(moved / cells, "norm").pvalue > 1e-6
 
 
+def test_a_rotation_within_a_deformation_is_the_rotation():
+    """As the field vanishes what is left is the affine map, in the same resampling."""
+    x, masks = torch.rand(4, 1, 9, 9), torch.randint(3, (4, 9, 9))
+    expected, moved = Affine(30, scale=0.2)(x, masks, seeded())
+    for cells in (0.0, 1e-9):
+        y, labels = Elastic(cells, degrees=30, scale=0.2)(x, masks, seeded())
+        assert_close(y, expected, atol=1e-7, rtol=0)
+        assert torch.equal(labels, moved)
+
+
 def test_a_small_elastic_deformation_keeps_neighbours_together():
     place = torch.arange(40.0)
     ramp = (place.unsqueeze(1) + place).view(1, 1, 40, 40).expand(20, 1, 40, 40)

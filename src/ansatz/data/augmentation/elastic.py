@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from ansatz.data.augmentation.affine import Affine
 from ansatz.data.augmentation.augmentation import Augmentation
 from ansatz.data.augmentation.limits import (
     Interpolation,
@@ -16,21 +17,25 @@ from ansatz.data.augmentation.limits import (
     check_padding,
     check_whole,
 )
-from ansatz.data.augmentation.resampling import frame_places, resample
+from ansatz.data.augmentation.resampling import affine_places, resample
 
 
 @dataclass(frozen=True)
 class Elastic(Augmentation):
     r"""Random elastic deformations, as tissue is deformed.
 
-    .. math:: y(p) = x(p + u(p)), \qquad u = \text{a smooth field through } u_k \sim N(0, \sigma^2)
+    .. math:: y(p) = x(A p + u(p)), \qquad u \text{ smooth through } u_k \sim N(0, \sigma^2)
 
     The displacements :math:`u_k` (one number per axis) are drawn on a coarse grid over the image
-    and joined by cubic interpolation; masks are deformed by the same field.
+    and joined by cubic interpolation; masks are deformed by the same field. A rotation and a
+    scaling A may go with it in the same resampling: thin lines suffer each time they are read
+    between cells.
 
     Args:
         cells: :math:`\sigma`, the typical displacement, in cells of the image.
         nodes: points of the coarse grid along each axis; fewer are smoother.
+        degrees: of a rotation as by :class:`Affine`.
+        scale: of a scaling as by :class:`Affine`.
         padding: what is read outside: ``"reflect"`` (mirrored at the edge), ``"border"`` (the
             outermost cell) or ``"zeros"``, whose labels are -1, unknown.
         interpolation: ``"linear"`` or ``"nearest"`` between cells; labels are the nearest's.
@@ -52,6 +57,8 @@ class Elastic(Augmentation):
     cells: float = 2.0
     _: KW_ONLY
     nodes: int = 3
+    degrees: float = 0.0
+    scale: float = 0.0
     padding: Padding = "reflect"
     interpolation: Interpolation = "linear"
 
@@ -61,13 +68,15 @@ class Elastic(Augmentation):
         check_between("cells of Elastic", self.cells, 0, 2**20)
         check_whole("nodes of Elastic", self.nodes, 2)
         check_padding("Elastic", self.padding, self.interpolation)
+        self._affine()  # refuses what it would refuse
 
     def apply(
         self, x: Tensor, masks: Tensor | None, generator: torch.Generator | None
     ) -> tuple[Tensor, Tensor | None]:
         """Deforms each example by its own field."""
         if not self.cells:
-            return x, masks
+            return self._affine().apply(x, masks, generator)
+        matrices = self._affine().matrices(x, generator)
         shape = len(x), 2, self.nodes, self.nodes
         drawn = torch.randn(shape, generator=generator, dtype=x.dtype).to(x.device)
         size = tuple(x.shape[2:])
@@ -75,8 +84,16 @@ class Elastic(Augmentation):
         field = down @ drawn @ across.T  # (B, 2, H, W)
         # A cell is 2 / N wide where the frame reaches from -1 to 1; the last axis comes first.
         width = torch.tensor([2 / size[1], 2 / size[0]], dtype=x.dtype, device=x.device)
-        places = frame_places(size, x) + field * (self.cells * width).view(2, 1, 1)
+        places = affine_places(x, matrices) + field * (self.cells * width).view(2, 1, 1)
         return resample(x, masks, places, padding=self.padding, interpolation=self.interpolation)
+
+    def _affine(self) -> Affine:
+        return Affine(
+            self.degrees,
+            scale=self.scale,
+            padding=self.padding,
+            interpolation=self.interpolation,
+        )
 
 
 @functools.lru_cache(maxsize=8)

@@ -1,7 +1,6 @@
 """Grids read at places between their cells."""
 
 import functools
-from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -48,13 +47,25 @@ def affine_resample(
         >>> affine_resample(x, None, half, padding="border")[0]
         tensor([[[0.5000, 1.5000, 2.5000, 3.0000]]])
     """
+    places = affine_places(x, matrices)
+    return resample(x, masks, places, padding=padding, interpolation=interpolation)
+
+
+def affine_places(x: Tensor, matrices: Tensor) -> Tensor:
+    """``(B, n, *size)``: where an affine map reads each cell, as :func:`resample` counts places.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data.augmentation.resampling import affine_places
+        >>> affine_places(torch.zeros(1, 1, 4), torch.tensor([[[1.0, 0.0]]])).tolist()
+        [[[-0.75, -0.25, 0.25, 0.75]]]
+    """
     size = tuple(x.shape[2:])
     cells = torch.tensor(size, dtype=x.dtype, device=x.device)
     # A place u cells from the middle is 2 u / N to torch, which wants the last axis first.
     rows = (matrices * (2 / cells).unsqueeze(-1)).flip(1).to(x.dtype)  # (B, n, n + 1)
     at = rows.flatten(0, 1) @ _places(size, x.dtype, x.device)  # (B n, cells)
-    places = at.view(len(x), len(size), *size)
-    return resample(x, masks, places, padding=padding, interpolation=interpolation)
+    return at.view(len(x), len(size), *size)
 
 
 def resample(
@@ -115,17 +126,3 @@ def _places(size: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> 
 
 def _centred(count: int, dtype: torch.dtype) -> Tensor:
     return torch.arange(count, dtype=dtype) - (count - 1) / 2
-
-
-def frame_places(size: Sequence[int], like: Tensor) -> Tensor:
-    """``(1, n, *size)``: where each cell itself is, as :func:`resample` counts places.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data.augmentation.resampling import frame_places
-        >>> frame_places((4,), torch.zeros(1)).tolist()
-        [[[-0.75, -0.25, 0.25, 0.75]]]
-    """
-    rows = _places(tuple(size), like.dtype, like.device)[:-1].flip(0)
-    cells = torch.tensor(list(reversed(size)), dtype=like.dtype, device=like.device)
-    return (rows * (2 / cells).unsqueeze(1)).view(1, len(size), *size)
