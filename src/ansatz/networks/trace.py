@@ -90,7 +90,7 @@ def trace(network: nn.Module, inputs: InputSpec | int | Tensor | tuple[Tensor, .
             hook.remove()
         for module, mode in modes.items():
             module.training = mode
-    first = output if isinstance(output, Tensor) else next(iter(output), None)
+    first = next(iter(tensors([output])), None)  # extra heads follow the main output
     depth = getattr(first, "_ansatz_depth", 0)
     return Trace(watch.calls, watch.work, watch.find(first), depth)
 

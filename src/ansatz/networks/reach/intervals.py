@@ -195,45 +195,6 @@ def _slower(period: tuple[int, int], a: int, b: int) -> tuple[int, int]:
     return a * units // shared, cells * b // shared
 
 
-def merge(parts: Sequence[Reach], shape: Sequence[int]) -> Reach:
-    """Units that see what the units of all parts see; shapes are broadcast as torch does.
-
-    Example:
-        >>> from ansatz.networks.reach.intervals import Reach, merge
-        >>> merge([Reach.start((1, 3, 4))] * 2, (1, 3, 4)).lanes
-        (2,)
-    """
-    aligned = [align(part, len(shape)) for part in parts]
-    arrays, lanes, periods = [], [], []
-    for axis in range(len(aligned[0].arrays)):
-        found = aligned[0].arrays[axis]
-        for part in aligned[1:]:
-            found = torch.minimum(found, part.arrays[axis])
-        arrays.append(found)
-        running = [part for part in aligned if part.lanes[axis] is not None] or aligned
-        lanes.append(running[0].lanes[axis])
-        units = math.lcm(*(part.periods[axis][0] for part in running))
-        first = running[0].periods[axis]
-        periods.append((units, first[1] * units // first[0]))
-    return Reach(tuple(arrays), tuple(shape), tuple(lanes), tuple(periods))
-
-
-def align(part: Reach, axes: int) -> Reach:
-    """The same with axes of length 1 in front.
-
-    Example:
-        >>> from ansatz.networks.reach.intervals import Reach, align
-        >>> align(Reach.start((1, 3, 4)), 5).lanes
-        (4,)
-    """
-    more = axes - len(part.shape)
-    if more <= 0:
-        return part
-    arrays = tuple(a.view(2, 2, *[1] * more, *a.shape[LEAD:]) for a in part.arrays)
-    lanes = tuple(None if lane is None else lane + more for lane in part.lanes)
-    return replace(part, arrays=arrays, shape=(*[1] * more, *part.shape), lanes=lanes)
-
-
 def compress(array: Tensor, *dims: int) -> Tensor:
     """Length 1 for axes along which nothing changes.
 

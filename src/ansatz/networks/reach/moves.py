@@ -7,8 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ansatz.networks.reach.intervals import LEAD, Reach, merge
+from ansatz.networks.reach.intervals import LEAD, Reach
 from ansatz.networks.reach.rule import Arguments, Find, Rule, rules_of, subject, tensors
+from ansatz.networks.reach.union import merge
 
 MOVES: dict[str, Rule] = {}
 _rule = rules_of(MOVES)
@@ -45,7 +46,7 @@ def moved(operation: Any, arguments: Arguments, find: Find, output: Tensor, plac
             return reach.arrays[axis][i, j].expand(value.shape).contiguous()
         # A number that sees nothing; whole numbers are places.
         nothing = torch.full(value.shape, math.inf, dtype=torch.float64)
-        return nothing if value.is_floating_point() else value
+        return nothing if value.is_floating_point() else value.cpu()
 
     def apply(axis: int, i: int, j: int) -> Tensor:
         found = operation(**{key: swap(value, axis, i, j) for key, value in arguments.items()})

@@ -5,7 +5,8 @@ from typing import Any
 
 from torch import Tensor
 
-from ansatz.networks.reach.intervals import Reach, merge
+from ansatz.networks.reach.intervals import Reach
+from ansatz.networks.reach.union import merge
 
 Arguments = dict[str, Any]
 Find = Callable[[Any], Reach | None]  # the intervals of a tensor, None where it sees nothing

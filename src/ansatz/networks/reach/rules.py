@@ -10,10 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ansatz.networks.reach.intervals import Reach, merge
+from ansatz.networks.reach.intervals import Reach
 from ansatz.networks.reach.moves import ANY_MOVE, MOVES, moved
 from ansatz.networks.reach.rule import Arguments, Find, tensors
 from ansatz.networks.reach.sums import SUMS
+from ansatz.networks.reach.union import merge
 from ansatz.networks.reach.windows import WINDOWS
 
 RULES = WINDOWS | MOVES | SUMS

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from ansatz.networks.reach.intervals import Reach, merge
+from ansatz.networks.reach.intervals import Reach
 from ansatz.networks.reach.rule import Arguments, Find, Rule, rules_of, subject
+from ansatz.networks.reach.union import merge
 
 SUMS: dict[str, Rule] = {}
 _rule = rules_of(SUMS)

@@ -6,14 +6,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ansatz.networks.reach.intervals import Reach, merge
+from ansatz.networks.reach.intervals import Reach
 from ansatz.networks.reach.rule import Arguments, Find, Rule, rules_of, subject
+from ansatz.networks.reach.union import merge
 
 WINDOWS: dict[str, Rule] = {}
 _rule = rules_of(WINDOWS)
 
 
-def _same_taps(length: int, window: int, stride: int, padding: int, dilation: int) -> Tensor:
+def _taps(length: int, window: int, stride: int, padding: int, dilation: int) -> Tensor:
     """(length, window): the places s i + d m - p."""
     return stride * torch.arange(length)[:, None] + dilation * torch.arange(window)[None] - padding
 
@@ -37,7 +38,7 @@ def _convolution(arguments: Arguments, find: Find, shape: Sequence[int]) -> Reac
             index = torch.div(place, s, rounding_mode="floor")
             reach = reach.windows(2 + axis, index, present=place % s == 0, ratio=(s, 1))
         else:
-            reach = reach.windows(2 + axis, _same_taps(length, k, s, p, d), ratio=(1, s))
+            reach = reach.windows(2 + axis, _taps(length, k, s, p, d), ratio=(1, s))
     return reach
 
 
@@ -52,7 +53,7 @@ def _pool(arguments: Arguments, find: Find, shape: Sequence[int]) -> Reach:
         s, p = _at(arguments.get("stride") or [], axis, k), _at(arguments.get("padding", 0), axis)
         d = _at(arguments.get("dilation", 1), axis)
         place = len(shape) - len(kernel) + axis
-        reach = reach.windows(place, _same_taps(shape[place], k, s, p, d), ratio=(1, s))
+        reach = reach.windows(place, _taps(shape[place], k, s, p, d), ratio=(1, s))
     return reach
 
 
@@ -179,11 +180,8 @@ def _unfold(arguments: Arguments, find: Find, shape: Sequence[int]) -> Reach:
     reach = subject(arguments, find)
     axis, size, step = arguments["dimension"], arguments["size"], arguments["step"]
     axis %= len(reach.shape)
-    taps = [
-        reach.windows(axis, m + index, ratio=(1, step))
-        for m, index in enumerate([step * torch.arange(shape[axis])[:, None]] * size)
-    ]
-    arrays = []
-    for lines in zip(*(tap.arrays for tap in taps), strict=True):
-        arrays.append(torch.stack(lines, -1))
-    return Reach(tuple(arrays), tuple(shape), taps[0].lanes, taps[0].periods)
+    begins = step * torch.arange(shape[axis])[:, None]
+    taps = [reach.windows(axis, begins + m, ratio=(1, step)) for m in range(size)]
+    lines = zip(*(tap.arrays for tap in taps), strict=True)
+    arrays = tuple(torch.stack(line, -1) for line in lines)
+    return Reach(arrays, tuple(shape), taps[0].lanes, taps[0].periods)
