@@ -56,9 +56,21 @@ def judge_constant_masks(law: Likelihood, learn: Job, test: Job, judge: Judge) -
         >>> list(inspect.signature(judge_constant_masks).parameters)[:3]
         ['law', 'learn', 'test']
     """
+    fitted, raw = constant_masks(law, learn, test)
+    return judge(fitted, raw, test.y, test.weight)
+
+
+def constant_masks(law: Likelihood, learn: Job, test: Job) -> tuple[Likelihood, Tensor]:
+    """The law, and at every cell of ``test`` the raw numbers of the shares of labels in ``learn``.
+
+    Example:
+        >>> import inspect
+        >>> from ansatz.estimators.grid_baselines import constant_masks
+        >>> list(inspect.signature(constant_masks).parameters)
+        ['law', 'learn', 'test']
+    """
     objective = grid_objective(law, learn)
-    raw = _everywhere(objective.shift, test.y)
-    return judge(objective.likelihood, raw, test.y, test.weight)
+    return objective.likelihood, _everywhere(objective.shift, test.y)
 
 
 def _everywhere(shift: Tensor | None, y: Tensor) -> Tensor:

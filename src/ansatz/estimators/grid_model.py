@@ -12,6 +12,8 @@ from ansatz.data.grids import GridPreprocessor, Grids
 from ansatz.estimators.table_model import TableModel
 from ansatz.inference.tiles import predict_tiles
 from ansatz.networks.layout import channels_last
+from ansatz.networks.receptive_field import receptive_field
+from ansatz.spec import InputSpec
 
 CELLS = 2**21  # numbers of the examples that are predicted at once
 MOST = 512  # examples, likewise
@@ -88,7 +90,7 @@ class GridModel(TableModel):
             return self.raw(rows)
         self.preprocessor.check(rows, any_size=True)
         stride = int(getattr(self.network, "stride", 1))  # tiles are pooled as the whole would be
-        overlap = tuple(max(1, side // 4) for side in sides)
+        overlap = self._context(sides)
         multiple = stride if all(side >= 6 * stride for side in sides) else 1
         parts = []
         for piece in range(len(rows)):
@@ -98,6 +100,14 @@ class GridModel(TableModel):
             )
             parts.append(self.objective.attach(cells.movedim(1, -1)).double())
         return torch.cat(parts).detach()
+
+    def _context(self, sides: tuple[int, ...]) -> tuple[int, ...]:
+        """What a cell sees around it, so that tiles answer as the whole; a third of them at most."""
+        spec = InputSpec.grid(self.preprocessor.shape[0], *sides)
+        seen = receptive_field(self.network, spec).size
+        return tuple(
+            max(1, min(side // 3, -(-reach // 2))) for side, reach in zip(sides, seen, strict=True)
+        )
 
     def empty_shape(self) -> tuple[int, ...]:
         """The shape of the raw numbers of one example."""

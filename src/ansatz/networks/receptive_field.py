@@ -1,7 +1,7 @@
 """The part of the input that a unit can see."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from torch import Tensor, nn
 
@@ -36,7 +36,7 @@ class ReceptiveField:
     stride: tuple[int | float, ...]
     start: tuple[int, ...]
     centre: tuple[float, ...]
-    units: tuple[tuple[tuple[int, int], ...], ...]
+    units: tuple[tuple[tuple[int, int], ...], ...] = field(repr=False)
 
     def of(self, *unit: int) -> tuple[slice, ...]:
         """The cells that a unit sees, by one index per axis: ``image[:, *field.of(i, j)]``.
