@@ -102,7 +102,7 @@ class GridModel(TableModel):
         return torch.cat(parts).detach()
 
     def _context(self, sides: tuple[int, ...]) -> tuple[int, ...]:
-        """What a cell sees around it, so that tiles answer as the whole; a third of them at most."""
+        """What a cell sees around it, so that tiles answer as the whole; at most a third of one."""
         spec = InputSpec.grid(self.preprocessor.shape[0], *sides)
         seen = receptive_field(self.network, spec).size
         return tuple(
