@@ -53,11 +53,12 @@ def uninterrupted():
     return json.loads(json.dumps(train(traced=True)[2]))
 
 
+@pytest.mark.slow  # the next test compares a fresh process from a checkpoint on
 def test_a_fresh_process_gives_the_same_run_bit_for_bit(uninterrupted):
     assert finished(start(traced=True)) == uninterrupted
 
 
-@pytest.mark.parametrize("accumulate", [1, 4])
+@pytest.mark.parametrize("accumulate", [pytest.param(1, marks=pytest.mark.slow), 4])
 def test_restored_in_a_fresh_process_it_continues_exactly_as_the_run_did(accumulate, tmp_path):
     """Save mid-epoch, let the run go on, and compare a restored one with that continuation.
 
@@ -107,7 +108,9 @@ def test_killed_fifty_times_it_ends_with_the_same_bits(uninterrupted, tmp_path, 
     compare_killed(uninterrupted, kill_and_resume(tmp_path / "run", kills=10, seed=seed))
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
 def test_a_signal_finishes_the_step_saves_and_exits_as_shells_expect(
     number, uninterrupted, tmp_path
 ):
