@@ -415,6 +415,25 @@ def test_a_data_set_that_is_a_table_is_said_to_be_one(monkeypatch):
         read_grids("towns")
 
 
+def test_tables_that_name_images_are_recognized_in_every_format(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = "age,file\n3,a.png\n4,b.png\n"
+    Path("a.csv").write_text(text)
+    Path("a.tsv").write_text(text.replace(",", "\t"))
+    Path("a.csv.gz").write_bytes(gzip.compress(text.encode()))
+    frame = pd.DataFrame({"age": [3, 4], "file": ["a.png", "b.png"]})
+    frame.to_parquet("a.parquet")
+    for there in (False, True):  # names of files that are not there are words
+        for data in ("a.csv", "a.tsv", "a.csv.gz", "a.parquet", frame):
+            assert is_grids(data) is there
+        put(tmp_path, {"a.png": shade(1)})
+    frame[["age"]].to_parquet("b.parquet")
+    Path("c.parquet").write_bytes(b"PAR1")
+    Path("c.csv.gz").write_bytes(b"\x1f\x8bxx")
+    for data in ("b.parquet", "c.parquet", "c.csv.gz", frame[["age"]], frame[:0]):
+        assert not is_grids(data)
+
+
 def test_tables_are_not_taken_for_images(tmp_path):
     (tmp_path / "a.csv").write_text("a,b\n1,2\n")
     for data in (tmp_path, tmp_path / "a.csv", "iris", "no-such", {"a": [1]}, np.eye(3)):

@@ -1,8 +1,10 @@
 """Whether data are grids, by a cheap look."""
 
+import gzip
 import itertools
 import re
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -14,6 +16,7 @@ from ansatz.data.grids.grid_table import GridTable
 from ansatz.data.grids.grids import Grids
 from ansatz.data.grids.idx import is_idx
 from ansatz.data.grids.listing import family
+from ansatz.data.grids.path_table import image_columns
 from ansatz.data.image_bundles import IMAGE_BUNDLES
 
 _LOOKED_AT = 1000  # entries of a folder
@@ -25,8 +28,9 @@ def is_grids(data: Any) -> bool:
     """Whether ``data`` are images, signals or volumes rather than a table.
 
     That is: a folder with images in it or in its folders, an image, NIfTI, IDX or ``.npy`` file, an
-    ``.npz`` file or mapping with an array of three or more axes, a table of text that names image
-    files, an image data set's name, an array of three or more axes, a list of image files.
+    ``.npz`` file or mapping with an array of three or more axes, a CSV or Parquet table whose
+    first row names an image file that is there, an image data set's name, an array of three or
+    more axes, a list of image files.
 
     Example:
         >>> import numpy as np
@@ -39,9 +43,7 @@ def is_grids(data: Any) -> bool:
     if isinstance(data, str | PathLike):
         return _is_path_of_grids(Path(data), str(data))
     if hasattr(data, "columns"):
-        from ansatz.data.grids.path_table import image_columns
-
-        return hasattr(data, "head") and bool(image_columns(data))
+        return hasattr(data, "iloc") and _shows_images(data, Path())
     if isinstance(data, Mapping):
         return any(_axes(values) >= 3 for values in data.values())
     if isinstance(data, Sequence) and data and isinstance(data[0], str | PathLike):
@@ -63,8 +65,11 @@ def _is_path_of_grids(path: Path, name: str) -> bool:
             return True
         if path.suffix.lower() == ".npz":
             return _largest_axes(path) >= 3
-        return path.suffix.lower() in (".csv", ".tsv", ".txt") and _names_images(path)
-    except (OSError, ValueError, zipfile.BadZipFile):
+        if path.suffix.lower() in (".parquet", ".pq"):
+            return _has_image_column(path)
+        name = path.name.lower().removesuffix(".gz")
+        return name.endswith((".csv", ".tsv", ".txt")) and _names_images(path)
+    except (OSError, EOFError, ValueError, zipfile.BadZipFile, zlib.error):
         return False  # the reader of tables says what is wrong with it
 
 
@@ -95,9 +100,28 @@ def _largest_axes(path: Path) -> int:
     return found
 
 
+def _has_image_column(path: Path) -> bool:
+    """Whether a column of a Parquet file begins with names of images that are there."""
+    try:
+        from pyarrow import parquet
+    except ImportError:
+        return False  # the reader says what is missing
+    with parquet.ParquetFile(path) as file:
+        text = [f.name for f in file.schema_arrow if str(f.type).endswith("string")]
+        rows = next(file.iter_batches(batch_size=20, columns=text), None) if text else None
+    return rows is not None and _shows_images(rows.to_pandas(), path.parent)
+
+
+def _shows_images(frame: Any, folder: Path) -> bool:
+    """A name that leads nowhere is a word: the table stays a table."""
+    return any((folder / str(frame[name].iloc[0])).is_file() for name in image_columns(frame))
+
+
 def _names_images(path: Path) -> bool:
-    """Whether a cell of the second line ends like an image file."""
-    with path.open("rb") as file:
+    """Whether a cell of the second line is the name of an image that is there."""
+    packed = path.suffix.lower() == ".gz"
+    with gzip.open(path) if packed else path.open("rb") as file:
         lines = file.read(_HEAD).decode("utf-8", errors="replace").splitlines()
     cells = re.split(r"[,;\t]", lines[1]) if len(lines) > 1 else []
-    return any(family(Path(cell.strip("\"' "))) == "image" for cell in cells)
+    found = [Path(cell.strip("\"' ")) for cell in cells]
+    return any(family(cell) is not None and (path.parent / cell).is_file() for cell in found)
