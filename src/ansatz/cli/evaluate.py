@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 def evaluate(
     model: Annotated[Path, typer.Argument(help="The folder that ansatz fit wrote.")],
-    data: Annotated[str, typer.Argument(help="A table with the target.")],
+    data: Annotated[str, typer.Argument(help="A table, folder or file with the target.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     delimiter: Delimiter = None,
     no_header: NoHeader = None,
@@ -47,6 +47,7 @@ def evaluate(
     Example:
         ansatz evaluate houses-model later.csv
         ansatz evaluate houses-model later.csv --json
+        ansatz evaluate flowers-model more-flowers/
     """
     from ansatz.cli.evidence import print_metrics
     from ansatz.cli.grids import is_grid_model, judge_grids, open_grids

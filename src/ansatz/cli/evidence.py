@@ -3,10 +3,12 @@
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from ansatz.cli.terminal import number, print_table, remark, say
 
+_ONE_FILE = (".csv", ".tsv", ".parquet", ".arrow", ".npz", ".npy")  # of many examples
 _FIRST = ("nll", "crps", "rmse", "mae", "r2", "accuracy", "brier", "ece", "auc")
 
 
@@ -46,8 +48,19 @@ def print_fit(fit: Any) -> None:
     folder = shlex.quote(str(fit.folder))
     say()
     say(f"model: {folder}")
-    say(f"next:  ansatz predict {folder} NEW.csv{' --interval 0.9' * _has_interval(fit.model)}")
+    say(f"next:  ansatz predict {folder} {_new_data(fit)}")
     say(f"       ansatz inspect {folder}")
+
+
+def _new_data(fit: Any) -> str:
+    """What to write behind ``ansatz predict MODEL`` for rows like those of the fit."""
+    bounds = " --interval 0.9" * _has_interval(fit.model)
+    if fit.structure != "grid":
+        return f"NEW.csv{bounds}"
+    given = "" if fit.origin is None else str(fit.origin.source.path or "")
+    suffix = Path(given).suffix.lower()
+    examples = f"NEW{suffix}" if suffix in _ONE_FILE else "NEW-IMAGES/"
+    return f"{examples} --out MASKS/" if hasattr(fit.model, "tile") else f"{examples}{bounds}"
 
 
 def _has_interval(model: Any) -> bool:

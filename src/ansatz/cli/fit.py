@@ -1,4 +1,4 @@
-"""ansatz fit: from a table to a saved model and its evidence."""
+"""ansatz fit: from a table or images to a saved model and its evidence."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -237,7 +237,7 @@ def fit(
         bool, _option("Print all options as JSON for --config, and stop.", _RUN, "--print-config")
     ] = False,
     dry_run: Annotated[
-        bool, _option("Read the table, say what would be done, and stop.", _RUN, "--dry-run")
+        bool, _option("Read the data, say what would be done, and stop.", _RUN, "--dry-run")
     ] = False,
     quiet: Annotated[bool, _option("No progress.", _RUN, "--quiet", "-q")] = False,
     as_json: Annotated[bool, _option("Print one JSON document.", _RUN, "--json")] = False,

@@ -72,7 +72,7 @@ def predict_grids(estimator: Any, table: "GridTable", **options: Any) -> "pd.Dat
 
 
 def write_masks(estimator: Any, table: "GridTable", out: Path, *, overwrite: bool) -> None:
-    """The predicted masks as PNG files of class numbers, whole or not at all.
+    """The predicted masks as PNG files of the classes' numbers, whole or not at all.
 
     Example:
         >>> import inspect
@@ -80,28 +80,21 @@ def write_masks(estimator: Any, table: "GridTable", out: Path, *, overwrite: boo
         >>> list(inspect.signature(write_masks).parameters)[:3]
         ['estimator', 'table', 'out']
     """
-    import io
-
     import numpy as np
-    from PIL import Image
 
-    from ansatz.storage import write_folder
+    from ansatz.cli.mask_folder import encode_mask, file_names, mask_values, write_mask_folder
 
-    names = table.grids.names or [str(number) for number in range(len(table))]
     if len(table.grids.shape) != 3:
         raise UsageError("masks of volumes and signals are arrays: use predict in Python.")
-    classes = {name: code for code, name in enumerate(estimator.classes_.tolist())}
-    files: dict[str, Any] = {}
+    names = file_names(table.grids.names or [str(number) for number in range(len(table))])
+    value = mask_values(estimator.classes_.tolist())
+    files: dict[str, bytes] = {}
     for number, name in enumerate(names):
         (labels,) = estimator.predict(table.grids[np.arange(number, number + 1)])
-        codes = np.vectorize(classes.__getitem__, otypes=[np.uint8])(labels)
-        if set(classes) <= {"0", "255"}:
-            codes = codes * 255  # as such masks are drawn
-        page = io.BytesIO()
-        Image.fromarray(codes).save(page, format="PNG")
-        files[f"{Path(name).with_suffix('').as_posix().replace('/', '-')}.png"] = page.getvalue()
-    write_folder(out, files, kind="masks", overwrite=overwrite)
-    say(f"{len(files)} masks: {out} (class numbers: {', '.join(map(str, classes))} from 0 on)")
+        files[name] = encode_mask(np.vectorize(value.__getitem__, otypes=[np.uint8])(labels))
+    write_mask_folder(out, files, overwrite=overwrite)
+    told = ", ".join(str(v) if str(v) == str(name) else f"{v} {name}" for name, v in value.items())
+    say(f"{len(files)} masks: {out} (values: {told})")
 
 
 def judge_grids(estimator: Any, table: "GridTable") -> dict[str, float | None]:

@@ -1,4 +1,4 @@
-"""What a fit would do: the table read, the columns' roles, the law; nothing trained or written."""
+"""What a fit would do: the data read, the columns' roles, the law; nothing trained or written."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,7 +59,10 @@ def print_plan(chosen: "FitConfig", folder: Path, as_json: bool) -> None:
     law = f"likelihood {problem.likelihood}"
     if len(problem.laws) > 1:
         law = f"likelihood chosen among {', '.join(problem.laws)}"
-    say(f"{plan['rows']} rows, {law}, network {plan['network']}; would write {folder}")
+    what = f"{rows} rows"
+    if problem.is_grid:
+        what = f"{rows} examples of {' x '.join(map(str, problem.features.shape))} numbers"
+    say(f"{what}, {law}, network {plan['network']}; would write {folder}")
 
 
 def _pose(chosen: "FitConfig") -> tuple[Any, int]:

@@ -60,7 +60,7 @@ def pose_grids(
         gone = int((~known).sum())
         notes.append(f"examples without a value of '{uses.outcome_name}', left out: {gone}.")
     frame, grids = frame[known], table.grids[np.flatnonzero(known)]
-    proposal = Proposal([likelihood]) if likelihood else propose(table.origin, frame, uses)
+    proposal = Proposal([likelihood]) if likelihood else _proposed(table, frame, uses)
     law, given = proposal.laws[0], {**proposal.options, **(options or {})}
     check_outcomes(table.origin, frame, uses, law, given)
     notes += [proposal.why] if proposal.why else []
@@ -70,6 +70,20 @@ def pose_grids(
     return Problem(
         table.origin, frame, grids, [], uses, [law], given, notes, _fingerprint(frame, grids)
     )
+
+
+def _proposed(table: GridTable, frame: pd.DataFrame, uses: Uses) -> Proposal:
+    """As for tables, but the labels 0, 1, ..., K - 1 that arrays of images have are classes."""
+    if uses.target == [table.target] and uses.event is None and uses.trials is None:
+        found = frame[table.target].unique()
+        whole = getattr(found.dtype, "kind", "O") in "iu"
+        if whole and 2 < len(found) <= len(frame) / 2 and set(found) == set(range(len(found))):
+            why = (
+                f"likelihood categorical: '{table.target}' numbers {len(found)} classes from 0 on; "
+                "if it counts something: --likelihood poisson."
+            )
+            return Proposal(["categorical"], {}, why)
+    return propose(table.origin, frame, uses)
 
 
 def _of_masks(

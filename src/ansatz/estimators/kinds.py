@@ -70,7 +70,7 @@ def make_estimator(
     known = kind._get_param_names()
     mine = {name: value for name, value in (options or {}).items() if name in known}
     others = {name: value for name, value in (options or {}).items() if name not in known}
-    if network == "linear":
+    if network == "linear" and not problem.is_grid:  # on grids it is trained like others
         _refuse_of_networks([*others, *(name for name in mine if name not in _OF_LINEAR)], problem)
     return kind(
         **{

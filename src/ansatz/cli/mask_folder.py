@@ -1,0 +1,113 @@
+"""Predicted masks as a folder of PNG files, whole or not at all."""
+
+import contextlib
+import io
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ansatz.errors import UsageError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def mask_values(classes: Sequence[Any]) -> dict[Any, int]:
+    """The byte that stands for each class: its own number where it has one, else its place.
+
+    Example:
+        >>> from ansatz.cli.mask_folder import mask_values
+        >>> mask_values(["0", "255"]), mask_values(["cell", "wall"])
+        ({'0': 0, '255': 255}, {'cell': 0, 'wall': 1})
+    """
+    words = [str(name) for name in classes]
+    if all(word.isdecimal() and int(word) < 256 for word in words):
+        return {name: int(word) for name, word in zip(classes, words, strict=True)}
+    return {name: place for place, name in enumerate(classes)}
+
+
+def file_names(names: Sequence[str]) -> list[str]:
+    """One PNG file's name for each example's name, no two alike.
+
+    Example:
+        >>> from ansatz.cli.mask_folder import file_names
+        >>> file_names(["a/1.jpg", "b/1.jpg"]), file_names(["1.jpg", "1.png"])
+        (['a-1.png', 'b-1.png'], ['1.jpg.png', '1.png.png'])
+    """
+    flat = [Path(name).as_posix().strip("/").replace("/", "-") for name in names]
+    short = [str(Path(name).with_suffix("")) for name in flat]
+    chosen = short if len(set(short)) == len(short) else flat
+    if len(set(chosen)) < len(chosen):
+        chosen = [f"{place}-{name}" for place, name in enumerate(chosen)]
+    return [f"{name}.png" for name in chosen]
+
+
+def encode_mask(values: "NDArray[Any]") -> bytes:
+    """A PNG file of bytes ``(H, W)``.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.cli.mask_folder import encode_mask
+        >>> encode_mask(np.zeros((4, 4), np.uint8))[1:4]
+        b'PNG'
+    """
+    from PIL import Image
+
+    page = io.BytesIO()
+    Image.fromarray(values).save(page, format="PNG")
+    return page.getvalue()
+
+
+def write_mask_folder(out: Path, files: Mapping[str, bytes], *, overwrite: bool) -> None:
+    """Writes files into a new folder that gets its name when it is complete.
+
+    Args:
+        out: the folder; one that holds anything but PNG files is never replaced.
+        files: the content of each by name.
+        overwrite: replace a folder of masks.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from ansatz.cli.mask_folder import write_mask_folder
+        >>> with tempfile.TemporaryDirectory() as parent:
+        ...     write_mask_folder(Path(parent, "masks"), {"1.png": b""}, overwrite=False)
+        ...     [path.name for path in Path(parent, "masks").iterdir()]
+        ['1.png']
+    """
+    from ansatz.storage.disk import check_space, explain, write_bytes
+    from ansatz.storage.temporary import forget, new_name, remove, remove_folder
+
+    _require_masks(out, overwrite)
+    size = sum(map(len, files.values()))
+    temporary = out.parent / new_name()
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        check_space(out.parent, size, out)
+        temporary.mkdir()
+        for name, content in files.items():
+            write_bytes(temporary / name, content)
+        if out.exists():
+            remove_folder(out)
+        os.rename(temporary, out)
+    except OSError as error:
+        raise explain(error, out, size) from error
+    finally:
+        with contextlib.suppress(OSError):
+            remove(temporary)
+        forget(temporary.name)
+
+
+def _require_masks(out: Path, overwrite: bool) -> None:
+    if not out.exists():
+        return
+    if not out.is_dir():
+        raise UsageError(f"{out} is a file; masks are written to a folder. Choose another --out.")
+    odd = next((path.name for path in out.iterdir() if path.suffix.lower() != ".png"), None)
+    if odd is not None:
+        raise UsageError(
+            f"{out} holds {odd}, which is no mask: not ours to replace. Another --out."
+        )
+    if not overwrite and any(out.iterdir()):
+        raise UsageError(f"{out} exists. To replace it: --overwrite.")
