@@ -47,7 +47,7 @@ def gather(files: GridFiles, memory: int, damaged: dict[int, DataError]) -> Tens
     digests = np.zeros(count, np.uint64)
     places = [place for place in range(count) if place not in damaged]
     with bombs_are_errors():
-        for place, found in zip(places, in_order(attempt, places), strict=True):
+        for place, found in zip(places, in_order(attempt, places, ahead=files.ahead), strict=True):
             if isinstance(found, DataError):
                 damaged[place] = found
             elif fits:

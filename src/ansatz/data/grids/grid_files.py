@@ -1,5 +1,6 @@
 """Files that each hold one grid, decoded when they are needed."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -9,6 +10,9 @@ import torch
 from torch import Tensor
 
 from ansatz.data.grids.pool import in_order
+
+_MOST_AHEAD = 32
+_WAITING_BYTES = 2**28
 
 
 class GridFiles(NamedTuple):
@@ -47,15 +51,21 @@ class GridFiles(NamedTuple):
             digests=None if self.digests is None else self.digests[rows],
         )
 
+    @property
+    def ahead(self) -> int:
+        """How many decoded files may wait: some 256 MB of them, at most 32."""
+        size = math.prod(self.shape) * self.dtype.itemsize
+        return max(2, min(_MOST_AHEAD, _WAITING_BYTES // size))
+
     def arrays(self) -> Iterator[np.ndarray]:
         """The decoded files in order, by a few threads."""
-        return in_order(self.read, self.paths)
+        return in_order(self.read, self.paths, ahead=self.ahead)
 
     def load(self, rows: Sequence[int] | np.ndarray, *, threads: bool = True) -> Tensor:
         """Some files, decoded, ``(n, C, *size)``."""
         made = torch.empty((len(rows), *self.shape), dtype=self.dtype)
         paths = [self.paths[row] for row in rows]
-        arrays = in_order(self.read, paths) if threads else map(self.read, paths)
+        arrays = in_order(self.read, paths, ahead=self.ahead) if threads else map(self.read, paths)
         kept = made.numpy()
         for place, array in enumerate(arrays):
             kept[place] = array
