@@ -46,8 +46,10 @@ def open_grids(estimator: Any, data: str, reading: Mapping[str, Any]) -> "GridTa
     uses = getattr(estimator, "uses_", None)
     if not is_grids(data):
         options = {"signals": True, "target": [] if uses is None else special_columns(uses)}
-    elif len(spec.size) == 2 and not hasattr(estimator, "tile"):
-        options = {"size": spec.size}
+    elif len(spec.size) == 2:
+        options = {"channels": spec.features} if spec.features in (1, 3) else {}
+        if not hasattr(estimator, "tile"):  # masks may be of any size
+            options["size"] = spec.size
     table = read_grids(data, **options)
     for note in table.notes:
         remark(f"note: {note}")
