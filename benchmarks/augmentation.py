@@ -109,8 +109,11 @@ def main() -> None:
             print(json.dumps(found[-1], indent=2), flush=True)
     write_record(
         "augmentation",
-        command=(
-            f"python benchmarks/augmentation.py --steps {options.steps} --repeats {options.repeats}"
+        command=" ".join(
+            [
+                f"python benchmarks/augmentation.py --steps {options.steps}",
+                f"--repeats {options.repeats} --threads {' '.join(map(str, options.threads))}",
+            ]
         ),
         seed=SEED,
         results=found,
