@@ -111,17 +111,23 @@ def judge_grids(estimator: Any, table: "GridTable") -> dict[str, float | None]:
     import numpy as np
 
     from ansatz.estimators.copies import warn_of_copies
+    from ansatz.estimators.outcomes import locate
 
     uses = getattr(estimator, "uses_", None)
     if uses is None:
         raise UsageError("this model was made in Python: use its evaluate(X, y).")
     if uses.target != ["mask"]:
+        _require_columns(uses, table)
         known = uses.known(table.frame)
         if not known.any():
             raise DataError(f"{table.origin}: no example has a value of '{uses.outcome_name}'.")
         if not known.all():
             remark(f"note: examples without the target, left out: {int((~known).sum())}.")
         table = table.rows(np.flatnonzero(known))
+        try:
+            estimator._encode(uses.outcomes(table.frame), reset=False)
+        except DataError as error:
+            raise locate(error, table.origin, table.frame, uses) from None
     metrics: dict[str, float | None] = estimator.evaluate(table)
     mask = estimator.copies(table)
     honest = None
@@ -130,3 +136,13 @@ def judge_grids(estimator: Any, table: "GridTable") -> dict[str, float | None]:
     for warning in warn_of_copies(mask, honest):
         remark(f"warning: {warning}")
     return metrics
+
+
+def _require_columns(uses: Any, table: "GridTable") -> None:
+    absent = [name for name in uses.outcome_columns if name not in table.frame.columns]
+    if absent:
+        there = ", ".join(map(str, table.frame.columns)) or "none"
+        raise DataError(
+            f"{table.origin}: no '{absent[0]}' to judge by, which the model predicts. Columns: "
+            f"{there}. To predict without it: ansatz predict."
+        )

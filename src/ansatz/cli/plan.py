@@ -67,10 +67,9 @@ def print_plan(chosen: "FitConfig", folder: Path, as_json: bool) -> None:
 
 def _pose(chosen: "FitConfig") -> tuple[Any, int]:
     """The problem and its number of rows; of a table larger than memory, from one pass."""
-    from ansatz.data.grids import is_grids
     from ansatz.data.streams.available import reason_to_stream
     from ansatz.estimators.kinds import split_options
-    from ansatz.estimators.posing import pose_as
+    from ansatz.estimators.posing import pose_as, structure_of
     from ansatz.estimators.uses import Uses
 
     options = chosen.model_dump(exclude_defaults=True)
@@ -82,7 +81,7 @@ def _pose(chosen: "FitConfig") -> tuple[Any, int]:
         "drop": chosen.drop,
         "reader": {name: options[name] for name in _READER if name in options},
     }
-    x = chosen.x or ("grid" if is_grids(chosen.data) else "vector")
+    x = structure_of(chosen.data, chosen.x)
     why = None
     if x == "vector":
         why = reason_to_stream(chosen.data, stream=chosen.stream, memory_limit=chosen.memory_limit)
@@ -92,7 +91,7 @@ def _pose(chosen: "FitConfig") -> tuple[Any, int]:
     from ansatz.data.streams.folder import stream_folder
     from ansatz.estimators.stream_problem import pose_stream
 
-    remark(f"note: {why}")
     with stream_folder() as folder:
         posed = pose_stream(chosen.data, uses, folder, seed=chosen.seed, **how)
-        return posed.problem, posed.rows
+    remark(f"note: {why}")
+    return posed.problem, posed.rows

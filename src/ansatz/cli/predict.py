@@ -143,6 +143,8 @@ def _grids(
         write_masks(estimator, table, out, overwrite=overwrite)
         return
     predictions = predict_grids(estimator, table, interval=interval, **options)
+    if interval is not None and not any(name.startswith("lower") for name in predictions.columns):
+        remark(f"note: {_no_interval(estimator)}")
     if out is None:
         _print(predictions, raw)
     else:

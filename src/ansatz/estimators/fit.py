@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import sys
 import time as clock
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,9 +16,8 @@ from numpy.typing import NDArray
 from ansatz import data as ansatz_data
 from ansatz import networks, structures
 from ansatz.data import Column
-from ansatz.data.grids import is_grids
 from ansatz.data.streams.available import reason_to_stream
-from ansatz.errors import UsageError
+from ansatz.errors import ModelError, UsageError
 from ansatz.estimators.baselines import Metrics
 from ansatz.estimators.choice import Choice, choose_law
 from ansatz.estimators.copies import Keys, content_keys, copied, describe_copies, warn_of_copies
@@ -25,7 +25,7 @@ from ansatz.estimators.job import Job
 from ansatz.estimators.kinds import make_estimator, split_options
 from ansatz.estimators.origin import Origin, RowMarks, Source, plain, seen_rows
 from ansatz.estimators.parts import Parts, folds_of, holdout_share, split, take
-from ansatz.estimators.posing import default_network, pose_as
+from ansatz.estimators.posing import default_network, pose_as, structure_of
 from ansatz.estimators.problem import Problem
 from ansatz.estimators.reading import read_job
 from ansatz.estimators.run import Run
@@ -186,7 +186,7 @@ def fit(
         ('normal', 12)
     """
     began = clock.perf_counter()
-    x = x or ("grid" if is_grids(data) else "vector")
+    x = structure_of(data, x)
     structures.registry.get(x)  # a wrong name suggests the nearest right one
     targets = [target] if isinstance(target, str) else list(target)
     weights, options = _as_start(weights, options or {})
@@ -240,7 +240,7 @@ def fit(
         options=law_options,
         roles=roles,
         drop=drop,
-        reader=_with_limit(reader, memory_limit) if x == "grid" else reader,
+        reader=_with_limit(reader, stream, memory_limit) if x == "grid" else reader,
     )
     network = network or default_network(problem)
     settings = {"random_state": seed, "device": device, "time_limit": time_limit}
@@ -315,10 +315,17 @@ def _as_start(
     """A column of weights stays one; a file of weights is what the network begins with."""
     if weights is None or Path(weights).suffix.lower() not in WEIGHT_FILES:
         return weights, options
+    if not Path(weights).is_file():
+        raise ModelError(f"{weights}: no such file of weights. Check its name.")
     return None, {"pretrained": weights, **options}
 
 
-def _with_limit(reader: dict[str, Any], memory_limit: str | int | None) -> dict[str, Any]:
+def _with_limit(
+    reader: dict[str, Any], stream: bool | None, memory_limit: str | int | None
+) -> dict[str, Any]:
+    """What examples may take in memory; those that stream stay in their files."""
+    if stream is not None:
+        memory_limit = 1 if stream else sys.maxsize
     return reader if memory_limit is None else {**reader, "memory_limit": memory_limit}
 
 

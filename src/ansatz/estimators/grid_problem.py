@@ -14,6 +14,8 @@ from ansatz.estimators.problem import MASK, Problem
 from ansatz.estimators.proposal import Proposal, propose
 from ansatz.estimators.uses import Uses
 
+_OF_MASKS = ("dice", "sum")
+
 
 def pose_grids(
     data: Any,
@@ -49,6 +51,8 @@ def pose_grids(
         uses = uses.model_copy(update={"target": [table.target]})
     if uses.target == [MASK] and table.masks is not None:
         return _of_masks(table, uses, likelihood, options)
+    if likelihood in _OF_MASKS:
+        raise UsageError(f"{likelihood} judges masks, and {table.origin} has none: --masks DIR.")
     frame = table.frame.drop(columns=[name for name in drop if name in table.frame.columns])
     uses = uses.expand(frame)
     uses.check(frame, table.origin)

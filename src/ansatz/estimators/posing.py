@@ -1,6 +1,7 @@
 """A problem of the structure that x has, and the network that suits it."""
 
 import inspect
+from pathlib import Path
 from typing import Any
 
 from ansatz.data.grids import is_grids, read_grids
@@ -9,6 +10,25 @@ from ansatz.estimators.grid_problem import pose_grids
 from ansatz.estimators.problem import Problem, pose
 from ansatz.estimators.uses import Uses
 from ansatz.structures import Grid, Vector
+
+
+def structure_of(data: Any, x: str | None = None) -> str:
+    """What x looks like: as it was said, else as the data look.
+
+    Args:
+        data: a table, or grids.
+        x: the structure that was asked for.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.estimators.posing import structure_of
+        >>> structure_of({"x": np.zeros((5, 8, 8)), "y": range(5)}), structure_of("houses.csv")
+        ('grid', 'vector')
+    """
+    grids = is_grids(data)
+    if x == "vector" and grids and isinstance(data, str | Path) and Path(data).is_dir():
+        raise UsageError(f"{data} is a folder of images, which are no rows: leave out --x vector.")
+    return x or ("grid" if grids else "vector")
 
 
 def pose_as(x: str, data: Any, uses: Uses, **how: Any) -> Problem:
@@ -32,6 +52,9 @@ def pose_as(x: str, data: Any, uses: Uses, **how: Any) -> Problem:
     if roles:
         raise UsageError(f"--role {next(iter(roles))}: columns beside grids are no features.")
     reader = dict(how.pop("reader", None) or {})
+    size = reader.get("size")
+    if isinstance(size, list | tuple) and len(size) == 1:
+        reader["size"] = size[0]  # of all sides
     odd = [name for name in reader if name not in inspect.signature(read_grids).parameters]
     if odd:
         raise UsageError(f"'{odd[0]}' is an option of tables; these data are grids.")

@@ -73,6 +73,11 @@ def export(
         raise UsageError(f"export takes a fitted estimator, got {type(model).__name__}.")
     if not hasattr(estimator, "model_"):
         raise UsageError(f"this {type(estimator).__name__} is not fitted yet: call fit first.")
+    if estimator.model_.preprocessor.spec.structure != "vector":
+        raise UsageError(
+            "models of tables can be exported; those of images, signals and volumes cannot yet. "
+            "Their network is a torch module: model.model_.network."
+        )
     served = served_module(estimator, double=double)
     proto = trace(served)
     finish(proto, served.inputs, served.outputs, label_list(estimator))
