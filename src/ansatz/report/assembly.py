@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ansatz import __version__
 from ansatz.errors import AnsatzError
+from ansatz.report.contents import CONTENTS
 from ansatz.report.evidence import Evidence
 from ansatz.report.gathering import gather, replayed
 from ansatz.report.headline import headline
@@ -17,29 +18,6 @@ from ansatz.report.section import Section, Text
 
 if TYPE_CHECKING:
     from ansatz.estimators.table_estimator import TableEstimator
-
-# In the order of the page; each module has a function section(evidence).
-SECTIONS = {
-    "what_was_fitted": "what was fitted",
-    "scores": "scores beside other models",
-    "pit": "probability integral transform",
-    "vectors": "laws of vectors",
-    "directions": "errors of direction",
-    "rankings": "first places of rankings",
-    "coverage": "coverage of intervals",
-    "reliability": "reliability of probabilities",
-    "survival_calibration": "calibration of survival",
-    "quantile_residuals": "quantile residuals",
-    "residual_panels": "residual panels",
-    "recalibration": "recalibration",
-    "importance": "importance of columns",
-    "effects": "effects of columns",
-    "subgroups": "subgroups",
-    "extrapolation": "extrapolation",
-    "worst_rows": "worst-fitted rows",
-    "costs": "decisions from costs",
-    "data_summary": "the data",
-}
 
 
 class Report(NamedTuple):
@@ -69,28 +47,37 @@ def build(evidence: Evidence, progress: Callable[[str], None] | None = None) -> 
         >>> import numpy as np
         >>> from ansatz import Regressor
         >>> from ansatz.report import gather
-        >>> from ansatz.report.assembly import SECTIONS
-        >>> "scores" in SECTIONS
-        True
+        >>> from ansatz.report.assembly import build
+        >>> x = np.arange(60.0).reshape(-1, 1)
+        >>> model = Regressor("normal", network="linear").fit(x, np.cos(x[:, 0]))
+        >>> build(gather(model, x, np.cos(x[:, 0]))).sections[0].title
+        'What was fitted'
     """
     found = []
-    for module, words in SECTIONS.items():
+    for module, words in CONTENTS[evidence.structure].items():
         if progress is not None:
             progress(words)
         section = _section(module, words, evidence)
         if section is not None:
             found.append(section)
     verdict = headline(evidence)
-    rows = f"{len(evidence.weight)} test rows"
-    where = f", rows of {evidence.origin}" if evidence.origin else ""
+    rows = f"{len(evidence.weight)} test {evidence.unit}"
+    if evidence.total is not None:
+        rows = f"a sample of {len(evidence.weight)} of {evidence.total} test {evidence.unit}"
+    where = f", {evidence.unit} of {evidence.origin}" if evidence.origin else ""
     page = render(
         found,
         title=f"{Path(evidence.name).name or 'model'}: {evidence.target}",
         kicker=f"Evidence of a fitted model, {rows}{where}; ansatz {__version__}.",
         verdict=verdict,
         footer=(
-            "Computed from rows that took no part in the fit, unless a section says otherwise. "
-            "Importance and effects describe predictions, not causes."
+            f"Computed from {evidence.unit} that took no part in the fit, unless a section says "
+            "otherwise. "
+            + (
+                "Importance and effects describe predictions, not causes."
+                if evidence.structure == "table"
+                else "What predictions rest on describes the network, not causes."
+            )
         ),
     )
     return Report(page, verdict, found)

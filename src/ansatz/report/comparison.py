@@ -13,8 +13,22 @@ from ansatz.report.evidence import Evidence
 from ansatz.report.rivals import Rivals, rivals
 from ansatz.report.row_error import ordered_codes, row_error
 
-HIGHER = {"accuracy", "auc", "r2", "c_index", "uno_c", "kendall_tau", "top_one_accuracy"}
-FIRST = ("nll", "crps", "energy_score", "c_index", "pinball", "rmse", "mae", "r2", "accuracy")
+HIGHER = {
+    *("accuracy", "auc", "r2", "c_index", "uno_c", "kendall_tau", "top_one_accuracy"),
+    *("dice", "iou", "boundary_f1"),
+}
+FIRST = (
+    "dice",
+    "nll",
+    "crps",
+    "energy_score",
+    "c_index",
+    "pinball",
+    "rmse",
+    "mae",
+    "r2",
+    "accuracy",
+)
 WITHOUT_ERROR = {"ece"}  # a sum of absolute values: it is biased and far from normal
 
 
@@ -58,7 +72,7 @@ def higher_is_better(metric: str) -> bool:
         >>> higher_is_better("auc"), higher_is_better("nll"), higher_is_better("c_index_2")
         (True, False, True)
     """
-    return metric in HIGHER or metric.startswith("c_index")
+    return metric in HIGHER or metric.startswith(("c_index", "dice_"))
 
 
 def compare(evidence: Evidence) -> list[Comparison]:

@@ -1,21 +1,24 @@
 """What a report is drawn from: a fitted model and rows that it never saw."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
 from ansatz.data import Column
-from ansatz.estimators.job import Job
+from ansatz.data.grids import Grids
+from ansatz.estimators.job import Job, has_masks
 from ansatz.likelihoods import Distribution, Likelihood
 from ansatz.report.predictive import row_losses
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ansatz.estimators.table_estimator import TableEstimator
+
+
+Structure = Literal["table", "grid", "masks"]
+UNITS = {1: "signals", 2: "images", 3: "volumes"}  # by the axes of their cells
 
 
 class Learned(NamedTuple):
@@ -27,7 +30,7 @@ class Learned(NamedTuple):
         ('X', 'y', 'weight', 'offset', 'job')
     """
 
-    X: "pd.DataFrame"
+    X: Any  # a frame, or grids
     y: Any  # as given
     weight: NDArray[np.float64]
     offset: NDArray[np.float64] | None
@@ -40,7 +43,7 @@ class Evidence:
 
     Args:
         model: fitted.
-        X: features of the test rows.
+        X: features of the test rows, or the grids that they are.
         y: their outcomes, as given.
         outcome: the same as the law takes them, ``(N, ...)``.
         value: what ``distribution`` is judged by, ``(N, ...)``: ``outcome`` unless part of that
@@ -61,6 +64,7 @@ class Evidence:
         name: of the model, for titles.
         origin: what the rows were read from.
         settings: what was asked of the report: costs, refits.
+        total: test rows that there were, where these are a sample of them.
 
     Example:
         >>> import numpy as np
@@ -74,7 +78,7 @@ class Evidence:
     """
 
     model: "TableEstimator"
-    X: "pd.DataFrame"
+    X: Any  # a frame, or grids
     y: Any
     outcome: Tensor
     value: Tensor
@@ -94,7 +98,20 @@ class Evidence:
     name: str = "model"
     origin: str | None = None
     settings: dict[str, Any] = field(default_factory=dict)
+    total: int | None = None
     kept: dict[str, Any] = field(default_factory=dict, repr=False)  # what sections share
+
+    @property
+    def structure(self) -> Structure:
+        """What a row is: of a table, a grid, or a grid with a class for each of its cells."""
+        if self.job.grid is None:
+            return "table"
+        return "masks" if has_masks(self.job) else "grid"
+
+    @property
+    def unit(self) -> str:
+        """What the rows are called, in the plural."""
+        return "rows" if self.job.grid is None else UNITS[len(self.job.grid.size)]
 
     @property
     def target(self) -> str:
@@ -116,9 +133,12 @@ class Evidence:
 
     def raw(self, X: Any = None) -> Tensor:
         """The raw numbers that the served predictive is made of, at other features if given."""
+        if X is None and "raw" in self.kept:
+            kept: Tensor = self.kept["raw"]
+            return kept
         rows = self.X if X is None else X
-        if self.job.columns is None:  # fitted to an array: its columns have no names
-            rows = rows.to_numpy(dtype=np.float64)
+        if not isinstance(rows, Grids) and self.job.columns is None:
+            rows = rows.to_numpy(dtype=np.float64)  # fitted to an array: columns have no names
         return self.model._served_raw(self.model.model_.raw(rows, self.job.offset, notes=[]))
 
     def row_losses(self, X: Any = None) -> Tensor:

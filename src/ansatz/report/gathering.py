@@ -5,11 +5,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
 
 from ansatz.data import Column
+from ansatz.data.grids import Grids
 from ansatz.errors import DataError
-from ansatz.estimators.job import Job
+from ansatz.estimators.job import Job, has_masks, take
 from ansatz.report.evidence import Evidence, Learned
+from ansatz.report.grid_sample import sample_rows
 from ansatz.report.predictive import predictive, served_point
 
 if TYPE_CHECKING:
@@ -151,10 +154,16 @@ def _evidence(
 ) -> Evidence:
     if not len(job.y):
         raise DataError("a report needs rows that the model has not seen, got none.")
+    chosen = sample_rows(model.model_, job, seed=known.get("seed", 0))
+    if chosen is not None:
+        known = {**known, "total": len(job.y)}
+        job, y, rows = take(job, chosen), _pick(y, chosen), rows[chosen]
     law = model.model_.objective.likelihood
     frame = as_features(job.rows)
-    raw = model._served_raw(model.model_.raw(job.rows, job.offset, notes=[]))
-    distribution, value = predictive(model, law, raw, job.y)
+    raw = served_raw(model, job)
+    distribution, value = None, job.y
+    if not has_masks(job):
+        distribution, value = predictive(model, law, raw, job.y)
     learned = None
     if learn is not None:
         part, outcomes = learn
@@ -178,21 +187,43 @@ def _evidence(
         time=job.time,
         law=law,
         distribution=distribution,
-        point=served_point(law, raw, distribution, job.y, value),
+        point=model._codes(raw).numpy()
+        if has_masks(job)
+        else served_point(law, raw, distribution, job.y, value),
         rows=rows,
         job=job,
         learn=learned,
         columns=_columns(model, frame),
+        kept={"raw": raw},
         **{"fit": record, **known},
     )
 
 
+def served_raw(model: "TableEstimator", job: Job) -> Tensor:
+    """The raw numbers that a model serves for the rows of a job.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report.gathering import served_raw
+        >>> x = np.arange(9.0).reshape(-1, 1)
+        >>> model = Regressor(network="linear").fit(x, x[:, 0])
+        >>> served_raw(model, model._read(x, x[:, 0])).shape
+        torch.Size([9, 1])
+    """
+    if has_masks(job):
+        return model._raw(job.rows)  # examples larger than those of the fit, tile by tile
+    return model._served_raw(model.model_.raw(job.rows, job.offset, notes=[]))
+
+
 def _pick(outcomes: Any, rows: NDArray[Any]) -> Any:
+    if isinstance(outcomes, Grids):
+        return outcomes[rows]
     return outcomes.iloc[rows] if hasattr(outcomes, "iloc") else np.asarray(outcomes)[rows]
 
 
-def as_features(rows: Any) -> "pd.DataFrame":
-    """Features as a frame; the columns of an array are called x0, x1, ...
+def as_features(rows: Any) -> "pd.DataFrame | Grids":
+    """Features as a frame; the columns of an array are called x0, x1, ...; grids as they are.
 
     Example:
         >>> import numpy as np
@@ -202,12 +233,14 @@ def as_features(rows: Any) -> "pd.DataFrame":
     """
     import pandas as pd
 
-    if isinstance(rows, pd.DataFrame):
+    if isinstance(rows, pd.DataFrame | Grids):
         return rows
     return pd.DataFrame(rows, columns=[f"x{k}" for k in range(rows.shape[1])])
 
 
-def _columns(model: "TableEstimator", frame: "pd.DataFrame") -> list[Column]:
+def _columns(model: "TableEstimator", frame: "pd.DataFrame | Grids") -> list[Column]:
+    if isinstance(frame, Grids):
+        return []  # cells are no columns
     known = getattr(model, "columns_", None)
     if known is not None:
         return list(known)

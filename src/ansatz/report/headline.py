@@ -7,6 +7,7 @@ import torch
 from scipy import stats
 
 from ansatz.report.evidence import Evidence
+from ansatz.report.mask_reliability import of_cells
 from ansatz.report.number import number, percent
 from ansatz.report.printable import printable
 from ansatz.report.scores import verdict
@@ -35,8 +36,8 @@ def headline(evidence: Evidence) -> list[str]:
     count = len(evidence.weight)
     what = (
         f"{describe_network(evidence).capitalize()} of {printable(evidence.target, 80)} with the "
-        f"{law_name(evidence)} {'law' if evidence.law.is_law else 'loss'}, judged on {count} rows "
-        "that it never saw:"
+        f"{law_name(evidence)} {'law' if evidence.law.is_law else 'loss'}, judged on {count} "
+        f"{evidence.unit} that it never saw:"
     )
     beats = verdict(evidence, "linear") or verdict(evidence, "constant")
     if not beats:
@@ -67,6 +68,8 @@ def calibration(evidence: Evidence) -> str:
         Spiegelhalter (1986), Probabilistic prediction in patient management and clinical trials.
         https://doi.org/10.1002/sim.4780050506
     """
+    if evidence.structure == "masks":
+        return of_cells(evidence)
     law = evidence.distribution
     if law is None:
         return "a loss predicts a point, no distribution whose calibration could be judged."
@@ -92,7 +95,10 @@ def _of_intervals(evidence: Evidence) -> str:
     rows = inside.reshape(len(inside), -1).mean(1)
     total = float(evidence.weight.sum())
     share, least, most = wilson(float((rows * evidence.weight).sum()), total)
-    range_ = f"{percent(share)} of the rows (95 % interval {percent(least)} to {percent(most)})"
+    range_ = (
+        f"{percent(share)} of the {evidence.unit} (95 % interval {percent(least)} to "
+        f"{percent(most)})"
+    )
     said = f"its {LEVEL:.0%} intervals".replace("%", " %")
     if least <= LEVEL <= most:
         return f"{said} cover {range_}, as they should."
@@ -132,7 +138,7 @@ def _of_survival(evidence: Evidence) -> str:
         f"{ratio:.2f} (95 % interval {low:.2f} to {high:.2f})"
     )
     if low <= 1 <= high:
-        return f"{told}; it is calibrated as far as these rows can tell."
+        return f"{told}; it is calibrated as far as these {evidence.unit} can tell."
     return f"{told}: its curves fall too {'slowly' if ratio > 1 else 'fast'}."
 
 
@@ -173,6 +179,8 @@ def _of_classes(evidence: Evidence) -> str:
     told = f"{what} averages {percent(said)} where {percent(seen)} came true"
     test = f"Spiegelhalter's test, p = {p:.2f}" if p >= 0.01 else "Spiegelhalter's test, p < 0.01"
     verdict_ = (
-        "it is calibrated as far as these rows can tell" if p >= 0.05 else "it is not calibrated"
+        f"it is calibrated as far as these {evidence.unit} can tell"
+        if p >= 0.05
+        else "it is not calibrated"
     )
     return f"{told}; {verdict_} ({test})."

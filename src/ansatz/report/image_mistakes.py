@@ -114,7 +114,8 @@ def _table(
     ]
     first = "image" if names is not None else "test row"
     head = [first, "is", "predicted", "its probability", "of the right class"]
-    return Table(head, cells, "The first of them; rows are counted from 0 among the test images.")
+    counted = "; rows are counted from 0 among the test images" if names is None else ""
+    return Table(head, cells, f"The first of them{counted}.")
 
 
 def _share(value: float) -> str:

@@ -72,7 +72,7 @@ def nearest_distance(x: Tensor, learned: Tensor, neighbours: int = 5) -> Numbers
 def novelty(evidence: Evidence) -> Novelty | None:
     """Leverage of a linear model; for a network the distance to the rows learned from.
 
-    None where the model has no features, or the rows learned from are not at hand.
+    None where the model has no columns, or the rows learned from are not at hand.
 
     Example:
         >>> import numpy as np
@@ -85,7 +85,7 @@ def novelty(evidence: Evidence) -> Novelty | None:
         'leverage'
     """
     preprocessor = getattr(evidence.model.model_, "preprocessor", None)
-    if preprocessor is None or not len(evidence.X.columns):
+    if preprocessor is None or evidence.structure != "table" or not len(evidence.X.columns):
         return None
     x = _inputs(preprocessor, _rows(evidence, evidence.X))
     fit = getattr(evidence.model, "linear_", None)

@@ -138,7 +138,9 @@ def _panels(
         c.set(xlabel=label, ylabel="√|residual|", title="Scale and location")
         if how_new is None:
             d.set_axis_off()
-            d.text(0.5, 0.5, "training rows are not at hand", ha="center", va="center")
+            grid = evidence.structure != "table"
+            why = "grids have no leverage" if grid else "training rows are not at hand"
+            d.text(0.5, 0.5, why, ha="center", va="center")
         else:
             _draw_novelty(d, how_new, z, usable)
         if target.name:

@@ -8,10 +8,13 @@ from torch import Tensor
 
 from ansatz.errors import AnsatzError
 from ansatz.estimators.baselines import best_linear, constant_raw
+from ansatz.estimators.grid_baselines import constant_masks, fit_linear_grid
+from ansatz.estimators.job import Job
 from ansatz.estimators.predictions import judge_raw
 from ansatz.likelihoods import Distribution, Likelihood
 from ansatz.report.boosting import boosted
 from ansatz.report.evidence import Evidence
+from ansatz.report.mask_losses import mask_losses
 from ansatz.report.predictive import predictive, row_losses, served_point
 
 Metrics = dict[str, float | None]
@@ -51,7 +54,7 @@ class Rivals(NamedTuple):
 
 
 def rivals(evidence: Evidence) -> Rivals:
-    """The model, the linear and the constant model of its law, and boosted trees.
+    """The model, the linear and the constant model of its law, and for tables boosted trees.
 
     The rivals learn from the rows that the model learned from; without these there are none.
 
@@ -82,31 +85,62 @@ def _compete(evidence: Evidence) -> Rivals:
         return Rivals(forecasts, notes)
     learn, test, model = evidence.learn.job, evidence.job, evidence.model
     law = model._law_of(learn.target)
-    featureless = not any(column.used for column in evidence.columns)
-    if featureless:
+    if not has_features(evidence):
         notes.append("There are no features: the model is itself the constant model of its law.")
         return Rivals(forecasts, notes)
     if is_linear(evidence):
         notes.append("The model is itself the linear model of its law.")
     else:
         try:
-            linear, said = best_linear(law, learn)
-            raw = linear.raw(test.rows, test.offset, notes=[])
-            forecasts.append(_of_law(evidence, "linear", linear.objective.likelihood, raw))
+            fitted, raw, said = _linear(evidence, law, learn)
+            forecasts.append(_of_law(evidence, "linear", fitted, raw))
             notes += said
         except (AnsatzError, ValueError, RuntimeError) as error:
             notes.append(f"The linear model of {law.name} could not be fitted: {error}")
-    fitted, raw = constant_raw(law, learn, test)
+    constant = constant_masks if evidence.structure == "masks" else constant_raw
+    fitted, raw = constant(law, learn, test)
     forecasts.append(_of_law(evidence, "constant", fitted, raw))
+    if evidence.structure == "table":
+        trees, why = _trees(evidence)
+        forecasts += trees
+        notes += why
+    return Rivals(forecasts, notes)
+
+
+def _linear(
+    evidence: Evidence, law: Likelihood, learn: Job
+) -> tuple[Likelihood, Tensor, list[str]]:
+    """A GLM of the columns; for grids a linear map of their cells."""
+    test, model = evidence.job, evidence.model
+    if evidence.structure == "table":
+        linear, said = best_linear(law, learn)
+    else:
+        linear, said = fit_linear_grid(law, learn, model._seed()), []
+    return linear.objective.likelihood, linear.raw(test.rows, test.offset, notes=[]), said
+
+
+def _trees(evidence: Evidence) -> tuple[list[Forecast], list[str]]:
     try:
         trees, why = boosted(evidence)
     except (ValueError, RuntimeError) as error:
         trees, why = None, f"HistGradientBoosting could not be fitted: {error}"
-    if trees is not None:
-        forecasts.append(Forecast("boosted trees", *trees))
-    if why:
-        notes.append(why)
-    return Rivals(forecasts, notes)
+    found = [] if trees is None else [Forecast("boosted trees", *trees)]
+    return found, [why] if why else []
+
+
+def has_features(evidence: Evidence) -> bool:
+    """Whether there is anything to predict from.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report import gather
+        >>> from ansatz.report.rivals import has_features
+        >>> x = np.arange(9.0).reshape(-1, 1)
+        >>> has_features(gather(Regressor(network="linear").fit(x, x[:, 0]), x, x[:, 0]))
+        True
+    """
+    return evidence.structure != "table" or any(column.used for column in evidence.columns)
 
 
 def is_linear(evidence: Evidence) -> bool:
@@ -121,11 +155,15 @@ def is_linear(evidence: Evidence) -> bool:
         >>> is_linear(gather(Regressor(network="linear").fit(x, x[:, 0] ** 2), x, x[:, 0]))
         True
     """
-    return bool(evidence.model.model_.network_name == "linear")
+    return evidence.model.model_.network_name in ("linear", "linear_grid", "linear_pixels")
 
 
 def _of_law(evidence: Evidence, name: str, law: Likelihood, raw: Tensor) -> Forecast:
     model, y = evidence.model, evidence.outcome
+    if evidence.structure == "masks":
+        codes = model._codes(raw)
+        losses = mask_losses(law, raw, y) if law.is_law else None
+        return Forecast(name, None, codes, losses, lambda w: model._judge(law, raw, y, w))
     distribution, value = predictive(model, law, raw, y)
     point = torch.as_tensor(served_point(law, raw, distribution, y, value))
 

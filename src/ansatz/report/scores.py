@@ -37,10 +37,15 @@ def verdict(evidence: Evidence, rival: str = "linear") -> str:
         return ""
     names = {"linear": "the linear model of its law", "constant": "the constant model"}
     count = float(evidence.weight.sum())
-    return judge_difference(names.get(rival, rival), first.metric, first.better[rival], count)
+    better = first.better[rival]
+    return judge_difference(
+        names.get(rival, rival), first.metric, better, count, unit=evidence.unit
+    )
 
 
-def judge_difference(rival: str, metric: str, better: Score, rows: float) -> str:
+def judge_difference(
+    rival: str, metric: str, better: Score, rows: float, *, unit: str = "rows"
+) -> str:
     """The sentence about a difference: below two standard errors it is not distinguishable.
 
     Example:
@@ -51,7 +56,7 @@ def judge_difference(rival: str, metric: str, better: Score, rows: float) -> str
 0.4 standard errors (with 50 rows the standard error itself is not reliable).'
     """
     doubt = (
-        f" (with {rows:.0f} rows the standard error itself is not reliable)" if rows < FEW else ""
+        f" (with {rows:.0f} {unit} the standard error itself is not reliable)" if rows < FEW else ""
     )
     size = with_error(abs(better.value), better.error)
     if abs(better.value) < 1e-9:
@@ -143,7 +148,7 @@ def section(evidence: Evidence) -> Section | None:
     names = [forecast.name for forecast in found.forecasts]
     if not comparisons:
         return None
-    parts: list[Text | Table | Figure] = [_score_table(comparisons, names)]
+    parts: list[Text | Table | Figure] = [_score_table(comparisons, names, evidence.unit)]
     if len(names) > 1:
         parts.append(_difference_table(evidence, comparisons, names[1:]))
         with figure(6.4, 0.6 + 0.32 * len(names)) as paper:
@@ -151,7 +156,8 @@ def section(evidence: Evidence) -> Section | None:
             parts.append(
                 Figure(
                     to_svg(paper),
-                    f"{comparisons[0].metric} on the test rows with 95 % intervals. Intervals of "
+                    f"{comparisons[0].metric} on the test {evidence.unit} with 95 % intervals. "
+                    "Intervals of "
                     "two models may overlap although their paired difference is clear: the table "
                     "above has the differences.",
                     f"Dot plot of {comparisons[0].metric} by model.",
@@ -162,18 +168,20 @@ def section(evidence: Evidence) -> Section | None:
         parts.append(
             Text(
                 f"{number(100 * share, 2)} % of the difference in nll to the linear model comes "
-                "from the 1 % of rows with the largest differences: a few rows decide it."
+                f"from the 1 % of {evidence.unit} with the largest differences: a few decide it."
             )
         )
     parts += [Text(note, "note") for note in found.notes]
     first = [verdict(evidence, name) for name in names[1:]]
     lead = " ".join(
-        sentence for sentence in (first[:1] or ["Metrics on the test rows."]) if sentence
+        sentence
+        for sentence in (first[:1] or [f"Metrics on the test {evidence.unit}."])
+        if sentence
     )
     return Section("Scores", lead, parts)
 
 
-def _score_table(comparisons: list[Comparison], names: list[str]) -> Table:
+def _score_table(comparisons: list[Comparison], names: list[str], unit: str) -> Table:
     rows = [
         [
             f"{c.metric} {'↑' if higher_is_better(c.metric) else '↓'}",
@@ -184,8 +192,9 @@ def _score_table(comparisons: list[Comparison], names: list[str]) -> Table:
     return Table(
         ["metric", *names],
         rows,
-        "On the test rows, ± one standard error; ↑ higher is better, ↓ lower is better. The linear "
-        "and the constant model have the same law and learned from the same rows.",
+        f"On the test {unit}, ± one standard error; ↑ higher is better, ↓ lower is better."
+        + f" The linear and the constant model have the same law and learned from the same {unit}."
+        * (len(names) > 1),
     )
 
 
@@ -198,13 +207,16 @@ def _difference_table(evidence: Evidence, comparisons: list[Comparison], names: 
             ratio = "" if gap is None or not math.isfinite(gap.ratio) else f" ({gap.ratio:+.1f})"
             cells.append(None if gap is None else with_error(*gap) + ratio.replace("-", "−"))
         rows.append([c.metric, *cells])
-    how = "Standard errors are of paired rows"
+    how = f"Standard errors are of paired {evidence.unit}"
     if evidence.group is not None:
         how += ", clustered by group"
     elif evidence.time is not None:
         how += ", Newey and West's over time"
     few = float(evidence.weight.sum()) < FEW
-    doubt = " With fewer than 100 rows the standard errors themselves are not reliable." * few
+    doubt = (
+        f" With fewer than 100 {evidence.unit} the standard errors themselves are not reliable."
+        * few
+    )
     return Table(
         ["model better by", *(f"than {name}" for name in names)],
         rows,

@@ -7,7 +7,9 @@ import numpy as np
 
 from ansatz import __version__
 from ansatz.report.evidence import Evidence
+from ansatz.report.grid_layers import layer_table
 from ansatz.report.number import number
+from ansatz.report.rivals import has_features, is_linear
 from ansatz.report.section import Figure, Section, Table, Text
 from ansatz.report.style import INK, LINEAR, MODEL, figure, to_svg
 
@@ -205,6 +207,8 @@ def section(evidence: Evidence) -> Section | None:
     history = getattr(model, "history_", None)
     if history is not None and len(history.records) > 1:
         parts.append(_curves(history))
+    if evidence.structure != "table":
+        parts.append(layer_table(evidence))
     command = command_line(evidence)
     if command is not None:
         parts += [Text("The command that repeats the fit:"), Text(command, "code")]
@@ -229,8 +233,8 @@ def describe_network(evidence: Evidence) -> str:
         'a linear model'
     """
     model = evidence.model.model_
-    if model.network_name == "linear":
-        return "a linear model" if any(c.used for c in evidence.columns) else "a constant model"
+    if is_linear(evidence):
+        return "a linear model" if has_features(evidence) else "a constant model"
     count = evidence.fit.get("parameters") or model.parameters
     kind = "an ensemble of networks" if evidence.model.inference == "ensemble" else "a network"
     return f"{kind} ({model.network_name}, {number(int(count))} parameters)"
@@ -291,7 +295,7 @@ def _facts(evidence: Evidence) -> list[list[Any]]:
         told = ", ".join(
             f"{rows[part]} {part}" for part in ("train", "valid", "test") if rows.get(part)
         )
-        facts.append(["rows", told])
+        facts.append([evidence.unit, told])
     if history is not None and history.stop_reason:
         reason = STOPPED.get(history.stop_reason, history.stop_reason)
         best = f"; the weights of step {history.best_step} were kept" if history.best_step else ""

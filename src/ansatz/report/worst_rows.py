@@ -57,7 +57,11 @@ def section(evidence: Evidence) -> Section | None:
         head.append(f"{LEVEL:.0%} interval".replace("%", " %"))
     rows: list[list[Cell]] = []
     for k in chosen:
-        row: list[Cell] = [int(evidence.rows[k]), _outcome(evidence, k), _prediction(evidence, k)]
+        row: list[Cell] = [
+            int(evidence.rows[k]),
+            shown_outcome(evidence, int(k)),
+            shown_prediction(evidence, int(k)),
+        ]
         if intervals is not None:
             row.append(f"{number(intervals[k, 0], 3)} to {number(intervals[k, 1], 3)}")
         row.append(float(losses[k]))
@@ -109,7 +113,18 @@ def _intervals(evidence: Evidence) -> NDArray[np.float64] | None:
     return torch.stack([low, high], -1).numpy()
 
 
-def _outcome(evidence: Evidence, row: int) -> Cell:
+def shown_outcome(evidence: Evidence, row: int) -> Cell:
+    """The outcome of a test row as a table shows it.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report import gather
+        >>> from ansatz.report.worst_rows import shown_outcome
+        >>> x = np.arange(9.0).reshape(-1, 1)
+        >>> shown_outcome(gather(Regressor(network="linear").fit(x, x[:, 0]), x, x[:, 0]), 2)
+        2.0
+    """
     given = evidence.y.iloc[row] if hasattr(evidence.y, "iloc") else np.asarray(evidence.y)[row]
     if hasattr(given, "items"):  # a row of several columns
         return ", ".join(f"{printable(name, 20)} {_shown(value)}" for name, value in given.items())
@@ -118,7 +133,19 @@ def _outcome(evidence: Evidence, row: int) -> Cell:
     return _shown(given)
 
 
-def _prediction(evidence: Evidence, row: int) -> Cell:
+def shown_prediction(evidence: Evidence, row: int) -> Cell:
+    """The prediction of a test row as a table shows it; of classes the most probable one.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report import gather
+        >>> from ansatz.report.worst_rows import shown_prediction
+        >>> x = np.arange(9.0).reshape(-1, 1)
+        >>> evidence = gather(Regressor(network="linear").fit(x, x[:, 0]), x, x[:, 0])
+        >>> round(shown_prediction(evidence, 2), 6)
+        2.0
+    """
     law = evidence.distribution
     if evidence.classes is not None and evidence.outcome.ndim == 1:
         probs = law.probs[row]  # type: ignore[union-attr]
