@@ -22,6 +22,7 @@ from ansatz.training.finite import all_finite
 from ansatz.training.memory import is_out_of_memory
 from ansatz.training.micro_batches import micro_batches
 from ansatz.training.objectives import Loss, is_additive
+from ansatz.training.optimizer_layout import align_state
 from ansatz.training.sharded import clip_gradients, has_shards, local_parts, shard_optimizer
 
 _log = logging.getLogger(__name__)
@@ -154,6 +155,7 @@ class GradientStep:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restores what ``state_dict`` gave, exactly."""
         self.optimizer.load_state_dict(state["optimizer"])
+        align_state(self.optimizer)
         shard_optimizer(self.optimizer)
         self.number = int(state["number"])
         self._base_rates = [float(rate) for rate in state["base_rates"]]
