@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 import torch
+from scipy import stats
 from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
@@ -23,21 +24,23 @@ def measure(
     rows: int = 500,
     fresh: int = 1_297,
     steps: int = 60,
+    pairs: int = 6,
 ) -> Finding:
     """Two networks learn handwritten digits with their pixels in order and shuffled."""
     found = images(data, rows, fresh, generator)
     order = torch.randperm(found.x[0].numel(), generator=generator)
     mixed = shuffled(found, order)
-    right = {}  # whether each new image is classified rightly: (2, fresh), in order and shuffled
-    for name, make in (("dense", dense), ("convolutional", convolutional)):
-        pair = [
-            correct(make(found.x, generator), each, steps, generator) for each in (found, mixed)
-        ]
-        right[name] = torch.stack(pair).double()
-    lost, error = {}, {}
-    for name, (plain, shuffle) in right.items():
-        change = plain - shuffle  # of the same new images
-        lost[name], error[name] = float(change.mean()), float(change.std()) / len(change) ** 0.5
+    right = {}  # rightly classified: (pairs, 2, fresh), in order and shuffled
+    for name, make, count in (("dense", dense, pairs), ("convolutional", convolutional, 1)):
+        made = [make(found.x, generator) for _ in range(2 * count)]
+        sets = zip(made, (found, mixed) * count, strict=True)
+        marks = [correct(network, each, steps, generator) for network, each in sets]
+        right[name] = torch.stack(marks).double().unflatten(0, (count, 2))
+    losses = (right["dense"][:, 0] - right["dense"][:, 1]).mean(1)  # of each pair of networks
+    spread = float(losses.std()) / pairs**0.5
+    change = right["convolutional"][0, 0] - right["convolutional"][0, 1]  # of the same images
+    error = float(change.std()) / fresh**0.5
+    lost = {"dense": float(losses.mean()), "convolutional": float(change.mean())}
     exact, size = same_start(found, order, steps, generator)
     layer = nn.Linear(224 * 224 * 3, 224 * 224 * 3, bias=False, device="meta")
     checks = [
@@ -45,14 +48,14 @@ def measure(
             "accuracy that a dense network loses by the shuffle",
             lost["dense"],
             0.0,
-            4 * error["dense"],
-            "4 standard errors of the difference on the same images",
+            float(stats.t.ppf(0.9995, pairs - 1)) * spread,
+            f"Student's t, 99.9 %, over {pairs} pairs of networks from weights of their own",
             wrong=Wrong("as much as the convolutional one", measured=lost["convolutional"]),
         ),
         Check(
             "accuracy that a convolutional network loses",
             lost["convolutional"],
-            4 * error["convolutional"],
+            4 * error,
             0.0,
             "at least 4 standard errors of the difference on the same images",
             ">=",
@@ -75,13 +78,13 @@ def measure(
             wrong=Wrong("150,528", predicted=150_528),
         ),
     ]
-    share = {name: pair.mean(1).tolist() for name, pair in right.items()}
-    table = Table(["network", "pixels in order", "shuffled", "standard error of the change"], [
-        [name, *values, error[name]] for name, values in share.items()
+    share = {name: marks.mean((0, 2)).tolist() for name, marks in right.items()}
+    table = Table(["network", "pixels in order", "shuffled"], [
+        [name, *values] for name, values in share.items()
     ])  # fmt: skip
     example = found.new[0, 0].numpy(), mixed.new[0, 0].numpy()
-    spread = {name: [(p * (1 - p) / fresh) ** 0.5 for p in pair] for name, pair in share.items()}
-    return Finding(checks, table, {"share": share, "spread": spread, "example": example})
+    bars = {name: [(p * (1 - p) / fresh) ** 0.5 for p in pair] for name, pair in share.items()}
+    return Finding(checks, table, {"share": share, "bars": bars, "example": example})
 
 
 def shuffled(found: Images, order: Tensor) -> Images:
@@ -153,7 +156,7 @@ def draw(paper: "Figure", finding: Finding) -> None:
         for edge in place.spines.values():
             edge.set_visible(True)
     for name, colour, shift in (("dense", LINEAR, 0.02), ("convolutional", MODEL, -0.02)):
-        error = [2 * each for each in finding.data["spread"][name]]
+        error = [2 * each for each in finding.data["bars"][name]]
         axes.errorbar([shift, 1 + shift], finding.data["share"][name], error, fmt="o-",
                       color=colour, lw=1, ms=6, label=f"{name}, ± 2 standard errors")  # fmt: skip
     axes.set_xticks([0, 1], ["in order", "shuffled"])
