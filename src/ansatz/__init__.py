@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ansatz.estimators.survival import SurvivalRegressor as SurvivalRegressor
     from ansatz.onnx.export import export as export
     from ansatz.report.compare import compare as compare
+    from ansatz.symmetry.certificate import certify as certify
     from ansatz.tuning.tune import tune as tune
 
 # Imported when first asked for, so that `import ansatz` and `ansatz --help` are instant.
@@ -30,6 +31,7 @@ _NAMES = (
     *("fit", "load"),
 )
 _ELSEWHERE = {
+    "certify": "symmetry",
     "compare": "report.compare",
     "export": "onnx",
     "tune": "tuning",

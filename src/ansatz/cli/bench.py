@@ -20,7 +20,8 @@ def bench(
         list[str] | None,
         typer.Argument(
             help="speed-large, speed-tiny, start, ensemble (these by default), memory, "
-            "quality-uci, quality-survival, quality-tables, all."
+            "quality-uci, quality-survival, quality-tables, speed-images, quality-images, "
+            "quality-segmentation, all."
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
@@ -35,8 +36,17 @@ def bench(
         str | None, typer.Option(help="Splits or seeds of the quality suites: 0-4 or 0,2,5.")
     ] = None,
     inference: Annotated[
-        str, typer.Option(help="Of the quality suites: ensemble or point.")
+        str, typer.Option(help="Of the quality suites of tables: ensemble or point.")
     ] = "ensemble",
+    only: Annotated[
+        str | None, typer.Option(help="Cases or data sets of a suite of images: mnist,cifar10.")
+    ] = None,
+    examples: Annotated[
+        int | None, typer.Option(min=1, help="Images of speed-images, for a quick look.")
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Threads of speed-images; torch's number by default.")
+    ] = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Do finished splits of an earlier --record again.")
     ] = False,
@@ -44,12 +54,13 @@ def bench(
 ) -> None:
     """Measure speed, memory and quality beside what one would use instead, side by side.
 
-    Contestants take turns on one thread; the median over rounds of the ratio decides. A peer that
-    is not installed is reported as missing. Exit status 1 when a bar is not met.
+    Contestants take turns on the same threads; the median over rounds of the ratio decides. A peer
+    that is not installed is reported as missing. Exit status 1 when a bar is not met.
 
     Example:
         ansatz bench speed-tiny start
         ansatz bench quality-uci --splits 0-4 --record
+        ansatz bench quality-images --only mnist --splits 0 --record
         ansatz bench all --json
     """
     chosen_splits = parse_splits(splits)
@@ -63,6 +74,9 @@ def bench(
         seed=seed,
         splits=chosen_splits,
         inference=inference,
+        only=None if only is None else tuple(name.strip() for name in only.split(",")),
+        examples=examples,
+        threads=threads,
         folder=out if record else None,
         fresh=fresh,
         tell=remark,
@@ -107,7 +121,6 @@ def _record(out: Path, name: str, found: "list[Finding]", options: Any) -> None:
     document = {
         "command": f"ansatz bench {name} --record",
         "seed": options.seed,
-        "threads": 1,
         **circumstances(),
         "results": [finding.to_dict() for finding in found],
     }

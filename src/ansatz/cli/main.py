@@ -17,6 +17,7 @@ import typer
 
 from ansatz import __version__
 from ansatz.cli.bench import bench
+from ansatz.cli.certify import certify
 from ansatz.cli.compare import compare
 from ansatz.cli.data import app as data_app
 from ansatz.cli.demo import app as demo_app
@@ -77,6 +78,7 @@ for _name, _function in (
     ("compare", compare),
     ("tune", tune),
     ("report", report),
+    ("certify", certify),
     ("export", export),
     ("inspect", inspect),
     ("list", list_names),
