@@ -41,7 +41,7 @@ def read_rows(estimator: Any, X: Any, *, reset: bool, as_table: bool = False) ->
     """
     if X is None:
         X = pd.DataFrame(index=[0])
-    if _are_grids(estimator, X):
+    if _are_grids(estimator, X, reset=reset):
         return _read_grids(estimator, X, reset=reset)
     if is_frame(X) and not issparse(X):  # scipy's dictionary of keys is a mapping, too
         frame = as_frame(X)
@@ -61,11 +61,15 @@ def read_rows(estimator: Any, X: Any, *, reset: bool, as_table: bool = False) ->
     )
 
 
-def _are_grids(estimator: Any, X: Any) -> bool:
+def _are_grids(estimator: Any, X: Any, *, reset: bool) -> bool:
     structure = getattr(estimator, "x", "auto")
     if structure not in ("auto", "vector", "grid"):
         raise UsageError(f"x must be 'auto', 'vector' or 'grid', got {structure!r}.")
-    return structure == "grid" or (structure == "auto" and looks_like_grids(X))
+    if structure != "auto":
+        return bool(structure == "grid")
+    fitted = None if reset else getattr(estimator, "model_", None)
+    of_grids = fitted is not None and fitted.preprocessor.spec.structure == "grid"
+    return of_grids or looks_like_grids(X)
 
 
 def _read_grids(estimator: Any, X: Any, *, reset: bool) -> Grids:

@@ -18,6 +18,7 @@ from ansatz.data.grids import Grids, GridTable, Masks
 from ansatz.data.grids.masks import UNLABELLED
 from ansatz.errors import DataError, UsageError
 from ansatz.estimators.grid_model import GridModel
+from ansatz.estimators.job import Job
 from ansatz.estimators.rows import read_rows
 from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.likelihoods import Likelihood
@@ -192,6 +193,7 @@ class Segmenter(TableEstimator):
         self, likelihood: Likelihood, raw: Tensor, y: Tensor, weight: Tensor | None = None
     ) -> dict[str, float | None]:
         """Overlap of predicted and true masks, and for a law its score per cell."""
+        _require_size(tuple(y.shape[1:]), tuple(raw.shape[1:-1]))
         known = y != UNLABELLED
         cells = known.double()
         if weight is not None:
@@ -213,6 +215,12 @@ class Segmenter(TableEstimator):
             named = zip(self.classes_, by_class.tolist(), strict=True)
             found |= {f"dice_{name}": value for name, value in named}
         return {name: None if math.isnan(v) else v for name, v in found.items() if v is not None}
+
+    def _read(self, X: Any, y: Any, *given: Any, **options: Any) -> Job:
+        job = super()._read(X, y, *given, **options)
+        if job.grid is not None:
+            _require_size(job.target.shape, job.grid.size)
+        return job
 
     def _encode(self, y: Any, *, reset: bool) -> tuple[NDArray[Any], TargetSpec]:
         masks = y if isinstance(y, Masks) else self._coded(y, reset=reset)
@@ -271,6 +279,12 @@ class Segmenter(TableEstimator):
         return pd.DataFrame(
             {f"share_{name}": (cells == name).mean(axis=1) for name in self.classes_}
         )
+
+
+def _require_size(masks: tuple[int, ...], examples: tuple[int, ...]) -> None:
+    if masks != examples:
+        got, size = (" x ".join(map(str, each)) for each in (masks, examples))
+        raise DataError(f"masks of {got} cells for examples of {size}: a mask has its example's.")
 
 
 def _labels(y: Any, masks: Masks) -> NDArray[Any]:

@@ -328,6 +328,8 @@ class TableEstimator(Predictions, Settings, BaseEstimator):
     def _partial_fit_job(self, job: Job, *, first: bool) -> Self:
         if self.inference != "point":
             raise UsageError("partial_fit goes on with one network: inference='point'.")
+        if job.grid is not None:
+            raise UsageError("partial_fit is for tables; images go on from a fit by warm_start.")
         if self.network == "linear":
             raise UsageError("network='linear' is solved exactly and has no partial_fit: use fit.")
         seed = self._seed()

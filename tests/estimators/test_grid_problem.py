@@ -1,0 +1,97 @@
+"""What is predicted from images: by the columns beside them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ansatz.errors import DataError, UsageError
+from ansatz.estimators.grid_problem import pose_grids
+from ansatz.estimators.posing import default_network, pose_as, special_columns, structure_of
+from ansatz.estimators.uses import Uses
+
+IMAGES = np.zeros((12, 6, 6), np.uint8)
+
+
+def pose(y, target="y", **options):
+    return pose_grids({"x": IMAGES, target: np.asarray(y)}, Uses(target=[target]), **options)
+
+
+def test_labels_from_zero_on_beside_images_are_classes():
+    problem = pose(np.arange(12) % 3)
+    assert problem.laws == ["categorical"] and problem.kind == "class"
+    assert "if it counts something: --likelihood poisson" in problem.notes[-1]
+
+
+@pytest.mark.parametrize(
+    "values, target",
+    [
+        (np.arange(12) % 3, "cells"),  # a name that says nothing of labels
+        ([0, 1, 3] * 4, "y"),  # 2 is missing
+        (np.arange(12), "y"),  # one of each
+        ([1, 2, 3] * 4, "y"),
+    ],
+)
+def test_other_whole_numbers_are_counts(values, target):
+    assert pose(values, target).kind == "number"
+
+
+def test_zero_and_one_are_two_classes():
+    assert pose(np.arange(12) % 2).laws == ["bernoulli"]
+
+
+def test_a_law_that_is_named_is_taken():
+    assert pose(np.arange(12) % 3, likelihood="poisson").laws == ["poisson"]
+
+
+def test_examples_without_a_target_are_left_out_and_told():
+    problem = pose([0.5, np.nan, 1.5] * 4)
+    assert len(problem.frame) == len(problem.features) == 8
+    assert "left out: 4" in " ".join(problem.notes)
+
+
+def test_the_fingerprint_is_of_cells_and_outcomes():
+    y = np.arange(12) % 2
+    same = pose(y).fingerprint
+    assert pose(y.copy()).fingerprint == same
+    assert pose(1 - y).fingerprint != same
+    changed = IMAGES.copy()
+    changed[5, 2, 2] = 1
+    assert pose_grids({"x": changed, "y": y}, Uses(target=["y"])).fingerprint != same
+
+
+def test_what_cannot_be_asked_is_said():
+    with pytest.raises(UsageError, match=r"no target: name the column"):
+        pose_grids({"x": IMAGES, "age": np.arange(12)}, Uses())
+    with pytest.raises(DataError, match=r"missing everywhere"):
+        pose(np.full(12, np.nan))
+    with pytest.raises(DataError, match=r"no column 'z' for target. Columns: y"):
+        pose_grids({"x": IMAGES, "y": np.arange(12)}, Uses(target=["z"]))
+    with pytest.raises(UsageError, match=r"dice judges masks"):
+        pose(np.arange(12) % 2, likelihood="dice")
+    with pytest.raises(UsageError, match=r"--role y"):
+        pose_as("grid", {"x": IMAGES}, Uses(target=["y"]), roles={"y": "numeric"})
+    with pytest.raises(UsageError, match=r"'delimiter' is an option of tables"):
+        pose_as("grid", {"x": IMAGES}, Uses(target=["y"]), reader={"delimiter": ";"})
+
+
+def test_rows_of_a_table_are_signals_without_their_special_columns():
+    frame = pd.DataFrame(np.zeros((8, 5)), columns=[f"t{k}" for k in range(5)])
+    frame["rhythm"], frame["patient"], frame["often"] = ["a", "b"] * 4, range(8), 1.0
+    uses = Uses(target=["rhythm"], group="patient", weights="often")
+    assert special_columns(uses) == ["rhythm", "often", "patient"]
+    problem = pose_as("grid", frame, uses)
+    assert problem.features.shape == (1, 5)
+    assert default_network(problem) == "small_resnet"
+
+
+def test_masks_are_the_outcome_where_they_are():
+    problem = pose_grids({"x": IMAGES, "masks": IMAGES // 255}, Uses())
+    assert problem.kind == "mask" and default_network(problem) == "unet"
+
+
+def test_a_folder_of_images_is_no_table(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "1.png").write_bytes(b"")
+    assert structure_of(tmp_path) == "grid"
+    with pytest.raises(UsageError, match=r"leave out --x vector"):
+        structure_of(tmp_path, "vector")

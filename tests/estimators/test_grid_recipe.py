@@ -1,0 +1,38 @@
+import pytest
+
+from ansatz.estimators.grid_recipe import choose_grid_recipe, default_options, linear_grid_recipe
+from ansatz.spec import InputSpec
+
+IMAGES = InputSpec.grid(1, 28, 28)
+
+
+@pytest.mark.parametrize("rows", [1, 30, 200, 3_000, 60_000, 1e6])
+@pytest.mark.parametrize("masks", [False, True])
+def test_every_size_has_a_recipe_that_passes_over_all_examples_a_few_times(rows, masks):
+    recipe = choose_grid_recipe(rows, IMAGES, masks=masks)
+    assert recipe.steps >= 1 and recipe.batch_size >= 1
+    passes = recipe.steps * recipe.batch_size / rows
+    assert 10 <= round(passes) <= 300
+    assert recipe.augment
+
+
+def test_more_examples_are_passed_over_less_often():
+    counts = [100, 1_000, 10_000, 100_000]
+    recipes = [choose_grid_recipe(rows, IMAGES) for rows in counts]
+    passes = [r.steps * r.batch_size / rows for r, rows in zip(recipes, counts, strict=True)]
+    assert passes == sorted(passes, reverse=True)
+
+
+def test_examples_that_tell_when_to_stop_are_enough_and_not_more():
+    assert choose_grid_recipe(30, IMAGES).holdout == 0
+    assert choose_grid_recipe(60_000, IMAGES).holdout * 60_000 == 2_000
+
+
+def test_the_linear_model_sees_examples_as_they_are():
+    assert not linear_grid_recipe(1_000).augment
+    assert not linear_grid_recipe(30, masks=True).augment
+
+
+def test_only_u_nets_are_narrower_than_published():
+    assert default_options("attention_unet") == default_options("unet") == {"width": 16}
+    assert default_options("resnet18") == default_options(object()) == {}

@@ -1,0 +1,155 @@
+"""A class for every cell."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from torch.testing import assert_close
+
+import ansatz
+from ansatz import Segmenter
+from ansatz.data import clean
+from ansatz.data.grids import Grids, read_grids
+from ansatz.errors import DataError, UsageError
+from ansatz.estimators.segmenter import MASK_LAWS
+
+TINY = {"network": "unet", "network_options": {"depth": 1, "width": 4}, "epochs": 2}
+LINEAR = {"network": "linear_pixels", "epochs": 40, "batch_size": 4, "learning_rate": 0.05}
+
+
+def discs(count=12, size=16, classes=2):
+    """Discs (and a ring, where there are three classes) in a little noise."""
+    rng = np.random.default_rng(0)
+    i, j = np.mgrid[:size, :size]
+    centre, radius = rng.uniform(5, size - 5, (2, count, 1, 1)), rng.uniform(2, 5, (count, 1, 1))
+    away = np.hypot(i - centre[0], j - centre[1]) / radius
+    masks = (away < 1).astype(int) + (classes > 2) * (away < 0.5)
+    return (masks + 0.1 * rng.normal(size=masks.shape)).astype(np.float32), masks
+
+
+@pytest.fixture(scope="module")
+def bright():
+    """Tells discs by their brightness."""
+    return Segmenter(**LINEAR).fit(*discs())
+
+
+@pytest.mark.parametrize("law", MASK_LAWS)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_every_law_of_masks_gives_a_probability_of_every_class_in_every_cell(law, classes):
+    images, masks = discs(classes=classes)
+    model = Segmenter(law, **TINY).fit(images, masks)
+    found = model.predict_proba(images[:3])
+    assert found.shape == (3, 16, 16, classes)
+    assert_close(found.sum(-1), np.ones((3, 16, 16)), rtol=0, atol=1e-12)
+    assert (model.predict(images[:3]) == found.argmax(-1)).all()
+    metrics = model.evaluate(images, masks)
+    assert ("nll" in metrics) == (law == "categorical")
+    assert 0 <= metrics["iou"] <= metrics["dice"] <= 1
+
+
+@pytest.mark.parametrize("law", ["dice", "sum"])
+def test_bright_discs_are_found(law):
+    images, masks = discs(20)
+    model = Segmenter(law, **LINEAR).fit(images[:12], masks[:12])
+    assert model.evaluate(images[12:], masks[12:])["dice"] > 0.9
+
+
+def test_a_saved_segmenter_predicts_the_same_bits(tmp_path):
+    images, masks = discs(classes=3)
+    model = Segmenter("sum", **TINY, clean={"min_size": 3}).fit(images, masks)
+    again = ansatz.load(model.save(tmp_path / "model"))
+    assert (again.predict_proba(images) == model.predict_proba(images)).all()
+    assert (again.predict(images) == model.predict(images)).all()
+    assert again.clean == {"min_size": 3}
+
+
+def test_labels_are_those_of_the_masks():
+    images, masks = discs()
+    model = Segmenter(**LINEAR | {"epochs": 10}).fit(images, masks * 7)
+    assert model.classes_.tolist() == [0, 7]
+    assert set(np.unique(model.predict(images))) == {0, 7}
+    assert model.score(images, masks * 7) == pytest.approx(
+        (model.predict(images) == masks * 7).mean()
+    )
+
+
+def test_cells_without_a_label_change_nothing():
+    """What stands in them may be anything: masks of -1 there give one model."""
+    images, masks = discs()
+    hidden = masks.copy()
+    hidden[:, :, 8:] = -1
+    one = Segmenter(**TINY, augment=False).fit(images, hidden)
+    assert one.classes_.tolist() == [0, 1]
+    known = one.evaluate(images, hidden)
+    expected = (one.predict(images) == masks)[:, :, :8].mean()
+    assert known["accuracy"] == pytest.approx(expected)
+    # Nothing is known of the right half: the constant model is that of the left one.
+    shift = one.model_.objective.shift.double()
+    share = torch.tensor([(masks[:, :, :8] == k).mean() for k in (0, 1)])
+    assert_close(shift - shift.logsumexp(0), share.log(), rtol=1e-5, atol=1e-5)
+
+
+def test_masks_by_name_have_their_names():
+    images, masks = discs()
+    table = read_grids({"x": images, "masks": masks, "class_names": ["field", "disc"]})
+    model = Segmenter(**TINY).fit(table.grids, table.masks)
+    assert model.classes_.tolist() == ["field", "disc"]
+    assert set(model.predict(images).ravel()) <= {"field", "disc"}
+
+
+def test_the_frame_tells_the_share_of_each_class(bright):
+    images, _ = discs()
+    frame = bright.predict_frame(images)
+    np.testing.assert_allclose(frame["share_1"], bright.predict(images).mean((1, 2)))
+    np.testing.assert_allclose(frame.sum(axis=1), 1)
+
+
+def test_predictions_are_tidied_as_asked_for(bright):
+    images, masks = discs()
+    tidy = copy.copy(bright).set_params(clean={"min_size": 40})  # small discs are specks
+    plain = bright.predict(images)
+    expected = clean(torch.as_tensor(plain), min_size=40)
+    assert (tidy.predict(images) == expected.numpy()).all()
+    assert 0 < tidy.predict(images).sum() < plain.sum()
+    assert tidy.evaluate(images, masks)["dice"] < bright.evaluate(images, masks)["dice"]
+
+
+@pytest.mark.parametrize("size", [(16,), (4, 8, 8)])
+def test_signals_and_volumes_have_masks_too(size):
+    rng = np.random.default_rng(0)
+    masks = rng.integers(0, 2, (6, *size))
+    x = Grids.of((masks + 0.1 * rng.normal(size=masks.shape))[:, None], channels="first")
+    model = Segmenter("sum", **TINY | {"epochs": 1}).fit(x, masks)
+    assert model.predict(x).shape == masks.shape
+
+
+def test_images_of_another_size_are_predicted(bright):
+    large, truth = discs(2, size=37)
+    assert bright.predict(large).shape == truth.shape
+    assert (bright.predict(large) == truth).mean() > 0.95
+
+
+def test_masks_that_do_not_fit_are_refused():
+    images, masks = discs()
+    with pytest.raises(DataError, match=r"masks of 8 x 16 cells for examples of 16 x 16"):
+        Segmenter(**TINY).fit(images, masks[:, :8])
+    with pytest.raises(DataError, match=r"not whole"):
+        Segmenter(**TINY).fit(images, masks * 0.5)
+    with pytest.raises(DataError, match=r"every cell is of class 0"):
+        Segmenter(**TINY).fit(images, masks * 0)
+    model = Segmenter(**TINY).fit(images, masks)
+    with pytest.raises(DataError, match=r"masks of 8 x 16 cells"):
+        model.evaluate(images, masks[:, :8])
+    with pytest.raises(DataError, match=r"masks hold 7"):
+        model.evaluate(images, masks * 7)
+
+
+def test_what_is_no_law_of_masks_is_refused():
+    images, masks = discs()
+    with pytest.raises(UsageError, match=r"poisson is no law of masks"):
+        Segmenter("poisson", **TINY).fit(images, masks)
+    with pytest.raises(UsageError, match=r"one network"):
+        Segmenter(inference="ensemble", **TINY).fit(images, masks)
+    with pytest.raises(UsageError, match=r"no offset"):
+        Segmenter(**TINY).fit(images, masks).evaluate(images, masks, offset=np.zeros(12))
