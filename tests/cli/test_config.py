@@ -78,6 +78,7 @@ def test_the_configuration_covers_every_option_of_fit():
     from ansatz.cli.fit import fit
 
     spelled = {"set_": "options", "role": "roles", "no_header": "header", "quiet": "progress"}
+    spelled |= {"freeze": "options", "skip_corrupt": "on_corrupt"}
     own = {"config", "print_config", "dry_run", "as_json"}
     options = {spelled.get(name, name) for name in inspect.signature(fit).parameters} - own
     assert options == set(FitConfig.model_fields)

@@ -155,6 +155,9 @@ def plain_formula(latex: str) -> str:
         text = re.sub(r"\\(hat|bar|tilde|dot|vec)\s*(?:\{([^{}\\]*)\}|(\w))", _accent, text)
         text = re.sub(r"\\(?:over|under)(?:line|brace)\s*\{([^{}]*)\}", r"\1", text)
         text = re.sub(r"\\sqrt\s*\{([^{}]*)\}", lambda m: f"√{_grouped(m[1])}", text)
+        text = re.sub(  # \sqrt[p]{x} is x^(1/p)
+            r"\\sqrt\[([^\[\]{}]*)\]\{([^{}]*)\}", lambda m: f"{_grouped(m[2])}^(1/{m[1]})", text
+        )
         text = re.sub(r"\\[dt]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}", _fraction, text)
         text = re.sub(r"\\binom\s*\{([^{}]*)\}\s*\{([^{}]*)\}", r"binom(\1, \2)", text)
         text = re.sub(r"([_^])\{([^{}]*)\}", _script, text)
