@@ -36,21 +36,11 @@ def open_grids(estimator: Any, data: str, reading: Mapping[str, Any]) -> "GridTa
         >>> list(inspect.signature(open_grids).parameters)
         ['estimator', 'data', 'reading']
     """
-    from ansatz.data.grids import is_grids, read_grids
-    from ansatz.estimators.posing import special_columns
+    from ansatz.estimators.posing import read_like
 
     if reading:
         raise UsageError(f"'{next(iter(reading))}' is an option of tables; this model takes grids.")
-    spec = estimator.model_.preprocessor.spec
-    options: dict[str, Any] = {}
-    uses = getattr(estimator, "uses_", None)
-    if not is_grids(data):
-        options = {"signals": True, "target": [] if uses is None else special_columns(uses)}
-    elif len(spec.size) == 2:
-        options = {"channels": spec.features} if spec.features in (1, 3) else {}
-        if not hasattr(estimator, "tile"):  # masks may be of any size
-            options["size"] = spec.size
-    table = read_grids(data, **options)
+    table = read_like(estimator, data)
     for note in table.notes:
         remark(f"note: {note}")
     return table

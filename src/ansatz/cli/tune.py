@@ -151,7 +151,9 @@ def tune(
         ansatz tune houses.csv --target price --trials 50 --space depth=1..3
         ansatz tune houses.csv --target price --resume
     """
-    if target is None and lower is None:
+    from ansatz.data.grids import is_grids
+
+    if target is None and lower is None and not is_grids(data):  # grids are refused as such
         raise UsageError("ansatz tune: --target COLUMN is missing.")
     folder = out or Path(f"{stem(data)}-tuned")
     advice = "To replace it: --overwrite; to keep it: another --out."

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from ansatz import data as ansatz_data
-from ansatz import networks, structures
+from ansatz import structures
 from ansatz.data import Column
 from ansatz.data.streams.available import reason_to_stream
 from ansatz.errors import ModelError, UsageError
@@ -91,7 +91,7 @@ class Fit:
             refits: bootstrap refits of a network; 0 gives effects without intervals.
         """
         if self.structure == "grid":
-            return networks.summary(self.model.model_.network, self.model.model_.preprocessor.spec)
+            return self.model.summary()
         X, y = self.rows_of.get("test", (None, None))
         return self.model.summary(X, y, training=self.rows_of.get("learn"), refits=refits)
 

@@ -4,7 +4,7 @@ import inspect
 from pathlib import Path
 from typing import Any
 
-from ansatz.data.grids import is_grids, read_grids
+from ansatz.data.grids import GridTable, is_grids, read_grids
 from ansatz.errors import UsageError
 from ansatz.estimators.grid_problem import pose_grids
 from ansatz.estimators.problem import Problem, pose
@@ -76,6 +76,33 @@ def default_network(problem: Problem) -> str:
     if problem.is_grid:
         return Grid(masks=problem.masks is not None).network
     return Vector.network if problem.has_features else "linear"
+
+
+def read_like(estimator: Any, data: Any) -> GridTable:
+    """Examples as those of a fit were, brought to their size: to be predicted or judged.
+
+    Args:
+        estimator: fitted to grids.
+        data: a folder, a file, the name of a data set, or arrays.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Classifier
+        >>> from ansatz.estimators.posing import read_like
+        >>> images = np.random.default_rng(0).normal(size=(20, 12, 12)).astype(np.float32)
+        >>> model = Classifier(network="linear_grid", epochs=1).fit(images, np.arange(20) % 2)
+        >>> len(read_like(model, {"x": images, "y": np.arange(20) % 2}))
+        20
+    """
+    spec, uses = estimator.model_.preprocessor.spec, getattr(estimator, "uses_", None)
+    options: dict[str, Any] = {}
+    if not is_grids(data):
+        options = {"signals": True, "target": [] if uses is None else special_columns(uses)}
+    elif len(spec.size) == 2:
+        options = {"channels": spec.features} if spec.features in (1, 3) else {}
+        if not hasattr(estimator, "tile"):  # masks may be of any size
+            options["size"] = spec.size
+    return read_grids(data, **options)
 
 
 def _is_a_table(data: Any, reader: dict[str, Any]) -> bool:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ansatz import linear
 from ansatz.data import as_frame
-from ansatz.data.grids import GridTable
+from ansatz.data.grids import Grids, GridTable
 from ansatz.errors import DataError, UsageError
 from ansatz.estimators.copies import content_keys, copied
 from ansatz.estimators.description import describe_estimator
@@ -77,8 +77,8 @@ class Predictions:
         uses = getattr(self, "uses_", None)
         if uses is None:
             raise UsageError("this model was fitted to X and y: evaluate(X, y) needs both.")
-        if isinstance(table, GridTable):
-            return _from_grids(table, uses, outcomes=outcomes)
+        if self.model_.preprocessor.spec.structure == "grid":
+            return _from_grids(_as_grid_table(self, table), uses, outcomes=outcomes)
         frame = as_frame(table)
         # scikit-learn gives a table without columns no names.
         names = [str(name) for name in getattr(self, "feature_names_in_", ())]
@@ -96,6 +96,13 @@ class Predictions:
         if len(codes) != count:
             raise DataError(f"y must have one outcome per row: {count} rows, {len(codes)} in y.")
         return torch.from_numpy(np.array(codes))  # a copy: the given one may be read-only
+
+    def _require_numbers(self) -> None:
+        """Refuses what classes do not have."""
+        if getattr(self, "classes_", None) is not None:
+            raise UsageError(
+                "classes have no intervals: predict_proba gives the probability of each."
+            )
 
     def _served_raw(self, raw: Tensor) -> Tensor:
         """The raw numbers that predictive distributions are made of."""
@@ -171,6 +178,7 @@ class Predictions:
         if method not in ("law", "conformal"):
             raise UsageError(f"method must be 'law' or 'conformal', got {method!r}.")
         check_is_fitted(self)
+        self._require_numbers()
         law = self.model_.objective.likelihood
         if method == "conformal":
             cut = conformal_quantile(require_scores(self), level)
@@ -189,6 +197,8 @@ class Predictions:
             y: their outcomes.
             offset: ``(N,)``, known parts of the linear predictor.
         """
+        check_is_fitted(self)
+        self._require_numbers()
         raw = self._served_raw(self._raw(X, offset))
         law = self.model_.objective.likelihood
         self.conformal_scores_ = conformal_scores(law, raw, self._outcomes(y, len(raw)))
@@ -278,7 +288,7 @@ class Predictions:
             table: as for ``evaluate``; a model of ``ansatz.fit`` remembers a hash of each row.
         """
         X, y, *_ = self._from_table(table, outcomes=True)
-        rows = read_rows(self, X, reset=False, as_table=not isinstance(table, GridTable))
+        rows = read_rows(self, X, reset=False, as_table=not isinstance(X, Grids))
         codes, _ = self._encode(y, reset=False)  # type: ignore[attr-defined]
         learned = getattr(self, "row_keys_", np.empty(0, dtype=np.uint64))
         return copied(learned, content_keys(rows, codes))
@@ -412,6 +422,15 @@ class Predictions:
 
         check_is_fitted(self)
         return report_model(self, X, y, path, **options)  # type: ignore[arg-type]
+
+
+def _as_grid_table(model: Any, table: Any) -> GridTable:
+    """Examples as they are, or read from a folder, a file or arrays."""
+    if isinstance(table, GridTable):
+        return table
+    from ansatz.estimators.posing import read_like  # it poses problems
+
+    return read_like(model, table)
 
 
 def _from_grids(table: GridTable, uses: Any, *, outcomes: bool) -> TableRows:

@@ -13,6 +13,8 @@ from sklearn.utils import resample
 from ansatz.data import as_frame, is_frame
 from ansatz.likelihoods import Likelihood
 from ansatz.linear import NetworkSummary, average_marginal_effects
+from ansatz.networks import Summary
+from ansatz.networks import summary as summarize_network
 
 if TYPE_CHECKING:
     from ansatz.estimators.table_estimator import TableEstimator
@@ -60,7 +62,8 @@ def summarize(
 
     A network has no coefficients, no AIC and no in-sample deviance test: it has the deviance that
     it explains on rows it did not learn from, and average marginal effects, their intervals from
-    refits to bootstrap samples of the rows that it did learn from.
+    refits to bootstrap samples of the rows that it did learn from. Cells of grids are no columns
+    that could have effects: there it is the table of the network's layers.
 
     Args:
         estimator: fitted.
@@ -78,6 +81,8 @@ def summarize(
         >>> "(Intercept)" in str(summarize(model))
         True
     """
+    if estimator.model_.preprocessor.spec.structure == "grid":
+        return summarize_layers(estimator)
     if hasattr(estimator, "linear_"):
         return summarize_linear(estimator)
     if hasattr(estimator, "saved_summary_"):
@@ -108,6 +113,22 @@ def summarize(
         class_names=_class_names(estimator),
         messages=messages,
     )
+
+
+def summarize_layers(estimator: "TableEstimator") -> Summary:
+    """The layers of a network on grids; of an ensemble, those of its first network.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Classifier
+        >>> from ansatz.estimators.summaries import summarize_layers
+        >>> images = np.random.default_rng(0).normal(size=(20, 12, 12)).astype(np.float32)
+        >>> model = Classifier(network="linear_grid", epochs=1).fit(images, np.arange(20) % 2)
+        >>> summarize_layers(model).parameters
+        145
+    """
+    model = getattr(estimator.model_, "members", [estimator.model_])[0]
+    return summarize_network(model.network, model.preprocessor.spec)
 
 
 def summarize_linear(estimator: "TableEstimator") -> Any:

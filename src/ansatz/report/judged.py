@@ -4,13 +4,14 @@ from typing import Literal, NamedTuple
 
 from torch import Tensor
 
-from ansatz.estimators.job import Job
+from ansatz.estimators.job import Job, has_masks
 from ansatz.estimators.scores import judge_model
 from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.likelihoods import Distribution, Likelihood
+from ansatz.report.mask_losses import mask_losses
 from ansatz.report.predictive import predictive, row_losses
 
-Kind = Literal["number", "class", "survival", "ranking"]
+Kind = Literal["number", "class", "survival", "ranking", "mask"]
 
 
 class Judged(NamedTuple):
@@ -38,6 +39,8 @@ class Judged(NamedTuple):
     @property
     def kind(self) -> Kind:
         """What the outcomes are."""
+        if has_masks(self.job):
+            return "mask"
         if hasattr(self.model, "followed_"):
             return "survival"
         if hasattr(self.model, "items_"):
@@ -47,6 +50,8 @@ class Judged(NamedTuple):
     @property
     def log_scores(self) -> Tensor:
         """The log score of each row, ``(N,)``; of several targets their mean, as in ``nll``."""
+        if self.kind == "mask":
+            return -mask_losses(self.law, self.raw, self.job.y)
         return -row_losses(self.model, self.law, self.raw, self.job.y)
 
     @property
@@ -77,6 +82,8 @@ def judge_rows(name: str, model: TableEstimator, job: Job) -> Judged:
         'class'
     """
     law = model.model_.objective.likelihood
+    if has_masks(job):
+        return Judged(name, model, job, law, model._raw(job.rows), None, job.y)
     raw = model._served_raw(model.model_.raw(job.rows, job.offset, notes=[]))
     distribution, value = predictive(model, law, raw, job.y)
     return Judged(name, model, job, law, raw, distribution, value)

@@ -29,7 +29,7 @@ def require_same_kind(a: Judged, b: Judged) -> None:
         ansatz.errors.DataError: it predicts numbers and it classes: ...
     """
     if a.kind != b.kind:
-        words = {"number": "numbers", "class": "classes", "ranking": "rankings"}
+        words = {"number": "numbers", "class": "classes", "ranking": "rankings", "mask": "masks"}
         said = [words.get(judged.kind, "censored times") for judged in (a, b)]
         raise DataError(
             f"{a.name} predicts {said[0]} and {b.name} {said[1]}: their scores have no common "
@@ -156,7 +156,9 @@ def require_same_outcomes(a: Judged, b: Judged) -> None:
     if a.kind == "number":
         change_between(a, b)
         return
-    if a.kind == "survival":
+    if a.kind == "mask":
+        same = torch.equal(a.job.y, b.job.y)
+    elif a.kind == "survival":
         known = [times_and_causes(judged.law, judged.job.y.numpy()) for judged in (a, b)]
         if known[0] is None or known[1] is None:
             same = torch.equal(a.job.y, b.job.y)

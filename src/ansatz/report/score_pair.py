@@ -7,6 +7,7 @@ from torch import Tensor
 
 from ansatz.report.judged import Judged
 from ansatz.report.loss_pair import loss_pair
+from ansatz.report.mask_pair import cell_pair, dice_pair
 from ansatz.report.measure import change_between, require_same_kind, require_same_measure
 from ansatz.report.paired_scores import ScorePair
 from ansatz.report.survival_pair import by_brier, integrated_brier_pair, survival_pair
@@ -17,7 +18,7 @@ def score_pair(a: Judged, b: Judged) -> ScorePair:
 
     Laws of survival times that have no likelihood in common (Cox's is partial, that of discrete
     hazards one of intervals) are compared by the integrated Brier score. A loss that is no law is
-    compared by itself.
+    compared by itself, masks by Dice's coefficient of each image.
 
     Args:
         a: the one model on some rows.
@@ -39,6 +40,8 @@ def score_pair(a: Judged, b: Judged) -> ScorePair:
     require_same_kind(a, b)
     if a.kind == "survival":
         return survival_pair(a, b)
+    if a.kind == "mask":
+        return dice_pair(a, b)
     if a.distribution is None or b.distribution is None:
         return loss_pair(a, b)
     change = change_between(a, b) if a.kind == "number" else None
@@ -55,7 +58,7 @@ def score_pair(a: Judged, b: Judged) -> ScorePair:
 
 
 def score_beside(a: Judged, b: Judged) -> ScorePair | None:
-    """A second proper score: CRPS, energy score, Brier score or integrated Brier score.
+    """A second score: CRPS, energy score, Brier score or integrated Brier score; that of cells.
 
     None where there is none for both: rankings, losses, targets on different scales.
 
@@ -76,6 +79,8 @@ def score_beside(a: Judged, b: Judged) -> ScorePair | None:
     """
     if a.kind == "survival":
         return None if by_brier(a, b) else integrated_brier_pair(a, b)
+    if a.kind == "mask":
+        return cell_pair(a, b)
     if a.kind == "ranking" or a.distribution is None or b.distribution is None:
         return None
     if a.kind == "class":

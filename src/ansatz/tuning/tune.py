@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ansatz import structures
+from ansatz.data.grids import is_grids
 from ansatz.errors import UsageError
 from ansatz.estimators.fit import fit
 from ansatz.estimators.kinds import split_options
@@ -118,6 +119,11 @@ def tune(
         2
     """
     began = clock.perf_counter()
+    if x == "grid" or is_grids(data):
+        raise UsageError(
+            "tune searches recipes of tables; these data are grids. Fit them with some settings "
+            "(--network, --set) and see which is better: ansatz compare A B."
+        )
     require_optuna()
     if trials < 1 or folds < 2:
         raise UsageError(f"--trials from 1 and --folds from 2, got {trials} and {folds}.")
