@@ -37,6 +37,17 @@ def test_fresh_begins_anew(tmp_path):
     assert len(calls) == 2 and len(path.read_text().splitlines()) == 1
 
 
+def test_a_part_can_be_forgotten_while_others_stay(tmp_path):
+    calls, path = [], tmp_path / "a.jsonl"
+    ledger = Ledger(path)
+    for split in range(3):
+        ledger.part({"set": "a", "split": split}, count(calls))
+    ledger.forget([{"set": "a", "split": 1}, {"set": "b", "split": 2}])
+    assert [json.loads(line)["split"] for line in path.read_text().splitlines()] == [0, 2]
+    ledger.part({"set": "a", "split": 1}, count(calls))
+    assert len(calls) == 4 and len(Ledger(path).rows) == 3
+
+
 def test_another_inference_is_another_part(tmp_path):
     calls, ledger = [], Ledger(tmp_path / "a.jsonl")
     ledger.part({"split": 0, "inference": "point"}, count(calls))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from ansatz.bench.race import Race, Spread, Time, one_thread, race
+from ansatz.bench.race import Race, Spread, Time, limited_threads, race
 
 
 def at_once(run):
@@ -54,11 +54,22 @@ def test_the_spread_is_that_of_numpys_quartiles():
     np.testing.assert_allclose([found.lower, found.upper], np.quantile(values, [0.25, 0.75]))
 
 
-def test_all_are_measured_on_one_thread_and_the_number_comes_back():
+@pytest.mark.parametrize("threads", [1, 2])
+def test_all_are_measured_on_the_same_threads_and_their_number_comes_back(threads):
     before = torch.get_num_threads()
-    with one_thread():
-        assert torch.get_num_threads() == 1
+    runs = {name: torch.get_num_threads for name in "ab"}
+    found = race(runs, rounds=1, seed=0, measure=at_once, threads=threads)
+    assert found.results == {"a": threads, "b": threads} and found.threads == threads
     assert torch.get_num_threads() == before
+    with limited_threads():
+        assert torch.get_num_threads() == 1
+
+
+def test_a_part_of_a_race_keeps_its_rounds():
+    times = {name: [Time(1.0, 1.0), Time(2.0, k)] for k, name in enumerate("abc", 1)}
+    part = Race(times, {"a": 5, "b": 6}, threads=2).among("ac")
+    assert list(part.times) == ["a", "c"] and part.results == {"a": 5} and part.threads == 2
+    assert part.ratio("c", "a", "wall").upper == Race(times).ratio("c", "a", "wall").upper
 
 
 def test_a_failing_contestant_is_not_hidden():

@@ -4,6 +4,7 @@ import pytest
 
 from ansatz.bench import Bar, Finding, suites
 from ansatz.bench.race import Spread
+from ansatz.errors import UsageError
 
 
 @pytest.fixture
@@ -56,8 +57,16 @@ def test_a_record_keeps_the_circumstances(command, suite, tmp_path):
     for _ in range(2):  # a second one replaces the first
         assert command("bench", "--record", "--out", "kept", "--seed", "3").status == 0
     kept = json.loads((tmp_path / "kept" / "bench-toy.json").read_text())
-    assert kept["seed"] == 3 and kept["threads"] == 1 and "torch" in kept["versions"]
+    assert kept["seed"] == 3 and "torch" in kept["versions"]
     assert kept["results"][0]["name"] == "toy" and "commit" in kept and "machine" in kept
+
+
+def test_a_part_of_the_cases_can_be_asked_for(command, suite):
+    command("bench", "--only", "mnist, cifar10", "--examples", "300", "--threads", "2")
+    assert suite.options.pick(["mnist", "isbi2012", "cifar10"]) == ["mnist", "cifar10"]
+    assert suite.options.examples == 300 and suite.options.threads == 2
+    with pytest.raises(UsageError, match=r"no case is called 'cifar10'\. Known: mnist, lenet5"):
+        suite.options.pick(["mnist", "lenet5"])
 
 
 def test_options_reach_the_suite(command, suite):

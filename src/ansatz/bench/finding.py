@@ -71,6 +71,7 @@ class Finding:
             for other in others
         }
         found.facts["rounds"] = len(race.times[us])
+        found.facts["threads"] = race.threads
         return found
 
     @property

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ class Ledger:
     def part(self, key: Row, compute: Callable[[], Row]) -> Row:
         """The row of ``key``: the one that is there, or a new one."""
         for row in self.rows:
-            if all(row.get(name) == value for name, value in key.items()):
+            if _is(row, key):
                 return row
         made = {**key, **compute(), "commit": commit()}
         self.rows.append(made)
@@ -48,10 +48,21 @@ class Ledger:
                 os.fsync(file.fileno())
         return made
 
+    def forget(self, keys: Iterable[Row]) -> None:
+        """Drops the rows of these keys and keeps the others."""
+        gone = list(keys)
+        self.rows = [row for row in self.rows if not any(_is(row, key) for key in gone)]
+        if self.path is not None:
+            self._rewrite()
+
     def _rewrite(self) -> None:
         assert self.path is not None
         text = "".join(json.dumps(row) + "\n" for row in self.rows)
         self.path.write_text(text, encoding="utf-8")
+
+
+def _is(row: Row, key: Row) -> bool:
+    return all(row.get(name) == value for name, value in key.items())
 
 
 def _read(path: Path) -> list[Row]:

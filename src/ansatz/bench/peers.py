@@ -98,7 +98,7 @@ def with_keras(task: Task) -> Predict:
         >>> callable(with_keras)
         True
     """
-    keras = _keras()
+    keras = keras_on_torch()
     keras.utils.set_random_seed(0)
     dense = [keras.layers.Dense(width, activation="relu") for width in task.widths]
     inputs = keras.Input((task.x.shape[1],))
@@ -164,7 +164,14 @@ def installed(name: str) -> bool:
     return importlib.util.find_spec(PEERS[name][0]) is not None
 
 
-def _keras() -> Any:
+def keras_on_torch() -> Any:
+    """The package ``keras``, which must run on torch.
+
+    Example:
+        >>> from ansatz.bench.peers import keras_on_torch
+        >>> callable(keras_on_torch)
+        True
+    """
     os.environ.setdefault("KERAS_BACKEND", "torch")  # read once, when keras is imported
     import keras
 

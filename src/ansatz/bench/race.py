@@ -1,10 +1,10 @@
-"""Contestants measured side by side: in turns, in a new order each round, on one thread."""
+"""Contestants measured side by side: in turns, in a new order each round, on the same threads."""
 
 import gc
 import random
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple
 
@@ -59,6 +59,7 @@ class Race:
     Args:
         times: contestant -> its time in each round.
         results: contestant -> what it returned in the round that warms up.
+        threads: that each was allowed.
 
     Example:
         >>> from ansatz.bench.race import Race, Time
@@ -68,9 +69,20 @@ class Race:
     """
 
     def __init__(
-        self, times: Mapping[str, Sequence[Time]], results: Mapping[str, Any] | None = None
+        self,
+        times: Mapping[str, Sequence[Time]],
+        results: Mapping[str, Any] | None = None,
+        *,
+        threads: int = 1,
     ) -> None:
-        self.times, self.results = times, results or {}
+        self.times, self.results, self.threads = times, results or {}, threads
+
+    def among(self, names: Iterable[str]) -> "Race":
+        """The same race, of some contestants."""
+        times = {name: self.times[name] for name in names}
+        return Race(
+            times, {n: r for n, r in self.results.items() if n in times}, threads=self.threads
+        )
 
     def seconds(self, name: str, clock: Clock = "processor") -> Spread:
         """What a contestant took."""
@@ -89,6 +101,7 @@ def race(
     seed: int,
     measure: Callable[[Callable[[], Any]], Time] | None = None,
     tell: Callable[[str], None] | None = None,
+    threads: int = 1,
 ) -> Race:
     """Runs everyone once to warm up, then ``rounds`` times in turns, shuffled by ``seed``.
 
@@ -98,6 +111,8 @@ def race(
         seed: of the order within a round.
         measure: how one run is timed; by default this process's clocks.
         tell: is told what is going on.
+        threads: that each may use; beyond one the clock on the wall is the one to judge by, since
+            threads that wait for each other burn processor time.
 
     Example:
         >>> from ansatz.bench.race import race
@@ -107,7 +122,7 @@ def race(
     """
     order, shuffled = list(contestants), random.Random(seed)
     times: dict[str, list[Time]] = {name: [] for name in contestants}
-    with one_thread():
+    with limited_threads(threads):
         results = {name: run() for name, run in contestants.items()}
         for number in range(rounds):
             if tell:
@@ -115,7 +130,7 @@ def race(
             shuffled.shuffle(order)
             for name in order:
                 times[name].append((measure or measured)(contestants[name]))
-    return Race(times, results)
+    return Race(times, results, threads=threads)
 
 
 def measured(run: Callable[[], Any]) -> Time:
@@ -133,13 +148,16 @@ def measured(run: Callable[[], Any]) -> Time:
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
-    """torch, and every library that threadpoolctl knows (NumPy's, scikit-learn's), on one thread.
+def limited_threads(count: int = 1) -> Iterator[None]:
+    """torch, and every library that threadpoolctl knows (NumPy's, scikit-learn's), on few threads.
+
+    Args:
+        count: how many.
 
     Example:
         >>> import torch
-        >>> from ansatz.bench.race import one_thread
-        >>> with one_thread():
+        >>> from ansatz.bench.race import limited_threads
+        >>> with limited_threads(1):
         ...     torch.get_num_threads()
         1
     """
@@ -147,9 +165,9 @@ def one_thread() -> Iterator[None]:
     from threadpoolctl import threadpool_limits
 
     before = torch.get_num_threads()
-    torch.set_num_threads(1)
+    torch.set_num_threads(count)
     try:
-        with threadpool_limits(1):
+        with threadpool_limits(count):
             yield
     finally:
         torch.set_num_threads(before)

@@ -56,6 +56,21 @@ SUITES = {
     "quality-tables": Suite(
         "ansatz.bench.tables", "quality_tables", "larger tables beside boosted trees", False
     ),
+    "speed-images": Suite(
+        "ansatz.bench.images", "speed_images", "LeNet-5 on MNIST, ResNet-18 on CIFAR-10", False
+    ),
+    "quality-images": Suite(
+        "ansatz.bench.image_quality",
+        "quality_images",
+        "MNIST, Fashion-MNIST, CIFAR-10, three seeds",
+        False,
+    ),
+    "quality-segmentation": Suite(
+        "ansatz.bench.segmentation_quality",
+        "quality_segmentation",
+        "membranes of ISBI 2012, three seeds",
+        False,
+    ),
 }
 
 

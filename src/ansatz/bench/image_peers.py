@@ -1,0 +1,134 @@
+"""What a user would pick instead for images, each as its documentation advises.
+
+No logger, checkpoint, progress bar or validation; the same network, optimizer, rate, batch size and
+number of epochs, images standardised and in memory. Lightning takes the optimizer as torch makes it
+by default; with torch's fused kernel it is measured too, without a bar.
+"""
+
+import logging
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import nn
+
+from ansatz.bench.image_loop import Predict, lenet5, lenet_loop, predictor, resnet_loop
+from ansatz.bench.image_task import JUDGED, Array, ImageTask
+from ansatz.bench.peers import keras_on_torch
+
+Peer = Callable[[ImageTask], Predict]
+
+
+def with_keras(task: ImageTask) -> Predict:
+    """Keras on torch.
+
+    Example:
+        >>> from ansatz.bench.image_peers import with_keras
+        >>> callable(with_keras)
+        True
+    """
+    keras = keras_on_torch()
+    keras.utils.set_random_seed(0)
+    model = (_keras_lenet5 if task.network == "lenet5" else _keras_resnet18)(keras, task)
+    model.compile(
+        optimizer=keras.optimizers.AdamW(task.rate, weight_decay=1e-2),
+        loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+    )
+    model.fit(task.last, task.labels, batch_size=task.batch, epochs=task.epochs, verbose=0)
+
+    def predict(x: Array) -> Array:
+        shown = x[:JUDGED].transpose(0, 2, 3, 1)
+        chosen: Array = model.predict(shown, verbose=0, batch_size=256).argmax(1)
+        return chosen
+
+    return predict
+
+
+def with_lightning(task: ImageTask, *, fused: bool = False) -> Predict:
+    """Lightning on LeNet-5, in its barebones mode, which is made for measuring.
+
+    Example:
+        >>> from ansatz.bench.image_peers import with_lightning
+        >>> callable(with_lightning)
+        True
+    """
+    import lightning
+    from torch.utils.data import DataLoader, TensorDataset
+
+    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+
+    class Module(lightning.LightningModule):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = lenet5(task)
+
+        def training_step(self, batch: Any, number: int) -> torch.Tensor:
+            x, y = batch
+            return nn.functional.cross_entropy(self.inner(x), y)
+
+        def configure_optimizers(self) -> torch.optim.Optimizer:
+            return torch.optim.AdamW(self.parameters(), lr=task.rate, fused=fused or None)
+
+    rows = TensorDataset(torch.from_numpy(task.first), torch.from_numpy(task.labels))
+    module = Module()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that barebones reports nothing, that loaders lack workers
+        trainer = lightning.Trainer(
+            max_epochs=task.epochs, accelerator="cpu", devices=1, barebones=True
+        )
+        trainer.fit(module, DataLoader(rows, batch_size=task.batch, shuffle=True))
+    return predictor(module.inner)
+
+
+LENET: dict[str, tuple[str, Peer]] = {  # name -> the package it needs, what it does
+    "keras": ("keras", with_keras),
+    "lightning": ("lightning", with_lightning),
+    "lightning, fused": ("lightning", partial(with_lightning, fused=True)),
+    "hand loop": ("torch", lenet_loop),
+}
+RESNET: dict[str, tuple[str, Peer]] = {
+    "keras": ("keras", with_keras),
+    "hand loop": ("torch", resnet_loop),
+}
+
+
+def _keras_lenet5(keras: Any, task: ImageTask) -> Any:
+    layers = keras.layers
+    return keras.Sequential(
+        [
+            keras.Input(task.last.shape[1:]),
+            layers.Conv2D(6, 5, padding="same", activation="relu"),
+            layers.MaxPooling2D(2),
+            layers.Conv2D(16, 5, activation="relu"),
+            layers.MaxPooling2D(2),
+            layers.Flatten(),
+            layers.Dense(120, activation="relu"),
+            layers.Dense(84, activation="relu"),
+            layers.Dense(task.classes),
+        ]
+    )
+
+
+def _keras_resnet18(keras: Any, task: ImageTask) -> Any:
+    layers, width = keras.layers, task.options.get("width", 64)
+
+    def convolve(x: Any, channels: int, cells: int = 3, stride: int = 1) -> Any:
+        x = layers.Conv2D(channels, cells, stride, padding="same", use_bias=False)(x)
+        # torch's constants; Keras's own momentum of 0.99 has seen too little after a few steps.
+        return layers.BatchNormalization(momentum=0.9, epsilon=1e-5)(x)
+
+    inputs = keras.Input(task.last.shape[1:])
+    x = layers.ReLU()(convolve(inputs, width))
+    for stage in range(4):
+        channels = width * 2**stage
+        for block in range(2):
+            stride = 2 if stage and not block else 1
+            y = layers.ReLU()(convolve(x, channels, stride=stride))
+            y = convolve(y, channels)
+            if stride == 2:
+                x = convolve(x, channels, 1, stride)
+            x = layers.ReLU()(layers.Add()([x, y]))
+    x = layers.GlobalAveragePooling2D()(x)
+    return keras.Model(inputs, layers.Dense(task.classes)(x))

@@ -1,0 +1,161 @@
+"""How fast networks learn from images beside what a user would pick instead."""
+
+import importlib.util
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ansatz.bench.bar import Bar
+from ansatz.bench.finding import Finding
+from ansatz.bench.options import Options
+
+if TYPE_CHECKING:
+    from ansatz.bench.image_peers import Peer
+    from ansatz.bench.image_task import Array, ImageTask
+
+LENET = {"keras": Bar(at_least=1.5), "lightning": Bar(at_least=1.2)}
+RESNET = {"keras": Bar(at_least=1.05), "hand loop": Bar(at_most=1.05)}
+AUGMENTATION = {"without": Bar(at_most=1.15)}
+CASES = ("lenet5", "augmentation", "resnet18")
+
+
+def speed_images(options: Options) -> list[Finding]:
+    """LeNet-5 on MNIST, what augmentation adds to it, ResNet-18 on CIFAR-10.
+
+    All are measured on the same threads, torch's own number, by the clock on the wall: with more
+    than one thread that is what a user waits for.
+
+    Example:
+        >>> from ansatz.bench.images import LENET, RESNET
+        >>> str(LENET["keras"]), str(RESNET["hand loop"])
+        ('>= 1.5', '<= 1.05')
+    """
+    from ansatz.bench import image_task
+
+    cases, found = options.pick(CASES), []
+    if "lenet5" in cases or "augmentation" in cases:
+        found += _lenet(image_task.digits(options.examples or image_task.DIGITS), cases, options)
+    if "resnet18" in cases:
+        task = image_task.photographs(options.examples or image_task.PHOTOGRAPHS)
+        found.append(_resnet(task, options))
+    return found
+
+
+def ours(task: "ImageTask", *, augment: bool = False) -> "Callable[[Array], Array]":
+    """The public estimator with the task's network; nothing else is set but what peers do without.
+
+    It begins with bytes, and what follows is timed: reading, standardising, clipped gradients, a
+    schedule of the rate, averaged weights.
+
+    Args:
+        task: images, network and length.
+        augment: with the variations that a fit chooses by itself.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.bench.image_task import ImageTask
+        >>> from ansatz.bench.images import ours
+        >>> images = np.zeros((40, 1, 16, 16), np.uint8)
+        >>> images[::2, :, 8:] = 255
+        >>> task = ImageTask(images, np.arange(40) % 2, "lenet5", {}, batch=8, epochs=4)
+        >>> task.score(ours(task)(task.images)) > 0.9
+        True
+    """
+    from ansatz.bench.image_task import JUDGED
+    from ansatz.data.grids import Grids
+    from ansatz.estimators import Classifier
+
+    model = Classifier(
+        network=task.network,
+        network_options=task.options,
+        batch_size=task.batch,
+        epochs=task.epochs,
+        learning_rate=task.rate,
+        holdout=0.0,
+        augment=augment,
+        device="cpu",
+    )
+    model.fit(Grids.of(task.images, "first"), task.labels)
+
+    def predict(images: "Array") -> "Array":
+        chosen: Array = model.predict(Grids.of(images[:JUDGED], "first"))
+        return chosen
+
+    return predict
+
+
+def _lenet(task: "ImageTask", cases: Iterable[str], options: Options) -> list[Finding]:
+    from ansatz.bench.image_peers import LENET as PEERS
+
+    peers = PEERS if "lenet5" in cases else {}
+    missing = _missing(peers)
+    runs: dict[str, Callable[[], Any]] = {"ours": lambda: ours(task)}
+    if "augmentation" in cases:
+        runs["augmented"] = lambda: ours(task, augment=True)
+    found, facts = _race(task, runs, peers, missing, options, rounds=5)
+    findings = []
+    if "lenet5" in cases:
+        among = found.among(name for name in found.times if name != "augmented")
+        findings.append(
+            Finding.of(
+                "lenet5", among, dict(LENET), clock="wall", missing=missing, facts=dict(facts)
+            )
+        )
+    if "augmentation" in cases:
+        times = {"augmented": found.times["augmented"], "without": found.times["ours"]}
+        both = type(found)(times, threads=found.threads)
+        findings.append(
+            Finding.of("augmentation", both, dict(AUGMENTATION), us="augmented", clock="wall")
+        )
+    return findings
+
+
+def _resnet(task: "ImageTask", options: Options) -> Finding:
+    from ansatz.bench.image_loop import script
+    from ansatz.bench.image_peers import RESNET as PEERS
+
+    missing = _missing(PEERS)
+    if not script().exists():
+        missing.append("hand loop")  # it is in the source tree alone
+    runs = {"ours": lambda: ours(task)}
+    found, facts = _race(task, runs, PEERS, missing, options, rounds=5)
+    return Finding.of("resnet18", found, dict(RESNET), clock="wall", missing=missing, facts=facts)
+
+
+def _race(
+    task: "ImageTask",
+    runs: Mapping[str, Callable[[], Any]],
+    peers: "Mapping[str, tuple[str, Peer]]",
+    missing: list[str],
+    options: Options,
+    *,
+    rounds: int,
+) -> tuple[Any, dict[str, Any]]:
+    """The race of all who are there, and what everyone learned: that shows who did the work."""
+    import torch
+
+    from ansatz.bench.race import race
+
+    task.first, task.last  # noqa: B018  # made ready before the clock runs
+    contestants = dict(runs)
+    for peer, (_, train) in peers.items():
+        if peer not in missing:
+            contestants[peer] = lambda train=train: train(task)  # type: ignore[misc]
+    found = race(
+        contestants,
+        rounds=options.rounds or rounds,
+        seed=options.seed,
+        tell=options.tell,
+        threads=options.threads or torch.get_num_threads(),
+    )
+    scores = {
+        who: round(task.score(predict(task.images if who in runs else task.first)), 4)
+        for who, predict in found.results.items()
+    }
+    facts = {"images": len(task.images), "steps": task.steps, "training score": scores}
+    return found, facts
+
+
+def _missing(peers: "Mapping[str, tuple[str, Peer]]") -> list[str]:
+    return [
+        peer for peer, (package, _) in peers.items() if importlib.util.find_spec(package) is None
+    ]
