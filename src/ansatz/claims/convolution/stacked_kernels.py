@@ -25,7 +25,7 @@ def measure(
     rows: int = 500,
     fresh: int = 1_297,
     steps: int = 50,
-    pairs: int = 2,
+    pairs: int = 1,
 ) -> Finding:
     """Fields and weights of real layers; what both learn of handwritten digits."""
     counted = []

@@ -1,0 +1,1 @@
+"""Claims about a class for every pixel."""
