@@ -17,6 +17,7 @@ from ansatz.spec import InputSpec
 
 CELLS = 2**21  # numbers of the examples that are predicted at once
 MOST = 512  # examples, likewise
+LARGEST_TILE = {1: 2**20, 2: 1024, 3: 128}  # cells a side that are predicted at once, by axes
 
 
 class GridModel(TableModel):
@@ -82,11 +83,14 @@ class GridModel(TableModel):
 
         Args:
             rows: examples of any size.
-            tile: cells along each side of a piece; None takes the size of the fit's examples.
+            tile: cells along each side of a piece; None takes the size of the fit's examples, up
+                to 1,024 of images and 128 of volumes.
         """
         size, seen = rows.shape[1:], self.preprocessor.shape[1:]
-        sides = seen if tile is None else tuple(min(tile, side) for side in size)
-        if all(side <= most for side, most in zip(size, sides, strict=True)):
+        most = tile or LARGEST_TILE[len(size)]
+        within = seen if tile is None else size
+        sides = tuple(min(most, side) for side in within)
+        if all(side <= piece for side, piece in zip(size, sides, strict=True)):
             return self.raw(rows)
         self.preprocessor.check(rows, any_size=True)
         stride = int(getattr(self.network, "stride", 1))  # tiles are pooled as the whole would be

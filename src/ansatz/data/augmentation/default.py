@@ -12,7 +12,7 @@ from ansatz.data.augmentation.shift import Shift
 from ansatz.data.augmentation.turn import Turn
 from ansatz.spec import InputSpec
 
-_PIECE = 256  # cells a side that labelled pictures are learned from at a time
+_PIECE = {2: 256, 3: 64}  # cells a side that labelled grids are learned from at a time
 _FEW = 20_000  # photographs; with more of them a network hardly memorises what cutout hides
 
 
@@ -60,9 +60,10 @@ def _of_photographs(side: int, examples: int) -> list[Augmentation]:
 def _of_labelled(axes: int, size: tuple[int, ...]) -> list[Augmentation]:
     if axes == 1:
         return [Shift(max(1, size[0] // 50))]
+    window = tuple(min(side, _PIECE[axes]) for side in size)
+    piece: list[Augmentation] = [Crop(window)] if window != size else []
     if axes == 3:
-        return [Flip((-1, -2, -3))]
-    piece: list[Augmentation] = [Crop(_PIECE)] if min(size) > _PIECE else []
-    turn: list[Augmentation] = [Turn()] if piece or size[0] == size[1] else []
-    side = min(*size, _PIECE)
-    return [*piece, Flip((-1, -2)), *turn, Affine(10.0, scale=0.1), Elastic(max(1.0, side / 50))]
+        return [*piece, Flip((-1, -2, -3))]
+    turn: list[Augmentation] = [Turn()] if window[0] == window[1] else []
+    bend = Elastic(max(1.0, min(window) / 50))
+    return [*piece, Flip((-1, -2)), *turn, Affine(10.0, scale=0.1), bend]
