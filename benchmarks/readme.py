@@ -127,6 +127,50 @@ def numerics() -> str:
     return "\n".join(lines)
 
 
+def images_speed() -> str:
+    """Seconds and ratios on images, of what is recorded."""
+    path = ROOT / "benchmarks" / "results" / "bench-speed-images.json"
+    if not path.exists():
+        return "Nothing is recorded yet."
+    lines = ["| case | ours, s | beside | ratio | limit |", "|---|---:|---|---:|---:|"]
+    for row in record("bench-speed-images"):
+        for peer, ratio in row["ratio"].items():
+            bar = row["limit"].get(peer, {})
+            limit = " ".join(f"{SIGNS[key]} {value:g}" for key, value in bar.items())
+            lines.append(f"| {row['name']} | {row['ours']:.2f} | {peer} | {ratio:.2f} | {limit} |")
+    return "\n".join(lines)
+
+
+def images_quality() -> str:
+    """Errors on images, of what is recorded: mean over seeds, and the largest."""
+    lines = [
+        "| set | network | seeds | error | worst seed | epochs | minutes |",
+        "|---|---|---:|---:|---:|---:|---:|",
+    ]
+    for file, key in (("quality-images", "error"), ("quality-segmentation", "pixel_error")):
+        path = ROOT / "benchmarks" / "results" / f"{file}.jsonl"
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        rows = [json.loads(line) for line in text.splitlines()]
+        for name in dict.fromkeys(row["set"] for row in rows):
+            mine = [row for row in rows if row["set"] == name]
+            lines.append(images_row(name, mine, key))
+            if "sliding window" in mine[0]:
+                lines.append(images_row(name, [row["sliding window"] for row in mine], key))
+    return "\n".join(lines) if len(lines) > 2 else "Nothing is recorded yet."
+
+
+def images_row(name: str, rows: list[dict], key: str) -> str:
+    errors = [row[key] for row in rows]
+    epochs, seconds = (statistics.fmean(row[k] for row in rows) for k in ("epochs", "seconds"))
+    dice = (
+        f", Dice {statistics.fmean(row['dice'] for row in rows):.3f}" if "dice" in rows[0] else ""
+    )
+    return (
+        f"| {name} | {rows[0]['network']} | {len(rows)} | {statistics.fmean(errors):.2%}{dice} | "
+        f"{max(errors):.2%} | {epochs:.1f} | {seconds / 60:.0f} |"
+    )
+
+
 def worst(errors: list[float | str]) -> str:
     """The largest, or the word that stands for one that is not finite."""
     words = [error for error in errors if isinstance(error, str)]
@@ -139,6 +183,7 @@ def times(ratio: float | None) -> str:
     return f"{ratio:.1f} x" if ratio >= 0.1 else f"{ratio:.1g} x"
 
 
+SIGNS = {"at_least": ">=", "at_most": "<="}
 LOGS = ("log_cdf", "log_survival")
 # Lakshminarayanan et al. (2017), table 1: mean test nll of deep ensembles on the same splits.
 PUBLISHED = {"boston": 2.41, "concrete": 3.06, "energy": 1.38, "kin8nm": -1.20, "wine": 0.94}
@@ -146,6 +191,10 @@ PAGES = {
     ROOT / "README.md": {"tables": tables, "ensembles": ensembles, "trees": trees, "speed": speed},
     ROOT / "docs" / "likelihoods.md": {"numerics": numerics},
     ROOT / "docs" / "tables.md": {"pieces": pieces},
+    ROOT / "docs" / "benchmarks.md": {
+        "images speed": images_speed,
+        "images quality": images_quality,
+    },
 }
 
 
