@@ -17,7 +17,7 @@ ROOT = DOCS.parent
 
 # The guide in the order of a first reading; pages that are not named here follow by their title.
 GUIDE = (
-    "tables", "images", "segmentation", "likelihoods", "survival", "rankings", "linear-models",
+    "tables", "grids", "images", "segmentation", "likelihoods", "survival", "rankings", "linear-models",
     "ensembles", "report", "diagnostics", "compare", "tune", "scale", "export", "cli",
 )  # fmt: skip
 INSIDE = (
