@@ -11,6 +11,7 @@ from ansatz.errors import AnsatzError
 from ansatz.report.contents import CONTENTS
 from ansatz.report.evidence import Evidence
 from ansatz.report.gathering import gather, replayed
+from ansatz.report.grid_words import in_words
 from ansatz.report.headline import headline
 from ansatz.report.page import render, write_page
 from ansatz.report.printable import printable
@@ -90,7 +91,9 @@ def _section(module: str, words: str, evidence: Evidence) -> Section | None:
         said = printable(str(error).split("\n")[0], 300)
         return Section(words.capitalize(), "", [Text(f"Could not be computed: {said}", "warning")])
     result: Section | None = made
-    return result
+    if result is None or evidence.structure == "table":
+        return result
+    return in_words(result, evidence.unit)
 
 
 def write_report(

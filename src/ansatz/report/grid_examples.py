@@ -30,8 +30,7 @@ def section(evidence: Evidence) -> Section | None:
         images = shown_late(evidence.X)
         made = image_examples.section(images, codes, classes, seed=evidence.seed)
         if made is not None:
-            what = "What the images look like" if evidence.unit == "images" else "The examples"
-            return Section(what, _lead(evidence), [*made.parts, *notes])
+            return Section(made.title, _lead(evidence), [*made.parts, *notes])
     return Section("The data", _lead(evidence), notes)
 
 
