@@ -56,7 +56,7 @@ def descend(
         losses.append(float(loss.detach()))
         with torch.no_grad():
             for weight, v, slope in zip(weights, speed, slopes, strict=True):
-                weight -= (rate * (1 - step / steps)) * v.mul_(0.9).add_(slope)
+                weight.sub_(v.mul_(0.9).add_(slope), alpha=rate * (1 - step / steps))
     return losses
 
 

@@ -111,6 +111,6 @@ claim = Claim(
         "He et al. (2016), Deep residual learning, figures 1 and 6. "
         "https://arxiv.org/abs/1512.03385"
     ),
-    full={"data": "cifar10", "rows": 2_000, "depths": (8, 20, 44), "width": 8, "steps": 200},
+    full={"data": "cifar10", "rows": 2_000, "depths": (8, 14, 26), "width": 8, "steps": 200},
     draw=draw,
 )
