@@ -28,6 +28,12 @@ def test_examples_that_tell_when_to_stop_are_enough_and_not_more():
     assert choose_grid_recipe(60_000, IMAGES).holdout * 60_000 == 2_000
 
 
+def test_a_loss_that_compares_examples_sees_many_at_once_and_all_as_often():
+    alone, compared = (choose_grid_recipe(1_000, IMAGES, coupled=each) for each in (False, True))
+    assert compared.batch_size == 128 > alone.batch_size
+    assert compared.steps * 128 == pytest.approx(alone.steps * alone.batch_size, rel=0.01)
+
+
 def test_the_linear_model_sees_examples_as_they_are():
     assert not linear_grid_recipe(1_000).augment
     assert not linear_grid_recipe(30, masks=True).augment

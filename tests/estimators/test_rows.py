@@ -29,7 +29,7 @@ def test_names_and_number_of_columns_are_remembered():
     "bad",
     [
         np.ones(3),
-        np.ones((2, 2, 2)),
+        np.ones((2,) * 6),  # three to five axes are signals, images and volumes
         [["a", "b"]],
         [[1, 2], [3]],
         [[1 + 2j]],

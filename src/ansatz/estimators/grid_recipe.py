@@ -5,16 +5,20 @@ from ansatz.spec import InputSpec
 
 SEEN = 600_000  # examples that training looks at in all, copies counted
 FEWEST, MOST = 10, 100  # passes
+COMPARED = 128  # examples of a step whose loss compares them
 HELD_OUT = 2_000  # examples are enough to tell when to stop
 
 
-def choose_grid_recipe(rows: float, inputs: InputSpec, *, masks: bool = False) -> Recipe:
+def choose_grid_recipe(
+    rows: float, inputs: InputSpec, *, masks: bool = False, coupled: bool = False
+) -> Recipe:
     """The default recipe for signals, images and volumes.
 
     Args:
         rows: sum of the examples' weights.
         inputs: what an example looks like.
         masks: whether the outcome is a label for every cell.
+        coupled: whether the loss compares examples (Cox): then a step needs many of them.
 
     Example:
         >>> from ansatz.estimators.grid_recipe import choose_grid_recipe
@@ -25,6 +29,8 @@ def choose_grid_recipe(rows: float, inputs: InputSpec, *, masks: bool = False) -
     if masks:
         return _masks(rows)
     batch = 16 if rows < 500 else 32 if rows < 5_000 else 64
+    if coupled:
+        batch = COMPARED
     passes = min(MOST, max(FEWEST, SEEN / max(rows, 1)))
     return Recipe(
         batch_size=batch,

@@ -187,7 +187,7 @@ class Predictions:
             lower, upper = law.interval(self._raw(X, offset), level)
         else:
             lower, upper = self.predict_dist(X, offset=offset, trials=trials).interval(level)
-        return torch.stack([lower, upper], -1).numpy()
+        return (torch.stack([lower, upper], -1) + 0.0).numpy()  # a count is not -0
 
     def calibrate(self, X: Any, y: Any, *, offset: ArrayLike | None = None) -> Self:
         """Measures on rows set aside how far out outcomes lie, for conformal intervals.

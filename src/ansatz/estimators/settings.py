@@ -124,7 +124,9 @@ class Settings:
         self, rows: float, target: TargetSpec, grid: InputSpec | None = None
     ) -> Recipe:
         if grid is not None:
-            recipe = choose_grid_recipe(rows, grid, masks=target.shape == grid.size)
+            masks = target.shape == grid.size
+            coupled = not masks and not self._law(target, rows).additive
+            recipe = choose_grid_recipe(rows, grid, masks=masks, coupled=coupled)
             if self.inference != "ensemble":
                 return recipe
             require_members(self.members)
