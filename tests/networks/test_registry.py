@@ -144,8 +144,16 @@ def test_rows_of_other_columns_are_refused(name):
         plain(x, codes)
     with pytest.raises(UsageError, match=f"{name} was built for codes as a second input"):
         table(x)
-    with pytest.raises(UsageError, match=f"{name} takes vectors, got inputs of structure 'grid'"):
-        networks.create(name, inputs=InputSpec(structure="grid", features=3), outputs=1)
+    with pytest.raises(UsageError, match=f"{name} takes vectors, got inputs of structure 'graph'"):
+        networks.create(name, inputs=InputSpec(structure="graph", features=3), outputs=1)
+
+
+def test_the_cells_of_a_grid_are_columns_to_an_mlp():
+    grid = networks.create("mlp", inputs=InputSpec.grid(2, 3, 4), outputs=2, widths=(5,))
+    flat = networks.create("mlp", inputs=24, outputs=2, widths=(5,))
+    flat.load_state_dict(grid.state_dict())
+    x = torch.randn(6, 2, 3, 4)
+    assert_close(grid(x), flat(x.flatten(1)))
 
 
 def test_a_network_of_the_users_own_is_built_by_its_name():
