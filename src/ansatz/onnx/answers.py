@@ -65,6 +65,9 @@ def predictions(estimator: Any, law: Likelihood, raw: Tensor) -> dict[str, Tenso
         >>> predictions(model, law, torch.ones(1, 1))
         {'prediction': tensor([1.])}
     """
+    if hasattr(estimator, "tile"):  # a class for every cell
+        cells: Tensor = estimator._probabilities(raw)
+        return {"prediction": cells.argmax(-1), "probabilities": cells}
     if hasattr(estimator, "classes_"):
         probs = estimator._log_probabilities(law, estimator._served_raw(raw)).exp()
         own = estimator._log_probabilities(law, raw).argmax(-1) if law.is_law else law.point(raw)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from ansatz.errors import MissingExtraError, UsageError
 from ansatz.onnx.check import verify
 from ansatz.onnx.graph import finish, label_list, trace
+from ansatz.onnx.inputs import is_grid
 from ansatz.onnx.metadata import attach, describe
 from ansatz.onnx.served import served_module
 from ansatz.storage import write_file
@@ -41,7 +42,8 @@ def export(
 ) -> Exported:
     """Writes the whole function that a model serves as an ONNX file, whole or not at all.
 
-    The file takes the columns of the table as they are, one input each, and gives the raw numbers
+    The file takes the columns of the table as they are, one input each, or the cells of signals,
+    images and volumes ``(N, C, *size)`` as one, and gives the raw numbers
     of the law, its parameters by name, predictions and probabilities. Preprocessing is inside;
     what the inputs and outputs mean is in the file's metadata. Before it is written the graph runs
     in onnxruntime and must agree with the model.
@@ -73,11 +75,10 @@ def export(
         raise UsageError(f"export takes a fitted estimator, got {type(model).__name__}.")
     if not hasattr(estimator, "model_"):
         raise UsageError(f"this {type(estimator).__name__} is not fitted yet: call fit first.")
-    if estimator.model_.preprocessor.spec.structure != "vector":
-        raise UsageError(
-            "models of tables can be exported; those of images, signals and volumes cannot yet. "
-            "Their network is a torch module: model.model_.network."
-        )
+    if double and is_grid(estimator):
+        raise UsageError("networks on grids compute in float32: export without --double.")
+    if getattr(estimator, "clean", None):
+        raise UsageError("masks that are tidied (clean=...) have no ONNX operations for it.")
     served = served_module(estimator, double=double)
     proto = trace(served)
     finish(proto, served.inputs, served.outputs, label_list(estimator))

@@ -12,7 +12,7 @@ from ansatz.data.levels import MISSING, OTHER, spelled
 from ansatz.data.numeric import as_numbers
 from ansatz.errors import UsageError
 
-Kind = Literal["matrix", "number", "category", "ordered", "date", "offset", "exposure"]
+Kind = Literal["matrix", "grid", "number", "category", "ordered", "date", "offset", "exposure"]
 NO_DATE = -(2**63)  # what NumPy makes of a date that is missing
 RESERVED = ("raw", "prediction", "probabilities", "survival", "incidence")
 
@@ -27,6 +27,7 @@ class Input:
         kind: ``"number"`` takes floats, nan where missing; ``"category"`` and ``"ordered"`` take
             text, empty where missing; ``"date"`` takes microseconds since 1970-01-01 UTC as int64,
             -2**63 where missing; ``"matrix"`` takes all numbers at once, ``(N, D)``;
+            ``"grid"`` the cells of signals, images or volumes, ``(N, C, *size)``;
             ``"offset"`` and ``"exposure"`` take floats.
         codes: text -> the whole number that stands for it inside, of categories.
         unknown: what stands for any other text.
@@ -61,6 +62,8 @@ def graph_inputs(estimator: Any) -> list[Input]:
         [('X', 'matrix')]
     """
     preprocessor: Preprocessor = estimator.model_.preprocessor
+    if is_grid(estimator):
+        return [Input("X", "X", "grid"), *_offsets(estimator)]
     names = _column_names(estimator, preprocessor)
     if names is None:
         found = [Input("X", "X", "matrix")]
@@ -77,6 +80,19 @@ def graph_inputs(estimator: Any) -> list[Input]:
             "says it. There is nothing to export."
         )
     return found + _offsets(estimator)
+
+
+def is_grid(estimator: Any) -> bool:
+    """Whether a model takes signals, images or volumes.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.onnx.inputs import is_grid
+        >>> is_grid(Regressor(network="linear").fit(np.arange(3.0).reshape(3, 1), [1.0, 2.0, 4.0]))
+        False
+    """
+    return bool(estimator.model_.preprocessor.spec.structure == "grid")
 
 
 def levels_of(preprocessor: Preprocessor) -> list[Categorical]:
@@ -96,7 +112,8 @@ def feed(estimator: Any, rows: Any, *, double: bool = False) -> dict[str, np.nda
 
     Args:
         estimator: the model that was exported.
-        rows: a pandas frame with the columns of the fit, or an array where it was fitted to one.
+        rows: a pandas frame with the columns of the fit, or an array where it was fitted to one;
+            of grids ``(N, C, *size)``.
         double: whether the file was exported in double precision.
 
     Example:
@@ -110,7 +127,7 @@ def feed(estimator: Any, rows: Any, *, double: bool = False) -> dict[str, np.nda
     kind = np.float64 if double else np.float32
     found: dict[str, np.ndarray] = {}
     for given in graph_inputs(estimator):
-        if given.kind == "matrix":
+        if given.kind in ("matrix", "grid"):
             found[given.name] = np.asarray(rows).astype(kind)
         elif given.kind in ("number", "offset", "exposure"):
             with np.errstate(over="ignore"):  # beyond float32's range: cut at 6 sd all the same

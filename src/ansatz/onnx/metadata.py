@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import ansatz
 from ansatz.onnx.answers import curve_times
 from ansatz.onnx.graph import label_list
-from ansatz.onnx.inputs import Input
+from ansatz.onnx.inputs import Input, is_grid
 from ansatz.onnx.scipy_laws import interval_recipe
 from ansatz.onnx.served import ServedModel
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _KINDS = {
     "matrix": "numbers (N, {width}) in the order of the training array; nan where missing",
+    "grid": "numbers (N, {width}), channels first; bytes of images as numbers from 0 to 255",
     "number": "numbers (N,); nan where missing",
     "category": "text (N,); empty where missing; any other text is the unknown level",
     "ordered": "text (N,), from low to high; empty where missing",
@@ -23,8 +24,8 @@ _KINDS = {
     "exposure": "positive numbers (N,), whose logarithm is added to the linear predictor",
 }
 _OUTPUTS = {
-    "raw": "the raw numbers of the law, (N, P) or (N, targets, P); the first is the linear "
-    "predictor",
+    "raw": "the raw numbers of the law, (N, P), (N, targets, P) or of each cell (N, *size, P); the "
+    "first is the linear predictor",
     "prediction": "what predict gives, in the unit of the target",
     "probabilities": "P(class | x) in the order of 'classes'; of rankings, P(item is first | x)",
     "survival": "P(T > t | x) at the times in 'times'",
@@ -91,7 +92,7 @@ def attach(proto: "onnx.ModelProto", told: dict[str, Any]) -> None:
         [('law', 'normal'), ('target', '["y"]')]
     """
     proto.producer_name, proto.producer_version = "ansatz", str(told.get("ansatz_version", ""))
-    proto.doc_string = "Columns of a table in, a predictive law out; see the metadata."
+    proto.doc_string = "Columns or cells in, a predictive law out; see the metadata."
     del proto.metadata_props[:]
     for key, value in told.items():
         if value is not None:
@@ -102,7 +103,8 @@ def attach(proto: "onnx.ModelProto", told: dict[str, Any]) -> None:
 
 def _column(given: Input, served: ServedModel) -> dict[str, Any]:
     said: dict[str, Any] = {"name": given.name, "column": given.column}
-    width = len(served._member(0).columns.slots)
+    cells = served._member(0).columns
+    width = ", ".join(map(str, cells.shape)) if given.kind == "grid" else len(cells.slots)
     said["takes"] = _KINDS[given.kind].format(width=width)
     if given.is_text:
         said["levels"] = [level for level in given.codes if level]
@@ -110,6 +112,8 @@ def _column(given: Input, served: ServedModel) -> dict[str, Any]:
 
 
 def _preprocessing(estimator: Any) -> str:
+    if is_grid(estimator):
+        return "inside the graph: every channel with mean 0 and spread 1"
     if estimator.model_.preprocessor.purpose == "linear":
         return "inside the graph: numbers in their units, missing ones as the mean"
     return (

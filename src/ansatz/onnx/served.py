@@ -1,4 +1,4 @@
-"""The whole function that a model serves, from the columns of a table to its answers."""
+"""The whole function that a model serves, from columns or cells to its answers."""
 
 import contextlib
 import copy
@@ -14,10 +14,12 @@ from torch import Tensor, nn
 from ansatz.likelihoods import Censored, Likelihood
 from ansatz.onnx.answers import law_parameters, predictions
 from ansatz.onnx.columns import TableColumns
+from ansatz.onnx.grid_cells import GridCells
 from ansatz.onnx.inputs import Input, graph_inputs
 
 Answer = Callable[[Likelihood, Tensor], dict[str, Tensor]]
 _ROWS = 1009  # of the example: no other axis is likely to have this length
+_GRIDS = 11  # likewise, where a row is many numbers
 
 
 class Member(nn.Module):
@@ -49,7 +51,10 @@ class Member(nn.Module):
         super().__init__()
         linear = model.network_name == "linear"
         self.inner = torch.float64 if double or linear else torch.float32
-        self.columns = TableColumns(model.preprocessor, inputs)
+        is_grid = model.preprocessor.spec.structure == "grid"
+        self.columns: Any = (
+            GridCells(model.preprocessor) if is_grid else TableColumns(model.preprocessor, inputs)
+        )
         self.network = copy.deepcopy(model.network).to(self.inner).eval()
         self.objective = copy.deepcopy(model.objective).to(self.inner).eval()
 
@@ -164,11 +169,14 @@ class ServedModel(nn.Module):
                 self.outputs += names
 
     def _cells(self, given: Input) -> Tensor:
+        if given.kind == "grid":
+            return torch.zeros(_GRIDS, *self._member(0).columns.shape, dtype=self.given)
         if given.kind == "matrix":
             center = self._member(0).columns.center.to(self.given)
             return center.expand(_ROWS, -1).clone()
         if given.kind in ("number", "offset", "exposure"):
-            return torch.ones(_ROWS, dtype=self.given)
+            is_grid = self.inputs[0].kind == "grid"
+            return torch.ones(_GRIDS if is_grid else _ROWS, dtype=self.given)
         return torch.zeros(_ROWS, dtype=torch.int64)
 
 

@@ -1,0 +1,84 @@
+"""An exported model of images answers in onnxruntime what the model answers in ansatz."""
+
+import json
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+from torch.testing import assert_close
+
+import ansatz
+from ansatz import Classifier, Regressor, Segmenter
+from ansatz.data.grids import GridPreprocessor, Grids
+from ansatz.errors import UsageError
+from ansatz.onnx.grid_cells import GridCells
+
+QUICK = {"epochs": 1, "holdout": 0.0}
+
+
+@pytest.fixture(autouse=True)
+def single_precision():
+    """As users train; the suite's default is double."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32)
+    yield
+    torch.set_default_dtype(before)
+
+
+def images(count=30, size=(16, 16)):
+    random = np.random.default_rng(0)
+    y = np.arange(count) % 3
+    x = random.normal(100, 40, (count, *size)) + 20 * y.reshape(-1, *(1,) * len(size))
+    return x.clip(0, 255).astype(np.uint8), y
+
+
+def answers(path, x):
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    found = session.run(None, {"X": x[:, None].astype(np.float32)})
+    return dict(zip(names, found, strict=True)), session.get_modelmeta().custom_metadata_map
+
+
+def test_cells_are_standardised_as_in_the_fit():
+    x, _ = images()
+    grids = Grids.of(x)
+    preprocessor = GridPreprocessor.fit(grids)
+    assert_close(GridCells(preprocessor)(grids.load().float())[0], preprocessor.transform(grids)[0])
+
+
+def test_classes_of_images_by_their_names(tmp_path):
+    x, y = images()
+    names = np.array(["ape", "bee", "cat"])[y]
+    model = Classifier(network="linear_grid", **QUICK).fit(x, names)
+    written = ansatz.export(model, tmp_path / "a.onnx")
+    found, about = answers(written.path, x[:7])  # another number of rows than was traced
+    assert written.difference < 1e-5
+    np.testing.assert_allclose(found["probabilities"], model.predict_proba(x[:7]), atol=1e-6)
+    assert found["prediction"].tolist() == model.predict(x[:7]).tolist()
+    assert "(N, 1, 16, 16)" in json.loads(about["inputs"])[0]["takes"]
+    with pytest.raises(UsageError, match="compute in float32"):
+        ansatz.export(model, tmp_path / "b.onnx", double=True)
+
+
+@pytest.mark.slow
+def test_a_class_for_every_cell(tmp_path):
+    x, _ = images()
+    options = {"depth": 1, "width": 4}
+    model = Segmenter(network="unet", network_options=options, **QUICK).fit(x, x > 120)
+    found, _ = answers(ansatz.export(model, tmp_path / "a.onnx").path, x[:5])
+    np.testing.assert_allclose(found["probabilities"], model.predict_proba(x[:5]), atol=1e-5)
+    assert found["prediction"].shape == (5, 16, 16)
+    tidy = Segmenter(network="linear_pixels", clean={"min_size": 3}, **QUICK).fit(x, x > 120)
+    with pytest.raises(UsageError, match="tidied"):
+        ansatz.export(tidy, tmp_path / "b.onnx")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("network", ["lenet5", "linear_grid"])
+def test_numbers_with_their_law_by_an_ensemble_or_one_network(network, tmp_path):
+    x, y = images()
+    settings = {"inference": "ensemble", "members": 2} if network == "linear_grid" else {}
+    model = Regressor("normal", network=network, epochs=1, **settings).fit(x, y + 0.5)
+    found, _ = answers(ansatz.export(model, tmp_path / "a.onnx").path, x[:5])
+    np.testing.assert_allclose(found["prediction"], model.predict(x[:5]), rtol=1e-4)
