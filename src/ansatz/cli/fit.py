@@ -214,8 +214,8 @@ def fit(
     stream: Annotated[
         bool | None,
         _option(
-            "Read the table block by block in bounded memory, or all at once. Default: by its "
-            "size.",
+            "Read the table block by block, images file by file, in bounded memory, or all at "
+            "once. Default: by their size.",
             _RUN,
             "--stream/--no-stream",
         ),
@@ -223,8 +223,8 @@ def fit(
     memory_limit: Annotated[
         str | None,
         _option(
-            "What the table may take in memory before it is streamed, like 4GB. Default: a "
-            "quarter of what is free.",
+            "What the table or the decoded images may take in memory, like 4GB; more is "
+            "streamed. Default: a quarter of what is free.",
             _RUN,
             metavar="SIZE",
         ),
