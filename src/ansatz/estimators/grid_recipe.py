@@ -32,13 +32,14 @@ def choose_grid_recipe(
     if coupled:
         batch = COMPARED
     passes = min(MOST, max(FEWEST, SEEN / max(rows, 1)))
+    holdout = 0.0 if rows < 50 else min(0.1, HELD_OUT / rows)
     return Recipe(
         batch_size=batch,
-        steps=max(1, round(passes * rows / batch)),
+        steps=max(1, int(passes * rows * (1 - holdout) / batch)),
         learning_rate=3e-3,
         weight_decay=5e-2,
         average="ema",
-        holdout=0.0 if rows < 50 else min(0.1, HELD_OUT / rows),
+        holdout=holdout,
         evaluations=30,
         patience=30,
         augment=True,

@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from ansatz.layers.init import affine, initialize
+from ansatz.networks.strided_point import StridedPoint
 
 Axes = int | tuple[int, ...]
 Module = TypeVar("Module", bound=nn.Module)
@@ -63,6 +64,8 @@ def convolution(
         bias=bias,
     )
     layer.__class__ = made  # blank only until it is filled here
+    if made is nn.Conv2d and kernel_size == 1 and stride != 1 and padding == 0 and groups == 1:
+        layer.__class__ = StridedPoint
     filled: nn.Module = initialize(layer, init, gain=gain, generator=generator)
     return filled
 

@@ -1,0 +1,33 @@
+"""A strided 1 x 1 convolution is torch's own, computed on the cells that are left."""
+
+import torch
+from torch import nn
+from torch.testing import assert_close
+
+from ansatz.networks.layout import channels_last
+from ansatz.networks.resnet import ResNet18
+from ansatz.networks.strided_point import StridedPoint
+
+
+def test_it_is_torchs_convolution_values_and_gradients():
+    ours, theirs = StridedPoint(3, 5, 1, stride=(2, 3)), nn.Conv2d(3, 5, 1, stride=(2, 3))
+    theirs.load_state_dict(ours.state_dict())
+    x = torch.randn(2, 3, 7, 8)
+    found = []
+    for layer in (ours, theirs):
+        layer(x).square().sum().backward()
+        found.append((layer(x), layer.weight.grad, layer.bias.grad))
+    for mine, other in zip(*found, strict=True):
+        assert_close(mine, other)
+
+
+def test_residual_networks_use_it():
+    assert isinstance(ResNet18(3, 10, width=4).layer2[0].downsample[0], StridedPoint)
+
+
+def test_a_narrow_residual_network_trains_with_channels_last():
+    network = channels_last(ResNet18(3, 4, width=4, stem="small").float())
+    for _ in range(2):
+        loss = network(channels_last(torch.randn(4, 3, 16, 16, dtype=torch.float32))).square()
+        loss.mean().backward()
+    assert all(p.grad.isfinite().all() for p in network.parameters())
