@@ -3,6 +3,7 @@
 import torch
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
+from ansatz.networks import Neocognitron
 
 RECORDS = {
     "rectified analog threshold elements": (
@@ -25,7 +26,11 @@ RECORDS = {
 
 
 def measure(generator: torch.Generator) -> Finding:
-    """Years of record; nothing is computed but the order, and the year in an arXiv number."""
+    """Years of record; the network of 1980 itself, with its fixed filters."""
+    network = Neocognitron(1, 10, generator=generator).double()
+    trained = sum(weight.numel() for weight in network.parameters())
+    image = torch.rand(1, 1, 20, 20, generator=generator, dtype=torch.float64)
+    seen, bright = network.features(image), network.features(3 * image)
     number = RECORDS["DenseNet"][1].split("arxiv.org/abs/")[1][:4]  # yymm
     checks = [
         Check(
@@ -43,6 +48,24 @@ def measure(generator: torch.Generator) -> Finding:
             0,
             "arXiv numbers begin with year and month",
         ),
+        Check(
+            "trained weights of a Neocognitron besides its last map",
+            trained - sum(weight.numel() for weight in network.output.parameters()),
+            0,
+            0,
+            "whole numbers: S- and C-cells are fixed",
+            wrong=Wrong(
+                "its filters counted too", measured=sum(map(torch.numel, network.buffers()))
+            ),
+        ),
+        Check(
+            "largest change of its features, over brightness, for an image three times as bright",
+            float((bright / 3 - seen).abs().max()),
+            0.0,
+            1e-5,
+            "inhibition is proportional; its root has a floor of 1e-6 in each of three stages",
+            wrong=Wrong("not over brightness", measured=float((bright - seen).abs().max())),
+        ),
     ]
     table = Table(["what", "year", "where"], [[name, *row] for name, row in RECORDS.items()])
     return Finding(checks, table)
@@ -54,8 +77,8 @@ claim = Claim(
     statement=(
         "Fukushima's Neocognitron appeared in 1980 (in Japanese in 1979); his paper of 1969, the "
         "date in document A, has fixed filters and another name. DenseNet is the paper of Huang, "
-        "Liu, van der Maaten and Weinberger; document B cites another. These are facts of record, "
-        "compared and not computed."
+        "Liu, van der Maaten and Weinberger; document B cites another. These dates are facts of "
+        "record. The network's S- and C-cells are fixed; their answers scale with brightness."
     ),
     formula=r"\text{Neocognitron} = 1980",
     sources=("E65", "M206"),
