@@ -30,6 +30,7 @@ from ansatz.report.mask_classes import section as by_class
 from ansatz.report.mask_losses import mask_losses
 from ansatz.report.mask_overlays import section as overlays
 from ansatz.report.mask_reliability import draw_cells, of_cells
+from ansatz.report.what_was_fitted import command_line, python_lines
 
 QUICK = {"epochs": 2, "holdout": 0.0}
 
@@ -275,3 +276,16 @@ def test_what_classes_of_images_lack_is_said(fitted):
         fitted.model.calibrate(images, y)
     with pytest.raises(UsageError, match=r"recipes of tables.*compare A B"):
         ansatz.tune({"x": images, "y": y}, target="y", x="grid")
+
+
+def test_the_command_that_repeats_a_fit_to_signals_names_them(tmp_path, single):
+    rng = np.random.default_rng(0)
+    rows = ["a,b,c,d,e,f,g,h,kind"]
+    rows += [
+        ",".join(f"{v:.3f}" for v in rng.normal(size=8)) + f",{'uv'[k % 2]}" for k in range(30)
+    ]
+    (tmp_path / "s.csv").write_text("\n".join(rows))
+    fit = ansatz.fit(tmp_path / "s.csv", x="grid", target="kind", network="linear_grid")
+    evidence = replayed(replay(fit))
+    assert f"{tmp_path / 's.csv'} --target kind --x grid --network" in command_line(evidence)
+    assert "x='grid'" in python_lines(evidence)

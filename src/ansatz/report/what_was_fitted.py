@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ansatz import __version__
+from ansatz.data.grids import is_grids
 from ansatz.report.evidence import Evidence
 from ansatz.report.grid_layers import layer_table
 from ansatz.report.number import number
@@ -98,6 +99,8 @@ def _options(origin: dict[str, Any]) -> list[tuple[str, Any]]:
     for name, value in uses.items():
         if name != "target" and value is not None:
             found.append((f"--{name}", value))
+    if _must_name_grids(origin):
+        found.append(("--x", "grid"))
     for name in ("likelihood", "network"):
         if origin.get(name):
             found.append((f"--{name}", origin[name]))
@@ -117,6 +120,13 @@ def _options(origin: dict[str, Any]) -> list[tuple[str, Any]]:
     elif origin.get("test") is not None:
         found.append(("--test", f"{origin['test']:g}"))
     return found
+
+
+def _must_name_grids(origin: dict[str, Any]) -> bool:
+    """Whether the data alone do not tell that they are grids: rows of a table are signals."""
+    source = origin["source"]
+    named = source["kind"] == "file" and not is_grids(source.get("path") or source["name"])
+    return origin.get("x") == "grid" and named
 
 
 def _json(value: Any) -> str:
@@ -158,6 +168,8 @@ def python_lines(evidence: Evidence) -> str:
         if value:
             single = name == "target" and len(value) == 1
             words.append(f"{name}={(value[0] if single else value)!r}")
+    if _must_name_grids(origin):
+        words.append("x='grid'")
     for name in ("likelihood", "network"):
         if origin.get(name):
             words.append(f"{name}={origin[name]!r}")
