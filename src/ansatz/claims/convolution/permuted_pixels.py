@@ -174,8 +174,10 @@ claim = Claim(
     statement=(
         "A dense network learns handwritten digits as well if all pixels are shuffled in the same "
         "way; from weights shuffled alike it even gives the same outputs. A convolutional one "
-        "loses accuracy, since neighbours tell it nothing any more. Not knowing neighbours is "
-        "dear: a dense layer from a 224 x 224 x 3 image to itself has 150,528² weights."
+        "that sees 5x5 pixels and averages over all places loses accuracy, since neighbours tell "
+        "it nothing any more; one that sees all of a small image may lose little. Not knowing "
+        "neighbours is dear: a dense layer from a 224 x 224 x 3 image to itself has 150,528² "
+        "weights."
     ),
     formula=r"f_{WP^\top}(Px) = f_W(x), \qquad (224 \cdot 224 \cdot 3)^2 = 22{,}658{,}678{,}784",
     sources=("M204", "M205"),
