@@ -185,7 +185,9 @@ class Classifier(ClassifierMixin, TableEstimator):
             X: rows as in ``fit``.
             offset: ``(N,)``, known parts of the linear predictor.
         """
-        raw = self._raw(X, offset)
+        return self._decide(self._raw(X, offset))
+
+    def _decide(self, raw: Tensor) -> NDArray[Any]:
         law = self.model_.objective.likelihood
         codes = self._probabilities(raw).argmax(-1) if law.is_law else law.point(raw)
         chosen: NDArray[Any] = self.classes_[codes.numpy()]

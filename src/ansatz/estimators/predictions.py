@@ -381,12 +381,14 @@ class Predictions:
                     f"the table has no column '{uses.trials}': an interval of successes needs "
                     "their trials."
                 )
-        prediction = self.predict(X, **options)  # type: ignore[attr-defined]
         classes = getattr(self, "classes_", None)
         if classes is not None:
-            probability = self.predict_proba(X, **options)  # type: ignore[attr-defined]
-            named = {f"p_{name}": probability[:, k] for k, name in enumerate(classes)}
-            return pd.DataFrame({"prediction": prediction, **named}, index=index)
+            raw = self._raw(X, **options)  # once: images are dear
+            chosen = self._decide(raw)  # type: ignore[attr-defined]
+            probability = self._probabilities(self._served_raw(raw))  # type: ignore[attr-defined]
+            named = {f"p_{name}": probability[:, k].numpy() for k, name in enumerate(classes)}
+            return pd.DataFrame({"prediction": chosen, **named}, index=index)
+        prediction = self.predict(X, **options)  # type: ignore[attr-defined]
         several = prediction.ndim == 2
         suffixes = [f"_{name}" for name in self.target_names_] if several else [""]  # type: ignore[attr-defined]
         columns: dict[str, Any] = {}

@@ -174,16 +174,13 @@ class Segmenter(TableEstimator):
         model: GridModel = self.model_  # type: ignore[assignment]
         return model.raw_in_tiles(read_rows(self, X, reset=False), self.tile)
 
-    def _codes(self, raw: Tensor) -> Tensor:
+    def _codes(self, raw: Tensor, law: Likelihood | None = None) -> Tensor:
         """The most probable class of every cell, tidied as asked for."""
-        codes = self._probabilities(raw).argmax(-1)
-        if not self.clean:
-            return codes
+        codes = self._probabilities(raw, law).argmax(-1)
+        return torch.as_tensor(clean(codes, **self.clean)) if self.clean else codes
 
-        return torch.as_tensor(clean(codes, **self.clean))
-
-    def _probabilities(self, raw: Tensor) -> Tensor:
-        law = self.model_.objective.likelihood
+    def _probabilities(self, raw: Tensor, law: Likelihood | None = None) -> Tensor:
+        law = law or self.model_.objective.likelihood
         found: Tensor = law.probs(raw)  # type: ignore[operator]  # every law of masks has it
         if found.ndim < raw.ndim:  # dice of two classes: the share of class 1
             found = torch.stack([1 - found, found], -1)
@@ -199,7 +196,7 @@ class Segmenter(TableEstimator):
         if weight is not None:
             cells = cells * weight.reshape(-1, *(1,) * (y.ndim - 1))
         target, count = y.clamp(min=0), len(self.classes_)
-        codes = self._codes(raw)
+        codes = self._codes(raw, likelihood)
         found: dict[str, float | None] = {}
         if likelihood.is_law:
             losses = likelihood.loss(raw, target)

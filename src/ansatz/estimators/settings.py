@@ -153,6 +153,8 @@ class Settings:
     ) -> Plan:
         """How a network is fitted; the options of its factory follow from the recipe."""
         network = self._network_for(grid, masks=masks)
+        if grid is not None:
+            self._refuse_of_tables(network)
         return Plan(
             network,
             self._options(network, recipe) if options is None else options,
@@ -163,6 +165,17 @@ class Settings:
             self.pretrained,
             self.freeze,
         )
+
+    def _refuse_of_tables(self, network: str | nn.Module) -> None:
+        """Options that would do nothing to grids."""
+        names = ["bins", "quantile"]
+        names += [] if network == "mlp" else ["widths", "activation", "dropout"]
+        for name in names:
+            if getattr(self, name) not in (None, False):
+                raise UsageError(
+                    f"{name} is an option of tables; options of a network on grids go into "
+                    "network_options (--set NAME=VALUE)."
+                )
 
     def _network_for(
         self, grid: InputSpec | None = None, *, masks: bool = False
