@@ -79,8 +79,7 @@ def test_local_response_norm_is_alexnets_formula():
     expected = torch.empty_like(x)
     for i in range(6):
         near = x[:, max(0, i - n // 2) : i + n // 2 + 1] ** 2
-        # torch spreads alpha over the window: alpha / n is AlexNet's alpha.
-        expected[:, i] = x[:, i] / (k + alpha / n * near.sum(1)) ** beta
+        expected[:, i] = x[:, i] / (k + alpha * near.sum(1)) ** beta
     found = norms.create("local_response", n, alpha=alpha, beta=beta, k=k)(x)
     assert_close(found, expected)
 
