@@ -106,7 +106,8 @@ class GridPreprocessor:
         if not same or (not any_size and grids.shape != self.shape):
             raise DataError(
                 f"the model was fitted to examples of {_text(self.shape)}, got "
-                f"{_text(grids.shape)}. Give examples of that size: size= of read_grids brings images to one."
+                f"{_text(grids.shape)}. Give examples of that size: size= of read_grids brings "
+                "images to one."
             )
         bytes_now = grids.dtype == torch.uint8
         if bytes_now != (self.unit == 255):
