@@ -18,7 +18,8 @@ ROOT = DOCS.parent
 # The guide in the order of a first reading; pages that are not named here follow by their title.
 GUIDE = (
     "tables", "grids", "images", "segmentation", "likelihoods", "survival", "rankings",
-    "linear-models", "ensembles", "report", "diagnostics", "compare", "tune", "scale", "export", "cli",
+    "linear-models", "ensembles", "report", "diagnostics", "compare", "tune", "scale", "export",
+    "cli",
 )  # fmt: skip
 INSIDE = (
     "networks", "image-networks", "convolution", "augmentation", "expressivity", "training",
