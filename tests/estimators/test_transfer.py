@@ -9,7 +9,7 @@ from safetensors.torch import save_file
 from sklearn.datasets import load_digits
 
 import ansatz
-from ansatz import Classifier, networks
+from ansatz import Classifier, Regressor, networks
 from ansatz.errors import ModelError, UsageError
 from ansatz.estimators import grid_fitting
 from ansatz.spec import InputSpec
@@ -153,3 +153,11 @@ def test_what_cannot_be_frozen_is_said():
         Classifier(**RESNET, freeze="bakcbone").fit(*digits())
     with pytest.raises(UsageError, match=r"Unfreezing needs 1 to 4 epochs"):
         Classifier(**RESNET, freeze=[1, 2, 3, 4, 5]).fit(*digits())
+
+
+@pytest.mark.parametrize("network", ["mlp", "linear"])
+@pytest.mark.parametrize("option", [{"pretrained": "a.pth"}, {"freeze": 1}, {"augment": True}])
+def test_options_of_images_are_refused_for_tables(network, option):
+    x = np.arange(20.0).reshape(-1, 1)
+    with pytest.raises(UsageError, match=f"{next(iter(option))} is an option of networks on"):
+        Regressor(network=network, **option).fit(x, x[:, 0])

@@ -153,7 +153,9 @@ class Settings:
     ) -> Plan:
         """How a network is fitted; the options of its factory follow from the recipe."""
         network = self._network_for(grid, masks=masks)
-        if grid is not None:
+        if grid is None:
+            self._refuse_of_grids()
+        else:
             self._refuse_of_tables(network)
         return Plan(
             network,
@@ -165,6 +167,12 @@ class Settings:
             self.pretrained,
             self.freeze,
         )
+
+    def _refuse_of_grids(self) -> None:
+        """Options that would do nothing to tables."""
+        for name in ("augment", "pretrained", "freeze"):
+            if getattr(self, name) is not None:
+                raise UsageError(f"{name} is an option of networks on images; X is a table.")
 
     def _refuse_of_tables(self, network: str | nn.Module) -> None:
         """Options that would do nothing to grids."""
