@@ -30,13 +30,6 @@ def test_a_line_cut_by_a_kill_is_done_again(tmp_path):
     assert len(path.read_text().splitlines()) == 2
 
 
-def test_fresh_begins_anew(tmp_path):
-    calls, path = [], tmp_path / "a.jsonl"
-    Ledger(path).part({"split": 0}, count(calls))
-    Ledger(path, fresh=True).part({"split": 0}, count(calls))
-    assert len(calls) == 2 and len(path.read_text().splitlines()) == 1
-
-
 def test_a_part_can_be_forgotten_while_others_stay(tmp_path):
     calls, path = [], tmp_path / "a.jsonl"
     ledger = Ledger(path)
@@ -58,5 +51,5 @@ def test_another_inference_is_another_part(tmp_path):
 def test_a_spoiled_line_in_the_middle_is_named(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text('{"split": 0}\n{oops\n{"split": 2}\n')
-    with pytest.raises(DataError, match=r"line 2: not JSON.*--fresh"):
+    with pytest.raises(DataError, match=r"line 2: not JSON.*Delete"):
         Ledger(path)

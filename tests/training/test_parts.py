@@ -9,8 +9,8 @@ from torch.testing import assert_close
 
 from ansatz.data import Batch
 from ansatz.errors import UsageError
+from ansatz.modes import evaluation_mode
 from ansatz.training.early_stopping import EarlyStopping
-from ansatz.training.evaluation import evaluation_mode
 from ansatz.training.finite import all_finite
 from ansatz.training.micro_batches import micro_batches
 from ansatz.training.randomness import own_randomness, random_state, set_random_state

@@ -1,38 +1,12 @@
-"""A network asked without a trace: modes, gradients and hooks are as they were before."""
+"""Gradients of scores with respect to examples, and which examples will do."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ansatz.attribution.target import Target, score
-
-
-@contextmanager
-def evaluated(network: Callable[..., Any]) -> Iterator[None]:
-    """A module in evaluation mode, whose own modes come back afterwards.
-
-    Example:
-        >>> from torch import nn
-        >>> from ansatz.attribution.evaluation import evaluated
-        >>> layer = nn.Dropout()
-        >>> with evaluated(layer):
-        ...     print(layer.training)
-        False
-        >>> layer.training
-        True
-    """
-    modules = list(network.modules()) if isinstance(network, nn.Module) else []
-    modes = [module.training for module in modules]
-    try:
-        for module in modules:
-            module.training = False
-        yield
-    finally:
-        for module, mode in zip(modules, modes, strict=True):
-            module.training = mode
 
 
 def input_gradient(network: Callable[..., Any], x: Tensor, target: Target) -> Tensor:

@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor, nn
 
-from ansatz.attribution.evaluation import evaluated
 from ansatz.attribution.layer import captured, convolutions, find_layer
+from ansatz.modes import evaluation_mode
 
 
 def feature_maps(network: nn.Module, x: Tensor, layer: str | nn.Module | None = None) -> Tensor:
@@ -32,7 +32,7 @@ def feature_maps(network: nn.Module, x: Tensor, layer: str | nn.Module | None = 
         https://arxiv.org/abs/1311.2901
     """
     named = find_layer(network, _first(network) if layer is None else layer)
-    with evaluated(network), torch.no_grad(), captured(named) as found:
+    with evaluation_mode(network), torch.no_grad(), captured(named) as found:
         network(x)
     if not found:
         raise ValueError("the layer that was named is not called when the network runs.")

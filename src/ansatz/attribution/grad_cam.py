@@ -4,9 +4,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ansatz.attribution.evaluation import check_examples, evaluated
+from ansatz.attribution.evaluation import check_examples
 from ansatz.attribution.layer import Call, captured, find_layer, last_maps
 from ansatz.attribution.target import Target, score
+from ansatz.modes import evaluation_mode
 
 _INTERPOLATION = {1: "linear", 2: "bilinear", 3: "trilinear"}
 
@@ -55,7 +56,7 @@ def grad_cam(
     check_examples("grad_cam", x, 3)
     chosen = last_maps(network, x) if layer is None else Call(layer, -1)
     named = find_layer(network, chosen.layer)
-    with evaluated(network), torch.inference_mode(False), torch.enable_grad():
+    with evaluation_mode(network), torch.inference_mode(False), torch.enable_grad():
         # The gradient at an inner layer needs one at its input, also where weights are frozen.
         given = x.detach().clone().requires_grad_()
         with captured(named) as found:

@@ -7,8 +7,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ansatz.attribution.evaluation import check_examples, evaluated, input_gradient
+from ansatz.attribution.evaluation import check_examples, input_gradient
 from ansatz.attribution.target import Target, repeated, resolved
+from ansatz.modes import evaluation_mode
 
 
 def integrated_gradients(
@@ -68,7 +69,7 @@ def integrated_gradients(
     start = torch.as_tensor(baseline, dtype=x.dtype, device=x.device).expand_as(x)
     way = x - start
     mean = torch.zeros_like(x)
-    with evaluated(network):
+    with evaluation_mode(network):
         with torch.no_grad():
             at = resolved(network(x), target)
         # Points of one example beside each other, as many as a batch holds.

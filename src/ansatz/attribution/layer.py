@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.conv import _ConvNd
 
-from ansatz.attribution.evaluation import evaluated
+from ansatz.modes import evaluation_mode
 
 
 def find_layer(network: nn.Module, layer: str | nn.Module) -> nn.Module:
@@ -122,7 +122,7 @@ def _calls(network: nn.Module, x: Tensor) -> tuple[list[tuple[Call, nn.Module, T
         if name
     ]
     try:
-        with evaluated(network), torch.no_grad():
+        with evaluation_mode(network), torch.no_grad():
             output = network(x)
     finally:
         for hook in hooks:

@@ -7,8 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ansatz.attribution.evaluation import check_examples, evaluated
+from ansatz.attribution.evaluation import check_examples
 from ansatz.attribution.target import Target, repeated, resolved, score
+from ansatz.modes import evaluation_mode
 
 
 def occlusion(
@@ -60,7 +61,7 @@ def occlusion(
     strides = _per_axis("stride", stride, size, [max(n // 2, 1) for n in windows])
     covers = [_covers(*axis, x.device) for axis in zip(size, windows, strides, strict=True)]
     places = [len(cover) for cover in covers]
-    with evaluated(network), torch.no_grad():
+    with evaluation_mode(network), torch.no_grad():
         output = network(x)
         at = resolved(output, target)
         whole = score(output, at)  # (B,)

@@ -6,8 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ansatz.attribution.evaluation import check_examples, evaluated, input_gradient
+from ansatz.attribution.evaluation import check_examples, input_gradient
 from ansatz.attribution.target import Target, resolved
+from ansatz.modes import evaluation_mode
 
 
 def saliency(network: Callable[..., Any], x: Tensor, target: Target = None) -> Tensor:
@@ -41,7 +42,7 @@ def saliency(network: Callable[..., Any], x: Tensor, target: Target = None) -> T
         https://arxiv.org/abs/1312.6034
     """
     check_examples("saliency", x)
-    with evaluated(network):
+    with evaluation_mode(network):
         return input_gradient(network, x, target)
 
 
@@ -93,7 +94,7 @@ def smooth_grad(
     spread = noise * (flat.amax(1) - flat.amin(1)).reshape(-1, *(1,) * (x.ndim - 1))
     device = generator.device if generator is not None else x.device
     total = torch.zeros_like(x)
-    with evaluated(network):
+    with evaluation_mode(network):
         with torch.no_grad():
             at = resolved(network(x), target)
         for _ in range(samples):

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from ansatz.bench.bar import Bar
 from ansatz.bench.finding import Finding
-from ansatz.bench.ledger import Ledger
 from ansatz.bench.options import Options
+from ansatz.bench.repeats import repeated
 
 SEEDS = 3
 
@@ -48,19 +48,8 @@ def quality_images(options: Options) -> list[Finding]:
         >>> list(GOALS)
         ['mnist', 'fashion-mnist', 'cifar10']
     """
-    path = None if options.folder is None else options.folder / "quality-images.jsonl"
-    ledger, found = Ledger(path), []
-    names, seeds = options.pick(GOALS), options.splits or range(SEEDS)
-    if options.fresh:
-        ledger.forget({"set": name, "seed": seed} for name in names for seed in seeds)
-    for name in names:
-        rows = []
-        for seed in seeds:
-            options.tell(f"{name}, seed {seed}")
-            key = {"set": name, "seed": seed}
-            rows.append(ledger.part(key, lambda n=name, k=seed: _fit(n, k)))  # type: ignore[misc]
-        found += _findings(name, rows)
-    return found
+    done = repeated("quality-images", options.pick(GOALS), _fit, options, times=SEEDS)
+    return [finding for name, rows in done for finding in _findings(name, rows)]
 
 
 def _fit(name: str, seed: int) -> dict[str, Any]:

@@ -19,7 +19,6 @@ class Ledger:
 
     Args:
         path: the file; None keeps nothing.
-        fresh: forget what is in it.
 
     Example:
         >>> from ansatz.bench.ledger import Ledger
@@ -28,8 +27,8 @@ class Ledger:
         2.3
     """
 
-    def __init__(self, path: Path | None, *, fresh: bool = False) -> None:
-        self.path, self.rows = path, [] if path is None or fresh else _read(path)
+    def __init__(self, path: Path | None) -> None:
+        self.path, self.rows = path, [] if path is None else _read(path)
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._rewrite()
@@ -76,6 +75,6 @@ def _read(path: Path) -> list[Row]:
         except ValueError:
             if number < len(lines):
                 raise DataError(
-                    f"{path}, line {number}: not JSON. Delete the line, or begin anew with --fresh."
+                    f"{path}, line {number}: not JSON. Delete the line: its part is done again."
                 ) from None
     return rows

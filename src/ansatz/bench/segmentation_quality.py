@@ -8,9 +8,9 @@ import numpy as np
 
 from ansatz.bench.bar import Bar
 from ansatz.bench.finding import Finding
-from ansatz.bench.ledger import Ledger
 from ansatz.bench.options import Options
 from ansatz.bench.race import Spread
+from ansatz.bench.repeats import repeated
 
 if TYPE_CHECKING:
     from ansatz.data import Dataset
@@ -30,19 +30,8 @@ def quality_segmentation(options: Options) -> list[Finding]:
         >>> DICE, LEARNED
         (0.8, 24)
     """
-    path = None if options.folder is None else options.folder / "quality-segmentation.jsonl"
-    ledger, found = Ledger(path), []
-    names, seeds = options.pick(SETS), options.splits or range(SEEDS)
-    if options.fresh:
-        ledger.forget({"set": name, "seed": seed} for name in names for seed in seeds)
-    for name in names:
-        rows = []
-        for seed in seeds:
-            options.tell(f"{name}, seed {seed}")
-            key = {"set": name, "seed": seed}
-            rows.append(ledger.part(key, lambda n=name, k=seed: _fit(n, k)))  # type: ignore[misc]
-        found += _findings(name, rows)
-    return found
+    done = repeated("quality-segmentation", options.pick(SETS), _fit, options, times=SEEDS)
+    return [finding for name, rows in done for finding in _findings(name, rows)]
 
 
 def epochs_within(seconds: float, epoch: float) -> int:

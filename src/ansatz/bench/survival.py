@@ -6,8 +6,8 @@ from typing import Any
 
 from ansatz.bench.bar import Bar
 from ansatz.bench.finding import Finding
-from ansatz.bench.ledger import Ledger
 from ansatz.bench.options import Options
+from ansatz.bench.repeats import repeated
 
 HARRELL = {"metabric": 0.640, "gbsg": 0.670}
 SEEDS = 5
@@ -21,16 +21,14 @@ def quality_survival(options: Options) -> list[Finding]:
         >>> HARRELL["metabric"]
         0.64
     """
-    path = None if options.folder is None else options.folder / "quality-survival.jsonl"
-    ledger, found = Ledger(path, fresh=options.fresh), []
-    for name, least in HARRELL.items():
-        rows = []
-        for seed in options.splits or range(SEEDS):
-            options.tell(f"{name}, seed {seed}")
-            key = {"set": name, "seed": seed, "inference": options.inference}
-            rows.append(ledger.part(key, lambda n=name, k=seed: _fit(n, k, options.inference)))  # type: ignore[misc]
-        found.append(_finding(name, least, rows))
-    return found
+
+    def fit(name: str, seed: int) -> dict[str, Any]:
+        return _fit(name, seed, options.inference)
+
+    done = repeated(
+        "quality-survival", HARRELL, fit, options, times=SEEDS, inference=options.inference
+    )
+    return [_finding(name, HARRELL[name], rows) for name, rows in done]
 
 
 def _fit(name: str, seed: int, inference: str) -> dict[str, Any]:

@@ -8,9 +8,9 @@ import numpy as np
 
 from ansatz.bench.bar import Bar
 from ansatz.bench.finding import Finding
-from ansatz.bench.ledger import Ledger
 from ansatz.bench.options import Options
 from ansatz.bench.race import Spread
+from ansatz.bench.repeats import repeated
 
 if TYPE_CHECKING:
     from ansatz.data import Dataset
@@ -32,16 +32,20 @@ def quality_tables(options: Options) -> list[Finding]:
         >>> "adult" in TABLES
         True
     """
-    path = None if options.folder is None else options.folder / "quality-tables.jsonl"
-    ledger, found = Ledger(path, fresh=options.fresh), []
-    for name in TABLES:
-        rows = []
-        for split in options.splits or range(SPLITS):
-            options.tell(f"{name}, split {split}")
-            key = {"set": name, "split": split, "inference": options.inference}
-            rows.append(ledger.part(key, lambda n=name, k=split: _fit(n, k, options.inference)))  # type: ignore[misc]
-        found += _findings(name, rows)
-    return found
+
+    def fit(name: str, split: int) -> dict[str, Any]:
+        return _fit(name, split, options.inference)
+
+    done = repeated(
+        "quality-tables",
+        TABLES,
+        fit,
+        options,
+        times=SPLITS,
+        by="split",
+        inference=options.inference,
+    )
+    return [finding for name, rows in done for finding in _findings(name, rows)]
 
 
 def rows_of(data: "Dataset", split: int) -> tuple[np.ndarray, np.ndarray]:

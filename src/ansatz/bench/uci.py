@@ -6,8 +6,8 @@ from typing import Any
 
 from ansatz.bench.bar import Bar
 from ansatz.bench.finding import Finding
-from ansatz.bench.ledger import Ledger
 from ansatz.bench.options import Options
+from ansatz.bench.repeats import repeated
 
 NLL = {"boston": 2.30, "concrete": 2.92, "energy": 0.52, "kin8nm": -1.35, "wine": 0.93}
 DEEP_ENSEMBLES = {"boston": 2.41, "concrete": 3.06, "energy": 1.38, "kin8nm": -1.20, "wine": 0.94}
@@ -24,16 +24,14 @@ def quality_uci(options: Options) -> list[Finding]:
         >>> NLL["boston"]
         2.3
     """
-    path = None if options.folder is None else options.folder / "quality-uci.jsonl"
-    ledger, found = Ledger(path, fresh=options.fresh), []
-    for name in NLL:
-        rows = []
-        for split in options.splits or range(SPLITS):
-            options.tell(f"{name}, split {split}")
-            key = {"set": name, "split": split, "inference": options.inference}
-            rows.append(ledger.part(key, lambda n=name, k=split: _fit(n, k, options)))  # type: ignore[misc]
-        found += _findings(name, rows)
-    return found
+
+    def fit(name: str, split: int) -> dict[str, Any]:
+        return _fit(name, split, options)
+
+    done = repeated(
+        "quality-uci", NLL, fit, options, times=SPLITS, by="split", inference=options.inference
+    )
+    return [finding for name, rows in done for finding in _findings(name, rows)]
 
 
 def _fit(name: str, split: int, options: Options) -> dict[str, Any]:

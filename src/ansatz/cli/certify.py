@@ -11,14 +11,9 @@ from ansatz.cli.terminal import number, print_table, say
 from ansatz.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from ansatz.symmetry import Certificate
+    from ansatz.symmetry import Certificate, Group
 
 MOST = 256  # examples that are moved
-_DEFAULT = {
-    1: ("time_shift",),
-    2: ("shift", "flip", "rotation90", "rotation"),
-    3: ("cyclic_shift",),
-}
 
 
 def certify(
@@ -58,12 +53,8 @@ def certify(
     grids = open_grids(estimator, data, {}).grids[slice(0, MOST)]
     if not len(grids):
         raise DataError(f"{data}: no examples.")
-    names = group or [
-        name
-        for name in _DEFAULT[len(grids.shape) - 1]
-        if name != "rotation90" or len(set(grids.shape[1:])) == 1  # of squares alone
-    ]
-    found = [_certified(estimator, grids, name, samples, seed) for name in names]
+    groups = _groups(group, grids.shape[1:])
+    found = [_certified(estimator, grids, each, samples, seed) for each in groups]
     if as_json:
         print_document([_record(each) for each in found])
         return
@@ -76,14 +67,26 @@ def certify(
     print_table(["group", "largest", "relative", "elements", ""], rows, numbers=range(1, 4))
 
 
-def _certified(estimator: Any, grids: Any, name: str, samples: int, seed: int) -> "Certificate":
+def _groups(names: list[str] | None, size: tuple[int, ...]) -> "list[Group]":
+    """Those that were named, and without names those that suit such examples."""
+    from ansatz.symmetry import create, suitable_groups
+
+    suitable = suitable_groups(size)
+    if not names:
+        return suitable
+    known = {each.name: each for each in suitable}
+    return [known[name] if name in known else create(name) for name in names]
+
+
+def _certified(
+    estimator: Any, grids: Any, group: "Group", samples: int, seed: int
+) -> "Certificate":
     from ansatz.seeds import generator
-    from ansatz.symmetry import certify, create
+    from ansatz.symmetry import certify
 
     model = estimator.model_
-    options = {"reach": max(1, min(grids.shape[1:]) // 16)} if name == "shift" else {}
     (x,) = model.prepare(grids)
-    dense = hasattr(estimator, "tile")
+    dense = estimator.labels_cells
 
     def answer(inputs: Any) -> Any:
         raw = model.raw_of((inputs,))
@@ -92,9 +95,9 @@ def _certified(estimator: Any, grids: Any, name: str, samples: int, seed: int) -
     return certify(
         answer,
         x.contiguous(),
-        create(name, **options),
+        group,
         samples=samples,
-        generator=generator(seed, "certificate", name),
+        generator=generator(seed, "certificate", group.name),
         kind="equivariant" if dense else "invariant",
     )
 

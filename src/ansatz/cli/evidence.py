@@ -60,7 +60,7 @@ def _new_data(fit: Any) -> str:
     given = "" if fit.origin is None else str(fit.origin.source.path or "")
     suffix = Path(given).suffix.lower()
     examples = f"NEW{suffix}" if suffix in _ONE_FILE else "NEW-IMAGES/"
-    return f"{examples} --out MASKS/" if hasattr(fit.model, "tile") else f"{examples}{bounds}"
+    return f"{examples} --out MASKS/" if fit.model.labels_cells else f"{examples}{bounds}"
 
 
 def _has_interval(model: Any) -> bool:

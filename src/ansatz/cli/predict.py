@@ -139,7 +139,7 @@ def _grids(
     from ansatz.cli.grids import open_grids, predict_grids, write_masks
 
     table = open_grids(estimator, data, reading)
-    if hasattr(estimator, "tile") and out is not None and not out.suffix:
+    if estimator.labels_cells and out is not None and not out.suffix:
         write_masks(estimator, table, out, overwrite=overwrite)
         return
     predictions = predict_grids(estimator, table, interval=interval, **options)

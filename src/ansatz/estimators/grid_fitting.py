@@ -13,9 +13,9 @@ from ansatz import optim
 from ansatz.data import Batch
 from ansatz.data.augmentation import OnBatches, default_augmentation
 from ansatz.data.grids import GridPreprocessor, GridSource
-from ansatz.data.grids.masks import UNLABELLED
 from ansatz.data.prefetch import Prefetch, Transformed
 from ansatz.data.source import Source
+from ansatz.data.unlabelled import UNLABELLED
 from ansatz.errors import UsageError
 from ansatz.estimators.fitting import Fitted, build_network, build_objective, build_step
 from ansatz.estimators.grid_model import GridModel
@@ -168,7 +168,12 @@ def _source(plan: Plan, job: Job, preprocessor: GridPreprocessor, *, training: b
     )
     augmentation = None
     if training and plan.recipe.augment:
-        augmentation = default_augmentation(preprocessor.spec, masks=masks, examples=len(job.y))
+        augmentation = default_augmentation(
+            preprocessor.spec,
+            masks=masks,
+            numbers=job.target.classes == 0,
+            examples=len(job.y),
+        )
     prepare = OnBatches(
         augmentation, masks=masks, mean=preprocessor.mean, scale=preprocessor.spread
     )

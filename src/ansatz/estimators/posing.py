@@ -100,7 +100,7 @@ def read_like(estimator: Any, data: Any) -> GridTable:
         options = {"signals": True, "target": [] if uses is None else special_columns(uses)}
     elif len(spec.size) == 2:
         options = {"channels": spec.features} if spec.features in (1, 3) else {}
-        if not hasattr(estimator, "tile"):  # masks may be of any size
+        if not estimator.labels_cells:  # masks may be of any size
             options["size"] = spec.size
     return read_grids(data, **options)
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from ansatz import likelihoods
 from ansatz.data import clean
 from ansatz.data.grids import Grids, GridTable, Masks
-from ansatz.data.grids.masks import UNLABELLED
+from ansatz.data.unlabelled import UNLABELLED
 from ansatz.errors import DataError, UsageError
 from ansatz.estimators.grid_model import GridModel
 from ansatz.estimators.job import Job
@@ -122,6 +122,7 @@ class Segmenter(TableEstimator):
         self.time_limit = time_limit
         self.verbose = verbose
 
+    labels_cells = True
     # What a table's estimator has and a segmenter does not.
     x = "grid"
     members = calibration = widths = activation = dropout = bins = None

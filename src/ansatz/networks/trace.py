@@ -13,6 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
 from ansatz.errors import UsageError
+from ansatz.modes import evaluation_mode
 from ansatz.networks.reach import Reach, reach_of
 from ansatz.networks.reach.rule import tensors
 from ansatz.spec import InputSpec
@@ -79,17 +80,13 @@ def trace(network: nn.Module, inputs: InputSpec | int | Tensor | tuple[Tensor, .
     grid = arguments[0] if arguments else None
     if isinstance(grid, Tensor) and 3 <= grid.ndim <= 5 and grid.is_floating_point():
         watch.mark(grid, Reach.start(grid.shape))
-    modes = {module: module.training for module in network.modules()}
     hooks = watch.hooks()
     try:
-        network.eval()
-        with torch.no_grad(), watch:
+        with evaluation_mode(network), torch.no_grad(), watch:
             output = network(*arguments)
     finally:
         for hook in hooks:
             hook.remove()
-        for module, mode in modes.items():
-            module.training = mode
     first = next(iter(tensors([output])), None)  # extra heads follow the main output
     depth = getattr(first, "_ansatz_depth", 0)
     return Trace(watch.calls, watch.work, watch.find(first), depth)

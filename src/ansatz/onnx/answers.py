@@ -65,7 +65,7 @@ def predictions(estimator: Any, law: Likelihood, raw: Tensor) -> dict[str, Tenso
         >>> predictions(model, law, torch.ones(1, 1))
         {'prediction': tensor([1.])}
     """
-    if hasattr(estimator, "tile"):  # a class for every cell
+    if estimator.labels_cells:
         cells: Tensor = estimator._probabilities(raw)
         return {"prediction": cells.argmax(-1), "probabilities": cells}
     if hasattr(estimator, "classes_"):

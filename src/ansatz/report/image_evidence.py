@@ -19,7 +19,7 @@ from ansatz.report import (
 )
 from ansatz.report.image_perturbations import Predict, robustness
 from ansatz.report.section import Section
-from ansatz.symmetry import Certificate, certify, create
+from ansatz.symmetry import Certificate, certify, suitable_groups
 
 PERTURBED = 500  # images that are shifted, turned and made noisy
 CERTIFIED = 32  # images of a certificate
@@ -99,11 +99,7 @@ def certificates(network: nn.Module, x: Tensor, *, samples: int = 16) -> list[Ce
         >>> [each.group for each in found if each.relative < 1e-4]
         ['cyclic_shift', 'flip', 'rotation90']
     """
-    reach = max(min(x.shape[2:]) // 16, 1)
-    groups = [create("shift", reach=reach), create("cyclic_shift"), create("flip")]
-    if x.shape[2] == x.shape[3]:
-        groups.append(create("rotation90"))
-    groups.append(create("rotation", limit=15))
+    groups = suitable_groups(x.shape[2:])
     drawing = [torch.Generator().manual_seed(k) for k in range(len(groups))]
     return [
         certify(network, x, group, samples=samples, generator=generator)

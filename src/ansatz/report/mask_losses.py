@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from ansatz.data.grids.masks import UNLABELLED
+from ansatz.data.unlabelled import UNLABELLED
 from ansatz.likelihoods import Likelihood
 
 

@@ -18,6 +18,7 @@ from ansatz.symmetry.registry import register as register
 from ansatz.symmetry.shifts import CyclicShift as CyclicShift
 from ansatz.symmetry.shifts import Shift as Shift
 from ansatz.symmetry.shifts import TimeShift as TimeShift
+from ansatz.symmetry.suitable import suitable_groups as suitable_groups
 from ansatz.symmetry.turns import Dihedral as Dihedral
 from ansatz.symmetry.turns import Flip as Flip
 from ansatz.symmetry.turns import Rotation90 as Rotation90

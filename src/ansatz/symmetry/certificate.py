@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from ansatz.modes import evaluation_mode
 from ansatz.symmetry.group import Element, Group
 from ansatz.symmetry.registry import create
 
@@ -109,7 +109,7 @@ def certify(
     acting = create(group) if isinstance(group, str) else group
     x = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     rho = _outputs_move(acting, kind, output_action)
-    with _evaluated(network), torch.no_grad():
+    with evaluation_mode(network), torch.no_grad():
         there = _tensors(network(*x))
         compared = [acting.inside(y) if kind == "equivariant" else None for y in there]
         violations, worst, worst_element = [], -math.inf, acting.identity(x[0])
@@ -141,19 +141,6 @@ def _outputs_move(group: Group, kind: Kind, action: Action | None) -> Action:
     if kind == "invariant":
         return lambda g, y: y
     return group.act if action is None else action
-
-
-@contextmanager
-def _evaluated(network: Callable[..., Any]) -> Iterator[None]:
-    modules = list(network.modules()) if isinstance(network, nn.Module) else []
-    modes = [module.training for module in modules]
-    try:
-        for module in modules:
-            module.training = False
-        yield
-    finally:
-        for module, mode in zip(modules, modes, strict=True):
-            module.training = mode
 
 
 def _tensors(output: Any) -> list[Tensor]:

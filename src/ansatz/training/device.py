@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from ansatz.data.batch import Batch, to_device
 from ansatz.errors import UsageError
-from ansatz.training.evaluation import evaluation_mode
+from ansatz.modes import evaluation_mode
 
 NAMES = ("auto", "cpu", "cuda", "mps")
 

@@ -1,7 +1,6 @@
 """The loss of given weights: a sum and a weight, in evaluation mode, without a gradient."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import torch
 from torch import nn
@@ -9,34 +8,11 @@ from torch import nn
 from ansatz.data.batch import Batch
 from ansatz.data.source import Source
 from ansatz.errors import NumericalError
+from ansatz.modes import evaluation_mode
 from ansatz.training.distributed import Processes
 from ansatz.training.objectives import Loss, is_additive
 from ansatz.training.sharded import has_shards
 from ansatz.training.step import Step
-
-
-@contextmanager
-def evaluation_mode(*modules: nn.Module) -> Iterator[None]:
-    """Dropout off and running statistics fixed inside; each submodule's mode as it was after.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.training.evaluation import evaluation_mode
-        >>> network = torch.nn.Dropout()
-        >>> with evaluation_mode(network):
-        ...     inside = network.training
-        >>> inside, network.training
-        (False, True)
-    """
-    # One by one, since part of a network may be in evaluation mode for good (a frozen backbone).
-    training = [part for module in modules for part in module.modules() if part.training]
-    for part in training:
-        part.training = False
-    try:
-        yield
-    finally:
-        for part in training:
-            part.training = True
 
 
 def evaluate_batch(network: nn.Module, objective: nn.Module, batch: Batch) -> Loss:

@@ -113,6 +113,29 @@ def test_the_matrices_are_the_inverse_of_turn_times_scale_times_shear():
         assert stats.kstest(values, stats.uniform(-1, 2).cdf).pvalue > 1e-6, name
 
 
+def test_axes_that_are_stretched_apart_have_factors_of_their_own():
+    x = torch.rand(500, 1, 4, 4)
+    forward = torch.linalg.inv(
+        Affine(25, scale=0.3, each_axis=True, shear=0.4).matrices(x, seeded())[:, :, :2]
+    )
+    across = forward[:, :, 1].norm(dim=1)  # F e_2 = z_2 R e_2: what is slanted and turned later
+    down = torch.linalg.det(forward) / across
+    draws = torch.stack([down, across]).log() / math.log(1.3)
+    for values in draws:
+        assert stats.kstest(values, stats.uniform(-1, 2).cdf).pvalue > 1e-6
+    assert abs(np.corrcoef(draws)[0, 1]) < 0.2
+
+
+@pytest.mark.parametrize("each_axis", [False, True])
+def test_a_volume_is_stretched_along_all_its_axes(each_axis):
+    augment = Affine(scale=0.3, each_axis=each_axis)
+    found = augment.matrices(torch.rand(9, 1, 2, 3, 4), seeded())
+    factors = torch.diagonal(found[:, :, :3], dim1=1, dim2=2)
+    assert_close(found[:, :, :3], torch.diag_embed(factors))
+    assert bool((factors[:, :1] == factors).all()) is not each_axis
+    assert factors.log().abs().max() < math.log(1.3)
+
+
 def test_a_positive_shift_moves_down_and_to_the_right_and_enlarging_enlarges():
     class Fixed(Affine):
         def matrices(self, x, generator):

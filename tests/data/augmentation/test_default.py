@@ -49,6 +49,18 @@ def test_what_may_be_a_digit_is_never_mirrored():
         assert all(part.degrees <= 15 for part in augment.parts if isinstance(part, Affine))
 
 
+@pytest.mark.parametrize("channels", [1, 3])
+def test_an_angle_that_is_seen_in_an_image_stays_true(channels):
+    augment = default_augmentation(InputSpec.grid(channels, 32, 32), numbers=True, examples=900)
+    x = torch.rand(20, channels, 32, 32)
+    moved, _ = augment(x, None, seeded())
+    reach = range(-2, 3)
+    for before, after in zip(x, moved, strict=True):
+        inner = after[:, 4:-4, 4:-4]
+        ways = [before.roll((i, j), (1, 2))[:, 4:-4, 4:-4] for i in reach for j in reach]
+        assert any(torch.equal(way, inner) for way in ways)
+
+
 def test_rows_of_tables_and_grids_of_unknown_size_have_none():
     for spec in (InputSpec.of(4), InputSpec.grid(3), InputSpec.grid(1, 4, 4)):
         assert default_augmentation(spec, examples=100) is None

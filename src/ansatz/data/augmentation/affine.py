@@ -15,18 +15,20 @@ from ansatz.data.augmentation.resampling import affine_resample
 class Affine(Augmentation):
     r"""Random rotation, scaling, shearing and shift, read from the image in one go.
 
-    .. math:: y(F p + t) = x(p), \qquad F = z R_\varphi H_h
+    .. math:: y(F p + t) = x(p), \qquad F = R_\varphi H_h \operatorname{diag}(z)
 
-    with places p = (down, right) from the middle of the image: :math:`H_h` slants (h cells to the
-    right per cell down), :math:`R_\varphi` turns against the clock, z stretches, t shifts. One
-    interpolation blurs once, where a rotation, a scaling and a shift after each other would blur
-    three times.
+    with places p = (down, right) from the middle of the image: z stretches the axes, :math:`H_h`
+    slants (h cells to the right per cell down), :math:`R_\varphi` turns against the clock, t
+    shifts. One interpolation blurs once, where a rotation, a scaling and a shift after each other
+    would blur three times.
 
     Args:
         degrees: the angle :math:`\varphi` is uniform between -degrees and degrees, in the plane of
             the last two axes (of a volume, those within a slice).
         scale: :math:`\log z` is uniform between :math:`\pm\log(1 + \text{scale})`: 0.1 gives
             factors from 1/1.1 to 1.1, enlarging as often as shrinking.
+        each_axis: a factor of its own for each axis, so that things grow wider or taller; else
+            one for all, which keeps their form.
         shear: the slant :math:`h` is uniform between -shear and shear: cells to the side per cell
             down.
         shift: each entry of :math:`t` is uniform between -shift and shift, in cells.
@@ -53,6 +55,7 @@ class Affine(Augmentation):
     degrees: float = 0.0
     _: KW_ONLY
     scale: float = 0.0
+    each_axis: bool = False
     shear: float = 0.0
     shift: float = 0.0
     padding: Padding = "reflect"
@@ -82,22 +85,26 @@ class Affine(Augmentation):
     def matrices(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
         """``(B, n, n + 1)``: where each place of the result is read, the inverse of F and t."""
         axes = x.ndim - 2
-        limits = (math.radians(self.degrees), -math.log1p(self.scale), self.shear, self.shift)
-        drawn = uniform(x, 3 + axes, generator=generator)
-        drawn *= torch.tensor([*limits, *(self.shift,) * (axes - 1)]).to(drawn)
-        angle, log_shrink, slant, *_ = drawn.unbind(1)
-        shrink = log_shrink.exp()  # 1 / z
+        turn, grow = math.radians(self.degrees), math.log1p(self.scale)
+        limits = [turn, self.shear, *[grow] * axes, *[self.shift] * axes]
+        drawn = uniform(x, len(limits), generator=generator)
+        drawn *= torch.tensor(limits).to(drawn)
+        angle, slant, shift = drawn[:, 0], drawn[:, 1], drawn[:, 2 + axes :]
+        shrink = drawn[:, 2 : 2 + axes].exp()  # 1 / z, which is as likely as z
+        if not self.each_axis:
+            shrink = shrink[:, :1].expand(-1, axes)
         if axes == 2:
-            inverse = _inverse(angle, slant, shrink)
+            inverse = _unturned(angle, slant)
         else:
-            inverse = torch.diag_embed(shrink.unsqueeze(1).expand(-1, axes))  # (B, n, n)
+            inverse = torch.eye(axes).to(drawn).repeat(len(x), 1, 1)
             if axes == 3:
-                inverse[:, 1:, 1:] = _inverse(angle, slant, shrink)
-        return torch.cat([inverse, -(inverse @ drawn[:, 3:, None])], dim=2)
+                inverse[:, 1:, 1:] = _unturned(angle, slant)
+        inverse = inverse * shrink.unsqueeze(2)
+        return torch.cat([inverse, -(inverse @ shift.unsqueeze(2))], dim=2)
 
 
-def _inverse(angle: Tensor, slant: Tensor, shrink: Tensor) -> Tensor:
-    """``(B, 2, 2)``: the shear undone, of the rotation undone, over z."""
-    cos, sin = angle.cos() * shrink, angle.sin() * shrink
+def _unturned(angle: Tensor, slant: Tensor) -> Tensor:
+    """``(B, 2, 2)``: the shear undone, of the rotation undone."""
+    cos, sin = angle.cos(), angle.sin()
     rows = [cos, sin, -sin - slant * cos, cos - slant * sin]
     return torch.stack(rows, 1).view(-1, 2, 2)

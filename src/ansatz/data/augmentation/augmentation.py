@@ -8,8 +8,6 @@ from torch import Tensor
 
 from ansatz.errors import UsageError
 
-UNKNOWN = -1  # the label of a cell that came from outside the frame: it says nothing
-
 
 class Augmentation(ABC):
     r"""A random map :math:`\tau` of grids under which the label stays true.

@@ -16,16 +16,21 @@ _PIECE = {2: 256, 3: 64}  # cells a side that labelled grids are learned from at
 _FEW = 20_000  # photographs; with more of them a network hardly memorises what cutout hides
 
 
-def default_augmentation(spec: InputSpec, *, masks: bool = False, examples: int) -> Compose | None:
+def default_augmentation(
+    spec: InputSpec, *, masks: bool = False, numbers: bool = False, examples: int
+) -> Compose | None:
     """A cautious augmentation for grids of such a shape, or None where none is safe.
 
     It does what changes no label whatever the grids show: a small grey image may be a digit, which
     a mirror would spoil; a photograph has a left and a right that mean the same; a labelled picture
-    is mostly one from above or under a microscope, which may be turned.
+    is mostly one from above or under a microscope, which may be turned. A number may be an angle or
+    a size that is seen in the picture, and what is turned, mirrored or stretched has another: that
+    is shifted and no more.
 
     Args:
         spec: channels and size of a grid.
         masks: whether its cells are labelled.
+        numbers: whether the outcome is a number rather than a class.
         examples: how many grids there are to train on.
 
     Example:
@@ -44,12 +49,12 @@ def default_augmentation(spec: InputSpec, *, masks: bool = False, examples: int)
         return Compose(_of_labelled(axes, spec.size))
     if axes == 1:
         return Compose([Shift(max(1, side // 50), padding="border"), Noise(0.02, relative=True)])
-    if axes == 3:
+    if axes == 3 or numbers:
         return Compose([Shift(max(1, side // 16), padding="border")])
     if spec.features == 3:
         return Compose(_of_photographs(side, examples))
     # Strokes on a ground, perhaps: the border continues whatever ground there is.
-    return Compose([Affine(10.0, scale=0.1, shift=side / 14, padding="border")])
+    return Compose([Affine(10.0, scale=0.1, each_axis=True, shift=side / 14, padding="border")])
 
 
 def _of_photographs(side: int, examples: int) -> list[Augmentation]:
@@ -65,5 +70,5 @@ def _of_labelled(axes: int, size: tuple[int, ...]) -> list[Augmentation]:
     if axes == 3:
         return [*piece, Flip((-1, -2, -3))]
     turn: list[Augmentation] = [Turn()] if window[0] == window[1] else []
-    bend = Elastic(max(1.0, min(window) / 50))
-    return [*piece, Flip((-1, -2)), *turn, Affine(10.0, scale=0.1), bend]
+    bend = Elastic(max(1.0, min(window) / 50), degrees=10.0, scale=0.1)
+    return [*piece, Flip((-1, -2)), *turn, bend]

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ansatz.data.augmentation.augmentation import UNKNOWN
 from ansatz.data.augmentation.limits import Interpolation, Padding
+from ansatz.data.unlabelled import UNLABELLED
 
 _PADDINGS = {"reflect": "reflection", "border": "border", "zeros": "zeros"}  # torch's names
 
@@ -101,8 +101,8 @@ def resample(
     if masks is None:
         return y, None
     # Shifted so that the zeros outside the frame mean "unknown"; exact below 2^24.
-    labels = masks.unsqueeze(1).to(x.dtype) - UNKNOWN
-    moved = _read(labels, places, "nearest", padding).squeeze(1) + UNKNOWN
+    labels = masks.unsqueeze(1).to(x.dtype) - UNLABELLED
+    moved = _read(labels, places, "nearest", padding).squeeze(1) + UNLABELLED
     return y, moved.to(masks.dtype)
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from ansatz.data.augmentation.augmentation import UNKNOWN
 from ansatz.data.augmentation.limits import Padding
+from ansatz.data.unlabelled import UNLABELLED
 
 
 def padded_index(count: int, margin: int, padding: Padding) -> Tensor:
@@ -114,5 +114,5 @@ def random_windows(
     y = take_windows(padded(x, margins, padding), starts, size)
     if masks is None:
         return y, None
-    wide = padded(masks.unsqueeze(1), margins, padding, fill=UNKNOWN)
+    wide = padded(masks.unsqueeze(1), margins, padding, fill=UNLABELLED)
     return y, take_windows(wide, starts, size).squeeze(1)

@@ -12,8 +12,9 @@ from ansatz.data.grids.fitting import inner_box
 from ansatz.data.grids.grid_files import GridFiles
 from ansatz.data.grids.image import SIXTEEN
 from ansatz.data.grids.image_file import Limits, opened, orientation, upright
-from ansatz.data.grids.masks import UNLABELLED, class_names, codes_of, values_in
+from ansatz.data.grids.masks import class_names, codes_of, values_in
 from ansatz.data.grids.pool import in_order
+from ansatz.data.unlabelled import UNLABELLED
 from ansatz.errors import DataError
 
 if TYPE_CHECKING:

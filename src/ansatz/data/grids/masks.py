@@ -9,9 +9,9 @@ from torch import Tensor
 
 from ansatz.data.grids.grid_files import GridFiles
 from ansatz.data.grids.grids import Grids, Rows
+from ansatz.data.unlabelled import UNLABELLED
 from ansatz.errors import DataError
 
-UNLABELLED = -1  # what masks give for a cell whose class is not known
 _KEPT_AS = 255  # so that one byte per cell is enough
 MOST_CLASSES = 255
 

@@ -1,0 +1,34 @@
+"""Networks that are only asked: dropout off, running statistics fixed, and as before afterwards."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from torch import nn
+
+
+@contextmanager
+def evaluation_mode(*networks: Callable[..., Any]) -> Iterator[None]:
+    """Dropout off and running statistics fixed inside; each submodule's mode as it was after.
+
+    Functions that are no modules have no mode and are left alone.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.modes import evaluation_mode
+        >>> network = torch.nn.Dropout()
+        >>> with evaluation_mode(network):
+        ...     inside = network.training
+        >>> inside, network.training
+        (False, True)
+    """
+    modules = [network for network in networks if isinstance(network, nn.Module)]
+    # One by one, since part of a network may be in evaluation mode for good (a frozen backbone).
+    training = [part for module in modules for part in module.modules() if part.training]
+    for part in training:
+        part.training = False
+    try:
+        yield
+    finally:
+        for part in training:
+            part.training = True
