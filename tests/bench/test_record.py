@@ -1,20 +1,27 @@
-from ansatz.bench.record import circumstances
-from ansatz.bench.start import measured_child
-from ansatz.bench.suites import SUITES, choose
+"""Records of benchmarks that were run in parts."""
+
+import json
+
+from ansatz.bench.record import among_earlier
+
+NOW = {"commit": "b2", "date": "today", "load": 0.1}
 
 
-def test_the_record_says_what_one_needs_to_repeat_it():
-    found = circumstances()
-    assert found["versions"]["torch"] and found["date"].endswith("Z") and found["python"]
+def test_cases_that_were_not_measured_stay_and_all_are_dated(tmp_path):
+    path = tmp_path / "bench-a.json"
+    earlier = {"commit": "a1", "date": "then", "results": [{"name": "x"}, {"name": "y", "ours": 1}]}
+    path.write_text(json.dumps(earlier))
+    assert among_earlier(path, [{"name": "y", "ours": 2}, {"name": "z"}], NOW) == [
+        {"name": "x", "commit": "a1", "date": "then"},
+        {"name": "y", "ours": 2, "commit": "b2", "date": "today"},
+        {"name": "z", "commit": "b2", "date": "today"},
+    ]
 
 
-def test_the_time_of_a_child_is_its_own():
-    import subprocess
-    import sys
-
-    busy = [sys.executable, "-c", "import time\nwhile time.process_time() < 0.3: pass"]
-    assert measured_child(lambda: subprocess.run(busy, check=True)).processor > 0.25
-
-
-def test_every_suite_can_be_named():
-    assert choose(["all"]) == list(SUITES) and choose(["start"]) == ["start"]
+def test_the_date_of_a_case_is_its_own_after_a_third_run(tmp_path):
+    path = tmp_path / "bench-a.json"
+    for number, name in enumerate("xyx"):
+        now = {"commit": f"c{number}", "date": f"day {number}"}
+        rows = among_earlier(path, [{"name": name}], now)
+        path.write_text(json.dumps({**now, "results": rows}))
+    assert [(row["name"], row["date"]) for row in rows] == [("x", "day 2"), ("y", "day 1")]

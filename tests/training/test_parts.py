@@ -14,6 +14,7 @@ from ansatz.training.early_stopping import EarlyStopping
 from ansatz.training.finite import all_finite
 from ansatz.training.micro_batches import micro_batches
 from ansatz.training.randomness import own_randomness, random_state, set_random_state
+from ansatz.training.sharded import clip_gradients
 from ansatz.training.threads import choose_threads
 
 
@@ -114,3 +115,16 @@ def test_small_networks_get_one_thread_and_large_ones_all(network, rows, expecte
     assert choose_threads(network, rows) == expected
     torch.set_num_threads(1)
     assert choose_threads(network, rows) == 1  # never more than the user allows
+
+
+@pytest.mark.parametrize("limit", [0.5, 5.0 - 5e-7, 5.0, 5.1])
+@pytest.mark.parametrize("gradient", [[3.0, 4.0], [0.0, 0.0], [3.0, math.nan], [3.0, math.inf]])
+def test_gradients_are_clipped_bit_for_bit_as_torch_clips_them(gradient, limit):
+    ours, theirs = (nn.Parameter(torch.zeros(2, dtype=torch.float32)) for _ in range(2))
+    without = nn.Parameter(torch.zeros(1))
+    for parameter in (ours, theirs):
+        parameter.grad = torch.tensor(gradient, dtype=torch.float32)
+    norm = clip_gradients([ours, without], limit)
+    expected = nn.utils.clip_grad_norm_([theirs, without], limit).item()
+    assert norm == expected or (math.isnan(norm) and math.isnan(expected))
+    assert_close(ours.grad, theirs.grad, rtol=0, atol=0, equal_nan=True)

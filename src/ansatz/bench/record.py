@@ -1,5 +1,6 @@
 """What one needs to repeat a measurement: machine, versions, commit, date."""
 
+import json
 import os
 import platform
 import subprocess
@@ -8,6 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+Row = dict[str, Any]
 PACKAGES = ("torch", "numpy", "scikit-learn", "skorch", "lightning", "keras", "typer")
 
 
@@ -27,6 +29,33 @@ def circumstances() -> dict[str, Any]:
         "python": platform.python_version(),
         "versions": {name: _version(name) for name in PACKAGES},
     }
+
+
+def among_earlier(path: Path, results: list[Row], now: Row) -> list[Row]:
+    """New results of some cases in the place of their old ones; the other cases stay.
+
+    Each says at which commit and when it was measured.
+
+    Args:
+        path: of the record; it need not be there.
+        results: of the cases that were measured.
+        now: their circumstances.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from ansatz.bench.record import among_earlier
+        >>> among_earlier(Path("none.json"), [{"name": "lenet5"}], {"commit": "a1", "date": "now"})
+        [{'name': 'lenet5', 'commit': 'a1', 'date': 'now'}]
+    """
+
+    def dated(row: Row, of: Row) -> Row:
+        return {**row, **{key: row.get(key, of[key]) for key in ("commit", "date")}}
+
+    rows: dict[str, Row] = {}
+    if path.exists():
+        earlier = json.loads(path.read_text(encoding="utf-8"))
+        rows = {row["name"]: dated(row, earlier) for row in earlier["results"]}
+    return list((rows | {row["name"]: dated(row, now) for row in results}).values())
 
 
 def commit() -> str | None:

@@ -114,17 +114,20 @@ def parse_splits(text: str | None) -> tuple[int, ...] | None:
 
 
 def _record(out: Path, name: str, found: "list[Finding]", options: Any) -> None:
-    from ansatz.bench.record import circumstances
+    from ansatz.bench.record import among_earlier, circumstances
     from ansatz.storage import write_json
 
     out.mkdir(parents=True, exist_ok=True)
+    path, now = out / f"bench-{name}.json", circumstances()
+    results = [finding.to_dict() for finding in found]
+    if options.only is not None:
+        results = among_earlier(path, results, now)
     document = {
         "command": f"ansatz bench {name} --record",
         "seed": options.seed,
-        **circumstances(),
-        "results": [finding.to_dict() for finding in found],
+        **now,
+        "results": results,
     }
-    path = out / f"bench-{name}.json"
     write_json(path, document, overwrite=True)
     remark(f"{path}")
 

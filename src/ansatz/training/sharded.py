@@ -113,9 +113,14 @@ def clip_gradients(parameters: Sequence[Tensor], limit: float) -> float:
     for parameter in parameters:
         kinds[is_sharded(parameter)].append(parameter)
     if not kinds[1]:
-        return float(torch.nn.utils.clip_grad_norm_(parameters, limit).item())
-    gradients = [[p.grad for p in kind if p.grad is not None] for kind in kinds]
-    norms = [torch.nn.utils.get_total_norm(kind) for kind in gradients if kind]
+        gradients = [p.grad for p in parameters if p.grad is not None]
+        total = torch.nn.utils.get_total_norm(gradients)
+        norm = float(total)
+        if not norm + 1e-6 <= limit:  # else torch multiplies all of them by 1
+            torch.nn.utils.clip_grads_with_norm_(parameters, limit, total)
+        return norm
+    of_kinds = [[p.grad for p in kind if p.grad is not None] for kind in kinds]
+    norms = [torch.nn.utils.get_total_norm(kind) for kind in of_kinds if kind]
     total = torch.stack([gather_shards(norm) for norm in norms]).norm()
     for kind in kinds:
         torch.nn.utils.clip_grads_with_norm_(kind, limit, total)
