@@ -38,21 +38,37 @@ def header(order, sizes, code, slope=1.0, intercept=0.0, offset=352.0):
     return bytes(raw)
 
 
+def second_header(order, sizes, code, slope=1.0, intercept=0.0, offset=544):
+    """NIfTI-2: the same fields, wider, at other bytes."""
+    raw = bytearray(544)
+    struct.pack_into(f"{order}i", raw, 0, 540)
+    raw[4:12] = b"n+2\0\r\n\x1a\n"
+    struct.pack_into(f"{order}h", raw, 12, code)
+    struct.pack_into(f"{order}8q", raw, 16, len(sizes), *sizes, *[1] * (7 - len(sizes)))
+    struct.pack_into(f"{order}q2d", raw, 168, offset, slope, intercept)
+    return bytes(raw)
+
+
+both = pytest.mark.parametrize("head", [header, second_header])
+
+
+@both
 @pytest.mark.parametrize("order", "<>")
-def test_the_first_axis_is_the_fastest_in_either_byte_order(tmp_path, order):
+def test_the_first_axis_is_the_fastest_in_either_byte_order(tmp_path, order, head):
     voxel = np.arange(24, dtype=f"{order}i2")  # x fastest, 4 x 3 x 2
-    (tmp_path / "a.nii").write_bytes(header(order, (4, 3, 2), 4) + voxel.tobytes())
+    (tmp_path / "a.nii").write_bytes(head(order, (4, 3, 2), 4) + voxel.tobytes())
     found = read_nifti(tmp_path / "a.nii", LIMIT)
     x, y, z = 3, 1, 1
     assert found.shape == (2, 3, 4) and found[z, y, x] == x + 4 * (y + 3 * z)
 
 
-def test_slope_and_intercept_give_the_meant_value(tmp_path):
+@both
+def test_slope_and_intercept_give_the_meant_value(tmp_path, head):
     voxels = np.arange(8, dtype="<i2").tobytes()
-    (tmp_path / "a.nii").write_bytes(header("<", (2, 2, 2), 4, 0.5, -3.0) + voxels)
+    (tmp_path / "a.nii").write_bytes(head("<", (2, 2, 2), 4, 0.5, -3.0) + voxels)
     found = read_nifti(tmp_path / "a.nii", LIMIT)
     assert_array_equal(found.ravel(), 0.5 * np.arange(8) - 3)
-    (tmp_path / "a.nii").write_bytes(header("<", (2, 2, 2), 4, 0.0, 0.0) + voxels)
+    (tmp_path / "a.nii").write_bytes(head("<", (2, 2, 2), 4, 0.0, 0.0) + voxels)
     assert_array_equal(read_nifti(tmp_path / "a.nii", LIMIT).ravel(), np.arange(8))
 
 
@@ -66,7 +82,11 @@ def test_slope_and_intercept_give_the_meant_value(tmp_path):
         (header("<", (30000, 30000, 30000), 64), "claims 216,000,000,000,000 bytes"),
         (header("<", (2, -2, 2), 4) + bytes(16), "not those of a volume"),
         (header("<", (2, 2, 2), 128) + bytes(24), "NIfTI type 128"),
-        (struct.pack("<i", 540) + bytes(536), "NIfTI-2"),
+        (struct.pack("<i", 540) + bytes(536), "does not begin like one"),
+        (second_header("<", (2, 2, 2), 4)[:400], "does not begin like one"),
+        (second_header("<", (2, 2, 2), 4) + bytes(15), "claims 2 x 2 x 2 voxels, more than it"),
+        (second_header("<", (2**40, 2**40, 2), 64), "claims 19,342,813,113,834,066,795,298,816"),
+        (second_header("<", (2, 2, 2), 4, offset=400) + bytes(16), "begin at byte 400"),
         (gzip.compress(header("<", (2000, 2000, 2000), 64)), "claims 64,000,000,000 bytes"),
         (gzip.compress(header("<", (2, 2, 2), 4))[:-9], "damaged gzip|more than it holds"),
         (header("<", (2, 2, 2), 4, offset=1e30) + bytes(16), r"begin at byte 1e\+30"),
@@ -90,12 +110,13 @@ def test_no_more_is_unpacked_than_the_header_claims(tmp_path):
     assert read_nifti(tmp_path / "b.nii.gz", 16).shape == (2, 2, 2)
 
 
-def test_damaged_headers_end_in_one_line_or_a_volume(tmp_path):
+@both
+def test_damaged_headers_end_in_one_line_or_a_volume(tmp_path, head):
     rng = np.random.default_rng(0)
-    good = np.frombuffer(header("<", (2, 3, 4), 4) + bytes(48), np.uint8)
+    good = np.frombuffer(head("<", (2, 3, 4), 4) + bytes(48), np.uint8)
     for _ in range(100):
         bad = good.copy()
-        bad[rng.integers(0, 120, 2)] = rng.integers(0, 256, 2)
+        bad[rng.integers(0, 192, 2)] = rng.integers(0, 256, 2)
         (tmp_path / "a.nii").write_bytes(bad.tobytes())
         try:
             read_nifti(tmp_path / "a.nii", LIMIT)

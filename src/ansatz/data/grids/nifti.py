@@ -1,19 +1,19 @@
-"""NIfTI-1: volumes of medical scanners, one file each."""
+"""NIfTI: volumes of medical scanners, one file each."""
 
 import gzip
 import math
 import struct
 import zlib
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 import numpy as np
 
 from ansatz.errors import DataError
 
-_HEADER = 348  # bytes
+_HEADER, _HEADER_2 = 348, 540  # bytes of NIfTI-1 and of NIfTI-2
 _FARTHEST = 2**24  # bytes of extensions before the voxels
-_MAGIC = b"n+1\0"  # header and volume in one file
+_MAGIC, _MAGIC_2 = b"n+1\0", b"n+2\0\r\n\x1a\n"  # header and volume in one file
 _TYPES = {  # the code in the header -> the type of a voxel
     2: "u1",
     4: "i2",
@@ -47,17 +47,18 @@ def read_nifti(path: Path, limit_bytes: int) -> np.ndarray:
         np.int16(23)
 
     References:
-        Cox et al. (2004), A (sort of) new image data format standard: NIfTI-1.
+        Cox et al. (2004), A (sort of) new image data format standard: NIfTI-1. NIfTI-2 (2011) has
+        the same fields, wider and in another order.
     """
     try:
         with path.open("rb") as plain:
             packed = plain.read(2) == b"\x1f\x8b"
         with gzip.open(path) if packed else path.open("rb") as file:
-            head = _header(file.read(_HEADER), path)
+            head = _header(_leading(file), path)
             needed = head.voxels * head.dtype.itemsize
             if needed > limit_bytes:
                 raise DataError(f"{path} claims {needed:,} bytes of voxels, over {limit_bytes:,}.")
-            file.read(head.start - _HEADER)
+            file.read(head.start - head.length)
             # No more than the header claims is unpacked, and at most the limit.
             raw = file.read(needed)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -70,10 +71,12 @@ def read_nifti(path: Path, limit_bytes: int) -> np.ndarray:
     values = np.frombuffer(raw, head.dtype, head.voxels).reshape(head.shape)  # slowest axis first
     if head.slope == 1 and head.intercept == 0:
         return values.astype(head.dtype.newbyteorder("="))
-    return (values.astype(np.float64) * head.slope + head.intercept).astype(np.float32)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused later
+        return (values.astype(np.float64) * head.slope + head.intercept).astype(np.float32)
 
 
 class _Header(NamedTuple):
+    length: int
     shape: tuple[int, ...]
     dtype: np.dtype
     start: int  # the byte at which the voxels begin
@@ -85,20 +88,31 @@ class _Header(NamedTuple):
         return math.prod(self.shape)
 
 
+def _leading(file: IO[bytes]) -> bytes:
+    """The header, whose first number is its length."""
+    first = file.read(_HEADER)
+    is_second = first[:4] in (struct.pack("<i", _HEADER_2), struct.pack(">i", _HEADER_2))
+    return first + file.read(_HEADER_2 - _HEADER) if is_second else first
+
+
 def _header(raw: bytes, path: Path) -> _Header:
     order = _byte_order(raw, path)
-    sizes = struct.unpack_from(f"{order}8h", raw, 40)
-    (code,) = struct.unpack_from(f"{order}h", raw, 70)
-    start, slope, intercept = struct.unpack_from(f"{order}3f", raw, 108)
+    if len(raw) == _HEADER:
+        sizes = struct.unpack_from(f"{order}8h", raw, 40)
+        (code,) = struct.unpack_from(f"{order}h", raw, 70)
+        start, slope, intercept = struct.unpack_from(f"{order}3f", raw, 108)
+    else:
+        sizes = struct.unpack_from(f"{order}8q", raw, 16)
+        (code,) = struct.unpack_from(f"{order}h", raw, 12)
+        start, slope, intercept = struct.unpack_from(f"{order}q2d", raw, 168)
     if code not in _TYPES:
         raise DataError(f"{path}: voxels of NIfTI type {code} are not read, only plain numbers.")
-    if not _HEADER <= start <= _FARTHEST:
+    if not len(raw) <= start <= _FARTHEST:
         raise DataError(f"{path}: its voxels begin at byte {start:g}, which cannot be.")
     if slope == 0 or not np.isfinite([slope, intercept]).all():
         slope, intercept = 1.0, 0.0  # the standard's way of saying "not scaled"
-    return _Header(
-        _shape(sizes, path), np.dtype(order + _TYPES[code]), int(start), slope, intercept
-    )
+    dtype = np.dtype(order + _TYPES[code])
+    return _Header(len(raw), _shape(sizes, path), dtype, int(start), slope, intercept)
 
 
 def write_nifti(path: Path, volume: np.ndarray) -> None:
@@ -138,8 +152,9 @@ def _byte_order(raw: bytes, path: Path) -> str:
                 raise DataError(f"{path} is the header of a pair .hdr/.img; save it as one .nii.")
             if raw[344:348] == _MAGIC:
                 return order
-    if raw[:4] in (struct.pack("<i", 540), struct.pack(">i", 540)):
-        raise DataError(f"{path} is NIfTI-2; save it as NIfTI-1.")
+        if len(raw) == _HEADER_2 and raw[4:12] == _MAGIC_2:
+            if struct.unpack_from(f"{order}i", raw)[0] == _HEADER_2:
+                return order
     raise DataError(f"{path} is not a NIfTI file: its header does not begin like one.")
 
 
