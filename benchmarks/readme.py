@@ -144,8 +144,8 @@ def images_speed() -> str:
 def images_quality() -> str:
     """Errors on images, of what is recorded: mean over seeds, and the largest."""
     lines = [
-        "| set | network | seeds | error | worst seed | epochs | minutes |",
-        "|---|---|---:|---:|---:|---:|---:|",
+        "| set | network | seeds | error | worst seed | epochs | minutes | threads |",
+        "|---|---|---:|---:|---:|---:|---:|---:|",
     ]
     for file, key in (("quality-images", "error"), ("quality-segmentation", "pixel_error")):
         path = ROOT / "benchmarks" / "results" / f"{file}.jsonl"
@@ -153,9 +153,8 @@ def images_quality() -> str:
         rows = [json.loads(line) for line in text.splitlines()]
         for name in dict.fromkeys(row["set"] for row in rows):
             mine = [row for row in rows if row["set"] == name]
-            lines.append(images_row(name, mine, key))
-            if "sliding window" in mine[0]:
-                lines.append(images_row(name, [row["sliding window"] for row in mine], key))
+            window = [{**row, **row["sliding window"]} for row in mine if "sliding window" in row]
+            lines += [images_row(name, each, key) for each in (mine, window) if each]
     return "\n".join(lines) if len(lines) > 2 else "Nothing is recorded yet."
 
 
@@ -167,7 +166,7 @@ def images_row(name: str, rows: list[dict], key: str) -> str:
     )
     return (
         f"| {name} | {rows[0]['network']} | {len(rows)} | {statistics.fmean(errors):.2%}{dice} | "
-        f"{max(errors):.2%} | {epochs:.1f} | {seconds / 60:.0f} |"
+        f"{max(errors):.2%} | {epochs:.1f} | {seconds / 60:.0f} | {rows[0]['threads']} |"
     )
 
 
@@ -188,7 +187,13 @@ LOGS = ("log_cdf", "log_survival")
 # Lakshminarayanan et al. (2017), table 1: mean test nll of deep ensembles on the same splits.
 PUBLISHED = {"boston": 2.41, "concrete": 3.06, "energy": 1.38, "kin8nm": -1.20, "wine": 0.94}
 PAGES = {
-    ROOT / "README.md": {"tables": tables, "ensembles": ensembles, "trees": trees, "speed": speed},
+    ROOT / "README.md": {
+        "tables": tables,
+        "ensembles": ensembles,
+        "trees": trees,
+        "images quality": images_quality,
+        "speed": speed,
+    },
     ROOT / "docs" / "likelihoods.md": {"numerics": numerics},
     ROOT / "docs" / "tables.md": {"pieces": pieces},
     ROOT / "docs" / "benchmarks.md": {
