@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from ansatz import Classifier, Regressor
@@ -50,3 +51,40 @@ def test_an_unknown_group_is_told_with_the_nearest(places, capsys):
     data = str(places / "images.npz")
     assert run(["certify", str(places / "model"), data, "--group", "flop"]) == 2
     assert "flip" in capsys.readouterr().err
+
+
+def test_a_signal_that_is_shifted_changes_the_answer(tmp_path, capsys):
+    signals = np.random.default_rng(0).normal(size=(40, 20)).astype(np.float32)
+    model = Classifier(x="grid", network="linear_grid", epochs=3, augment=False)
+    model.fit(signals, (signals[:, 3] > 0).astype(int)).save(tmp_path / "model")
+    pd.DataFrame(signals).add_prefix("t").to_csv(tmp_path / "signals.csv", index=False)
+    arguments = ["certify", str(tmp_path / "model"), str(tmp_path / "signals.csv"), "--json"]
+    assert run(arguments) == 0
+    found = {row["group"]: row for row in json.loads(capsys.readouterr().out)}
+    assert set(found) == {"shift", "cyclic_shift"}
+    assert min(row["relative"] for row in found.values()) > 0.1
+    assert run([*arguments, "--group", "rotation90"]) == 2
+    assert "rotation90 does not act" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("group", ["time_shift", "permutation", "point_rotation"])
+def test_what_does_not_act_on_grids_is_refused(places, capsys, group):
+    arguments = ["certify", str(places / "model"), str(places / "images.npz"), "--group", group]
+    assert run(arguments) == 2
+    assert "does not act on such grids" in capsys.readouterr().err
+
+
+def test_other_numbers_than_the_fits_are_refused(places, tmp_path, capsys):
+    np.savez(tmp_path / "floats.npz", x=np.random.default_rng(0).random((5, 8, 8)))
+    assert run(["certify", str(places / "model"), str(tmp_path / "floats.npz")]) == 3
+    assert "fitted to bytes" in capsys.readouterr().err
+
+
+def test_an_ensemble_has_a_certificate(tmp_path, capsys):
+    images = np.random.default_rng(0).integers(0, 255, (40, 8, 8)).astype(np.uint8)
+    settings = {"network": "linear_grid", "epochs": 1, "inference": "ensemble", "members": 2}
+    Classifier(**settings).fit(images, np.arange(40) % 2).save(tmp_path / "model")
+    np.savez(tmp_path / "images.npz", x=images)
+    arguments = ["certify", str(tmp_path / "model"), str(tmp_path / "images.npz"), "--json"]
+    assert run([*arguments, "--group", "flip"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["largest"] >= 0

@@ -16,6 +16,7 @@ SOURCES = {
     "tensors": lambda n, seed: TensorSource(rows(n), 4, seed=seed),
     "tensors in order": lambda n, seed: TensorSource(rows(n), 4, seed=seed, shuffle=False),
     "one batch": lambda n, seed: TensorSource(rows(n), 1000, seed=seed),
+    "no last one": lambda n, seed: TensorSource(rows(n), 5, seed=seed, smallest=2),
     "single rows": lambda n, seed: TensorSource(rows(n), 1, seed=seed),
 }
 every_source = pytest.mark.parametrize("make", SOURCES.values(), ids=SOURCES)
@@ -108,3 +109,16 @@ def test_every_batch_has_its_share_of_each_stratum():
     assert sorted(seen) == list(range(1000)) and seen != list(range(1000))
     again = [batch.index.tolist() for batch in source.batches(epoch=1)]
     assert [row for batch in again for row in batch] != seen
+
+
+@pytest.mark.parametrize("block", [1, 10**6])
+@pytest.mark.parametrize("n", range(1, 24))
+def test_too_few_rows_join_the_batch_before_them(n, block, monkeypatch):
+    monkeypatch.setattr("ansatz.data.source._BLOCK", block)
+    for start in range(3):
+        plain = TensorSource(rows(n), 5, seed=1)
+        found = order(TensorSource(rows(n), 5, seed=1, smallest=3), 0, start)
+        expected = order(plain, 0)
+        if len(expected) > 1 and len(expected[-1]) < 3:
+            expected[-2:] = [expected[-2] + expected[-1]]
+        assert found == expected[start:]

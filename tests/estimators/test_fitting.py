@@ -4,6 +4,7 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
+from ansatz import Regressor
 from ansatz.data import Batch
 from ansatz.errors import DataError
 from ansatz.estimators.fitting import (
@@ -195,3 +196,10 @@ def test_an_update_is_one_pass_at_a_constant_rate():
         trainer_options={"progress": 0},
     )
     assert fitted.history.steps == 3 and fitted.step.rate == recipe.learning_rate
+
+
+def test_a_row_is_never_normalised_alone():
+    rows = np.random.default_rng(0).normal(size=(17, 2))
+    options = {"network_options": {"norm": "batch"}, "batch_size": 16, "holdout": 0.0, "epochs": 1}
+    model = Regressor(network="mlp", widths=(4,), **options).fit(rows, rows[:, 0])
+    assert np.isfinite(model.predict(rows)).all()

@@ -240,3 +240,19 @@ def test_augmented_batches_are_no_function_of_what_was_trained_before(files):
     first = Classifier(**RESNET).fit(images, labels)
     Classifier(**RESNET).fit(images[:30], labels[:30])
     assert_same_bits(Classifier(**RESNET).fit(images, labels), first)
+
+
+def test_a_last_batch_of_one_joins_the_one_before():
+    images = np.random.default_rng(0).normal(size=(17, 28, 28)).astype(np.float32)
+    model = Classifier(network="resnet18", network_options={"width": 4}, epochs=1, augment=False)
+    model.fit(images, np.arange(17) % 2)
+    assert np.isfinite(model.predict_proba(images)).all()
+
+
+def test_outcomes_as_long_as_their_signals_are_numbers_not_masks():
+    signals = np.random.default_rng(0).normal(size=(60, 16)).astype(np.float32)
+    settings = {"epochs": 60, "holdout": 0.0, "augment": False, "learning_rate": 0.03}
+    model = Regressor("normal", x="grid", network="linear_grid", **settings)
+    model.fit(signals, signals)
+    found = model.predict(signals)
+    assert found.shape == (60, 16) and np.corrcoef(found.ravel(), signals.ravel())[0, 1] > 0.9

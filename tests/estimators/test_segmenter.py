@@ -153,3 +153,62 @@ def test_what_is_no_law_of_masks_is_refused():
         Segmenter(inference="ensemble", **TINY).fit(images, masks)
     with pytest.raises(UsageError, match=r"no offset"):
         Segmenter(**TINY).fit(images, masks).evaluate(images, masks, offset=np.zeros(12))
+
+
+def test_masks_that_lack_a_class_are_judged_by_its_name():
+    images, masks = discs(16, classes=3)
+    model = Segmenter(**LINEAR).fit(images, masks)
+    few = np.where(masks == 1, 0, masks)  # the classes 0 and 2
+    expected = model.evaluate(images, few)
+    table = read_grids({"x": images, "masks": few})
+    assert table.masks.classes == ("0", "2")
+    assert model.evaluate(images, table.masks) == expected
+    with pytest.raises(DataError, match="masks hold 7"):
+        model.evaluate(images, read_grids({"x": images, "masks": masks * 7}).masks)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"minsize": 3}, {"min_size": "3"}, {"min_size": -1}], ids=["name", "kind", "sign"]
+)
+def test_a_wrong_clean_is_refused_before_the_fit(wrong):
+    model = Segmenter(**TINY, clean=wrong)
+    with pytest.raises(UsageError, match="min_size"):
+        model.fit(*discs(4))
+    assert not hasattr(model, "model_")
+
+
+def test_chosen_classes_are_cleaned(bright):
+    images, _ = discs()
+    bright = copy.deepcopy(bright)
+    plain = bright.predict(images)
+    bright.clean = {"classes": [1], "min_size": 10**6}
+    assert plain.any() and not bright.predict(images).any()
+
+
+def test_no_examples_have_no_masks(bright):
+    none = Grids.of(discs()[0])[np.arange(0)]
+    assert bright.predict(none).shape == (0, 16, 16)
+    assert bright.predict_proba(none).shape == (0, 16, 16, 2)
+
+
+@pytest.mark.parametrize("count", [3, 5, 17])
+def test_no_batch_is_too_small_to_normalise_by(count):
+    images, masks = discs(count)
+    model = Segmenter(network="unet", epochs=1, augment=False).fit(images, masks)
+    assert model.predict(images).shape == masks.shape
+
+
+def test_a_depth_that_leaves_one_cell_of_one_example_is_refused_in_a_line():
+    images, masks = discs(3)
+    model = Segmenter(network="unet", network_options={"depth": 4, "width": 4}, epochs=1)
+    with pytest.raises(UsageError, match="one cell of an example"):
+        model.fit(images, masks)
+
+
+@pytest.mark.parametrize("side", [99, 100, 111])
+def test_images_a_little_larger_than_the_fits_have_masks(side):
+    images = np.random.default_rng(0).normal(size=(2, side, side)).astype(np.float32)
+    settings = {"network_options": {"width": 2}, "epochs": 1, "augment": False}
+    model = Segmenter(network="unet", **settings).fit(images, images > 0)
+    larger = np.zeros((1, side + 20, side + 20), np.float32)
+    assert model.predict(larger).shape == larger.shape

@@ -161,3 +161,14 @@ def test_options_of_images_are_refused_for_tables(network, option):
     x = np.arange(20.0).reshape(-1, 1)
     with pytest.raises(UsageError, match=f"{next(iter(option))} is an option of networks on"):
         Regressor(network=network, **option).fit(x, x[:, 0])
+
+
+def test_a_warm_start_goes_on_from_the_fit_not_from_the_file(tmp_path):
+    images, labels = digits()
+    began = Classifier(**RESNET).fit(images, labels)
+    torch.save(began.model_.network.state_dict(), tmp_path / "a.pth")
+    model = Classifier(**RESNET, pretrained=tmp_path / "a.pth", warm_start=True, learning_rate=0.01)
+    first = model.fit(images, labels).model_.network.conv1.weight.detach().clone()
+    again = model.set_params(learning_rate=1e-9).fit(images, labels).model_.network.conv1.weight
+    away = (first - began.model_.network.conv1.weight).abs().max()
+    assert away > 1e-4 and (again - first).abs().max() < 1e-3 * away

@@ -70,11 +70,16 @@ def certify(
 def _groups(names: list[str] | None, size: tuple[int, ...]) -> "list[Group]":
     """Those that were named, and without names those that suit such examples."""
     from ansatz.symmetry import create, suitable_groups
+    from ansatz.symmetry.suitable import OF_GRIDS, OF_IMAGES
 
     suitable = suitable_groups(size)
     if not names:
         return suitable
     known = {each.name: each for each in suitable}
+    acting = OF_IMAGES if len(size) == 2 else OF_GRIDS
+    for name in set(names) - set(acting):
+        create(name)  # says so if there is none
+        raise UsageError(f"{name} does not act on such grids. Take one of: {', '.join(acting)}.")
     return [known[name] if name in known else create(name) for name in names]
 
 
@@ -85,7 +90,9 @@ def _certified(
     from ansatz.symmetry import certify
 
     model = estimator.model_
-    (x,) = model.prepare(grids)
+    reader = getattr(model, "members", [model])[0]  # an ensemble's members read alike
+    reader.preprocessor.check(grids, any_size=estimator.labels_cells)
+    (x,) = reader.prepare(grids)
     dense = estimator.labels_cells
 
     def answer(inputs: Any) -> Any:

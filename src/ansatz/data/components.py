@@ -89,7 +89,8 @@ class Cleaning:
         return self._filled(mask) if self.fill_holes else mask
 
     def _classes(self, mask: Array) -> Sequence[int]:
-        return self.classes or [int(k) for k in np.unique(mask) if k > 0]
+        found = [int(k) for k in np.unique(mask) if k > 0]
+        return found if self.classes is None else self.classes
 
     def _unwanted(self, mask: Array) -> Array:
         """The cells of one class that go."""

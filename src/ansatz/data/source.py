@@ -40,6 +40,7 @@ class TensorSource:
     Args:
         rows: all rows, as one batch.
         batch_size: rows per batch; the last batch of an epoch may be shorter.
+        smallest: rows that the last batch needs; fewer join the batch before it.
         seed: the order of epoch e is a function of (seed, e).
         shuffle: False keeps the rows' own order.
         strata: ``(N,)`` labels; every batch of a shuffled epoch then has each label's share of
@@ -58,6 +59,7 @@ class TensorSource:
         rows: Batch,
         batch_size: int,
         *,
+        smallest: int = 1,
         seed: int = 0,
         shuffle: bool = True,
         strata: torch.Tensor | None = None,
@@ -65,13 +67,14 @@ class TensorSource:
         if batch_size < 1:
             raise ValueError(f"batch_size must be at least 1, got {batch_size}.")
         self.rows, self.batch_size, self.seed, self.shuffle = rows, batch_size, seed, shuffle
-        self.count, self.strata = len(rows.index), strata
+        self.count, self.strata, self.smallest = len(rows.index), strata, smallest
         inputs, target, _, offset, _ = rows
         one_input = len(inputs) == 1 and isinstance(inputs[0], torch.Tensor)
         self._is_plain = one_input and isinstance(target, torch.Tensor) and offset is None
 
     def __len__(self) -> int:
-        return -(-self.count // self.batch_size)
+        full, rest = divmod(self.count, self.batch_size)
+        return full + (rest >= self.smallest or (rest > 0 and not full))
 
     def batches(self, epoch: int, start: int = 0) -> Iterator[Batch]:
         """The batches of ``epoch`` from position ``start`` on."""
@@ -86,17 +89,20 @@ class TensorSource:
         """One tensor of the batches from position ``start`` on."""
         batch_bytes = tensor.nbytes // max(self.count, 1) * self.batch_size + 1
         block = max(1, _BLOCK // batch_bytes) * self.batch_size  # rows per gather
-        skip = start * self.batch_size
+        skip, end = start * self.batch_size, len(self) * self.batch_size
         # Gathered from the block's start even when entered in its middle: the same rows at the
         # same places in memory, so that a resumed run rounds as the uninterrupted one did.
-        for first in range(skip - skip % block, self.count, block):
-            rows = slice(first, min(self.count, first + block))
+        for first in range(skip - skip % block, end, block):
+            rows = slice(first, first + block if first + block < end else self.count)
             if order is None:
                 found = tensor[rows]
             else:
                 found = tensor.index_select(0, order[rows].to(tensor.device))
             # Views are made by one call per block, which costs a third of slicing.
             parts = found.split(self.batch_size) if block > self.batch_size else (found,)
+            last = min(block, end - first) - self.batch_size  # the row that the last one begins at
+            if len(parts) * self.batch_size > last + self.batch_size:
+                parts = (*parts[: last // self.batch_size], found[last:])
             yield from parts[max(0, skip - first) // self.batch_size :]
 
     def _assembled(self, parts: tuple[torch.Tensor, ...]) -> Batch:

@@ -347,6 +347,11 @@ def _begin(
     return module, objective
 
 
+def _normalises_by_batch(network: nn.Module) -> bool:
+    """Whether a row alone has nothing to be normalised by."""
+    return any(isinstance(part, nn.BatchNorm1d) for part in network.modules())
+
+
 def _train(
     step: Step,
     learn: Batch,
@@ -361,6 +366,7 @@ def _train(
     source = TensorSource(
         learn,
         size,
+        smallest=2 if _normalises_by_batch(step.network) else 1,
         seed=derive(seed, "rows"),
         shuffle=recipe.batch_size > 0,
         strata=None if additive else learn.target[:, 1],  # whether it is an event

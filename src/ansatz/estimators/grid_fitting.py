@@ -1,6 +1,7 @@
 """From examples on grids to a trained network, by a plan."""
 
 import copy
+import math
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -12,13 +13,13 @@ from torch import Tensor, nn
 from ansatz import optim
 from ansatz.data import Batch
 from ansatz.data.augmentation import OnBatches, default_augmentation
-from ansatz.data.grids import GridPreprocessor, GridSource
+from ansatz.data.grids import GridPreprocessor, Grids, GridSource
 from ansatz.data.prefetch import Prefetch, Transformed
 from ansatz.data.source import Source
 from ansatz.data.unlabelled import UNLABELLED
 from ansatz.errors import UsageError
 from ansatz.estimators.fitting import Fitted, build_network, build_objective, build_step
-from ansatz.estimators.grid_model import GridModel
+from ansatz.estimators.grid_model import CELLS, GridModel
 from ansatz.estimators.inner_split import stopping_rows
 from ansatz.estimators.job import Job, has_masks, take
 from ansatz.estimators.plan import Plan
@@ -60,7 +61,7 @@ def fit_grid_model(
     elif preprocessor is None:
         preprocessor = GridPreprocessor.fit(learn.rows, learn.weight.numpy())
     network, objective = _begin(plan, learn, law, preprocessor, previous)
-    transfer = begin_transfer(network, plan)
+    transfer = begin_transfer(network, plan if previous is None else plan._replace(pretrained=None))
     schedule = optim.create_schedule(plan.recipe.schedule, steps=plan.recipe.steps, warmup=0.05)
     step = build_step(
         network,
@@ -70,11 +71,19 @@ def fit_grid_model(
         schedule=schedule,
         groups=transfer.groups,
     )
-    history = _trainer(plan, job, stop is not None, transfer.callbacks).fit(
-        step,
-        _source(plan, learn, preprocessor, training=True),
-        None if stop is None else _source(plan, stop, preprocessor, training=False),
-    )
+    try:
+        history = _trainer(plan, job, stop is not None, transfer.callbacks).fit(
+            step,
+            _source(plan, learn, preprocessor, training=True),
+            None if stop is None else _source(plan, stop, preprocessor, training=False),
+        )
+    except ValueError as error:
+        if "more than 1 value per channel" not in str(error):
+            raise
+        raise UsageError(
+            f"{plan.network_name} leaves one cell of an example, and a batch of one example has "
+            "nothing to normalise it by. Take a batch_size of 2 or more, or a smaller depth."
+        ) from None
     preprocessor.notes += transfer.notes
     fitted = Fitted(network, objective, step, history)
     return plan.grid_model(preprocessor, fitted), fitted
@@ -148,7 +157,8 @@ def _require_outputs(
     if tuple(got.shape) != wanted:
         raise UsageError(
             f"the network answers {tuple(got.shape[1:])} to one example, the outcome needs "
-            f"{wanted[1:]}: for masks take unet, for one answer per example small_resnet."
+            f"{wanted[1:]}: small_resnet has one answer per example, unet one for every cell (of a "
+            "Segmenter)."
         )
 
 
@@ -164,7 +174,12 @@ def _source(plan: Plan, job: Job, preprocessor: GridPreprocessor, *, training: b
     size = plan.recipe.batch_size or len(job.y)
     seed = derive(plan.seed, "rows")
     source = GridSource(
-        job.rows, rows, size if training else _judged(size, masks), seed=seed, shuffle=training
+        job.rows,
+        rows,
+        size if training else _judged(size, job.rows, masks),
+        smallest=2 if training else 1,  # a network that normalises within a batch needs two
+        seed=seed,
+        shuffle=training,
     )
     augmentation = None
     if training and plan.recipe.augment:
@@ -190,9 +205,9 @@ def _has_spare_core() -> bool:
     return (os.cpu_count() or 1) > torch.get_num_threads()
 
 
-def _judged(batch_size: int, masks: bool) -> int:
-    """Without gradients more examples fit at once."""
-    return batch_size if masks else max(batch_size, 256)
+def _judged(batch_size: int, grids: Grids, masks: bool) -> int:
+    """Without gradients more examples fit at once, unless they are large."""
+    return batch_size if masks else max(batch_size, min(256, CELLS // math.prod(grids.shape)))
 
 
 def _trainer(plan: Plan, job: Job, stops: bool, callbacks: Sequence[Callback]) -> Trainer:

@@ -94,8 +94,8 @@ class GridModel(TableModel):
             return self.raw(rows)
         self.preprocessor.check(rows, any_size=True)
         stride = int(getattr(self.network, "stride", 1))  # tiles are pooled as the whole would be
-        overlap = self._context(sides)
         multiple = stride if all(side >= 6 * stride for side in sides) else 1
+        overlap = self._context(sides, multiple)
         parts = []
         for piece in range(len(rows)):
             (x,) = self.prepare(rows[np.arange(piece, piece + 1)])
@@ -105,12 +105,13 @@ class GridModel(TableModel):
             parts.append(self.objective.attach(cells.movedim(1, -1)).double())
         return torch.cat(parts).detach()
 
-    def _context(self, sides: tuple[int, ...]) -> tuple[int, ...]:
+    def _context(self, sides: tuple[int, ...], multiple: int) -> tuple[int, ...]:
         """What a cell sees around it, so that tiles answer as the whole; at most a third of one."""
         spec = InputSpec.grid(self.preprocessor.shape[0], *sides)
         seen = receptive_field(self.network, spec).size
+        most = [side // 3 // multiple * multiple for side in sides]
         return tuple(
-            max(1, min(side // 3, -(-reach // 2))) for side, reach in zip(sides, seen, strict=True)
+            max(1, min(third, -(-reach // 2))) for third, reach in zip(most, seen, strict=True)
         )
 
     def empty_shape(self) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ SEEN = 600_000  # examples that training looks at in all, copies counted
 FEWEST, MOST = 10, 100  # passes
 COMPARED = 128  # examples of a step whose loss compares them
 HELD_OUT = 2_000  # examples are enough to tell when a linear model should stop
+_DEPTHS = {"unet": 4, "attention_unet": 4, "unet3d": 3}  # of the papers
 FEW, MANY = 50, 5_000  # between them, examples held out tell when to stop
 
 
@@ -49,21 +50,31 @@ def choose_grid_recipe(
     )
 
 
-def default_options(network: object) -> dict[str, int]:
+def default_options(network: object, inputs: InputSpec | None = None) -> dict[str, int]:
     """Options of a network that the recipe sets: U-Nets of a quarter of their published width.
 
     The published one takes an hour of two processor cores for what this one learns in minutes, of
-    a few dozen annotated images; ``network_options={"width": 64}`` is the paper's.
+    a few dozen annotated images; ``network_options={"width": 64}`` is the paper's. Small grids are
+    halved less often, so that more than one cell is left.
 
     Args:
         network: by name, or a module.
+        inputs: what an example looks like.
 
     Example:
         >>> from ansatz.estimators.grid_recipe import default_options
+        >>> from ansatz.spec import InputSpec
         >>> default_options("unet"), default_options("resnet18")
         ({'width': 16}, {})
+        >>> default_options("unet", InputSpec.grid(1, 20, 20))
+        {'width': 16, 'depth': 3}
     """
-    return {"width": 16} if network in ("unet", "attention_unet") else {}
+    options = {"width": 16} if network in ("unet", "attention_unet") else {}
+    side = max(inputs.size, default=0) if inputs is not None else 0
+    usual = _DEPTHS.get(network) if isinstance(network, str) else None
+    if usual is not None and 0 < side < 2 ** (usual + 1):
+        options["depth"] = max(1, side.bit_length() - 2)
+    return options
 
 
 def linear_grid_recipe(rows: float, *, masks: bool = False) -> Recipe:

@@ -35,6 +35,7 @@ class Job(NamedTuple):
     time: NDArray[Any] | None = None  # every inner split is forward in it
     valid: NDArray[np.intp] | None = None  # None: chosen by the hash of the rows
     trainer_options: Mapping[str, Any] = {}  # never changed
+    labels_cells: bool = False  # an outcome is a class for every cell of its example
 
     @property
     def grid(self) -> InputSpec | None:
@@ -76,4 +77,4 @@ def has_masks(job: Job) -> bool:
         >>> has_masks(Regressor()._read(np.zeros((3, 1)), np.arange(3.0)))
         False
     """
-    return job.grid is not None and job.target.shape == job.grid.size
+    return job.grid is not None and job.labels_cells

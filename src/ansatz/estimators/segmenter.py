@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from ansatz import likelihoods
-from ansatz.data import clean
+from ansatz.data import Cleaning
 from ansatz.data.grids import Grids, GridTable, Masks
 from ansatz.data.unlabelled import UNLABELLED
 from ansatz.errors import DataError, UsageError
@@ -129,6 +130,7 @@ class Segmenter(TableEstimator):
     quantile = False
 
     def _require_inference(self) -> None:
+        self._cleaning()  # what cannot be done afterwards is refused before
         if self.inference != "point":
             raise UsageError(f"masks are predicted by one network (point), not {self.inference!r}.")
 
@@ -138,8 +140,11 @@ class Segmenter(TableEstimator):
         Args:
             X: examples as in ``fit``, of any size that the network takes.
         """
-        codes = torch.cat([self._codes(raw) for raw in self._raw_pieces(X)])
-        found: NDArray[Any] = self.classes_[codes.numpy()]
+        grids = self._grids(X)
+        codes = [self._codes(raw) for raw in self._raw_pieces(grids)]
+        if not codes:
+            return np.empty((0, *grids.shape[1:]), self.classes_.dtype)
+        found: NDArray[Any] = self.classes_[torch.cat(codes).numpy()]
         return found
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -148,7 +153,11 @@ class Segmenter(TableEstimator):
         Args:
             X: examples as in ``fit``.
         """
-        return torch.cat([self._probabilities(raw) for raw in self._raw_pieces(X)]).numpy()
+        grids = self._grids(X)
+        found = [self._probabilities(raw) for raw in self._raw_pieces(grids)]
+        if not found:
+            return np.empty((0, *grids.shape[1:], len(self.classes_)))
+        return torch.cat(found).numpy()
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """The share of cells with the right class.
@@ -162,9 +171,12 @@ class Segmenter(TableEstimator):
         assert error is not None
         return 1 - error
 
-    def _raw_pieces(self, X: Any) -> Iterator[Tensor]:
+    def _grids(self, X: Any) -> Grids:
         check_is_fitted(self)
-        grids = read_rows(self, X, reset=False)
+        found: Grids = read_rows(self, X, reset=False)
+        return found
+
+    def _raw_pieces(self, grids: Grids) -> Iterator[Tensor]:
         for first in range(len(grids)):  # one at a time: K numbers for every cell are many
             yield self._raw(grids[np.arange(first, first + 1)])
 
@@ -178,7 +190,18 @@ class Segmenter(TableEstimator):
     def _codes(self, raw: Tensor, law: Likelihood | None = None) -> Tensor:
         """The most probable class of every cell, tidied as asked for."""
         codes = self._probabilities(raw, law).argmax(-1)
-        return torch.as_tensor(clean(codes, **self.clean)) if self.clean else codes
+        cleaning = self._cleaning()
+        return codes if cleaning is None else cleaning(codes)
+
+    def _cleaning(self) -> Cleaning | None:
+        """What tidies predicted masks; None where nothing was asked for."""
+        if not self.clean:
+            return None
+        try:
+            return Cleaning(**self.clean)
+        except TypeError:
+            known = ", ".join(field.name for field in fields(Cleaning))
+            raise UsageError(f"clean takes {known}, got {dict(self.clean)}.") from None
 
     def _probabilities(self, raw: Tensor, law: Likelihood | None = None) -> Tensor:
         law = law or self.model_.objective.likelihood
@@ -221,26 +244,22 @@ class Segmenter(TableEstimator):
         return job
 
     def _encode(self, y: Any, *, reset: bool) -> tuple[NDArray[Any], TargetSpec]:
-        masks = y if isinstance(y, Masks) else self._coded(y, reset=reset)
+        masks = y if isinstance(y, Masks) else _coded(y)
         if reset:
             self.classes_ = _labels(y, masks)
             self.target_names_ = ["mask"]
-        elif len(masks.classes) > len(self.classes_):
-            raise DataError(
-                f"masks have {len(masks.classes)} classes, in fit there were {len(self.classes_)}."
-            )
+        else:
+            masks = self._recoded(masks)
         if len(self.classes_) < 2:
             raise DataError(f"every cell is of class {self.classes_[0]}: nothing to tell apart.")
         codes: NDArray[Any] = masks.load().numpy()
         return codes, TargetSpec(shape=masks.shape, classes=len(self.classes_))
 
-    def _coded(self, y: Any, *, reset: bool) -> Masks:
-        """Masks from an array; those to judge by have the codes of those learned from."""
-        values = y.load() if isinstance(y, Grids) else y
-        masks = Masks.coded(values, "masks")
-        if reset or masks.classes == tuple(str(name) for name in self.classes_):
-            return masks
+    def _recoded(self, masks: Masks) -> Masks:
+        """Masks with the codes of those learned from: a class may be missing among a few."""
         places = {str(name): k for k, name in enumerate(self.classes_)}
+        if masks.classes == tuple(places):
+            return masks
         unknown = [name for name in masks.classes if name not in places]
         if unknown:
             raise DataError(f"masks hold {unknown[0]}, which no mask of the fit does.")
@@ -249,7 +268,7 @@ class Segmenter(TableEstimator):
         for code, name in enumerate(masks.classes):
             codes[kept == code] = places[name]
         stored = torch.where(codes == UNLABELLED, 255, codes).to(torch.uint8).unsqueeze(1)
-        return Masks(stored, classes=tuple(str(name) for name in self.classes_))
+        return Masks(stored, classes=tuple(places))
 
     def _law(self, target: TargetSpec, rows: float = math.inf) -> Likelihood:
         law = self.likelihood
@@ -283,6 +302,11 @@ def _require_size(masks: tuple[int, ...], examples: tuple[int, ...]) -> None:
     if masks != examples:
         got, size = (" x ".join(map(str, each)) for each in (masks, examples))
         raise DataError(f"masks of {got} cells for examples of {size}: a mask has its example's.")
+
+
+def _coded(y: Any) -> Masks:
+    """Masks from an array."""
+    return Masks.coded(y.load() if isinstance(y, Grids) else y, "masks")
 
 
 def _labels(y: Any, masks: Masks) -> NDArray[Any]:

@@ -159,7 +159,7 @@ class Settings:
             self._refuse_of_tables(network)
         return Plan(
             network,
-            self._options(network, recipe) if options is None else options,
+            self._options(network, recipe, grid) if options is None else options,
             recipe,
             seed,
             self._trainer_options(),
@@ -196,7 +196,9 @@ class Settings:
         structure = structures.Grid(masks=masks)
         return structure.network if self.network == "auto" else structure.linear_network
 
-    def _options(self, network: str | nn.Module, recipe: Recipe) -> dict[str, Any]:
+    def _options(
+        self, network: str | nn.Module, recipe: Recipe, grid: InputSpec | None
+    ) -> dict[str, Any]:
         """The options of the network's factory; explicit ones win over the recipe."""
         options: dict[str, Any] = {}
         if network == "mlp":
@@ -206,7 +208,7 @@ class Settings:
                 "dropout": recipe.dropout,
             }
         else:
-            options = dict(default_options(network))
+            options = dict(default_options(network, grid))
         given = self.network_options or {}
         if not isinstance(given, Mapping):
             raise UsageError(f"network_options must map names to values, got {given!r}.")
@@ -240,7 +242,8 @@ class Settings:
         network = self._network_for(job.grid, masks=has_masks(job))
         if isinstance(network, str) and network != "linear":
             inputs = job.grid or InputSpec.of(1)
-            networks.create(network, inputs=inputs, outputs=1, **self._options(network, recipe))
+            options = self._options(network, recipe, job.grid)
+            networks.create(network, inputs=inputs, outputs=1, **options)
 
     def _require_inference(self) -> None:
         if self.inference not in INFERENCES:

@@ -215,6 +215,7 @@ class TableEstimator(Predictions, Settings, BaseEstimator):
             None if extra is None else torch.from_numpy(extra),
             torch.from_numpy(np.flatnonzero(seen)),
             None if exact is None else torch.from_numpy(exact),
+            labels_cells=self.labels_cells,
         )
 
     def _fit_job(self, job: Job) -> Self:

@@ -97,6 +97,7 @@ def _test_job(
         torch.from_numpy(weight[seen]),
         None if extra is None else torch.from_numpy(extra[seen]),
         torch.from_numpy(seen),
+        labels_cells=model.labels_cells,
     )
 
 

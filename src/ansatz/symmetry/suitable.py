@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from ansatz.symmetry.group import Group
 from ansatz.symmetry.registry import create
 
+OF_GRIDS = ("cyclic_shift", "flip", "scaling", "shift", "sign")  # of any number of axes
+OF_IMAGES = (*OF_GRIDS, "dihedral", "rotation", "rotation90")
+
 
 def suitable_groups(size: Sequence[int]) -> list[Group]:
     """The groups to try first on signals, images or volumes: what a certificate asks by default.
@@ -20,11 +23,11 @@ def suitable_groups(size: Sequence[int]) -> list[Group]:
         >>> [group.name for group in suitable_groups((28, 28))]
         ['shift', 'cyclic_shift', 'flip', 'rotation90', 'rotation']
         >>> [group.name for group in suitable_groups((100,))]
-        ['time_shift']
+        ['shift', 'cyclic_shift']
     """
-    if len(size) != 2:
-        return [create("time_shift" if len(size) == 1 else "cyclic_shift")]
     groups = [create("shift", reach=max(1, min(size) // 16)), create("cyclic_shift")]
+    if len(size) != 2:
+        return groups
     groups.append(create("flip"))
     if size[0] == size[1]:
         groups.append(create("rotation90"))

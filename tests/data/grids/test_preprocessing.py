@@ -85,3 +85,17 @@ def test_examples_of_another_shape_or_kind_are_refused():
         made.check(Grids(torch.zeros(2, 3, 4, 4, dtype=torch.float32)), any_size=True)
     with pytest.raises(DataError, match=r"fitted to other numbers, got bytes"):
         made.check(Grids(torch.zeros(2, 1, 4, 4, dtype=torch.uint8)))
+
+
+@pytest.mark.parametrize("count, value", [(30, 77), (60, 77), (500, 3), (7, 255)])
+def test_rounding_is_no_spread(count, value):
+    x = torch.full((count, 2, 20, 20), value, dtype=torch.uint8)
+    x[:, 0] = torch.randint(256, (count, 20, 20), dtype=torch.uint8)
+    found = GridPreprocessor.fit(Grids.of(x, "first"))
+    assert found.spread[1] == 1 and 0.2 < found.spread[0] < 0.4
+
+
+def test_large_values_of_little_spread_keep_it():
+    x = 1000 + torch.randn(50, 1, 6, 6)
+    found = GridPreprocessor.fit(Grids.of(x, "first"))
+    assert found.spread[0] == pytest.approx(x.std(correction=0).item(), rel=1e-4)

@@ -88,7 +88,7 @@ class _Header(NamedTuple):
         return math.prod(self.shape)
 
 
-def _leading(file: IO[bytes]) -> bytes:
+def _leading(file: IO[bytes] | gzip.GzipFile) -> bytes:
     """The header, whose first number is its length."""
     first = file.read(_HEADER)
     is_second = first[:4] in (struct.pack("<i", _HEADER_2), struct.pack(">i", _HEADER_2))

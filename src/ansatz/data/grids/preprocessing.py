@@ -1,5 +1,6 @@
 """What a network sees of grids: bytes as shares of 255, every channel standardised."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,8 @@ from ansatz.errors import DataError
 from ansatz.spec import InputSpec
 
 SAMPLE = 10_000  # examples that tell the mean and the spread of a channel
+_CELLS = 2**21  # numbers that are looked at together
+_ROUNDING = 1e-6  # of float32 in units of the mean: a spread that is no larger is none
 
 
 class GridPreprocessor:
@@ -58,14 +61,14 @@ class GridPreprocessor:
         rows = np.linspace(0, len(grids) - 1, min(len(grids), SAMPLE)).astype(np.intp)
         share = np.ones(len(rows)) if weight is None else weight[rows]
         unit = 255.0 if grids.dtype == torch.uint8 else 1.0
-        total = np.zeros((2, grids.shape[0]))
-        for piece in np.array_split(np.arange(len(rows)), max(1, len(rows) // 256)):
-            x = grids.load(rows[piece]).flatten(2).double() / unit  # (n, C, cells)
-            moments = torch.stack([x.mean(-1), x.square().mean(-1)])  # (2, n, C)
-            total += np.einsum("kne,n->ke", moments.numpy(), share[piece])
-        mean, square = total / share.sum()
-        spread = np.sqrt(np.maximum(square - mean**2, 0))
-        return cls(grids.shape, mean.tolist(), np.where(spread > 0, spread, 1.0).tolist(), unit)
+        size = max(1, _CELLS // math.prod(grids.shape))
+        found = [_moments(grids, rows[k : k + size], unit) for k in range(0, len(rows), size)]
+        means, variances = (np.concatenate(parts) for parts in zip(*found, strict=True))  # (n, C)
+        mean = np.average(means, axis=0, weights=share)
+        # Within and between examples: differences of large squares would leave only rounding.
+        spread = np.sqrt(np.average(variances + (means - mean) ** 2, axis=0, weights=share))
+        is_constant = spread <= _ROUNDING * np.abs(mean)
+        return cls(grids.shape, mean.tolist(), np.where(is_constant, 1.0, spread).tolist(), unit)
 
     @property
     def spec(self) -> InputSpec:
@@ -136,6 +139,14 @@ class GridPreprocessor:
         if len(sizes) != 1 or not np.isfinite(numbers).all() or min(made.spread) <= 0:
             raise DataError("preprocessing of grids: one mean and one spread > 0 per channel.")
         return made
+
+
+def _moments(
+    grids: Grids, rows: NDArray[np.intp], unit: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """``(n, C)`` means and variances of some examples' channels."""
+    x = grids.load(rows).flatten(2).double() / unit  # (n, C, cells)
+    return x.mean(-1).numpy(), x.var(-1, correction=0).numpy()
 
 
 def _text(shape: tuple[int, ...]) -> str:

@@ -27,6 +27,7 @@ class GridSource:
         rows: their outcomes, weights, offsets and numbers, N of each; ``rows.inputs`` are further
             inputs, which follow the grids.
         batch_size: examples per batch.
+        smallest: examples that the last batch of an epoch needs; fewer join the batch before it.
         seed: the order of epoch e is a function of (seed, e).
         shuffle: False keeps the examples' own order.
         strata: ``(N,)`` labels that each batch has its share of.
@@ -50,6 +51,7 @@ class GridSource:
         rows: Batch,
         batch_size: int,
         *,
+        smallest: int = 1,
         seed: int = 0,
         shuffle: bool = True,
         strata: Tensor | None = None,
@@ -67,7 +69,8 @@ class GridSource:
         if masks is not None:
             # Masks in memory are bytes; a batch of them becomes int64 when its turn comes.
             inner = inner._replace(target=torch.arange(len(masks)))
-        self.inner = TensorSource(inner, batch_size, seed=seed, shuffle=shuffle, strata=strata)
+        order = {"seed": seed, "shuffle": shuffle, "strata": strata}
+        self.inner = TensorSource(inner, batch_size, smallest=smallest, **order)  # type: ignore[arg-type]
 
     def __len__(self) -> int:
         return len(self.inner)
