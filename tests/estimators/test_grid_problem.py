@@ -3,10 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
+import ansatz
 from ansatz.errors import DataError, UsageError
 from ansatz.estimators.grid_problem import pose_grids
 from ansatz.estimators.posing import default_network, pose_as, special_columns, structure_of
+from ansatz.estimators.replay import replay
 from ansatz.estimators.uses import Uses
 
 IMAGES = np.zeros((12, 6, 6), np.uint8)
@@ -95,3 +98,46 @@ def test_a_folder_of_images_is_no_table(tmp_path):
     assert structure_of(tmp_path) == "grid"
     with pytest.raises(UsageError, match=r"leave out --x vector"):
         structure_of(tmp_path, "vector")
+
+
+def in_folders(folder, **counts):
+    """Grey images of two classes in folders of parts."""
+    rng = np.random.default_rng(0)
+    for part, count in counts.items():
+        for k in range(count):
+            path = folder / part / ("dark" if k % 2 else "light")
+            path.mkdir(parents=True, exist_ok=True)
+            values = rng.integers(0, 100, (8, 8)) + 100 * (k % 2 == 0)
+            Image.fromarray(values.astype(np.uint8)).save(path / f"{part}{k}.png")
+    return folder
+
+
+SETTINGS = {"network": "linear_grid", "options": {"epochs": 1}}
+
+
+def test_the_test_is_the_folder_called_test(tmp_path):
+    fit = ansatz.fit(in_folders(tmp_path, train=20, test=6), **SETTINGS)
+    _, job, parts = fit.posed
+    assert (job.part[parts.test] == "test").all() and (job.part[parts.learn] == "train").all()
+    assert len(parts.test) == 6 and len(parts.learn) == 20
+    assert any("the data's own, 6 examples" in note for note in fit.notes)
+
+
+def test_examples_for_validation_stop_the_fit(tmp_path):
+    fit = ansatz.fit(in_folders(tmp_path, train=20, valid=4, test=6), **SETTINGS)
+    _, job, parts = fit.posed
+    assert (job.part[parts.learn][parts.valid] == "validation").all() and len(parts.valid) == 4
+
+
+def test_a_share_that_is_asked_for_mixes_the_folders(tmp_path):
+    fit = ansatz.fit(in_folders(tmp_path, train=20, test=6), test=0.5, **SETTINGS)
+    assert len(fit.posed[2].test) == 13
+    assert any("are mixed" in note for note in fit.notes)
+
+
+def test_a_saved_model_finds_its_test_again(tmp_path):
+    folder = in_folders(tmp_path / "images", train=20, test=6)
+    fit = ansatz.fit(folder, out=tmp_path / "model", **SETTINGS)
+    again = replay(tmp_path / "model")
+    assert (again.parts.test == fit.posed[2].test).all()
+    assert (again.parts.learn == fit.posed[2].learn).all()

@@ -245,6 +245,7 @@ def fit(
     network = network or default_network(problem)
     settings = {"random_state": seed, "device": device, "time_limit": time_limit}
     estimator = make_estimator(problem, network, inference=inference, options=others, **settings)
+    given = test is None and folds is None and problem.part is not None
     if test is None:
         test = 0.2 if problem.has_features else 0.0
     run = Run(out, overwrite, resume, force, _fingerprint(problem, estimator, test, folds))
@@ -256,7 +257,7 @@ def fit(
         raise UsageError("--folds mixes past and future; with --time use --test.")
     share = test if folds is None else 0.0
     holdout = holdout_share(job, estimator, share)  # of the law before rows choose one
-    parts = split(job, estimator, share, seed)
+    parts = split(job, estimator, share, seed, given=given)
     number = None if folds is None else folds_of(job, folds, seed)  # refused before training
     choice = _choose(problem, estimator, take(job, parts.learn))
     trainer = {
@@ -272,6 +273,7 @@ def fit(
     model.uses_, model.row_keys_ = problem.uses, np.unique(keys[parts.learn])
     notes = [
         *problem.notes,
+        *([] if problem.part is None else [_note_on_parts(given, parts)]),
         *describe_copies(keys),
         *_notes_on(choice, number is not None),
         *model.model_.preprocessor.notes,
@@ -295,6 +297,7 @@ def fit(
         drop=list(drop),
         seed=seed,
         test=test,
+        given=given,
         folds=folds,
         holdout=holdout,
         x=x,
@@ -353,6 +356,12 @@ def _choose(problem: Problem, estimator: TableEstimator, learn: Job) -> Choice |
     # By the first of several processes: one that rounds otherwise might choose otherwise.
     estimator.set_params(likelihood=by_first(choose))
     return choices[0] if choices else None
+
+
+def _note_on_parts(given: bool, parts: Parts) -> str:
+    if given:
+        return f"the test is the data's own, {len(parts.test)} examples (--test 0.2: another)."
+    return "the data's own parts for training and test are mixed, as --test or --folds asks for."
 
 
 def _notes_on(choice: Choice | None, folds: bool) -> list[str]:

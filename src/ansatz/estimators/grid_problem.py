@@ -64,6 +64,7 @@ def pose_grids(
         gone = int((~known).sum())
         notes.append(f"examples without a value of '{uses.outcome_name}', left out: {gone}.")
     frame, grids = frame[known], table.grids[np.flatnonzero(known)]
+    part = _part_column(frame)
     proposal = Proposal([likelihood]) if likelihood else _proposed(table, frame, uses)
     law, given = proposal.laws[0], {**proposal.options, **(options or {})}
     check_outcomes(table.origin, frame, uses, law, given)
@@ -71,9 +72,8 @@ def pose_grids(
     if len(proposal.laws) > 1:
         others = ", ".join(proposal.laws[1:])
         notes.append(f"likelihood {law}: the values would also allow {others} (--likelihood).")
-    return Problem(
-        table.origin, frame, grids, [], uses, [law], given, notes, _fingerprint(frame, grids)
-    )
+    found = _fingerprint(frame, grids)
+    return Problem(table.origin, frame, grids, [], uses, [law], given, notes, found, part=part)
 
 
 def _proposed(table: GridTable, frame: pd.DataFrame, uses: Uses) -> Proposal:
@@ -110,7 +110,16 @@ def _of_masks(
         notes,
         _fingerprint(frame, table.grids),
         table.masks,
+        _part_column(frame),
     )
+
+
+def _part_column(frame: pd.DataFrame) -> str | None:
+    """The column that folders train/ and test/, or arrays x_train and x_test, leave behind."""
+    if "split" not in frame.columns:
+        return None
+    found = set(frame["split"])
+    return "split" if {"train", "test"} <= found <= {"train", "validation", "test"} else None
 
 
 def _fingerprint(frame: pd.DataFrame, grids: Any) -> str:

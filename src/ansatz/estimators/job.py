@@ -33,6 +33,7 @@ class Job(NamedTuple):
     precision: Tensor | None = None  # R's prior weights, for linear models
     group: NDArray[Any] | None = None  # rows alike in it stay on one side of every inner split
     time: NDArray[Any] | None = None  # every inner split is forward in it
+    part: NDArray[Any] | None = None  # "train", "validation" or "test", where the data say so
     valid: NDArray[np.intp] | None = None  # None: chosen by the hash of the rows
     trainer_options: Mapping[str, Any] = {}  # never changed
     labels_cells: bool = False  # an outcome is a class for every cell of its example
@@ -64,6 +65,7 @@ def take(job: Job, rows: NDArray[np.intp]) -> Job:
         precision=None if job.precision is None else job.precision[index],
         group=None if job.group is None else job.group[rows],
         time=None if job.time is None else job.time[rows],
+        part=None if job.part is None else job.part[rows],
     )
 
 

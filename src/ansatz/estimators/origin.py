@@ -100,6 +100,7 @@ class Origin(BaseModel):
         drop: columns left out.
         seed: of split and training.
         test: share of the rows kept for the test.
+        given: whether the parts for training and test are the data's own.
         folds: by which the model was judged in place of test rows.
         holdout: share of the rows to learn from that stopped the training.
         x: the structure.
@@ -128,6 +129,7 @@ class Origin(BaseModel):
     drop: list[str] = []
     seed: int
     test: float
+    given: bool = False
     folds: int | None = None
     holdout: float
     x: str = "vector"

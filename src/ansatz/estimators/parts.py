@@ -27,8 +27,17 @@ class Parts(NamedTuple):
     test: Rows
 
 
-def split(job: Job, estimator: TableEstimator, test: float, seed: int) -> Parts:
-    """Parts by the hash of the rows' content, their group or their time.
+def split(
+    job: Job, estimator: TableEstimator, test: float, seed: int, *, given: bool = False
+) -> Parts:
+    """Parts by the hash of the rows' content, their group or their time; or those given.
+
+    Args:
+        job: the rows.
+        estimator: tells which share of them stops the training.
+        test: share of the rows for the test.
+        seed: of the hash.
+        given: take the parts that the data come in (``job.part``).
 
     Example:
         >>> import numpy as np
@@ -39,6 +48,8 @@ def split(job: Job, estimator: TableEstimator, test: float, seed: int) -> Parts:
         10
     """
     keys = row_keys(job.rows, _outcomes(job, estimator), seed=seed)
+    if given:
+        return _given(job, estimator, keys, seed)
     found = split_rows(
         keys,
         seed=seed,
@@ -50,6 +61,19 @@ def split(job: Job, estimator: TableEstimator, test: float, seed: int) -> Parts:
     )
     learn = np.sort(np.concatenate([found.train, found.valid]))
     return Parts(learn, np.searchsorted(learn, np.sort(found.valid)), found.test)
+
+
+def _given(job: Job, estimator: TableEstimator, keys: NDArray[Any], seed: int) -> Parts:
+    """The data's own test; of the other rows those for validation, or a share, stop the fit."""
+    assert job.part is not None
+    test, learn = np.flatnonzero(job.part == "test"), np.flatnonzero(job.part != "test")
+    valid = np.flatnonzero(job.part[learn] == "validation")
+    if not len(valid):
+        share = holdout_share(job, estimator, len(test) / len(job.part))
+        weight = job.weight.numpy()[learn]
+        found = split_rows(keys[learn], seed=seed, test=0.0, valid=share, weight=weight)
+        valid = np.sort(found.valid)
+    return Parts(learn, valid, test)
 
 
 def _outcomes(job: Job, estimator: TableEstimator) -> NDArray[Any]:

@@ -62,6 +62,7 @@ class Problem(NamedTuple):
     notes: list[str]
     fingerprint: str  # of the rows
     masks: Masks | None = None  # the outcomes, where they are labels of cells
+    part: str | None = None  # the column that says which rows are for training and which for tests
 
     @property
     def likelihood(self) -> str:

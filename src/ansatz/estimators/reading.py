@@ -25,7 +25,7 @@ def read_job(problem: Problem, estimator: TableEstimator) -> Job:
         [0.5, 1.5, 2.5]
     """
     frame = problem.frame
-    group, time = _order(problem)
+    group, time, part = _order(problem)
     weight, offset = problem.uses.weight(frame), problem.uses.offsets(frame)
     try:
         job = estimator._read(
@@ -40,12 +40,12 @@ def read_job(problem: Problem, estimator: TableEstimator) -> Job:
     rows = frame.index.to_numpy()[job.index.numpy()]  # errors name rows as the table counts them
     if rows.dtype.kind == "i":
         job = job._replace(index=torch.from_numpy(rows + 1))
-    return job._replace(group=group, time=time)
+    return job._replace(group=group, time=time, part=part)
 
 
-def _order(problem: Problem) -> tuple[Any, Any]:
+def _order(problem: Problem) -> tuple[Any, Any, Any]:
     """The columns that govern every split."""
     frame, uses = seen_rows(problem), problem.uses
-    group = None if uses.group is None else frame[uses.group].to_numpy()
-    time = None if uses.time is None else frame[uses.time].to_numpy()
-    return group, time
+    names = uses.group, uses.time, problem.part
+    group, time, part = (None if name is None else frame[name].to_numpy() for name in names)
+    return group, time, part

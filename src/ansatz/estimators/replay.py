@@ -97,7 +97,8 @@ def replay(model: str | Path | Fit | TableEstimator, data: Any = None) -> Replay
     problem = _read(name, origin, data, estimator.likelihood_options)
     job = read_job(problem, clone(estimator))
     reader = clone(estimator).set_params(holdout=origin.holdout)
-    parts = split(job, reader, origin.test if origin.folds is None else 0.0, origin.seed)
+    share = origin.test if origin.folds is None else 0.0
+    parts = split(job, reader, share, origin.seed, given=origin.given)
     _verify_split(name, origin.rows, RowMarks.of(problem, job, parts))
     return Replay(name, estimator, problem, job, parts, origin)
 

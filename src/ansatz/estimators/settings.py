@@ -5,7 +5,7 @@ import inspect
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from pydantic import ValidationError
@@ -59,6 +59,7 @@ class Settings:
     device: str
     time_limit: float | None
     verbose: int
+    labels_cells: ClassVar[bool] = False  # whether an outcome is a class for every cell of x
 
     # The law.
 
@@ -124,7 +125,7 @@ class Settings:
         self, rows: float, target: TargetSpec, grid: InputSpec | None = None
     ) -> Recipe:
         if grid is not None:
-            masks = target.shape == grid.size
+            masks = self.labels_cells
             coupled = not masks and not self._law(target, rows).additive
             recipe = choose_grid_recipe(rows, grid, masks=masks, coupled=coupled)
             if self.inference != "ensemble":

@@ -57,7 +57,6 @@ class TableEstimator(Predictions, Settings, BaseEstimator):
         True
     """
 
-    labels_cells: ClassVar[bool] = False  # whether an outcome is a class for every cell of x
     _labels: ClassVar[str] = "classes_"  # the attribute that names what outcomes are codes of
 
     def __init__(
