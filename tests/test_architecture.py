@@ -17,7 +17,7 @@ ROOT = Path(ansatz.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 
 # Who may import whom. The modules at the root of the package are for all.
-FOUNDATION = {"errors", "registry", "seeds", "spec"}
+FOUNDATION = {"errors", "modes", "registry", "seeds", "spec"}
 BUILDING = {"layers", "metrics", "optim", "likelihoods", "data", "storage"}
 ALLOWED = {
     "layers": set(),

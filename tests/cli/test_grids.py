@@ -242,6 +242,90 @@ def test_images_that_stay_in_their_files_give_the_same_model(command, work, tmp_
     assert late == early
 
 
+def test_volumes_are_fitted_where_the_channels_are_told(command, tmp_path):
+    x = np.random.default_rng(0).normal(size=(12, 6, 6, 6))
+    np.savez(tmp_path / "v.npz", x=x, y=np.arange(12) % 2)
+    said = refused(command, tmp_path, 3, "fit", "v.npz")
+    assert "--channels first, last, none" in said
+    assert command("fit", "v.npz", "--channels", "none", *QUICK, "--out", "m").status == 0
+    assert len(table_of(command("predict", "m", "v.npz").out)) == 12
+    assert "channels must be" in refused(command, tmp_path, 2, "fit", "v.npz", "--channels", "odd")
+
+
+def test_a_table_of_images_and_masks_needs_no_target(command, work, tmp_path):
+    rows = [(f"images/{k}.png", f"masks/{k}.png") for k in range(12)]
+    shutil.copytree(work / "cells", tmp_path / "cells")
+    pd.DataFrame(rows, columns=["a", "b"]).to_csv(tmp_path / "cells" / "t.csv", index=False)
+    words = ("cells/t.csv", "--image", "a", "--masks", "b")
+    assert command("fit", *words, *QUICK, "--out", "m").status == 0
+    assert "12 masks" in command("predict", "m", "cells/t.csv", "--out", "found").out
+    assert "dice" in command("evaluate", "m", "cells/t.csv", "--json").out
+
+
+def test_masks_have_the_sizes_of_their_images(command, inside, tmp_path):
+    sizes = [(20, 30), (16, 16), (40, 24)]
+    for k, size in enumerate(sizes):
+        save(tmp_path / "mix" / f"{k}.png", np.full(size, (60, 180, 60)[k], np.uint8))
+    words = ("predict", "cells-model", tmp_path / "mix", "--out")
+    assert inside(command, *words, tmp_path / "found").status == 0
+    masks = [np.asarray(Image.open(tmp_path / "found" / f"{k}.png")) for k in range(3)]
+    assert [mask.shape for mask in masks] == sizes
+    assert [np.median(mask) for mask in masks] == [0, 255, 0]
+    assert inside(command, *words, tmp_path / "found.csv").status == 0
+    found = pd.read_csv(tmp_path / "found.csv")
+    assert found["share_255"].tolist() == [(mask == 255).mean() for mask in masks]
+
+
+def test_masks_of_a_fit_to_one_size_have_the_sizes_of_their_images(command, work, tmp_path):
+    words = ("fit", work / "cells", "--size", "8", *QUICK[:2], "--set", "epochs=30", "--quiet")
+    assert command(*words, "--out", "m").status == 0
+    save(tmp_path / "wide" / "a.png", np.full((16, 32), 180, np.uint8))
+    assert command("predict", "m", "wide", "--out", "found").status == 0
+    mask = np.asarray(Image.open(tmp_path / "found" / "a.png"))
+    assert mask.shape == (16, 32) and (mask == 255).mean() > 0.5
+
+
+def test_damaged_files_are_left_out_of_predictions_on_request(command, inside, tmp_path):
+    noise(tmp_path / "new", "a", 3)
+    (tmp_path / "new" / "a" / "bad.png").write_text("none")
+    for model, verb in (("digits-model", "predict"), ("cells-model", "predict")):
+        words = (verb, model, tmp_path / "new" / "a")
+        stopped = inside(command, *words)
+        assert stopped.status == 3 and "--skip-corrupt" in stopped.err
+        done = inside(command, *words, "--skip-corrupt")
+        assert len(table_of(done.out)) == 3 and "1 of 4 files left out" in done.err
+    shutil.copytree("digits", tmp_path / "digits")
+    (tmp_path / "digits" / "one" / "bad.png").write_text("none")
+    words = ("evaluate", "digits-model", tmp_path / "digits", "--json")
+    assert inside(command, *words).status == 3
+    assert json.loads(inside(command, *words, "--skip-corrupt").out)["accuracy"] > 0.8
+
+
+def test_what_is_predicted_needs_neither_masks_nor_classes(command, inside, tmp_path):
+    for k in range(2):
+        save(tmp_path / f"part/images/{k}.png", np.zeros((16, 16), np.uint8))
+    save(tmp_path / "part/masks/0.png", np.zeros((16, 16), np.uint8))
+    done = inside(command, "predict", "cells-model", tmp_path / "part", "--out", tmp_path / "found")
+    assert done.status == 0 and "2 masks" in done.out
+    noise(tmp_path / "one", "b")
+    done = inside(command, "predict", "digits-model", tmp_path / "one")
+    assert table_of(done.out)["image"].tolist() == [f"b/{k}.png" for k in range(4)]
+
+
+def test_images_to_predict_may_stay_in_their_files(command, inside):
+    words = ("predict", "digits-model", "digits")
+    whole = inside(command, *words)
+    late = inside(command, *words, "--stream")
+    assert "read from their files as they are needed" in late.err and late.out == whole.out
+    assert "from their files" in inside(command, *words, "--memory-limit", "1KB").err
+    array = inside(command, "predict", "digits-model", "images.npz", "--stream")
+    assert array.status == 0 and "--stream and --memory-limit are for files" in array.err
+    for verb in ("predict", "evaluate"):
+        for model in ("digits-model", "cells-model"):
+            said = inside(command, verb, model, "digits", "--memory-limit", "nonsense")
+            assert said.status == 2 and "--memory-limit takes a size" in said.err
+
+
 # What is refused: one line that names what is wrong, and nothing is written.
 
 
@@ -449,11 +533,33 @@ def test_weights_that_are_none_of_the_network(command, work, tmp_path, write):
         (("--delimiter", ";"), "'delimiter' is an option of tables"),
         (("--role", "image=numeric"), "no features"),
         (("--size", "large"), "--size takes whole numbers"),
+        (("--image", "file"), "has no columns of paths: leave out --image"),
+        (("--unlabelled", "255"), "has no masks: leave out --unlabelled"),
         (("--set", "epohcs=3"), "unexpected keyword argument 'epohcs'"),
     ],
 )
 def test_options_that_do_not_go_with_images(command, work, tmp_path, words, told):
     assert told in refused(command, tmp_path, 2, "fit", work / "digits", *words)
+
+
+@pytest.mark.parametrize(
+    "words, told",
+    [
+        (("images.npz", "--masks", "digits"), "holds its masks itself"),
+        (("digits/one/01.png", "--masks", "digits"), "is a single file"),
+        (("cells/images", "--masks", "cells/images"), "each would be its own mask"),
+        (("signals.csv", "--x", "grid", "--target", "rhythm", "--size", "8"), "leave out --size"),
+    ],
+)
+def test_options_that_do_not_go_with_the_data(command, inside, words, told):
+    said = inside(command, "fit", *words, "--out", "none")
+    assert said.status == 2 and told in said.err and not os.path.exists("none")
+
+
+def test_tables_have_no_files_to_skip(command, model):
+    for verb in ("predict", "evaluate"):
+        said = command(verb, model, "new.csv", "--skip-corrupt")
+        assert said.status == 2 and "--skip-corrupt is for files of images" in said.err
 
 
 def test_what_a_model_cannot_be_asked(command, inside, tmp_path):

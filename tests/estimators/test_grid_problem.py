@@ -69,6 +69,8 @@ def test_what_cannot_be_asked_is_said():
         pose(np.full(12, np.nan))
     with pytest.raises(DataError, match=r"no column 'z' for target. Columns: y"):
         pose_grids({"x": IMAGES, "y": np.arange(12)}, Uses(target=["z"]))
+    with pytest.raises(UsageError, match=r"no column 'z' to drop. Columns: y"):
+        pose(np.arange(12) % 2, drop=["z"])
     with pytest.raises(UsageError, match=r"dice judges masks"):
         pose(np.arange(12) % 2, likelihood="dice")
     with pytest.raises(UsageError, match=r"--role y"):

@@ -69,6 +69,7 @@ class FitConfig(BaseModel):
     image: Name | None = None
     masks: Name | None = None
     size: list[Annotated[int, Field(ge=1)]] | None = None
+    channels: int | Name = "auto"
     unlabelled: int | None = None
     on_corrupt: Literal["refuse", "skip"] = "refuse"
     options: dict[str, Any] = {}
@@ -131,7 +132,8 @@ def make_config(given: Mapping[str, Any], source: str) -> FitConfig:
     else:
         # Folders of images and image sets know their own target.
         is_table = Path(config.data).suffix.lower() not in _OWN_TARGET
-        if is_table and not config.target and config.lower is None:
+        says_target = config.target or config.lower is not None or config.masks is not None
+        if is_table and not says_target:
             raise UsageError(f"{source}: --target COLUMN is missing.")
         return config
     key = ".".join(str(part) for part in first["loc"])

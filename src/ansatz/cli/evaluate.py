@@ -16,6 +16,7 @@ from ansatz.cli.reading import (
     Missing,
     Names,
     NoHeader,
+    SkipCorrupt,
     Stream,
     reader_options,
 )
@@ -41,6 +42,7 @@ def evaluate(
     encoding: Encoding = None,
     stream: Stream = None,
     memory_limit: MemoryLimit = None,
+    skip_corrupt: SkipCorrupt = False,
 ) -> None:
     """Judge a saved model on rows it has not seen.
 
@@ -50,20 +52,20 @@ def evaluate(
         ansatz evaluate flowers-model more-flowers/
     """
     from ansatz.cli.evidence import print_metrics
-    from ansatz.cli.grids import is_grid_model, judge_grids, open_grids
+    from ansatz.cli.grids import file_options, is_grid_model, judge_grids, open_grids
     from ansatz.cli.model import open_model, open_table
 
     estimator = open_model(model)
     reading = reader_options(delimiter, no_header, names, comment, missing, decimal, encoding)
     from ansatz.data.streams.available import reason_to_stream
 
-    why = None
-    if not is_grid_model(estimator):
-        why = reason_to_stream(data, stream=stream, memory_limit=memory_limit)
-    if why is not None:
+    if is_grid_model(estimator):
+        files = file_options(reading, skip_corrupt, stream, memory_limit)
+        metrics = judge_grids(estimator, open_grids(estimator, data, files, outcomes=True))
+    elif skip_corrupt:
+        raise UsageError("--skip-corrupt is for files of images; this model takes rows of a table.")
+    elif why := reason_to_stream(data, stream=stream, memory_limit=memory_limit):
         metrics = _judge_stream(estimator, data, reading, why)
-    elif is_grid_model(estimator):
-        metrics = judge_grids(estimator, open_grids(estimator, data, reading))
     else:
         metrics = _judge(estimator, open_table(data, reading, estimator))
     if as_json:

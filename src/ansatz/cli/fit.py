@@ -164,6 +164,14 @@ def fit(
         str | None,
         _option("Bring all images to this size, like 64 or 48,64.", _IMAGES, metavar="H[,W]"),
     ] = None,
+    channels: Annotated[
+        str | None,
+        _option(
+            "Arrays: the axis of the channels, first, last or none; or how many (images: 1 or 3).",
+            _IMAGES,
+            metavar="WHERE|N",
+        ),
+    ] = None,
     unlabelled: Annotated[
         int | None,
         _option("The value in masks that means: not known.", _IMAGES, metavar="VALUE"),
@@ -301,6 +309,7 @@ def fit(
         "image": image,
         "masks": masks,
         "size": None if size is None else whole_numbers("--size", size),
+        "channels": int(channels) if channels is not None and channels.isdigit() else channels,
         "unlabelled": unlabelled,
         "on_corrupt": "skip" if skip_corrupt else None,
         **reader_options(delimiter, no_header, names, comment, missing, decimal, encoding),

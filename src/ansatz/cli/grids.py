@@ -1,6 +1,7 @@
 """What predict and evaluate do with images, signals and volumes."""
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ from ansatz.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import NDArray
 
     from ansatz.data.grids import GridTable
 
@@ -27,23 +29,51 @@ def is_grid_model(estimator: Any) -> bool:
     return bool(estimator.model_.preprocessor.spec.structure == "grid")
 
 
-def open_grids(estimator: Any, data: str, reading: Mapping[str, Any]) -> "GridTable":
+def file_options(
+    reading: Mapping[str, Any], skip_corrupt: bool, stream: bool | None, memory_limit: str | None
+) -> dict[str, Any]:
+    """What predict and evaluate are told about reading files of examples.
+
+    Example:
+        >>> from ansatz.cli.grids import file_options
+        >>> file_options({}, True, True, None)
+        {'on_corrupt': 'skip', 'memory_limit': 1}
+    """
+    from ansatz.data.streams.available import parse_bytes
+
+    if reading:
+        raise UsageError(f"'{next(iter(reading))}' is an option of tables; this model takes grids.")
+    limit = None if memory_limit is None else parse_bytes(memory_limit)
+    if stream is not None:
+        limit = 1 if stream else sys.maxsize
+    options: dict[str, Any] = {"on_corrupt": "skip"} if skip_corrupt else {}
+    return options if limit is None else {**options, "memory_limit": limit}
+
+
+def open_grids(
+    estimator: Any, data: str, options: Mapping[str, Any], *, outcomes: bool = False
+) -> "GridTable":
     """The examples of a folder or file, brought to the size that the model was fitted to.
 
     Example:
         >>> import inspect
         >>> from ansatz.cli.grids import open_grids
         >>> list(inspect.signature(open_grids).parameters)
-        ['estimator', 'data', 'reading']
+        ['estimator', 'data', 'options', 'outcomes']
     """
     from ansatz.estimators.posing import read_like
 
-    if reading:
-        raise UsageError(f"'{next(iter(reading))}' is an option of tables; this model takes grids.")
-    table = read_like(estimator, data)
+    table = read_like(estimator, data, outcomes=outcomes, **options)
     for note in table.notes:
         remark(f"note: {note}")
+    _say_if_at_once(table, data, options)
     return table
+
+
+def _say_if_at_once(table: "GridTable", data: str, options: Mapping[str, Any]) -> None:
+    limit = options.get("memory_limit")
+    if limit is not None and table.grids.is_in_memory and table.grids.nbytes > limit:
+        remark(f"note: {data} was read at once; --stream and --memory-limit are for files.")
 
 
 def predict_grids(estimator: Any, table: "GridTable", **options: Any) -> "pd.DataFrame":
@@ -63,30 +93,72 @@ def predict_grids(estimator: Any, table: "GridTable", **options: Any) -> "pd.Dat
     return found
 
 
-def write_masks(estimator: Any, table: "GridTable", out: Path, *, overwrite: bool) -> None:
+def write_masks(
+    estimator: Any, data: str, options: Mapping[str, Any], out: Path, *, overwrite: bool
+) -> None:
     """The predicted masks as PNG files of the classes' numbers, whole or not at all.
 
     Example:
         >>> import inspect
         >>> from ansatz.cli.grids import write_masks
-        >>> list(inspect.signature(write_masks).parameters)[:3]
-        ['estimator', 'table', 'out']
+        >>> list(inspect.signature(write_masks).parameters)[:4]
+        ['estimator', 'data', 'options', 'out']
     """
     import numpy as np
 
     from ansatz.cli.mask_folder import encode_mask, file_names, mask_values, write_mask_folder
 
-    if len(table.grids.shape) != 3:
+    if len(estimator.model_.preprocessor.shape) != 3:
         raise UsageError("masks of volumes and signals are arrays: use predict in Python.")
-    names = file_names(table.grids.names or [str(number) for number in range(len(table))])
     value = mask_values(estimator.classes_.tolist())
-    files: dict[str, bytes] = {}
-    for number, name in enumerate(names):
-        (labels,) = estimator.predict(table.grids[np.arange(number, number + 1)])
-        files[name] = encode_mask(np.vectorize(value.__getitem__, otypes=[np.uint8])(labels))
+    coded = np.vectorize(value.__getitem__, otypes=[np.uint8])
+    names, pages = [], []
+    for number, (name, labels) in enumerate(_labelled(estimator, data, options)):
+        names.append(str(number) if name is None else name)
+        pages.append(encode_mask(coded(labels)))
+    files = dict(zip(file_names(names), pages, strict=True))
     write_mask_folder(out, files, overwrite=overwrite)
     told = ", ".join(str(v) if str(v) == str(name) else f"{v} {name}" for name, v in value.items())
     say(f"{len(files)} masks: {out} (values: {told})")
+
+
+def predict_shares(estimator: Any, data: str, options: Mapping[str, Any]) -> "pd.DataFrame":
+    """The share of each class among the cells of every example.
+
+    Example:
+        >>> import inspect
+        >>> from ansatz.cli.grids import predict_shares
+        >>> list(inspect.signature(predict_shares).parameters)
+        ['estimator', 'data', 'options']
+    """
+    import pandas as pd
+
+    rows = []
+    for name, labels in _labelled(estimator, data, options):
+        row = {} if name is None else {"image": name}
+        shares = {f"share_{each}": (labels == each).mean() for each in estimator.classes_}
+        rows.append({**row, **shares})
+    return pd.DataFrame(rows)
+
+
+def _labelled(
+    estimator: Any, data: str, options: Mapping[str, Any]
+) -> "Iterator[tuple[str | None, NDArray[Any]]]":
+    """Each example's name and its cells' classes, at the size that its image has."""
+    import numpy as np
+
+    from ansatz.cli.mask_folder import restored
+    from ansatz.estimators.posing import read_each_like
+
+    notes: list[str] = []
+    for table, size in read_each_like(estimator, data, notes=notes, **options):
+        for number in range(len(table)):
+            (labels,) = estimator.predict(table.grids[np.arange(number, number + 1)])
+            name = None if table.grids.names is None else table.grids.names[number]
+            yield name, labels if size is None else restored(labels, size)
+        _say_if_at_once(table, data, options if size is None and len(table) > 1 else {})
+    for note in notes:
+        remark(f"note: {note}")
 
 
 def judge_grids(estimator: Any, table: "GridTable") -> dict[str, float | None]:

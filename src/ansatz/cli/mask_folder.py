@@ -34,13 +34,46 @@ def file_names(names: Sequence[str]) -> list[str]:
         >>> from ansatz.cli.mask_folder import file_names
         >>> file_names(["a/1.jpg", "b/1.jpg"]), file_names(["1.jpg", "1.png"])
         (['a-1.png', 'b-1.png'], ['1.jpg.png', '1.png.png'])
+        >>> file_names(["../a/1.jpg", "../b/1.jpg"])
+        ['a-1.png', 'b-1.png']
     """
-    flat = [Path(name).as_posix().strip("/").replace("/", "-") for name in names]
+    flat = [_flat(name) for name in names]
     short = [str(Path(name).with_suffix("")) for name in flat]
     chosen = short if len(set(short)) == len(short) else flat
     if len(set(chosen)) < len(chosen):
         chosen = [f"{place}-{name}" for place, name in enumerate(chosen)]
     return [f"{name}.png" for name in chosen]
+
+
+def _flat(name: str) -> str:
+    """A path as one word that no system hides: without what leads upwards."""
+    path = Path(name)
+    parts = [part for part in path.parts if part not in ("..", path.anchor)]
+    return "-".join(parts).lstrip(".") or "mask"
+
+
+def restored(labels: "NDArray[Any]", size: tuple[int, int]) -> "NDArray[Any]":
+    """The mask of an image that was fitted into another size, at its own (nearest cell).
+
+    Args:
+        labels: ``(H, W)``, of the image as it was fitted.
+        size: (height, width) of the image.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.cli.mask_folder import restored
+        >>> restored(np.array([[9, 9], [1, 2], [3, 4], [9, 9]]), (4, 4))[0].tolist()
+        [1, 1, 2, 2]
+    """
+    import numpy as np
+
+    from ansatz.data.grids.fitting import inner_box
+
+    top, left, *inner = inner_box(size, (labels.shape[0], labels.shape[1]))
+    rows, columns = (
+        ((np.arange(n) + 0.5) * m / n).astype(np.intp) for n, m in zip(size, inner, strict=True)
+    )
+    return labels[top + rows[:, None], left + columns[None]]
 
 
 def encode_mask(values: "NDArray[Any]") -> bytes:

@@ -17,6 +17,7 @@ from ansatz.cli.reading import (
     Missing,
     Names,
     NoHeader,
+    SkipCorrupt,
     Stream,
     reader_options,
 )
@@ -70,13 +71,14 @@ def predict(
     encoding: Encoding = None,
     stream: Stream = None,
     memory_limit: MemoryLimit = None,
+    skip_corrupt: SkipCorrupt = False,
 ) -> None:
     """Predict each row of a table with a saved model.
 
     Writes CSV: row (0 for the first), prediction, lower and upper with --interval, and
     p_CLASS for each class. A survival model predicts the median, and with --times survival_T
-    for each time. A model of masks writes them as images where --out is a folder, else the share
-    of each class.
+    for each time. A model of masks writes them as images where --out is a folder, each of the
+    size of its image, else the share of each class.
 
     Example:
         ansatz predict houses-model new.csv
@@ -94,7 +96,7 @@ def predict(
         if out.suffix.lower() in _NOT_CSV:
             raise UsageError(f"--out {out}: predictions are CSV; name the file something.csv.")
         require_free(out, overwrite=overwrite, advice="To replace it: --overwrite.")
-    from ansatz.cli.grids import is_grid_model
+    from ansatz.cli.grids import file_options, is_grid_model
     from ansatz.cli.model import open_model, open_table, prepare
 
     estimator = open_model(model)
@@ -107,8 +109,11 @@ def predict(
         options["method"] = method
     reading = reader_options(delimiter, no_header, names, comment, missing, decimal, encoding)
     if is_grid_model(estimator):
-        _grids(estimator, data, reading, out, raw, overwrite, interval, options)
+        files = file_options(reading, skip_corrupt, stream, memory_limit)
+        _grids(estimator, data, files, out, raw, overwrite, interval, options)
         return
+    if skip_corrupt:
+        raise UsageError("--skip-corrupt is for files of images; this model takes rows of a table.")
     from ansatz.data.streams.available import reason_to_stream
 
     why = reason_to_stream(data, stream=stream, memory_limit=memory_limit)
@@ -128,7 +133,7 @@ def predict(
 def _grids(
     estimator: Any,
     data: str,
-    reading: dict[str, Any],
+    files: dict[str, Any],
     out: Path | None,
     raw: bool,
     overwrite: bool,
@@ -136,13 +141,16 @@ def _grids(
     options: dict[str, Any],
 ) -> None:
     """Predicts images, signals or volumes; masks are written as a folder of images."""
-    from ansatz.cli.grids import open_grids, predict_grids, write_masks
+    from ansatz.cli.grids import open_grids, predict_grids, predict_shares, write_masks
 
-    table = open_grids(estimator, data, reading)
     if estimator.labels_cells and out is not None and not out.suffix:
-        write_masks(estimator, table, out, overwrite=overwrite)
+        write_masks(estimator, data, files, out, overwrite=overwrite)
         return
-    predictions = predict_grids(estimator, table, interval=interval, **options)
+    if estimator.labels_cells:
+        predictions = predict_shares(estimator, data, files)
+    else:
+        table = open_grids(estimator, data, files)
+        predictions = predict_grids(estimator, table, interval=interval, **options)
     if interval is not None and not any(name.startswith("lower") for name in predictions.columns):
         remark(f"note: {_no_interval(estimator)}")
     if out is None:

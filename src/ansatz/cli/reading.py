@@ -43,17 +43,23 @@ Encoding = Annotated[
 Stream = Annotated[
     bool | None,
     _option(
-        "Read the table block by block in bounded memory, or all at once. Default: by its size.",
+        "Read the table block by block, images file by file, in bounded memory, or all at once. "
+        "Default: by their size.",
         "--stream/--no-stream",
     ),
 ]
 MemoryLimit = Annotated[
     str | None,
     _option(
-        "What the table may take in memory before it is streamed, like 4GB. Default: a quarter of "
-        "what is free.",
+        "What the table or the images may take in memory before they are streamed, like 4GB. "
+        "Default: a quarter of what is free.",
         metavar="SIZE",
     ),
+]
+
+
+SkipCorrupt = Annotated[
+    bool, _option("Images: leave out files that cannot be read.", "--skip-corrupt")
 ]
 
 

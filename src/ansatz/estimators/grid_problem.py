@@ -12,7 +12,7 @@ from ansatz.errors import DataError, UsageError
 from ansatz.estimators.outcomes import check_outcomes
 from ansatz.estimators.problem import MASK, Problem
 from ansatz.estimators.proposal import Proposal, propose
-from ansatz.estimators.uses import Uses
+from ansatz.estimators.uses import Uses, near_columns
 
 _OF_MASKS = ("dice", "sum")
 
@@ -45,6 +45,10 @@ def pose_grids(
         'class'
     """
     table = data if isinstance(data, GridTable) else read_grids(data, **(reader or {}))
+    for name in drop:
+        if name not in table.frame.columns:
+            near = near_columns(name, table.frame)
+            raise UsageError(f"{table.origin}: no column '{name}' to drop. {near}")
     if not uses.target and uses.lower is None:
         if table.target is None:
             raise UsageError(f"{table.origin}: no target: name the column to predict, --target.")
@@ -53,7 +57,7 @@ def pose_grids(
         return _of_masks(table, uses, likelihood, options)
     if likelihood in _OF_MASKS:
         raise UsageError(f"{likelihood} judges masks, and {table.origin} has none: --masks DIR.")
-    frame = table.frame.drop(columns=[name for name in drop if name in table.frame.columns])
+    frame = table.frame.drop(columns=list(drop))
     uses = uses.expand(frame)
     uses.check(frame, table.origin)
     known = uses.known(frame)

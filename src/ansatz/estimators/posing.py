@@ -1,13 +1,21 @@
 """A problem of the structure that x has, and the network that suits it."""
 
 import inspect
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from ansatz.data.grids import GridTable, is_grids, read_grids
-from ansatz.errors import UsageError
+from ansatz.data.grids.each import read_each
+from ansatz.data.grids.find import is_data_set, is_table
+from ansatz.data.grids.idx import is_idx
+from ansatz.errors import ModelError, UsageError
 from ansatz.estimators.grid_problem import pose_grids
+from ansatz.estimators.origin import Origin
 from ansatz.estimators.problem import Problem, pose
+from ansatz.estimators.recipe import one_line
 from ansatz.estimators.uses import Uses
 from ansatz.structures import Grid, Vector
 
@@ -52,14 +60,15 @@ def pose_as(x: str, data: Any, uses: Uses, **how: Any) -> Problem:
     if roles:
         raise UsageError(f"--role {next(iter(roles))}: columns beside grids are no features.")
     reader = dict(how.pop("reader", None) or {})
-    size = reader.get("size")
-    if isinstance(size, list | tuple) and len(size) == 1:
-        reader["size"] = size[0]  # of all sides
+    if "size" in reader:
+        reader["size"] = _sides(reader["size"])
     odd = [name for name in reader if name not in inspect.signature(read_grids).parameters]
     if odd:
         raise UsageError(f"'{odd[0]}' is an option of tables; these data are grids.")
-    if _is_a_table(data, reader):
-        reader |= {"signals": True, "target": special_columns(uses)}
+    if _holds_signals(data, reader):
+        if not uses.outcome_columns:
+            raise UsageError("no target: name the column to predict with --target.")
+        reader |= {"signals": True, "target": [*special_columns(uses), *how.get("drop", ())]}
     return pose_grids(data, uses, reader=reader, **how)
 
 
@@ -78,12 +87,14 @@ def default_network(problem: Problem) -> str:
     return Vector.network if problem.has_features else "linear"
 
 
-def read_like(estimator: Any, data: Any) -> GridTable:
+def read_like(estimator: Any, data: Any, *, outcomes: bool = True, **options: Any) -> GridTable:
     """Examples as those of a fit were, brought to their size: to be predicted or judged.
 
     Args:
         estimator: fitted to grids.
         data: a folder, a file, the name of a data set, or arrays.
+        outcomes: whether they are judged; False reads the examples alone.
+        options: of :func:`ansatz.data.grids.read_grids`: ``on_corrupt``, ``memory_limit``.
 
     Example:
         >>> import numpy as np
@@ -94,20 +105,110 @@ def read_like(estimator: Any, data: Any) -> GridTable:
         >>> len(read_like(model, {"x": images, "y": np.arange(20) % 2}))
         20
     """
-    spec, uses = estimator.model_.preprocessor.spec, getattr(estimator, "uses_", None)
-    options: dict[str, Any] = {}
-    if not is_grids(data):
-        options = {"signals": True, "target": [] if uses is None else special_columns(uses)}
-    elif len(spec.size) == 2:
-        options = {"channels": spec.features} if spec.features in (1, 3) else {}
-        if not estimator.labels_cells:  # masks may be of any size
-            options["size"] = spec.size
-    return read_grids(data, **options)
+    reading = {**_reading(estimator, data, outcomes=outcomes), **options}
+    return read_grids(data, outcomes=outcomes, **reading)
 
 
-def _is_a_table(data: Any, reader: dict[str, Any]) -> bool:
+def read_each_like(
+    estimator: Any, data: Any, *, notes: list[str], **options: Any
+) -> Iterator[tuple[GridTable, tuple[int, int] | None]]:
+    """Examples to label cell by cell: files one by one, each at its own size.
+
+    Where the fit was told a size, images are brought to it, and their own size is given beside.
+
+    Args:
+        estimator: of masks.
+        data: as of :func:`read_like`.
+        notes: takes what was assumed; complete at the end.
+        options: as of :func:`read_like`.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Segmenter
+        >>> from ansatz.estimators.posing import read_each_like
+        >>> x = np.random.default_rng(0).normal(size=(6, 8, 8)).astype(np.float32)
+        >>> model = Segmenter(network="linear_pixels", epochs=1).fit(x, x > 0)
+        >>> [len(table) for table, _ in read_each_like(model, {"x": x}, notes=[])]
+        [6]
+    """
+    reading = {**_reading(estimator, data, outcomes=False), **options}
+    return read_each(data, notes=notes, **reading)
+
+
+def _reading(estimator: Any, data: Any, *, outcomes: bool) -> dict[str, Any]:
+    """How to read data for a fitted model: by its shape, and by what the fit was told."""
+    preprocessor, told = estimator.model_.preprocessor, _told(estimator)
+    spec, uses = preprocessor.spec, getattr(estimator, "uses_", None)
+    reader = {} if told is None else told.reader
+    if is_data_set(data):
+        return {}
+    if _holds_signals(data, reader):
+        special = [] if uses is None else special_columns(uses)
+        return {"signals": True, "target": [*special, *(told.drop if told else ())]}
+    options = _some(reader, "limit_pixels", "limit_bytes")
+    if len(spec.size) > 1 or spec.features > 1:
+        options["channels"] = spec.features
+    if len(spec.size) == 2:
+        # Masks may be of any size, unless the fit was told one.
+        size = reader.get("size") if estimator.labels_cells else spec.size
+        options |= {"size": _sides(size), "shares": _holds_shares(preprocessor)}
+    if told is None:
+        return options
+    if outcomes and (estimator.labels_cells or _numbers_classes(data)):
+        options |= _some(reader, "classes", "unlabelled")
+    return options | _paths_and_masks(data, told)
+
+
+def _paths_and_masks(data: Any, told: Origin) -> dict[str, Any]:
+    """The columns or the folder that the fit was told, where data are such a table or folder."""
+    given, source = _some(told.reader, "image", "masks"), told.source.path
+    if source is None or is_table(source):
+        return given if is_table(data) else {}
+    masks = given.get("masks")
+    if isinstance(masks, str) and isinstance(data, str | Path):
+        is_same = str(Path(data).absolute()) == source
+        if is_same or (Path(data).is_dir() and Path(data, masks).is_dir()):
+            return {"masks": masks}
+    return {}
+
+
+def _some(reader: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: reader[name] for name in names if name in reader}
+
+
+def _told(estimator: Any) -> Origin | None:
+    """How ``ansatz.fit`` was asked for a model; None for one that ``estimator.fit`` made."""
+    record = getattr(estimator, "evidence_", {}).get("origin")
+    try:
+        return None if record is None else Origin.model_validate(record)
+    except ValidationError as error:
+        raise ModelError(f"the model's record of its rows: {one_line(error)}") from None
+
+
+def _numbers_classes(data: Any) -> bool:
+    """Whether data may give classes as numbers; folders and tables name them."""
+    if isinstance(data, str | Path):
+        return Path(data).suffix.lower() == ".npz" or is_idx(Path(data))
+    return isinstance(data, Mapping)
+
+
+def _sides(size: Any) -> Any:
+    """A size as the reader takes it: one number is that of all sides."""
+    return size[0] if isinstance(size, list | tuple) and len(size) == 1 else size
+
+
+def _holds_shares(preprocessor: Any) -> bool:
+    """Whether a model learned from numbers in [0, 1], as images of 16 bits are read.
+
+    Such numbers of mean m have a variance of at most m (1 - m).
+    """
+    moments = zip(preprocessor.mean, preprocessor.spread, strict=True)
+    return preprocessor.unit == 1 and all(s**2 <= m * (1 - m) + 1e-9 for m, s in moments)
+
+
+def _holds_signals(data: Any, reader: Mapping[str, Any]) -> bool:
     """Whether the rows of numbers of a table are signals: a table that names no images."""
-    return not is_grids(data) and "image" not in reader
+    return not is_grids(data) and not {"image", "masks"} & set(reader)
 
 
 def special_columns(uses: Uses) -> list[str]:

@@ -78,7 +78,8 @@ class Predictions:
         if uses is None:
             raise UsageError("this model was fitted to X and y: evaluate(X, y) needs both.")
         if self.model_.preprocessor.spec.structure == "grid":
-            return _from_grids(_as_grid_table(self, table), uses, outcomes=outcomes)
+            grids = _as_grid_table(self, table, outcomes=outcomes)
+            return _from_grids(grids, uses, outcomes=outcomes)
         frame = as_frame(table)
         # scikit-learn gives a table without columns no names.
         names = [str(name) for name in getattr(self, "feature_names_in_", ())]
@@ -426,13 +427,13 @@ class Predictions:
         return report_model(self, X, y, path, **options)  # type: ignore[arg-type]
 
 
-def _as_grid_table(model: Any, table: Any) -> GridTable:
+def _as_grid_table(model: Any, table: Any, *, outcomes: bool) -> GridTable:
     """Examples as they are, or read from a folder, a file or arrays."""
     if isinstance(table, GridTable):
         return table
     from ansatz.estimators.posing import read_like  # it poses problems
 
-    return read_like(model, table)
+    return read_like(model, table, outcomes=outcomes)
 
 
 def _from_grids(table: GridTable, uses: Any, *, outcomes: bool) -> TableRows:

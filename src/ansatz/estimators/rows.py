@@ -1,5 +1,6 @@
 """What the user handed over as X and beside it, checked as scikit-learn checks it."""
 
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ from sklearn.utils.validation import (
 )
 
 from ansatz.data import as_frame, is_frame
-from ansatz.data.grids import Grids
-from ansatz.data.grids.image_file import SUFFIXES
+from ansatz.data.grids import Grids, GridTable, read_grids
+from ansatz.data.grids.listing import family
 from ansatz.errors import DataError, UsageError
 
 
@@ -26,8 +27,9 @@ def read_rows(estimator: Any, X: Any, *, reset: bool, as_table: bool = False) ->
 
     ``as_table`` keeps a frame a frame, even if all of it is numeric.
 
-    Arrays of three and more axes, and lists of image files, are grids; of an array of two axes
-    they are where the estimator was made with ``x="grid"``: each row is a signal.
+    Arrays of three and more axes, lists and arrays of image or array files, and what
+    ``read_grids`` gives are grids; of an array of two axes they are where the estimator was made
+    with ``x="grid"``: each row is a signal. Files to predict are brought to the fit's size.
 
     Names, number and order of columns are remembered when ``reset``, and compared otherwise.
     Missing values are allowed; infinities are refused. None, and a frame without columns, stand
@@ -73,12 +75,13 @@ def _are_grids(estimator: Any, X: Any, *, reset: bool) -> bool:
 
 
 def _read_grids(estimator: Any, X: Any, *, reset: bool) -> Grids:
-    if isinstance(X, Grids):
-        grids = X
-    elif isinstance(X, list | tuple) and len(X) and isinstance(X[0], str | Path):
-        from ansatz.data.grids import read_grids
+    if isinstance(X, Grids | GridTable):
+        grids = X.grids if isinstance(X, GridTable) else X
+    elif (files := _files(X)) is not None:
+        from ansatz.estimators.posing import read_like  # it poses problems
 
-        grids = read_grids(X).grids
+        table = read_grids(files) if reset else read_like(estimator, files, outcomes=False)
+        grids = table.grids
     else:
         grids = Grids.of(X.to_numpy() if hasattr(X, "to_numpy") else X)
     if reset:
@@ -98,11 +101,20 @@ def looks_like_grids(X: Any) -> bool:
         >>> looks_like_grids(np.zeros((5, 8, 8))), looks_like_grids(np.zeros((5, 8)))
         (True, False)
     """
-    if isinstance(X, Grids):
+    if isinstance(X, Grids | GridTable):
         return True
-    if isinstance(X, list | tuple) and len(X) and isinstance(X[0], str | Path):
-        return Path(X[0]).suffix.lower() in SUFFIXES
+    files = _files(X)
+    if files is not None:
+        return family(Path(files[0])) is not None
     return isinstance(X, np.ndarray | torch.Tensor) and X.ndim >= 3
+
+
+def _files(X: Any) -> list[Any] | None:
+    """The paths in a list, an array or a column of them; None where X is anything else."""
+    if isinstance(X, np.ndarray | pd.Series) and X.ndim == 1 and X.dtype.kind in "OUT":
+        X = X.tolist()
+    is_list = isinstance(X, list | tuple) and len(X) > 0 and isinstance(X[0], str | PathLike)
+    return list(X) if is_list else None
 
 
 def read_column(name: str, values: ArrayLike | None, count: int) -> NDArray[np.float64] | None:

@@ -225,7 +225,7 @@ def test_a_table_of_paths_keeps_its_columns(tmp_path):
         0,
         1,
     ]
-    with pytest.raises(UsageError, match=r"which column holds the images\? image= one of"):
+    with pytest.raises(UsageError, match=r"holds the images, file or seg\? Say --image"):
         read_grids(path)
     table = read_grids(path, masks="seg")
     assert table.masks.load()[:, 0, 0].tolist() == [1, 1] and list(table.frame) == ["file", "age"]
@@ -439,3 +439,154 @@ def test_tables_are_not_taken_for_images(tmp_path):
     for data in (tmp_path, tmp_path / "a.csv", "iris", "no-such", {"a": [1]}, np.eye(3)):
         assert not is_grids(data)
     assert is_grids("mnist") and is_grids({"x": np.zeros((2, 3, 3))})
+
+
+# To predict: the examples alone.
+
+
+def test_inputs_alone_need_neither_masks_nor_classes(tmp_path):
+    put(tmp_path, {"p/images/1.png": shade(1), "p/images/2.png": shade(2), "p/masks/1.png": NOISE})
+    put(tmp_path, {"one/batch/1.png": shade(1), "loose/3.png": shade(3), "loose/a/1.png": shade(1)})
+    for k, part in enumerate(("test", "val")):
+        put(tmp_path / "parts" / part, {"images/1.png": shade(k), "gt/1.png": b""})
+    for name, found in (("p", [1, 2]), ("one", [1]), ("loose", [3, 1]), ("parts", [0, 1])):
+        table = read_grids(tmp_path / name, outcomes=False)
+        assert levels(table) == found and table.masks is None and list(table.frame) == ["image"]
+    with pytest.raises(DataError, match="has no mask in"):
+        read_grids(tmp_path / "p")
+
+
+def test_inputs_alone_of_a_table_need_no_column_of_masks(tmp_path):
+    put(tmp_path, {"1.png": shade(1)})
+    for text in ("file,seg\n1.png,gone.png\n", "file\n1.png\n"):
+        (tmp_path / "t.csv").write_text(text)
+        assert levels(read_grids(tmp_path / "t.csv", masks="seg", outcomes=False)) == [1]
+
+
+def test_a_folder_of_masks_that_is_named_holds_no_inputs(tmp_path):
+    put(tmp_path, {"1.png": shade(1), "m/1.png": corner(1)})
+    found = read_grids(tmp_path, masks="m", outcomes=False)
+    assert found.grids.names == ("1.png",)
+
+
+# An option that means nothing for the data is refused.
+
+
+@pytest.fixture
+def published(monkeypatch):
+    """A data set of images that is there."""
+    x = np.zeros((4, 8, 8), np.uint8)
+    frame = pd.DataFrame({"class": list("abab")})
+    made = Dataset("shades", frame, "class", "Shades.", "none", grids=Grids.of(x))
+    monkeypatch.setitem(registry._members, "shades", lambda: made)
+
+
+@pytest.mark.parametrize(
+    "options, said",
+    [
+        ({"size": 4}, r"1 x 8 x 8: leave out --size \(size=\)"),
+        ({"channels": 3}, "1 x 8 x 8: leave out --channels"),
+        ({"classes": ["u", "v"]}, "read as published: leave out classes="),
+        ({"masks": "m"}, "leave out --masks"),
+        ({"image": "a"}, "shades has no columns of paths: leave out --image"),
+        ({"unlabelled": 3}, "leave out --unlabelled"),
+    ],
+)
+def test_a_data_set_by_name_is_read_as_published(published, options, said):
+    assert read_grids("shades", size=8, channels=1).grids.shape == (1, 8, 8)
+    with pytest.raises(UsageError, match=said):
+        read_grids("shades", **options)
+
+
+@pytest.mark.parametrize(
+    "data, options",
+    [
+        ("a.npz", "masks image unlabelled"),
+        ("x-images-idx3-ubyte", "masks image unlabelled"),
+        ("images/1.png", "masks image unlabelled classes"),
+        ("pets", "image unlabelled classes"),
+        ("images", "image unlabelled classes"),
+        ("signals.csv", "masks size unlabelled classes"),
+    ],
+)
+def test_options_of_other_data_are_refused(tmp_path, monkeypatch, data, options):
+    monkeypatch.chdir(tmp_path)
+    x = np.zeros((2, 4, 6), np.uint8)
+    np.savez("a.npz", x=x, y=[0, 1])
+    Path("x-images-idx3-ubyte").write_bytes(idx(x))
+    put(tmp_path, {"images/1.png": shade(1), "pets/a/1.png": shade(1), "pets/b/1.png": shade(2)})
+    Path("signals.csv").write_text("a,b\n1,2\n3,4\n")
+    values = {"masks": "images", "image": "a", "unlabelled": 3, "classes": ["u", "v"], "size": 4}
+    signals = {"signals": True} if data == "signals.csv" else {}
+    assert len(read_grids(data, **signals))
+    for name in options.split():
+        with pytest.raises(UsageError, match=f"leave out (--{name} .{name}=.|{name}=)"):
+            read_grids(data, **{name: values[name]}, **signals)
+
+
+def test_the_masks_of_an_array_file_may_be_another(tmp_path):
+    x = np.arange(32, dtype=np.uint8).reshape(2, 4, 4)
+    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "m.npy", x % 2)
+    masks = read_grids(tmp_path / "x.npy", masks=tmp_path / "m.npy").masks
+    assert_array_equal(masks.load(), x % 2)
+
+
+def test_an_image_is_not_its_own_mask(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    put(tmp_path, {"x/1.png": corner(1)})
+    for masks in ("x", tmp_path / "x", "../" + tmp_path.name + "/x"):
+        with pytest.raises(UsageError, match=r"is the folder of the images: each would be its own"):
+            read_grids("x", masks=masks)
+    Path("t.csv").write_text("file\nx/1.png\n")
+    for data, options in (
+        ("t.csv", {"image": "file", "masks": "file"}),
+        (["x/1.png"], {"masks": ["x/1.png"]}),
+    ):
+        with pytest.raises(UsageError, match=r"1.png would be its own mask"):
+            read_grids(data, **options)
+
+
+def test_columns_may_be_called_by_numbers(tmp_path):
+    put(tmp_path, {"a.png": shade(1), "b.png": shade(2)})
+    frame = pd.DataFrame([[str(tmp_path / "a.png"), 1.0], [str(tmp_path / "b.png"), 2.0]])
+    assert is_grids(frame) and levels(read_grids(frame)) == [1, 2]
+    table = read_grids(frame, image="0")
+    assert levels(table) == [1, 2] and table.frame["1"].tolist() == [1, 2]
+    assert not is_grids(frame.replace(str(tmp_path), "", regex=True))
+
+
+def test_parts_of_two_kinds_are_refused(tmp_path):
+    put(tmp_path, {"train/a/1.png": shade(1), "train/b/1.png": shade(2)})
+    put(tmp_path, {"test/images/1.png": shade(1), "test/masks/1.png": corner(1)})
+    with pytest.raises(DataError, match=r"parts of two kinds \(test by mask, train by class\)"):
+        read_grids(tmp_path)
+
+
+def test_negative_numbers_in_mask_files_are_cells_of_no_known_class(tmp_path):
+    values = np.array([[0, 1], [-1, -7]], np.int32)
+    put(tmp_path, {"images/1.png": shade(1, (2, 2)), "masks/1.tif": Image.fromarray(values)})
+    masks = read_grids(tmp_path).masks
+    assert masks.classes == ("0", "1") and masks.load().tolist() == [[[0, 1], [-1, -1]]]
+    assert masks.classes == read_grids(np.zeros((1, 2, 2)), masks=values[None]).masks.classes
+
+
+def test_eight_bits_become_shares_on_request(tmp_path):
+    put(tmp_path, {"1.png": shade(51)})
+    grids = read_grids(tmp_path, shares=True).grids
+    assert grids.dtype == torch.float32 and grids.load().unique().tolist() == [np.float32(0.2)]
+
+
+def test_volumes_without_channels_are_said_by_a_word(tmp_path):
+    np.savez(tmp_path / "v.npz", x=np.zeros((2, 8, 8, 8)), y=[0, 1])
+    with pytest.raises(DataError, match=r"Say .*--channels first, last, none"):
+        read_grids(tmp_path / "v.npz")
+    assert read_grids(tmp_path / "v.npz", channels="none").grids.shape == (1, 8, 8, 8)
+
+
+def test_a_number_of_channels_is_found_in_array_files(tmp_path):
+    np.save(tmp_path / "a.npy", np.zeros((3, 30)))
+    assert read_grids(tmp_path, channels=3).grids.shape == (3, 30)
+    np.save(tmp_path / "a.npy", np.zeros((2, 8, 9)))
+    assert read_grids(tmp_path, channels=2).grids.shape == (2, 8, 9)
+    assert read_grids(tmp_path, channels=1).grids.shape == (1, 2, 8, 9)

@@ -16,7 +16,7 @@ from ansatz.data.grids.mask_files import mask_files
 from ansatz.data.grids.masks import Masks
 from ansatz.data.grids.options import Options
 from ansatz.data.grids.volumes import array_files
-from ansatz.errors import DataError
+from ansatz.errors import DataError, UsageError
 
 
 def assemble(listing: Listing, options: Options) -> GridTable:
@@ -35,6 +35,9 @@ def assemble(listing: Listing, options: Options) -> GridTable:
     """
     import pandas as pd
 
+    own = next((a for a, b in zip(listing.paths, listing.masks, strict=False) if a == b), None)
+    if own is not None:
+        raise UsageError(f"{own} would be its own mask: --masks (masks=) are other files.")
     families = {family(path) for path in listing.paths}
     if len(families) > 1:
         odd = next(p for p in listing.paths if family(p) != family(listing.paths[0]))
@@ -79,6 +82,8 @@ def _images(
         channels=options.channels,
         notes=notes,
     )
+    if options.shares and kind.depth == "8 bit":
+        kind = kind._replace(depth="16 bit")
     files = image_files(listing.paths, listing.names, kind, options.limits)
     if not listing.masks:
         return files, None

@@ -45,9 +45,8 @@ def list_folder(folder: Path, masks: Path | None = None, *, skip: bool = False) 
     images, labels = _named(folders, IMAGE_FOLDERS), _named(folders, MASK_FOLDERS)
     if images and labels:
         return pair(folder, images, labels, skip=skip)
-    parts = [each for each in folders if each.name.lower() in PARTS]
-    if parts and len(parts) == len(folders) and not loose:
-        return _parts(folder, parts, skip)
+    if _are_parts(folders, loose):
+        return _parts(folder, folders, skip)
     found = {each: files_below(each) for each in folders}
     if images and [each for each in found if found[each]] == [images] and not loose:
         return list_folder(images, skip=skip)
@@ -56,6 +55,46 @@ def list_folder(folder: Path, masks: Path | None = None, *, skip: bool = False) 
     if loose:
         return _flat(folder, loose, files)
     raise DataError(_nothing(folder, files))
+
+
+def list_inputs(folder: Path, masks: Path | None = None) -> Listing:
+    """All examples of a folder, without classes and masks: to be predicted.
+
+    Args:
+        folder: where to look.
+        masks: a folder whose files are no examples.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from ansatz.data.grids.folder import list_inputs
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> for name in ("images/1.png", "images/2.png", "masks/1.png"):
+        ...     (folder / name).parent.mkdir(exist_ok=True)
+        ...     _ = (folder / name).write_bytes(b"")
+        >>> list_inputs(folder).names
+        ['images/1.png', 'images/2.png']
+    """
+    paths = _inputs(folder)
+    if masks is not None:
+        paths = [path for path in paths if not path.is_relative_to(masks)]
+    if not paths:
+        raise DataError(_nothing(folder, entries(folder)[1]))
+    names = [path.relative_to(folder).as_posix() for path in paths]
+    return Listing(str(folder), paths, names, {"image": list(names)})
+
+
+def _inputs(folder: Path) -> list[Path]:
+    folders, files = entries(folder)
+    loose = [path for path in files if family(path)]
+    images, labels = _named(folders, IMAGE_FOLDERS), _named(folders, MASK_FOLDERS)
+    if images and labels:
+        return files_below(images)
+    below = _inputs if _are_parts(folders, loose) else files_below
+    return [*loose, *(path for each in folders for path in below(each))]
+
+
+def _are_parts(folders: Sequence[Path], loose: Sequence[Path]) -> bool:
+    return bool(folders) and not loose and all(each.name.lower() in PARTS for each in folders)
 
 
 def _named(folders: Sequence[Path], names: frozenset[str]) -> Path | None:
@@ -99,8 +138,11 @@ def _classes(folder: Path, found: dict[Path, list[Path]], loose: list[Path]) -> 
 def _parts(folder: Path, parts: list[Path], skip: bool) -> Listing:
     """train/ and test/ of one kind; a part without what the others tell is left out."""
     listings = {part.name: list_folder(part, skip=skip) for part in parts}
-    targets = {listing.target for listing in listings.values()} - {None}
-    target = targets.pop() if len(targets) == 1 else None
+    told = {name: each.target for name, each in listings.items() if each.target is not None}
+    if len(set(told.values())) > 1:
+        kinds = ", ".join(f"{name} by {target}" for name, target in told.items())
+        raise DataError(f"{folder}: parts of two kinds ({kinds}): give parts of one kind.")
+    target = next(iter(told.values()), None)
     merged = Listing(str(folder), [], [], {"image": [], "split": []}, target=target)
     if target == "class":
         merged.columns["class"] = []

@@ -12,6 +12,8 @@ from ansatz.data.grids.image_file import bombs_are_errors
 from ansatz.data.grids.pool import in_order
 from ansatz.errors import DataError, ResourceError
 
+ADVICE = " To leave such files out: --skip-corrupt (on_corrupt='skip')."
+
 
 def gather(files: GridFiles, memory: int, damaged: dict[int, DataError]) -> Tensor | GridFiles:
     """A tensor of all files if it takes at most ``memory`` bytes, else the files with digests.
@@ -71,9 +73,7 @@ def refuse_or_tell(
         first, *others = (str(damaged[place]) for place in sorted(damaged))
         many = f" {len(others)} more cannot be read." if others else ""
         if not skips:
-            raise DataError(
-                f"{first}{many} To leave such files out: --skip-corrupt (on_corrupt='skip')."
-            )
+            raise DataError(f"{first}{many}{ADVICE}")
         if len(damaged) == count:
             raise DataError(f"{first}{many} Nothing is left.")
         told = " ".join([first, *others[:4]])

@@ -101,7 +101,9 @@ def choose_kind(
         raise UsageError(f"images are read with 1 or 3 channels, asked for {channels}.")
     if depth != "8 bit" and channels == 3:
         where = names[next(k for k, each in enumerate(looks) if each.depth != "8 bit")]
-        raise DataError(f"{where} has {depth} grey values, beside colour. Say channels=1.")
+        raise DataError(
+            f"{where} has {depth} grey values, beside colour. Say --channels 1 (channels=1)."
+        )
     notes += _notes(looks, Kind(target, channels, depth), colours)
     return Kind(target, channels, depth)
 

@@ -97,10 +97,12 @@ def _usual_place(
         if not first and usual == (1,):
             return None
         said = "could both be channels" if first else f"are not {_either(usual)}"
-        none = " or None for volumes without channels" if len(shape) == 4 else ""
+        none, word = "", ""
+        if len(shape) == 4:
+            none, word = " or None for volumes without channels", ", none"
         raise DataError(
             f"{what} has shape {shape}: its second and last axis {said}. "
-            f"Say channels='first' or 'last'{none}."
+            f"Say channels='first' or 'last'{none}: --channels first, last{word}."
         )
     return "first" if first else "last"
 

@@ -43,6 +43,11 @@ class Listing:
     notes: list[str] = field(default_factory=list)
     target: str | None = None
 
+    def one(self, place: int) -> "Listing":
+        """The file at a place alone, without a mask."""
+        columns = {name: [cells[place]] for name, cells in self.columns.items()}
+        return Listing(self.origin, [self.paths[place]], [self.names[place]], columns)
+
 
 def family(path: Path) -> str | None:
     """``"image"`` or ``"array"`` by the ending of a file's name; None for anything else.

@@ -120,7 +120,7 @@ def mask_files(
                 break
     if not found and damaged:
         raise damaged[min(damaged)]
-    values = sorted(found - {unlabelled})
+    values = sorted(value for value in found - {unlabelled} if value >= 0)  # below: not known
     named = class_names(values, classes, f"masks like {names[0]}")
     read = partial(_coded, values=np.array(values), size=size, limits=limits)
     return GridFiles(tuple(paths), tuple(names), read, (1, *size), torch.uint8), named

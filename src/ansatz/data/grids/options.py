@@ -1,7 +1,7 @@
 """How grids are to be read."""
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ansatz.data.grids.image_file import Limits
 from ansatz.data.grids.layout import Channels
@@ -21,6 +21,8 @@ class Options(NamedTuple):
         limits: what an image file may claim.
         on_corrupt: what becomes of files that cannot be read.
         memory_limit: bytes that decoded examples may take; None for a quarter of what is free.
+        outcomes: whether masks and classes are read too; False takes the inputs alone.
+        shares: whether images of 8 bits become shares in [0, 1] too.
 
     Example:
         >>> from ansatz.data.grids.options import Options
@@ -36,6 +38,8 @@ class Options(NamedTuple):
     limits: Limits = Limits()
     on_corrupt: Literal["refuse", "skip"] = "refuse"
     memory_limit: int | None = None
+    outcomes: bool = True
+    shares: bool = False
 
     @classmethod
     def of(
@@ -49,16 +53,19 @@ class Options(NamedTuple):
         limit_bytes: int = Limits().bytes,
         on_corrupt: str = "refuse",
         memory_limit: str | int | None = None,
+        outcomes: bool = True,
+        shares: bool = False,
     ) -> "Options":
         """The options of :func:`~ansatz.data.grids.read_grids`, or an error that names the odd."""
         if on_corrupt not in ("refuse", "skip"):
             raise UsageError(f"on_corrupt must be 'refuse' or 'skip', got {on_corrupt!r}.")
         number = channels if isinstance(channels, int) else None
         place = "auto" if isinstance(channels, int) else channels
+        place = None if place == "none" else place  # as the command line says it
         odd = number is not None and (isinstance(channels, bool) or number < 1)
         if place not in ("auto", "first", "last", None) or odd:
             raise UsageError(
-                f"channels must be their number, or 'first', 'last', 'auto' or None for arrays, "
+                f"channels must be their number, or for arrays 'first', 'last', 'auto' or 'none', "
                 f"got {channels!r}."
             )
         return cls(
@@ -70,6 +77,8 @@ class Options(NamedTuple):
             Limits(limit_pixels, limit_bytes).check(),
             on_corrupt,  # type: ignore[arg-type]  # checked above
             None if memory_limit is None else parse_bytes(memory_limit),
+            outcomes,
+            shares,
         )
 
     @property
@@ -90,6 +99,26 @@ class Options(NamedTuple):
     def memory(self) -> int:
         """Bytes that decoded examples may take."""
         return self.memory_limit or round(SHARE * available_memory())
+
+
+def refuse_given(why: str, **given: Any) -> None:
+    """An option that means nothing for such data is an error: silence would look like consent.
+
+    Args:
+        why: what the data are.
+        given: options by name; None where one was not given.
+
+    Example:
+        >>> from ansatz.data.grids.options import refuse_given
+        >>> refuse_given("a.npz has no masks", unlabelled=3)
+        Traceback (most recent call last):
+        ...
+        ansatz.errors.UsageError: a.npz has no masks: leave out --unlabelled (unlabelled=).
+    """
+    for name, value in given.items():
+        if value is not None:
+            option = f"{name}=" if name == "classes" else f"--{name} ({name}=)"
+            raise UsageError(f"{why}: leave out {option}.")
 
 
 def _cells(size: int | Sequence[int]) -> tuple[int, ...]:

@@ -14,7 +14,13 @@ _LOOKED_AT = 20  # rows that tell what a column holds
 
 
 def list_table(
-    frame: "pd.DataFrame", origin: str, folder: Path, image: str | None, masks: str | None
+    frame: "pd.DataFrame",
+    origin: str,
+    folder: Path,
+    image: str | None,
+    masks: str | None,
+    *,
+    outcomes: bool = True,
 ) -> Listing:
     """The files that a table names, with its other columns.
 
@@ -24,6 +30,7 @@ def list_table(
         folder: what relative paths begin at.
         image: the column of paths; None takes the one whose cells end like image files.
         masks: the column of paths to masks.
+        outcomes: False leaves the masks alone: their column need not be there.
 
     Example:
         >>> import pandas as pd
@@ -35,21 +42,21 @@ def list_table(
     """
     if masks is not None and not isinstance(masks, str):
         raise UsageError(f"masks of a table are named by a column, got {type(masks).__name__}.")
-    for name in (image, masks):
-        if name is not None and name not in frame.columns:
-            known = ", ".join(map(str, frame.columns))
-            raise UsageError(f"{origin} has no column '{name}'. It has {known}.")
-    image = image or _image_column(frame, origin, masks)
-    paths = _paths(frame, image, origin, folder)
-    columns = {str(name): frame[name].tolist() for name in frame.columns if name != masks}
-    names = [str(cell) for cell in frame[image]]
+    by_name = {str(name): name for name in frame.columns}  # of a frame they may be numbers
+    for name in (image, masks if outcomes else None):
+        if name is not None and name not in by_name:
+            raise UsageError(f"{origin} has no column '{name}'. It has {', '.join(by_name)}.")
+    key = _image_column(frame, origin, masks) if image is None else by_name[image]
+    paths = _paths(frame, key, origin, folder)
+    columns = {name: frame[own].tolist() for name, own in by_name.items() if name != masks}
+    names = [str(cell) for cell in frame[key]]
     listing = Listing(origin, paths, names, columns)
-    if masks is not None:
-        listing.masks, listing.target = _paths(frame, masks, origin, folder), "mask"
+    if masks is not None and outcomes:
+        listing.masks, listing.target = _paths(frame, by_name[masks], origin, folder), "mask"
     return listing
 
 
-def image_columns(frame: Any) -> list[str]:
+def image_columns(frame: Any) -> list[Any]:
     """The columns whose first cells all end like image or array files.
 
     Example:
@@ -59,7 +66,7 @@ def image_columns(frame: Any) -> list[str]:
         ['file']
     """
     head = frame.head(_LOOKED_AT)
-    return [str(name) for name in head.columns if _are_files(head[name])]
+    return [name for name in head.columns if _are_files(head[name])]
 
 
 def _are_files(cells: Iterable[Any]) -> bool:
@@ -67,19 +74,22 @@ def _are_files(cells: Iterable[Any]) -> bool:
     return bool(known) and all(family(Path(cell)) for cell in known)
 
 
-def _image_column(frame: "pd.DataFrame", origin: str, masks: str | None) -> str:
-    found = [name for name in image_columns(frame) if name != masks]
+def _image_column(frame: "pd.DataFrame", origin: str, masks: str | None) -> Any:
+    found = [name for name in image_columns(frame) if str(name) != masks]
     if len(found) == 1:
         return found[0]
     if found:
-        raise UsageError(f"{origin}: which column holds the images? image= one of {found}.")
+        raise UsageError(
+            f"{origin}: which column holds the images, {' or '.join(map(str, found))}? Say --image "
+            "(image=), or leave the others out."
+        )
     raise DataError(
-        f"{origin} has no column of paths to images. Name it (image=), or, if the numbers of a row "
-        "are a signal, say signals=True."
+        f"{origin} has no column of paths to images. Name it, --image COL (image=), or, if the "
+        "numbers of a row are a signal, say --x grid (signals=True)."
     )
 
 
-def _paths(frame: "pd.DataFrame", name: str, origin: str, folder: Path) -> list[Path]:
+def _paths(frame: "pd.DataFrame", name: Any, origin: str, folder: Path) -> list[Path]:
     missing = frame[name].isna().to_numpy()
     if missing.any():
         row = int(missing.argmax()) + 1

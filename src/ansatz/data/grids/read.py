@@ -11,21 +11,18 @@ from torch import Tensor
 from ansatz.data.files import LIMIT_BYTES, checked_path
 from ansatz.data.grids.arrays import from_arrays
 from ansatz.data.grids.assemble import assemble
-from ansatz.data.grids.folder import list_folder
+from ansatz.data.grids.find import ARRAYS, is_data_set, is_table, list_files
 from ansatz.data.grids.grid_table import GridTable
 from ansatz.data.grids.grids import Grids
 from ansatz.data.grids.idx import is_idx, labels_beside, read_idx
 from ansatz.data.grids.image_file import Limits
 from ansatz.data.grids.layout import as_values, channels_first
-from ansatz.data.grids.listing import Listing, family
-from ansatz.data.grids.options import Options
-from ansatz.data.grids.path_table import list_table
+from ansatz.data.grids.listing import family
+from ansatz.data.grids.options import Options, refuse_given
 from ansatz.data.grids.signals import read_signals
 from ansatz.data.grids.volumes import load_array
 from ansatz.data.npz import load_npz
 from ansatz.errors import DataError, UsageError
-
-_TABLES = frozenset(".csv .tsv .txt .parquet .pq .arrow .feather .ipc".split())
 
 
 def read_grids(
@@ -39,6 +36,8 @@ def read_grids(
     unlabelled: int | None = None,
     signals: bool = False,
     target: Sequence[str] = (),
+    outcomes: bool = True,
+    shares: bool = False,
     limit_pixels: int = Limits().pixels,
     limit_bytes: int = Limits().bytes,
     on_corrupt: str = "refuse",
@@ -53,14 +52,17 @@ def read_grids(
         size: (height, width) that images are brought to, and that arrays must have; None for
             the size that at least half of the images have, else the medians.
         channels: how many: image files can have 1 or 3, arrays must have that many. For arrays
-            also where they are: ``"first"``, ``"last"``, None for no channels; ``"auto"`` tells
-            by the shape.
+            also where they are: ``"first"``, ``"last"``, None or ``"none"`` for no channels;
+            ``"auto"`` tells by the shape.
         image: the column of paths in a table; None looks for one.
         masks: a folder of masks, a table's column of paths to them, or an array.
         classes: names of the classes that masks or labels give as numbers.
         unlabelled: the value in masks that means "not known".
         signals: whether each row's numbers in a table are one signal.
         target: columns of a table of signals that are no part of the signal.
+        outcomes: False reads the examples alone, to predict them: masks may be missing, and
+            folders are no classes.
+        shares: whether images of 8 bits become shares in [0, 1], as they do beside 16 bits.
         limit_pixels: height times width that an image file may declare.
         limit_bytes: that an image file may have.
         on_corrupt: ``"refuse"``, or ``"skip"`` to leave out files that cannot be read.
@@ -82,73 +84,79 @@ def read_grids(
         limit_bytes=limit_bytes,
         on_corrupt=on_corrupt,
         memory_limit=memory_limit,
+        outcomes=outcomes,
+        shares=shares,
     )
     if isinstance(data, GridTable):
         return data
-    if isinstance(data, str | PathLike):
-        return _read_path(str(data), options, image, masks, signals, target)
-    if isinstance(data, Grids | np.ndarray | Tensor):
-        return _from_array(data, masks, options)
-    if signals:
+    if image is not None and not is_table(data):
+        refuse_given(f"{_called(data)} has no columns of paths", image=image)
+    if signals and _holds_rows(data):
+        said = {"size": size, "channels": options.channels, "classes": classes, "masks": masks}
+        refuse_given("a row of numbers is one signal as it is", unlabelled=unlabelled, **said)
         return read_signals(data, target)
-    if hasattr(data, "columns"):
-        return assemble(list_table(data, "the table", Path(), image, masks), options)
-    if isinstance(data, Mapping):
+    listing = list_files(data, options, image=image, masks=masks)
+    if listing is not None:
+        table = assemble(listing, options)
+    elif isinstance(data, str | PathLike):
+        table = _read_arrays(str(data), options, masks)
+    elif isinstance(data, Mapping):
         given = {**data, **({} if masks is None else {"masks": masks})}
-        return from_arrays(given, "the arrays", options)
-    if isinstance(data, Sequence) and data and isinstance(data[0], str | PathLike):
-        return assemble(_from_paths(data, masks), options)
-    return _from_array(np.asarray(data), masks, options)
+        table = from_arrays(given, "the arrays", options)
+    else:
+        is_array = isinstance(data, Grids | np.ndarray | Tensor)
+        table = _from_array(data if is_array else np.asarray(data), masks, options)
+    if table.masks is None:
+        named = listing is not None or table.target is None  # files have names of classes
+        said = {"unlabelled": unlabelled, "classes": classes if named else None}
+        refuse_given(f"{table.origin} has no masks", **said)
+    return table
 
 
-def _read_path(
-    given: str,
-    options: Options,
-    image: str | None,
-    masks: Any,
-    signals: bool,
-    target: Sequence[str],
-) -> GridTable:
+def _holds_rows(data: Any) -> bool:
+    """Whether data can hold a signal in each row."""
+    if isinstance(data, str | PathLike):
+        path = Path(data)
+        is_other = path.is_dir() or is_idx(path) or path.suffix.lower() in ARRAYS or family(path)
+        return not is_other and not is_data_set(data)
+    return not isinstance(data, Grids | np.ndarray | Tensor)
+
+
+def _read_arrays(given: str, options: Options, masks: Any) -> GridTable:
+    """Files that hold all examples, and data sets by name."""
+    if is_data_set(given):
+        return _data_set(given, options, masks)
     path = Path(given)
-    named = None if path.exists() else _data_set(given)
-    if named is not None:
-        return named
-    if path.is_dir():
-        beside = None if masks is None else _mask_folder(path, masks)
-        return assemble(list_folder(path, beside, skip=options.skips), options)
-    path = checked_path(given)
-    ending = path.suffix.lower()
-    if is_idx(path):
-        return _from_idx(path, options)
-    if ending == ".npz":
-        return from_arrays(load_npz(path, LIMIT_BYTES), given, options)
-    if ending == ".npy":
+    if path.suffix.lower() == ".npy":
+        if isinstance(masks, str | PathLike):
+            masks = load_array(checked_path(str(masks)))
         return _from_array(load_array(path), masks, options, given)
-    if family(path):
-        return assemble(Listing(given, [path], [path.name], {"image": [path.name]}), options)
-    if signals:
-        return read_signals(path, target)
-    if ending in _TABLES or path.name.lower().endswith((".csv.gz", ".tsv.gz")):
-        from ansatz.data.table import read_table
-
-        table = read_table(path)
-        listing = list_table(table.frame, given, path.parent, image, masks)
-        listing.notes += table.notes
-        return assemble(listing, options)
-    raise DataError(
-        f"{given}: {ending or path.name} files hold no images that are read. Give a folder, "
-        ".npz, .npy, NIfTI, IDX, or a table with a column of paths."
-    )
+    if is_idx(path):
+        refuse_given(f"{given} holds images alone", masks=masks)
+        return _from_idx(path, options)
+    refuse_given(f"{given} holds its masks itself, as an array 'masks'", masks=masks)
+    return from_arrays(load_npz(path, LIMIT_BYTES), given, options)
 
 
-def _data_set(name: str) -> GridTable | None:
-    from ansatz.data.registry import load, names
+def _called(data: Any) -> str:
+    return str(data) if isinstance(data, str | PathLike) else "what was given"
 
-    if name not in names():
-        return None
+
+def _data_set(name: str, options: Options, masks: Any) -> GridTable:
+    from ansatz.data.registry import load
+
     found = load(name)
     if found.grids is None:
         raise UsageError(f"data set '{name}' is a table, not images; mnist is one of images.")
+    said = {"classes": options.classes, "masks": masks, "unlabelled": options.unlabelled}
+    refuse_given(f"data set '{name}' is read as published", **said)
+    count, *size = found.grids.shape
+    odd_size = None if options.size in (None, tuple(size)) else options.size
+    odd_count = None if options.channels in (None, count) else options.channels
+    shape = " x ".join(map(str, found.grids.shape))
+    refuse_given(
+        f"data set '{name}' is read as published, {shape}", size=odd_size, channels=odd_count
+    )
     target = found.target if isinstance(found.target, str) else None
     frame = found.frame
     if len(found.splits) == 1:
@@ -156,13 +164,6 @@ def _data_set(name: str) -> GridTable | None:
         part[found.splits[0][1]] = "test"
         frame = frame.assign(split=part)
     return GridTable(name, frame, found.grids, found.masks, [], target)
-
-
-def _mask_folder(folder: Path, masks: Any) -> Path:
-    if not isinstance(masks, str | PathLike):
-        raise UsageError(f"masks of a folder are a folder, got {type(masks).__name__}.")
-    inside = folder / masks
-    return inside if inside.is_dir() else Path(masks)
 
 
 def _from_array(data: Any, masks: Any, options: Options, origin: str = "the array") -> GridTable:
@@ -183,17 +184,6 @@ def _from_array(data: Any, masks: Any, options: Options, origin: str = "the arra
         )
         grids = Grids(values.contiguous())
     return GridTable(origin, pd.DataFrame(index=range(len(grids))), grids)
-
-
-def _from_paths(data: Sequence[Any], masks: Any) -> Listing:
-    paths = [Path(each) for each in data]
-    names = [str(each) for each in data]
-    listing = Listing("the list of files", paths, names, {"image": list(names)})
-    if masks is not None:
-        listing.masks, listing.target = [Path(each) for each in masks], "mask"
-        if len(listing.masks) != len(paths):
-            raise UsageError(f"{len(paths)} images and {len(listing.masks)} masks.")
-    return listing
 
 
 def _from_idx(path: Path, options: Options) -> GridTable:

@@ -60,11 +60,11 @@ def array_files(
         (1, 4, 5)
     """
     first = _first(listing.paths, damaged)
-    place = _place(first, listing.paths[0], options.place)
-    grid = _as_grid(first, place, listing.paths[0])
+    place, count = _place(first, listing.paths[0], options), options.channels
+    grid = _as_grid(first, place, listing.paths[0], count)
     check_shape(grid.shape, options.channels, options.size, str(listing.paths[0]))
     dtype = torch.uint8 if first.dtype == np.uint8 else torch.float32
-    read = partial(_read, place=place, shape=grid.shape, dtype=dtype)
+    read = partial(_read, place=place, count=count, shape=grid.shape, dtype=dtype)
     files = GridFiles(tuple(listing.paths), tuple(listing.names), read, grid.shape, dtype)
     if not listing.masks:
         return files, None
@@ -79,15 +79,15 @@ def array_files(
     return files, (masks, named)
 
 
-def _place(array: np.ndarray, path: Path, given: Channels) -> Channels:
+def _place(array: np.ndarray, path: Path, options: Options) -> Channels:
     """NIfTI says what its axes are; an array of three large axes is a volume."""
-    if given != "auto":
-        return given
+    if options.place != "auto":
+        return options.place
     if path.suffix.lower() != ".npy":
         return "first" if array.ndim == 4 else None
     usual = (1, 3, 4)
     is_volume = array.ndim == 3 and array.shape[0] not in usual and array.shape[-1] not in usual
-    return None if is_volume else "auto"
+    return None if is_volume and options.channels is None else "auto"
 
 
 def _first(paths: list[Path], damaged: dict[int, DataError]) -> np.ndarray:
@@ -99,13 +99,15 @@ def _first(paths: list[Path], damaged: dict[int, DataError]) -> np.ndarray:
     raise damaged[0]
 
 
-def _as_grid(array: np.ndarray, place: Channels, path: Path) -> np.ndarray:
-    values = channels_first(as_values(array[None], str(path)), place, str(path))
+def _as_grid(array: np.ndarray, place: Channels, path: Path, count: int | None) -> np.ndarray:
+    values = channels_first(as_values(array[None], str(path)), place, str(path), count=count)
     return np.ascontiguousarray(values[0].numpy())
 
 
-def _read(path: Path, place: Channels, shape: tuple[int, ...], dtype: torch.dtype) -> np.ndarray:
-    grid = _as_grid(load_array(path), place, path)
+def _read(
+    path: Path, place: Channels, count: int | None, shape: tuple[int, ...], dtype: torch.dtype
+) -> np.ndarray:
+    grid = _as_grid(load_array(path), place, path, count)
     if grid.shape != shape:
         raise DataError(f"{path} has shape {grid.shape}, the first file {shape}: arrays keep one.")
     if dtype == torch.uint8 and grid.dtype != np.uint8:

@@ -1,0 +1,126 @@
+"""Which files hold the examples, before any of them is read."""
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from ansatz.data.files import checked_path
+from ansatz.data.grids.folder import list_folder, list_inputs
+from ansatz.data.grids.idx import is_idx
+from ansatz.data.grids.listing import Listing, family
+from ansatz.data.grids.options import Options, refuse_given
+from ansatz.data.grids.path_table import list_table
+from ansatz.errors import DataError, UsageError
+
+ARRAYS = (".npz", ".npy")  # files of many examples
+_TABLES = frozenset(".csv .tsv .txt .parquet .pq .arrow .feather .ipc".split())
+
+
+def list_files(
+    data: Any, options: Options, *, image: str | None = None, masks: Any = None
+) -> Listing | None:
+    """The files that hold one example each; None where data are arrays or a data set's name.
+
+    Args:
+        data: as of :func:`~ansatz.data.grids.read_grids`.
+        options: how they will be read.
+        image: the column of paths in a table.
+        masks: a folder of masks, the column of a table, or a list.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.data.grids.options import Options
+        >>> from ansatz.data.grids.find import list_files
+        >>> list_files(["a.png", "b.png"], Options()).names
+        ['a.png', 'b.png']
+        >>> list_files(np.zeros((2, 4, 4)), Options()) is None
+        True
+    """
+    if isinstance(data, str | PathLike):
+        return _list_path(str(data), options, image, masks)
+    if hasattr(data, "columns"):
+        return list_table(data, "the table", Path(), image, masks, outcomes=options.outcomes)
+    if isinstance(data, Sequence) and data and isinstance(data[0], str | PathLike):
+        return _from_paths(data, masks)
+    return None
+
+
+def is_table(data: Any) -> bool:
+    """Whether data are a table that may name files: a frame, or a file called like one.
+
+    Example:
+        >>> from ansatz.data.grids.find import is_table
+        >>> is_table("faces.csv.gz"), is_table("faces.npz")
+        (True, False)
+    """
+    if not isinstance(data, str | PathLike):
+        return hasattr(data, "columns")
+    name = str(data).lower().removesuffix(".gz")
+    return Path(name).suffix in _TABLES and not Path(data).is_dir()
+
+
+def is_data_set(data: Any) -> bool:
+    """Whether data are the name of a data set, and no file or folder is called so.
+
+    Example:
+        >>> from ansatz.data.grids.find import is_data_set
+        >>> is_data_set("mnist"), is_data_set("faces.csv")
+        (True, False)
+    """
+    from ansatz.data.registry import names
+
+    return isinstance(data, str) and data in names() and not Path(data).exists()
+
+
+def _list_path(given: str, options: Options, image: str | None, masks: Any) -> Listing | None:
+    if is_data_set(given):
+        return None
+    path = Path(given)
+    if path.is_dir():
+        beside = None if masks is None else _mask_folder(path, masks)
+        if not options.outcomes:
+            return list_inputs(path, beside)
+        return list_folder(path, beside, skip=options.skips)
+    path = checked_path(given)
+    if is_idx(path) or path.suffix.lower() in ARRAYS:
+        return None
+    if family(path):
+        refuse_given(f"{given} is a single file; masks go with a folder of images", masks=masks)
+        return Listing(given, [path], [path.name], {"image": [path.name]})
+    if is_table(path):
+        from ansatz.data.table import read_table
+
+        table = read_table(path)
+        outcomes = options.outcomes
+        listing = list_table(table.frame, given, path.parent, image, masks, outcomes=outcomes)
+        listing.notes += table.notes
+        return listing
+    raise DataError(
+        f"{given}: {path.suffix.lower() or path.name} files hold no images that are read. Give a "
+        "folder, .npz, .npy, NIfTI, IDX, or a table with a column of paths."
+    )
+
+
+def _mask_folder(folder: Path, masks: Any) -> Path:
+    if not isinstance(masks, str | PathLike):
+        raise UsageError(f"masks of a folder are a folder, got {type(masks).__name__}.")
+    inside = folder / masks
+    found = inside if inside.is_dir() else Path(masks)
+    if found.resolve() == folder.resolve():
+        raise UsageError(
+            f"--masks {masks} is the folder of the images: each would be its own mask. Put the "
+            "masks into a folder of their own."
+        )
+    return found
+
+
+def _from_paths(data: Sequence[Any], masks: Any) -> Listing:
+    paths = [Path(each) for each in data]
+    names = [str(each) for each in data]
+    listing = Listing("the list of files", paths, names, {"image": list(names)})
+    if masks is not None:
+        listing.masks, listing.target = [Path(each) for each in masks], "mask"
+        if len(listing.masks) != len(paths):
+            raise UsageError(f"{len(paths)} images and {len(listing.masks)} masks.")
+    return listing
