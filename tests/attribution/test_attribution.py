@@ -17,6 +17,8 @@ from ansatz.attribution import (
     score,
     smooth_grad,
 )
+from ansatz.networks import DenseNet121, LeNet5
+from ansatz.spec import InputSpec
 
 SIZES = {"signal": (12,), "image": (8, 6), "volume": (4, 5, 3)}
 every_grid = pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
@@ -344,6 +346,12 @@ def test_an_output_that_ignores_x_has_no_attributions():
         (lambda f, x: integrated_gradients(f, x, rule="simpson"), "gauss or midpoint"),
         (lambda f, x: integrated_gradients(f, x, steps=0), "1 or more, got 0"),
         (lambda f, x: occlusion(f, x, window=7), r"from 1 to \(6, 6\) cells, got 7"),
+        (lambda f, x: occlusion(f, x, window=2, stride=3), r"at most its window, \(2, 2\), got 3"),
+        (lambda f, x: occlusion(f, x, fill=torch.zeros(4)), r"\(3, 2, 6, 6\), got \(4,\)"),
+        (
+            lambda f, x: integrated_gradients(f, x, baseline=x[:2]),
+            r"broadcast to x.*\(2, 2, 6, 6\)",
+        ),
         (lambda f, x: smooth_grad(f, x, samples=0), "samples >= 1"),
         (lambda f, x: grad_cam(f, x, layer="fetures"), "no layer 'fetures'"),
         (lambda f, x: grad_cam(f, x, layer="6"), "Choose an earlier one"),
@@ -355,3 +363,33 @@ def test_an_output_that_ignores_x_has_no_attributions():
 def test_a_wrong_request_is_named(call, says):
     with pytest.raises(ValueError, match=says):
         call(pooled(), examples((6, 6)))
+
+
+def test_outputs_by_list_or_array_are_those_by_tensor():
+    network, x = pooled(), examples((6, 6))
+    rows = torch.tensor([2, 0, 1])
+    for method in (saliency, smooth_grad, integrated_gradients, occlusion, grad_cam):
+        options = {"generator": torch.Generator().manual_seed(0)} if method is smooth_grad else {}
+        expected = method(network, x, rows, **options)
+        for target in ([2, 0, 1], (2, 0, 1), rows.numpy()):
+            if options:
+                options["generator"].manual_seed(0)
+            assert_close(method(network, x, target, **options), expected)
+
+
+def test_grad_cam_of_lenet_sees_maps_that_are_activated_after_the_pool():
+    network, x = LeNet5(InputSpec.grid(1, 28, 28), 3), torch.randn(2, 1, 28, 28)
+    assert last_maps(network, x) == ("activation", 1)
+    A = network.s4(network.c3(network.s2(network.c1(x)).relu())).relu().detach().requires_grad_()
+    head = network.output(network.f6(network.c5(A.flatten(1)).relu()).relu())
+    (gradient,) = torch.autograd.grad(head[:, 1].sum(), A)
+    L = torch.einsum("bk,bkhw->bhw", gradient.mean((2, 3)), A.detach()).relu()
+    assert_close(grad_cam(network, x, 1, upsample=False), L)
+
+
+def test_grad_cam_of_densenet_is_its_class_activation_map():
+    network = DenseNet121(1, 3, stem="small", growth=2, blocks=(1, 1)).eval()
+    x = torch.randn(2, 1, 8, 8)
+    A = network.features(x).relu()
+    cam = torch.einsum("k,bkhw->bhw", network.classifier.weight[2], A).relu() / 16
+    assert_close(grad_cam(network, x, 2, upsample=False), cam.detach())

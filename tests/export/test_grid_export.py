@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 import torch
@@ -13,6 +14,7 @@ from ansatz import Classifier, Regressor, Segmenter
 from ansatz.data.grids import GridPreprocessor, Grids
 from ansatz.errors import UsageError
 from ansatz.onnx.grid_cells import GridCells
+from ansatz.onnx.special import adaptive_mean
 
 QUICK = {"epochs": 1, "holdout": 0.0}
 
@@ -82,3 +84,33 @@ def test_numbers_with_their_law_by_an_ensemble_or_one_network(network, tmp_path)
     model = Regressor("normal", network=network, epochs=1, **settings).fit(x, y + 0.5)
     found, _ = answers(ansatz.export(model, tmp_path / "a.onnx").path, x[:5])
     np.testing.assert_allclose(found["prediction"], model.predict(x[:5]), rtol=1e-4)
+
+
+def test_only_the_rows_are_called_rows(tmp_path):
+    """The neocognitron folds channels into rows: an axis of 8 N must not be said to have N."""
+    x, y = images(count=12, size=(8, 8))
+    model = Classifier(network="neocognitron", **QUICK).fit(x, y)
+    proto = onnx.load(ansatz.export(model, tmp_path / "a.onnx").path)
+    within = list(proto.graph.value_info)
+    proto.graph.output.extend(within)  # so that the session gives what is within
+    session = onnxruntime.InferenceSession(proto.SerializeToString())
+    found = session.run([v.name for v in within], {"X": x[:5, None].astype(np.float32)})
+    for value, array in zip(within, found, strict=True):
+        for axis, size in zip(value.type.tensor_type.shape.dim, array.shape, strict=True):
+            assert not axis.dim_param or (axis.dim_param, size) == ("N", 5), value.name
+
+
+@pytest.mark.parametrize("size, cells", [((7, 8, 9), (3, 1, 4)), ((2, 5, 4), (3, 5, 2))])
+def test_means_over_blocks_of_a_volume_are_torchs(size, cells):
+    x = torch.randn(2, 3, *size, dtype=torch.float64)
+    assert_close(adaptive_mean(x, cells), torch.nn.functional.adaptive_avg_pool3d(x, cells))
+
+
+def test_a_volume_is_averaged_over_blocks_in_the_graph(tmp_path):
+    """Torch has no ONNX of its own for them."""
+    x, y = images(count=12, size=(5, 7, 6))
+    volumes, options = Grids.of(x[:, None], channels="first"), {"limit": 30}
+    model = Classifier(network="linear_grid", network_options=options, **QUICK).fit(volumes, y)
+    found, _ = answers(ansatz.export(model, tmp_path / "a.onnx").path, x[:5])
+    expected = model.predict_proba(volumes)[:5]
+    np.testing.assert_allclose(found["probabilities"], expected, atol=1e-6)

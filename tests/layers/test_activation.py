@@ -203,3 +203,11 @@ def test_relu_nets_have_no_laplacian_and_smooth_ones_do(name, zero):
     net = nn.Sequential(nn.Linear(3, 16), make(name), nn.Linear(16, 16), make(name))
     hessian = torch.autograd.functional.hessian(lambda x: net(x).sum(), torch.randn(3))
     assert bool(hessian.trace() == 0) == zero
+
+
+def test_the_cauchy_gate_keeps_its_digits_far_out():
+    """F(x) = 1 / (pi |x|) - 1 / (3 pi |x|^3) + ..., so x F(x) tends to -1 / pi."""
+    x = -torch.logspace(2, 12, 6).float()
+    expected = -(1 - x.double() ** -2 / 3) / torch.pi
+    assert_close(SelfGated("cauchy")(x).double(), expected, rtol=1e-6, atol=0)
+    assert torch.autograd.gradcheck(SelfGated("cauchy"), torch.randn(9, requires_grad=True))

@@ -135,6 +135,17 @@ def test_what_does_not_fit_is_refused_by_name():
         convolve(torch.zeros(2, 2, 2, 2), torch.zeros(1, 1, 1, 1))
     with pytest.raises(ValueError, match="must be one of full, same, valid, got 'ful'"):
         convolve(torch.zeros(2), torch.zeros(2), "ful")
+    with pytest.raises(ValueError, match="one of full, same, valid, circular, got 'ful'"):
+        fft_convolve(torch.zeros(2), torch.zeros(2), "ful")
+
+
+def test_the_middle_entry_of_an_even_kernel_lies_on_x():
+    """The later one of a correlation, the earlier one of a convolution, which turns the kernel."""
+    spike = torch.zeros(7)
+    spike[3] = 1.0
+    w = torch.arange(1.0, 5.0)
+    assert cross_correlate(spike, w, "same")[3] == w[2]
+    assert convolve(spike, w, "same")[3] == w[1] == fft_convolve(spike, w, "same")[3].round()
 
 
 def test_integers_stay_exact_in_numpy_too():

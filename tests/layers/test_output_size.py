@@ -1,5 +1,6 @@
 from itertools import product
 
+import numpy as np
 import pytest
 import torch
 from torch.nn.functional import conv1d, conv2d, conv_transpose1d, pad
@@ -91,3 +92,9 @@ def test_a_stride_beyond_the_kernel_leaves_pixels_unseen():
 def test_padding_with_zeros_is_the_full_correlation():
     x, w = torch.randn(3, 3), torch.randn(3, 3)
     assert_close(cross_correlate(pad(x, (1, 1, 1, 1)), w), cross_correlate(x, w, "same"))
+
+
+def test_numbers_of_numpy_are_numbers():
+    found = output_size(np.int64(10), kernel=np.int32(3), stride=np.int64(2))
+    assert found == 4 and type(found) is int
+    assert output_size((np.int64(10), 9), kernel=3) == (8, 7)

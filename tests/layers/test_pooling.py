@@ -1,5 +1,6 @@
 import itertools
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -210,6 +211,7 @@ def test_a_self_gate_weighs_each_number_of_a_grid_by_itself():
     [
         (lambda: BedOfNails(0), "factor of BedOfNails must be at least 1, got 0"),
         (lambda: BedOfNails((2, 2))(torch.zeros(1, 1, 3)), "one per axis, 1, got"),
+        (lambda: StochasticPool2d(5)(torch.zeros(1, 1, 3, 3)), "window of 5 does not fit into 3"),
         (lambda: SpatialPyramidPool(()), "must name a number of bins"),
         (lambda: SpatialPyramidPool((1,), reduce="min"), "must be max or mean, got 'min'"),
         (lambda: SpatialPyramidPool()(torch.zeros(1, 3)), "1 to 3 axes, got"),
@@ -220,3 +222,9 @@ def test_a_self_gate_weighs_each_number_of_a_grid_by_itself():
 def test_what_cannot_be_meant_is_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_a_factor_may_be_a_number_of_numpy():
+    nails, x = BedOfNails(np.int64(2)), torch.rand(1, 1, 3, 4)
+    assert_close(nails(x), BedOfNails(2)(x))
+    assert str(nails) == "BedOfNails(factor=2)"

@@ -4,7 +4,7 @@ from torch.testing import assert_close
 
 from ansatz import metrics
 from ansatz.errors import DataError
-from ansatz.likelihoods import Dice, create
+from ansatz.likelihoods import Dice, Sum, create
 from ansatz.spec import TargetSpec
 
 
@@ -111,8 +111,11 @@ def test_what_it_refuses():
         Dice(smooth=-1.0)
     with pytest.raises(ValueError, match="average of Dice must be 'all' or 'present', got 'some'"):
         Dice(average="some")
-    with pytest.raises(ValueError, match="axes of Dice must be at least 1"):
-        Dice(axes=0)
+    with pytest.raises(ValueError, match="smooth of Dice must be >= 0 and finite, got 'a'"):
+        Dice(smooth="a")
+    for axes in (0, 2.5):
+        with pytest.raises(ValueError, match="axes of Dice must be a whole number, at least 1"):
+            Dice(axes=axes)
     with pytest.raises(DataError, match=r"shares between them, got 255.0 at y\[0, 0, 1\]"):
         Dice().check(torch.tensor([[[0.0, 255.0]]]))
     with pytest.raises(ValueError, match=r"raw \(2, 3, 3, 1\) goes with y \(2, 3, 3\)"):
@@ -237,3 +240,24 @@ def test_the_gradient_of_several_classes_is_that_of_differences():
 def test_other_likelihoods_say_that_an_outcome_has_one_weight():
     with pytest.raises(TypeError, match=r"dirichlet needs one weight per outcome.*\(2, 3\) differ"):
         create("dirichlet").partial_loss(torch.zeros(2, 3), torch.ones(2, 3), torch.ones(2, 3))
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("make", [Dice, Sum])
+def test_a_factor_of_all_weights_does_not_move_the_start(make, classes):
+    law = make()
+    law.outputs(TargetSpec((4, 4), classes))
+    y = torch.randint(0, 2, (3, 4, 4))  # of four classes two have no pixel
+    weight = torch.rand(3, 4, 4) + 0.5
+    shift = law.start(y, weight)[0]
+    for factor in (1e-6, 1e3):
+        assert_close(law.start(y, factor * weight)[0], shift)
+    for constant in (torch.zeros(3, 4, 4), torch.ones(3, 4, 4)):
+        assert law.start(constant, 1e-4 * weight)[0].isfinite().all()
+
+
+def test_half_a_pixel_is_that_of_equal_weights():
+    """16 pixels without one of the mask: 1/2 to 31/2, whatever they all weigh."""
+    for weight in (1.0, 1e-4, 100.0):
+        shift, _ = Dice().start(torch.zeros(1, 4, 4), torch.full((1,), weight))
+        assert_close(shift.exp(), torch.tensor([1 / 31]))

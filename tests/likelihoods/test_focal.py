@@ -98,9 +98,18 @@ def test_gradient():
 def test_what_it_refuses():
     with pytest.raises(ValueError, match="gamma of Focal must be >= 0 and finite, got -1"):
         Focal(gamma=-1.0)
-    with pytest.raises(ValueError, match="alpha of Focal must hold positive numbers"):
-        Focal(alpha=[1.0, 0.0])
+    with pytest.raises(ValueError, match="gamma of Focal must be >= 0 and finite, got 'a'"):
+        Focal(gamma="a")
+    for alpha in ([1.0, 0.0], 0.25, ["a"], []):
+        with pytest.raises(ValueError, match="alpha of Focal must hold positive numbers, one per"):
+            Focal(alpha=alpha)
     with pytest.raises(ValueError, match="alpha has 2 entries, but y has 3 classes"):
         Focal(alpha=[1.0, 2.0]).outputs(TargetSpec(classes=3))
     with pytest.raises(TypeError, match="is a loss, not a law"):
         Focal().distribution(torch.zeros(1, 2))
+
+
+def test_a_factor_of_all_weights_does_not_move_the_start():
+    law, y, weight = Focal(), torch.tensor([0, 2, 2, 0, 2]), torch.rand(5) + 0.5
+    law.outputs(TargetSpec(classes=3))  # class 1 has no row
+    assert_close(law.start(y, 1e-5 * weight)[0], law.start(y, weight)[0])

@@ -135,3 +135,67 @@ def test_any_module_loads_too_its_last_part_being_the_head(tmp_path):
 def test_a_wrong_choice_is_an_error_of_usage(saved):
     with pytest.raises(UsageError, match="head must be one of reset, keep, strict, got 'new'"):
         load_weights(LeNet5(InputSpec.grid(1, 12, 12), 2), saved, head="new")
+
+
+def refusal(tmp_path, state, **options):
+    torch.save(state, tmp_path / "w.pth")
+    with pytest.raises(ModelError) as caught:
+        load_weights(resnet(channels=1).float(), tmp_path / "w.pth", **options)
+    message = str(caught.value)
+    assert message.isprintable() and len(message) < 400
+    return message
+
+
+@pytest.mark.parametrize("rule", ["mean", "repeat"])
+@pytest.mark.parametrize(
+    "kernel, says",
+    [
+        (torch.zeros(5), r"'conv1.weight' is (5,), expected (2, 1, 3, 3)"),
+        (torch.zeros(2, 3, 3, 3, dtype=torch.long), "is (2, 3, 3, 3), expected (2, 1, 3, 3)"),
+        (torch.zeros(2, 0, 3, 3), "is (2, 0, 3, 3), expected (2, 1, 3, 3)."),
+        (torch.zeros(2, 3, 3, 3).to_sparse(), "is (2, 3, 3, 3), expected (2, 1, 3, 3)."),
+        (torch.zeros(2, 3, 5, 5), "is (2, 3, 5, 5), expected (2, 1, 3, 3)."),
+    ],
+    ids=["vector", "whole numbers", "no channels", "sparse", "other window"],
+)
+def test_a_kernel_that_cannot_be_adapted_is_refused_in_one_line(tmp_path, rule, kernel, says):
+    told = refusal(tmp_path, {**resnet().state_dict(), "conv1.weight": kernel}, channels=rule)
+    assert says in told
+
+
+def test_a_kernel_of_eight_bits_is_adapted_too(tmp_path):
+    state = resnet(seed=1).state_dict()
+    state["conv1.weight"] = state["conv1.weight"].to(torch.float8_e4m3fn)
+    torch.save(state, tmp_path / "w.pth")
+    network = resnet(channels=1)
+    load_weights(network, tmp_path / "w.pth", channels="mean")
+    total = state["conv1.weight"].double().sum(1, keepdim=True)
+    assert_close(network.conv1.weight.detach(), total)
+
+
+@pytest.mark.parametrize(
+    "value, says",
+    [
+        (torch.full((2,), 1e300, dtype=torch.float64), "not finite in torch.float32"),
+        (torch.full((2,), torch.inf).to(torch.float8_e5m2), "not finite in torch.float32"),
+        (torch.ones(2).to_sparse(), "torch.sparse_coo, expected torch.float32"),
+        (torch.ones(2, dtype=torch.complex64), "complex64, torch.strided, expected torch.float32"),
+    ],
+    ids=["too large", "eight bits", "sparse", "complex"],
+)
+def test_numbers_that_the_network_cannot_hold_are_refused(tmp_path, value, says):
+    state = {**resnet(channels=1).state_dict(), "bn1.bias": value}
+    assert says in refusal(tmp_path, state)
+
+
+def test_names_that_steer_a_terminal_are_spelled_out(tmp_path):
+    told = refusal(tmp_path, {"a\nb\x1b[2J": torch.ones(1)})
+    assert r"a\nb\x1b[2J" in told
+
+
+def test_what_is_unused_is_told_in_the_order_of_the_file(tmp_path):
+    torch.save(GoogLeNet(1, 2, width=0.05).state_dict(), tmp_path / "w.pth")
+    alone = GoogLeNet(1, 2, width=0.05, auxiliary=False)
+    told = load_weights(alone, tmp_path / "w.pth", head="strict")
+    names = [key for key in torch.load(tmp_path / "w.pth") if key.startswith("aux")]
+    assert list(told.unused) == names

@@ -91,3 +91,8 @@ def test_the_linear_model_of_pixels_is_linear_and_starts_constant():
     assert network.output.weight.shape == (3, 2, 5, 5)
     with pytest.raises(UsageError, match="must be odd, so that it has a centre, got 4"):
         LinearPixels(1, 1, kernel=4)
+
+
+@pytest.mark.parametrize("depth, skips", [(1, 0), (2, 1), (3, 2), (5, 2)])
+def test_skips_that_are_not_given_are_as_many_as_fit_up_to_two(depth, skips):
+    assert len(FCN(1, 2, depth=depth, width=2).scores) == skips + 1

@@ -195,3 +195,20 @@ def test_a_grid_that_would_vanish_inside_is_refused(name, options, least):
         net.grid, net.least = net.grid._replace(size=()), least
         with pytest.raises(UsageError, match=message):
             net(grids(vanishes, 1))
+
+
+@pytest.mark.parametrize("blocks", [(), 5, "ab"])
+def test_a_dense_network_has_blocks(blocks):
+    with pytest.raises(UsageError, match="blocks of densenet121 must be"):
+        networks.create("densenet121", InputSpec.grid(1, 32, 32), 2, blocks=blocks)
+
+
+@pytest.mark.parametrize("name", ["lenet5", "small_resnet", "unet"])
+def test_another_precision_is_named(name):
+    network = networks.create(name, InputSpec.grid(1, 16, 16), 2).float()
+    x = torch.randn(2, 1, 16, 16, dtype=torch.float64)
+    says = rf"{name} computes in float32, got x of float64: use x.to\(torch.float32\)"
+    with pytest.raises(UsageError, match=says):
+        network(x)
+    with torch.autocast("cpu", torch.bfloat16):  # it brings both to one precision
+        assert network(x.float()).isfinite().all()

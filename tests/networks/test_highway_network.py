@@ -37,3 +37,9 @@ def test_gradients_pass_a_deep_network_of_closed_gates(kind):
 def test_a_wrong_kind_is_refused():
     with pytest.raises(UsageError, match="kind of highway must be convolutional or dense"):
         HighwayNetwork(1, 2, kind="plain")
+
+
+@pytest.mark.parametrize("value", ["x", None, True, float("nan")])
+def test_a_gate_starts_at_a_number(value):
+    with pytest.raises(UsageError, match="gate_bias of highway must be a number, got"):
+        HighwayNetwork(1, 2, gate_bias=value)

@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from ansatz import networks
 from ansatz.errors import UsageError
-from ansatz.layers import BedOfNails, LocalResponseNorm, StochasticPool2d
+from ansatz.layers import BedOfNails, LocalResponseNorm, StochasticPool2d, mirror_pad
 from ansatz.networks import receptive_field
 from ansatz.spec import InputSpec
 
@@ -98,6 +98,30 @@ class Unpooled(nn.Module):
         return self.after(functional.max_unpool2d(pooled, places, 2))
 
 
+class PutBack(nn.Module):
+    """Maxima of windows back to where they were, or on a grid of another size."""
+
+    def __init__(self, window, stride=None, padding=0, size=None):
+        super().__init__()
+        self.options, self.size = (window, stride, padding), size
+
+    def forward(self, x):
+        axes = x.ndim - 2
+        pool = (functional.max_pool1d, functional.max_pool2d)[axes - 1]
+        back = (functional.max_unpool1d, functional.max_unpool2d)[axes - 1]
+        pooled, places = pool(x, *self.options, return_indices=True)
+        return back(pooled, places, *self.options, output_size=self.size or x.shape[2:])
+
+
+class Mirrored(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.width, self.convolve = width, nn.Conv2d(1, 1, 2 * width + 1)
+
+    def forward(self, x):
+        return self.convolve(mirror_pad(x, ((self.width, self.width),) * 2))
+
+
 class Written(nn.Module):
     """Into parts of a tensor that is there before."""
 
@@ -161,6 +185,11 @@ KINDS = {
     "holes": (lambda: chain(nn.ConvTranspose2d(1, 1, 2, 3), nn.Conv2d(1, 1, 2)), (4, 3)),
     "nails": (lambda: chain(nn.Conv2d(1, 1, 2), BedOfNails(2), nn.Conv2d(1, 1, 3)), (5, 4)),
     "max unpooling": (Unpooled, (4, 6)),
+    "max unpooling with a rest": (lambda: PutBack(2), (5, 7)),
+    "reflected twice": (lambda: Mirrored(9), (5, 6)),
+    "hard swish": (lambda: chain(nn.Conv2d(1, 2, 3), nn.Hardswish(), nn.Conv2d(2, 1, 2)), (5, 6)),
+    "gated channels": (lambda: chain(nn.Conv2d(1, 4, 3), nn.GLU(1), nn.Conv2d(2, 1, 2)), (5, 6)),
+    "gated places": (lambda: nn.GLU(2), (6, 4)),
     "adaptive": (lambda: chain(nn.Conv2d(1, 1, 3), nn.AdaptiveAvgPool2d((3, 4))), (9, 9)),
     "reflected": (lambda: nn.Conv2d(1, 1, 3, padding=1, padding_mode="reflect"), (5, 6)),
     "circular": (lambda: nn.Conv2d(1, 1, 3, padding=1, padding_mode="circular"), (5, 6)),
@@ -194,7 +223,8 @@ def test_is_what_moving_each_cell_finds(make, size):
 
 
 ENDLESS = {name: row for name, row in KINDS.items() if name not in ("global", "adaptive",
-           "group norm", "squeeze", "circular", "written in part", "u-net, corners")}  # fmt: skip
+           "group norm", "gated places", "max unpooling with a rest",
+           "squeeze", "circular", "written in part", "u-net, corners")}  # fmt: skip
 
 
 @pytest.mark.parametrize("make, size", ENDLESS.values(), ids=ENDLESS)
@@ -210,6 +240,53 @@ def test_size_and_stride_are_those_far_from_the_border(make, size):
         period = 12 if n > 36 else 4  # units; a multiple of the period
         first = n // 2 - period // 2
         assert field.stride[axis] == (line[first + period][0] - line[first][0]) / period
+
+
+@pytest.mark.parametrize(
+    "activation", [nn.Hardswish(), nn.PReLU(), nn.PReLU(2), nn.RReLU(), nn.LogSigmoid()], ids=str
+)
+def test_an_activation_sees_its_own_cell(activation):
+    network = chain(nn.Conv2d(1, 2, 3), activation.double())
+    assert receptive_field(network, InputSpec.grid(1, 9, 9)).size == (3, 3)
+    assert receptive_field(activation, InputSpec.grid(2, 9, 9)).size == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "network, size",
+    [
+        (PutBack(2), (9,)),
+        (PutBack(3, 2), (9,)),
+        (PutBack(3, 2, 1), (6, 7)),
+        (PutBack(2, size=(7, 6)), (6, 7)),
+    ],
+    ids=["signal", "overlapping", "padded", "other size"],
+)
+def test_maxima_that_are_put_back_are_never_said_to_see_too_little(network, size):
+    """Which cells of its window a place answers to hangs on the numbers: of some trials all."""
+    field = receptive_field(network, InputSpec.grid(1, *size))
+    for _ in range(3):
+        for line, force in zip(field.units, by_force(network, size), strict=True):
+            line = line * len(force) if len(line) == 1 else line
+            for (first, last), (low, high) in zip(line, force, strict=True):
+                assert low > high or first <= low <= high <= last
+
+
+def test_a_signals_maxima_come_back_into_their_window():
+    field = receptive_field(PutBack(2), InputSpec.grid(1, 5))
+    assert field.units == (((0, 1), (0, 1), (2, 3), (2, 3), (0, -1)),)
+
+
+def test_maxima_on_a_grid_of_another_size_may_come_from_anywhere():
+    """Indices count cells line by line: on shorter lines they are other places."""
+    field = receptive_field(PutBack(2, size=(7, 6)), InputSpec.grid(1, 6, 7))
+    assert set(field.units[0]) == {(0, 5)} and set(field.units[1]) == {(0, 5)}
+
+
+@pytest.mark.parametrize("size", [30, 10])
+def test_a_mirrored_border_does_not_cut_the_receptive_field(size):
+    network = networks.create("sliding_window", InputSpec.grid(1, size, size), 2, widths=(2, 2, 2))
+    field = receptive_field(network, InputSpec.grid(1, size, size))
+    assert field.size == (network.window,) * 2 == (45, 45) and field.start == (-22, -22)
 
 
 def test_a_chain_is_the_formula():

@@ -147,3 +147,23 @@ def test_what_wrappers_put_around_names_is_taken_off(tmp_path):
     mixed = {"model.a": torch.ones(1), "b": torch.ones(1)}  # not common to all: part of the name
     torch.save(mixed, tmp_path / "b.pth")
     assert read_weights(tmp_path / "b.pth").keys() == mixed.keys()
+
+
+def test_containers_and_prefixes_without_end_are_refused_or_left(tmp_path, canary):
+    cycle, deep = {}, {"w": torch.ones(1)}
+    cycle["state_dict"] = cycle
+    for _ in range(100):
+        deep = {"model": deep}
+    for found in (cycle, deep):
+        torch.save(found, tmp_path / "a.pth")
+        refused(tmp_path / "a.pth", canary, "a.pth: its weights lie more than 16 containers deep")
+    torch.save({"module." * 3000 + "w": torch.ones(1)}, tmp_path / "b.pth")
+    (name,) = read_weights(tmp_path / "b.pth")
+    assert name == "module." * (3000 - 16) + "w"
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_a_tensor_without_a_shape_is_refused(tmp_path, canary):
+    ragged = torch.nested.nested_tensor([torch.ones(1), torch.ones(2)])
+    torch.save({"w": ragged}, tmp_path / "a.pth")
+    refused(tmp_path / "a.pth", canary, "holds a Tensor under 'w'")

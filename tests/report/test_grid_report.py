@@ -16,6 +16,7 @@ from ansatz import Classifier, Regressor, Segmenter, networks
 from ansatz.data.grids import Grids
 from ansatz.errors import UsageError
 from ansatz.estimators.replay import replay
+from ansatz.metrics import boundary_f1
 from ansatz.report import build, gather, grid_sample, replayed
 from ansatz.report.comparison import compare
 from ansatz.report.contents import CONTENTS
@@ -26,6 +27,7 @@ from ansatz.report.grid_mistakes import section as mistakes
 from ansatz.report.grid_pictures import pictures_of, slices_of
 from ansatz.report.grid_robustness import certificates
 from ansatz.report.grid_robustness import section as robustness
+from ansatz.report.mask_classes import _edges
 from ansatz.report.mask_classes import section as by_class
 from ansatz.report.mask_losses import mask_losses
 from ansatz.report.mask_overlays import section as overlays
@@ -289,3 +291,12 @@ def test_the_command_that_repeats_a_fit_to_signals_names_them(tmp_path, single):
     evidence = replayed(replay(fit))
     assert f"{tmp_path / 's.csv'} --target kind --x grid --network" in command_line(evidence)
     assert "x='grid'" in python_lines(evidence)
+
+
+def test_boundaries_of_two_classes_count_as_much_as_their_image_weighs():
+    y, said = (torch.from_numpy(discs(count)[1][:3]) for count in (3, 4))
+    alone = [float(boundary_f1(y[k : k + 1], said[k : k + 1], classes=2)) for k in range(3)]
+    weight = torch.tensor([1.0, 3.0, 0.0])
+    nothing, found = _edges(y, said, torch.ones(y.shape), weight, 2)
+    assert np.isnan(nothing) and len(set(alone)) == 3
+    assert found == pytest.approx((alone[0] + 3 * alone[1]) / 4)

@@ -48,3 +48,22 @@ def check_examples(name: str, x: Tensor, least: int = 2) -> None:
     if x.ndim < least or len(x) == 0:
         axes = "(B, C, *size)" if least > 2 else "(B, ...)"
         raise ValueError(f"{name} needs a batch of examples {axes}, got {tuple(x.shape)}.")
+
+
+def beside(name: str, value: Tensor | float, x: Tensor) -> Tensor:
+    """A number, or a tensor that broadcasts, as one of the shape of the examples.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.attribution.evaluation import beside
+        >>> beside("baseline", 0.5, torch.zeros(1, 2))
+        tensor([[0.5000, 0.5000]])
+    """
+    given = torch.as_tensor(value, dtype=x.dtype, device=x.device)
+    try:
+        return given.expand_as(x)
+    except RuntimeError:
+        raise ValueError(
+            f"{name} must be a number or broadcast to x of shape {tuple(x.shape)}, "
+            f"got {tuple(given.shape)}."
+        ) from None

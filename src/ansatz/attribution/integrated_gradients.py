@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ansatz.attribution.evaluation import check_examples, input_gradient
+from ansatz.attribution.evaluation import beside, check_examples, input_gradient
 from ansatz.attribution.target import Target, repeated, resolved
 from ansatz.modes import evaluation_mode
 
@@ -66,7 +66,7 @@ def integrated_gradients(
             f"{batch_size}."
         )
     places, weights = (part.to(x) for part in _rule(rule, steps))
-    start = torch.as_tensor(baseline, dtype=x.dtype, device=x.device).expand_as(x)
+    start = beside("baseline of integrated_gradients", baseline, x)
     way = x - start
     mean = torch.zeros_like(x)
     with evaluation_mode(network):

@@ -71,9 +71,10 @@ def last_maps(network: nn.Module, x: Tensor) -> Call:
 
     It is found by running one example: among the layers that are called after the last convolution
     those count that keep the cells of its maps (a normalisation, an activation, the end of a block
-    that joins its branches), and the last of them is taken. Maps of a single cell are passed over,
-    and of a network for segmentation those with as many channels as its output, which are its
-    output. Without a convolution it is the last layer that gives maps.
+    that joins its branches), and the last of them is taken. Where a pool comes before the
+    activation, it is the activated maps after it. Maps of a single cell are passed over, and of a
+    network for segmentation those with as many channels as its output, which are its output.
+    Without a convolution it is the last layer that gives maps.
 
     Returns:
         The layer's name, and which of its calls it is.
@@ -100,10 +101,11 @@ def last_maps(network: nn.Module, x: Tensor) -> Call:
         )
     placed = [i for i, (_, module, _) in enumerate(maps) if _is_convolution(module)]
     last = placed[-1] if placed else len(maps) - 1
-    cells = maps[last][2].shape[2:]
+    first, cells = last, maps[last][2].shape[2:]
     while last + 1 < len(maps) and maps[last + 1][2].shape[2:] == cells:
         last += 1
-    return maps[last][0]
+    active = [i for i, (_, module, _) in enumerate(maps) if i >= first and _is_activation(module)]
+    return maps[active[0] if active and active[0] > last else last][0]
 
 
 def _calls(network: nn.Module, x: Tensor) -> tuple[list[tuple[Call, nn.Module, Tensor]], Tensor]:
@@ -162,3 +164,7 @@ def captured(layer: nn.Module) -> Iterator[list[Tensor]]:
 
 def _is_convolution(module: nn.Module) -> bool:
     return isinstance(module, _ConvNd)
+
+
+def _is_activation(module: nn.Module) -> bool:
+    return type(module).__module__ == nn.ReLU.__module__

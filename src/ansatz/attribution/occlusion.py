@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ansatz.attribution.evaluation import check_examples
+from ansatz.attribution.evaluation import beside, check_examples
 from ansatz.attribution.target import Target, repeated, resolved, score
 from ansatz.modes import evaluation_mode
 
@@ -36,7 +36,7 @@ def occlusion(
         x: examples.
         target: see :func:`ansatz.attribution.score`; None: the output that is largest at x.
         window: cells of a window along each axis; by default an eighth of the grid's.
-        stride: cells from one window to the next; by default half a window.
+        stride: cells from one window to the next, at most a window; by default half of it.
         fill: what covers: a number, or a tensor that broadcasts to x.
         batch_size: covered examples per call of the network.
 
@@ -59,8 +59,13 @@ def occlusion(
     size = tuple(x.shape[2:])
     windows = _per_axis("window", window, size, [-(-n // 8) for n in size])
     strides = _per_axis("stride", stride, size, [max(n // 2, 1) for n in windows])
+    if any(step > cells for step, cells in zip(strides, windows, strict=True)):
+        raise ValueError(
+            f"stride of occlusion must be at most its window, {tuple(windows)}, got {stride}: "
+            "cells between the windows would never be covered."
+        )
     covers = [_covers(*axis, x.device) for axis in zip(size, windows, strides, strict=True)]
-    places = [len(cover) for cover in covers]
+    places, cover_with = [len(cover) for cover in covers], beside("fill of occlusion", fill, x)
     with evaluation_mode(network), torch.no_grad():
         output = network(x)
         at = resolved(output, target)
@@ -70,7 +75,7 @@ def occlusion(
         for first in range(0, drops.shape[1], together):
             last = min(first + together, drops.shape[1])
             masks = _masks(covers, torch.arange(first, last, device=x.device))  # (T, *size)
-            covered = torch.where(masks[None, :, None], _filled(fill, x), x.unsqueeze(1))
+            covered = torch.where(masks[None, :, None], cover_with.unsqueeze(1), x.unsqueeze(1))
             answers = score(network(covered.flatten(0, 1)), repeated(at, last - first))
             drops[:, first:last] = whole.unsqueeze(1) - answers.unflatten(0, (len(x), -1))
     return _spread(drops.unflatten(1, places), covers)
@@ -106,11 +111,6 @@ def _masks(covers: list[Tensor], flat: Tensor) -> Tensor:
         shape[axis] = -1
         found = found & cover[index].reshape(len(flat), *shape)
     return found
-
-
-def _filled(fill: Tensor | float, x: Tensor) -> Tensor:
-    value = torch.as_tensor(fill, dtype=x.dtype, device=x.device)
-    return value.expand_as(x).unsqueeze(1)
 
 
 def _spread(drops: Tensor, covers: list[Tensor]) -> Tensor:

@@ -1,12 +1,13 @@
 """What is explained: one number per example, made from a network's output."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-Target = int | Tensor | Callable[[Tensor], Tensor] | None
+Target = int | Tensor | Sequence[int] | np.ndarray | Callable[[Tensor], Tensor] | None
 
 
 def score(output: Any, target: Target = None) -> Tensor:
@@ -19,7 +20,9 @@ def score(output: Any, target: Target = None) -> Tensor:
     Args:
         output: :math:`y` of a network; of several heads the first.
         target: an output for all examples; one for each, ``(B,)`` whole numbers; a function from
-            :math:`y` to ``(B,)``; or None, the largest output of each example.
+            :math:`y` to ``(B,)``; or None, the largest output of each example. Where a method asks
+            the network about many versions of each example (integrated gradients, occlusion), a
+            function is given their outputs, ``(B * versions, ...)``, those of one example together.
 
     Shapes:
         - output: ``(B,)``, ``(B, P)`` or ``(B, P, *size)``.
@@ -53,7 +56,9 @@ def score(output: Any, target: Target = None) -> Tensor:
 
 
 def resolved(output: Any, target: Target) -> Target:
-    """``target`` for the same examples elsewhere: None becomes the outputs that are largest here.
+    """``target`` for the same examples elsewhere, a list or an array as a tensor.
+
+    None becomes the outputs that are largest here.
 
     Example:
         >>> import torch
@@ -61,10 +66,10 @@ def resolved(output: Any, target: Target) -> Target:
         >>> resolved(torch.tensor([[1.0, 3.0], [5.0, 2.0]]), None)
         tensor([1, 0])
     """
-    if target is not None:
+    if callable(target) or isinstance(target, int):
         return target
     y = output[0] if isinstance(output, tuple) else output
-    return _totals(y).argmax(1)
+    return _totals(y).argmax(1) if target is None else torch.as_tensor(target, device=y.device)
 
 
 def repeated(target: Target, times: int) -> Target:

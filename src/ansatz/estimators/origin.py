@@ -89,6 +89,9 @@ class RowMarks(BaseModel):
         )
 
 
+_LONG = 10_000  # numbers; more are data, not options
+
+
 class Origin(BaseModel):
     """How a fit was asked for, as data: to read its rows again and to fit it again.
 
@@ -161,7 +164,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, set | frozenset):
         return [plain(item) for item in sorted(value, key=repr)]
     if isinstance(value, np.ndarray | pd.Series | pd.Index):
-        return plain(value.tolist())
+        return plain(value.tolist()) if value.size <= _LONG else f"array of shape {value.shape}"
     if isinstance(value, Sequence):
         return [plain(item) for item in value]
     return repr(value)

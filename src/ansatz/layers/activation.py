@@ -48,7 +48,8 @@ def _laplace_cdf(x: Tensor) -> Tensor:
 
 
 def _cauchy_cdf(x: Tensor) -> Tensor:
-    return 0.5 + torch.atan(x) / torch.pi
+    # The angle of the point (-x, 1): 1/2 + atan(x) / pi would lose the digits of a small tail.
+    return torch.atan2(torch.ones_like(x), -x) / torch.pi
 
 
 CDFS: dict[str, CDF] = {

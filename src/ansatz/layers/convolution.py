@@ -109,6 +109,9 @@ def fft_convolve(
         Cooley & Tukey (1965), https://doi.org/10.1090/S0025-5718-1965-0178586-1
     """
     circular = mode == "circular"
+    if not circular and mode not in get_args(Mode):
+        known = ", ".join((*get_args(Mode), "circular"))
+        raise ValueError(f"mode of fft_convolve must be one of {known}, got {mode!r}.")
     require_kernel("fft_convolve", x, kernel, "valid" if circular else mode)
     pairs = list(zip(x.shape, kernel.shape, strict=True))
     size = [n if circular else n + k - 1 for n, k in pairs]
@@ -153,7 +156,10 @@ def _pad(x: Tensor, margin: list[int]) -> Tensor:
 
 
 def _middle(full: Tensor, kernel: torch.Size) -> Tensor:
-    """The n places in the middle; of an even kernel, its earlier middle entry lies on x."""
+    """The n places in the middle: on x lies the middle entry of the kernel.
+
+    Of the two of an even kernel the earlier one when convolving, the later when cross-correlating.
+    """
     begin = [(k - 1) // 2 for k in kernel]
     size = [m - k + 1 for m, k in zip(full.shape, kernel, strict=True)]
     return full[tuple(slice(b, b + n) for b, n in zip(begin, size, strict=True))]

@@ -1,6 +1,7 @@
 """Sizes that are refused before anything is allocated."""
 
 import math
+from numbers import Real
 
 from ansatz.errors import UsageError
 
@@ -38,3 +39,18 @@ def require_positive(name: str, value: object) -> float:
     if not number or not 0 < float(value) < math.inf:  # type: ignore[arg-type]
         raise UsageError(f"{name} must be a positive number, got {value!r:.40}.")
     return float(value)  # type: ignore[arg-type]
+
+
+def require_number(name: str, value: object) -> float:
+    """``value`` as a float, if it is a finite number.
+
+    Example:
+        >>> from ansatz.layers.limits import require_number
+        >>> require_number("gate_bias of highway", "x")
+        Traceback (most recent call last):
+        ...
+        ansatz.errors.UsageError: gate_bias of highway must be a number, got 'x'.
+    """
+    if not isinstance(value, Real) or isinstance(value, bool) or not math.isfinite(value):
+        raise UsageError(f"{name} must be a number, got {value!r:.40}.")
+    return float(value)

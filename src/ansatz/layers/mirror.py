@@ -2,6 +2,7 @@
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 
 def mirror_pad(x: Tensor, padding: tuple[tuple[int, int], ...]) -> Tensor:
@@ -25,10 +26,25 @@ def mirror_pad(x: Tensor, padding: tuple[tuple[int, int], ...]) -> Tensor:
     References:
         Ronneberger, Fischer and Brox (2015), U-Net, figure 2. https://arxiv.org/abs/1505.04597
     """
+    if x.is_floating_point() and x.ndim - len(padding) == 2 and min(x.shape[2:]) > 1:
+        return _turn_by_turn(x, padding)
     first = x.ndim - len(padding)
     for axis, (before, after) in enumerate(padding, first):
         if before or after:
             x = x.index_select(axis, mirror_index(x.shape[axis], before, after, x.device))
+    return x
+
+
+def _turn_by_turn(x: Tensor, padding: tuple[tuple[int, int], ...]) -> Tensor:
+    """By torch's own padding, which a receptive field is followed through, n - 1 cells at a time.
+
+    After so many the new border is again one at which the continued grid is symmetric.
+    """
+    most, rest = [n - 1 for n in x.shape[2:]], list(padding)
+    while any(before or after for before, after in rest):
+        turn = [(min(b, n), min(a, n)) for (b, a), n in zip(rest, most, strict=True)]
+        rest = [(b - c, a - d) for (b, a), (c, d) in zip(rest, turn, strict=True)]
+        x = pad(x, [cells for pair in reversed(turn) for cells in pair], mode="reflect")
     return x
 
 

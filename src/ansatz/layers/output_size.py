@@ -1,6 +1,7 @@
 """How many outputs a window makes on its way along a grid."""
 
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import TypeVar
 
 Size = TypeVar("Size", int, Sequence[int])
@@ -108,7 +109,8 @@ def per_axis(name: str, value: PerAxis, axes: int) -> tuple[int, ...]:
         >>> per_axis("stride", 2, axes=3)
         (2, 2, 2)
     """
-    values = (value,) * axes if isinstance(value, int) else tuple(value)
+    # int as well, which mypy does not take for an Integral, of which numpy has its own.
+    values = (int(value),) * axes if isinstance(value, (int, Integral)) else tuple(value)
     if len(values) != axes:
         raise ValueError(f"{name} must be a number or one per axis, {axes}, got {values}.")
     low = 0 if "padding" in name else 1
@@ -121,8 +123,9 @@ _NAMES = ("kernel", "stride", "padding", "dilation", "output_padding")
 
 
 def _each(one: Callable[..., int], size: Size, *options: PerAxis) -> Size:
-    sizes = (size,) if isinstance(size, int) else tuple(size)
+    single = isinstance(size, (int, Integral))
+    sizes = (size,) if isinstance(size, (int, Integral)) else tuple(size)
     named = zip(_NAMES, options, strict=False)
     columns = [per_axis(name, option, len(sizes)) for name, option in named]
-    found = tuple(one(*line) for line in zip(sizes, *columns, strict=True))
-    return found[0] if isinstance(size, int) else found  # type: ignore[return-value]
+    found = tuple(int(one(*line)) for line in zip(sizes, *columns, strict=True))
+    return found[0] if single else found  # type: ignore[return-value]

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from ansatz.layers.output_size import PerAxis, per_axis
+from ansatz.layers.output_size import PerAxis, output_size, per_axis
 
 
 class _StochasticPool(nn.Module):
@@ -30,6 +30,7 @@ class _StochasticPool(nn.Module):
             raise ValueError(
                 f"{name} needs x of shape (B, C, and {self.axes} more), got {tuple(x.shape)}."
             )
+        output_size(tuple(x.shape[2:]), self.kernel_size, self.stride)  # refuses what is too small
         if (x < 0).any():
             raise ValueError(
                 f"{name} needs activations >= 0, got {x.min().item():.4g}. Put a ReLU before it."

@@ -1,6 +1,7 @@
 """Unpooling at a fixed place: each number becomes a block of zeros around itself."""
 
 from collections.abc import Sequence
+from numbers import Integral
 
 from torch import Tensor, nn
 from torch.nn.functional import pad
@@ -38,9 +39,9 @@ class BedOfNails(nn.Module):
 
     def __init__(self, factor: int | Sequence[int] = 2) -> None:
         super().__init__()
-        axes = 1 if isinstance(factor, int) else len(factor)
-        self.factor = factor if isinstance(factor, int) else tuple(factor)
-        per_axis("factor of BedOfNails", factor, axes)
+        axes = 1 if isinstance(factor, (int, Integral)) else len(factor)
+        factors = per_axis("factor of BedOfNails", factor, axes)
+        self.factor = factors[0] if isinstance(factor, (int, Integral)) else factors
 
     def extra_repr(self) -> str:
         return f"factor={self.factor}"

@@ -1,6 +1,7 @@
 """Dice loss: the overlap of two masks."""
 
 import math
+from numbers import Integral, Real
 from typing import Literal
 
 import torch
@@ -12,7 +13,7 @@ from ansatz.likelihoods.likelihood import (
     refuse_where,
     require_same_shape,
 )
-from ansatz.likelihoods.pixel_weights import class_logits, pixel_shares
+from ansatz.likelihoods.pixel_weights import class_logits, half_weight, pixel_shares
 from ansatz.spec import TargetSpec
 
 
@@ -80,10 +81,10 @@ class Dice(Likelihood):
         background: bool = True,
     ) -> None:
         super().__init__()
-        if not 0 <= smooth < math.inf:
-            raise ValueError(f"smooth of Dice must be >= 0 and finite, got {smooth}.")
-        if axes < 1:
-            raise ValueError(f"axes of Dice must be at least 1, got {axes}.")
+        if not isinstance(smooth, (int, float, Real)) or not 0 <= smooth < math.inf:
+            raise ValueError(f"smooth of Dice must be >= 0 and finite, got {smooth!r}.")
+        if not isinstance(axes, (int, Integral)) or axes < 1:
+            raise ValueError(f"axes of Dice must be a whole number, at least 1, got {axes!r}.")
         if average not in ("all", "present"):
             raise ValueError(f"average of Dice must be 'all' or 'present', got {average!r}.")
         self.smooth, self.axes, self.average, self.background = smooth, axes, average, background
@@ -123,9 +124,10 @@ class Dice(Likelihood):
         rows = expand_weight(weight, y)
         y = y.to(weight.dtype)
         over = tuple({0, *range(y.ndim - self.axes, y.ndim)})  # rows and pixels, not targets
-        count = rows.sum(over)
-        some = torch.where(rows > 0, rows * y, 0.0).sum(over).clamp(min=0.5)
-        shift = torch.logit(torch.minimum(some, count - 0.5) / count).unsqueeze(-1)
+        count, half = rows.sum(over), half_weight(rows, over)
+        some = torch.where(rows > 0, rows * y, 0.0).sum(over).maximum(half)
+        share = torch.where(count > 0, torch.minimum(some, count - half) / count, 0.5)
+        shift = torch.logit(share).unsqueeze(-1)
         return shift, torch.ones_like(shift)
 
     def loss(self, raw: Tensor, y: Tensor) -> Tensor:

@@ -2,13 +2,15 @@
 
 import math
 from collections.abc import Sequence
+from numbers import Real
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
 from ansatz.likelihoods.categorical import class_counts
-from ansatz.likelihoods.likelihood import Likelihood, require_same_shape
+from ansatz.likelihoods.likelihood import Likelihood, expand_weight, require_same_shape
+from ansatz.likelihoods.pixel_weights import half_weight
 from ansatz.likelihoods.support import refuse_outside
 from ansatz.spec import TargetSpec
 
@@ -58,11 +60,9 @@ class Focal(Likelihood):
 
     def __init__(self, *, gamma: float = 2.0, alpha: Sequence[float] | None = None) -> None:
         super().__init__()
-        if not 0 <= gamma < math.inf:
-            raise ValueError(f"gamma of Focal must be >= 0 and finite, got {gamma}.")
-        given = torch.ones(1) if alpha is None else torch.tensor([float(a) for a in alpha])
-        if not bool(((given > 0) & given.isfinite()).all()):
-            raise ValueError(f"alpha of Focal must hold positive numbers, got {alpha}.")
+        if not isinstance(gamma, (int, float, Real)) or not 0 <= gamma < math.inf:
+            raise ValueError(f"gamma of Focal must be >= 0 and finite, got {gamma!r}.")
+        given = torch.ones(1) if alpha is None else _class_weights(alpha)
         self.gamma, self.classes = gamma, 0
         self.register_buffer("log_weights", given.log())
 
@@ -90,7 +90,8 @@ class Focal(Likelihood):
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         """The constant that minimises the loss; a class without a row is given half a row."""
         counts = class_counts(y, weight, self.classes).double()
-        mass = torch.where(counts > 0, counts, 0.5) * self.log_weights.double().exp()
+        half = half_weight(expand_weight(weight, y).double()).unsqueeze(-1)
+        mass = torch.where(counts > 0, counts, half) * self.log_weights.double().exp()
         log_q = _best_shares(mass / mass.sum(-1, keepdim=True), self.gamma)
         shift = log_q[..., 1:] - log_q[..., :1] if self.classes == 2 else log_q
         shift = shift.to(weight.dtype)
@@ -121,6 +122,18 @@ class Focal(Likelihood):
     def point(self, raw: Tensor) -> Tensor:
         """The class with the largest raw number: class weights are meant to move the decision."""
         return self.logits(raw).argmax(-1)
+
+
+def _class_weights(alpha: Sequence[float]) -> Tensor:
+    try:
+        given = torch.tensor([float(a) for a in alpha])
+    except (TypeError, ValueError):
+        given = torch.zeros(1)
+    if not len(given) or not bool(((given > 0) & given.isfinite()).all()):
+        raise ValueError(
+            f"alpha of Focal must hold positive numbers, one per class as in [1, 3], got {alpha!r}."
+        )
+    return given
 
 
 def _log_shares(logits: Tensor) -> tuple[Tensor, Tensor]:

@@ -47,8 +47,29 @@ def pixel_rows(y: Tensor, weight: Tensor, axes: int) -> tuple[Tensor, Tensor]:
     return rows, sizes
 
 
+def half_weight(weight: Tensor, over: tuple[int, ...] = (0,)) -> Tensor:
+    """Half of the mean weight of what is observed: what a class without a row is given.
+
+    Args:
+        weight: ``(B, ...)``.
+        over: the axes of the mean; the others are targets.
+
+    Returns:
+        ``(...)``; 1/2 where nothing is observed.
+
+    Example:
+        >>> import torch
+        >>> half_weight(torch.tensor([0.0, 2.0, 4.0]))
+        tensor(1.5000)
+    """
+    count = (weight > 0).sum(over)
+    return torch.where(count > 0, weight.sum(over) / (2 * count.clamp(min=1)), 0.5)
+
+
 def class_logits(y: Tensor, weight: Tensor, axes: int, classes: int) -> Tensor:
     """The logits of the classes' shares of all pixels; half a pixel for a class without one.
+
+    The pixel that is halved has the mean weight, so that a factor of all weights changes nothing.
 
     Returns:
         ``(..., K)`` log shares, or ``(..., 1)`` log odds for two classes.
@@ -58,6 +79,7 @@ def class_logits(y: Tensor, weight: Tensor, axes: int, classes: int) -> Tensor:
         >>> class_logits(torch.tensor([[0, 1, 1, 1]]), torch.ones(1), axes=1, classes=2).exp()
         tensor([3.])
     """
-    counts = class_counts(*pixel_rows(y, weight, axes), classes)
-    logits = torch.where(counts > 0, counts, 0.5).log()
+    rows, sizes = pixel_rows(y, weight, axes)
+    counts = class_counts(rows, sizes, classes)
+    logits = torch.where(counts > 0, counts, half_weight(sizes).unsqueeze(-1)).log()
     return logits[..., 1:] - logits[..., :1] if classes == 2 else torch.log_softmax(logits, -1)

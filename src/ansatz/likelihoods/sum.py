@@ -1,6 +1,7 @@
 """A sum of losses of masks: overlap and pixel by pixel at once."""
 
 from collections.abc import Mapping
+from numbers import Integral
 from typing import Any
 
 import torch
@@ -69,7 +70,9 @@ class Sum(Likelihood):
     ) -> None:
         super().__init__()
         given = {"dice": 1.0, "categorical": 1.0} if terms is None else _checked(terms)
-        extra = {name: dict(value) for name, value in (options or {}).items()}
+        extra = {} if options is None else _checked_options(options)
+        if not isinstance(axes, (int, Integral)) or axes < 1:
+            raise UsageError(f"axes of sum must be a whole number, at least 1, got {axes!r}.")
         if unused := sorted(set(extra) - set(given)):
             raise UsageError(f"sum has options for '{unused[0]}', which is none of its terms.")
         if extra.get("categorical", {}).get("reference"):
@@ -165,3 +168,12 @@ def _checked(terms: object) -> dict[str, float]:
         if not number or not 0 < weight < float("inf"):
             raise UsageError(f"the weight of '{name}' in sum must be positive, got {weight!r}.")
     return {name: float(weight) for name, weight in terms.items()}
+
+
+def _checked_options(options: object) -> dict[str, dict[str, Any]]:
+    of_terms = options.values() if isinstance(options, Mapping) else [None]
+    if not isinstance(options, Mapping) or not all(isinstance(own, Mapping) for own in of_terms):
+        raise UsageError(
+            f'options of sum must be like {{"dice": {{"smooth": 1}}}}, got {options!r:.60}.'
+        )
+    return {name: dict(own) for name, own in options.items()}

@@ -87,7 +87,7 @@ class AlexNet(nn.Module):
         return [*layers, [self.classifier[1], self.classifier[4]], [self.classifier[6]]]
 
     def forward(self, x: Tensor) -> Tensor:
-        require_grid("alexnet", self.grid, x, least=self.least)
+        require_grid("alexnet", self.grid, x, least=self.least, network=self)
         return self.classifier(self.avgpool(self.features(x)).flatten(1))
 
 

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import interpolate
 
+from ansatz.modes import evaluation_mode
 from ansatz.networks.grid_layers import convolution
 from ansatz.networks.same_size import crop
 from ansatz.networks.unet import Norm, UNet, Up
@@ -91,7 +92,10 @@ class AttentionUNet(UNet):
         return gated
 
     def attention(self, x: Tensor) -> list[Tensor]:
-        """The alpha of each skip connection, ``(B, 1, *size)``, the finest first."""
+        """The alpha of each skip connection, ``(B, 1, *size)``, the finest first.
+
+        Without padding those of the cells that pass. The network is in evaluation mode meanwhile.
+        """
         found: list[Tensor] = []
 
         def keep(gate: nn.Module, given: tuple[Tensor, Tensor], _: Tensor) -> None:
@@ -100,13 +104,16 @@ class AttentionUNet(UNet):
 
         hooks = [gate.register_forward_hook(keep) for gate in self.gates]
         try:
-            with torch.no_grad():
+            with evaluation_mode(self), torch.no_grad():
                 self(x)
         finally:
             for hook in hooks:
                 hook.remove()
+        found.reverse()
+        if not self.padded:
+            return found
         sizes = [[-(-n // 2**level) for n in x.shape[2:]] for level in range(self.depth)]
-        return [crop(a, size) for a, size in zip(reversed(found), sizes, strict=True)]
+        return [crop(alpha, size) for alpha, size in zip(found, sizes, strict=True)]
 
 
 class AttentionGate(nn.Module):

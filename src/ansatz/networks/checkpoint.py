@@ -15,6 +15,7 @@ from ansatz.storage.json_file import shorten
 Head = Literal["reset", "keep", "strict"]
 Channels = Literal["same", "mean", "repeat"]
 
+_WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool)
 _COUNTER = "num_batches_tracked"  # of batch norms; old files are without it
 
 
@@ -103,12 +104,12 @@ def load_weights(
     wanted = {k: v for k, v in found.items() if k not in unused}
     adapted = _adapt(network, wanted, channels)
     _require_names(name, [k for k in own if k not in fresh], wanted)
-    for key, value in wanted.items():
-        _require_fit(name, key, value, own[key], heads)
-    network.load_state_dict({**own, **wanted}, strict=True)
+    fitting = {k: _fitting(name, k, v, own[k], heads) for k, v in wanted.items()}
+    network.load_state_dict({**own, **fitting}, strict=True)
     order = [key for key in own if key in wanted]
     left = tuple(key for key in own if key in fresh)
-    return Loaded(name, tuple(order), left, adapted, tuple(k for k in unused if k not in own))
+    beside = tuple(key for key in found if key in unused and key not in own)
+    return Loaded(name, tuple(order), left, adapted, beside)
 
 
 def _named(network: nn.Module, found: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -137,16 +138,32 @@ def _adapt(network: nn.Module, wanted: dict[str, Tensor], channels: Channels) ->
     first = next(((n, m) for n, m in network.named_modules() if isinstance(m, convolutions)), None)
     if channels == "same" or first is None or f"{first[0]}.weight" not in wanted:
         return ()
-    key, kernel = f"{first[0]}.weight", wanted[f"{first[0]}.weight"]
-    before, after = kernel.shape[1], int(first[1].weight.shape[1])
-    if before == after or first[1].groups != 1:
+    key, own = f"{first[0]}.weight", first[1].weight
+    if first[1].groups != 1 or not _is_of_other_channels(wanted[key], own):
         return ()
+    kernel = wanted[key].to(own.dtype)
+    before, after = kernel.shape[1], own.shape[1]
     if channels == "mean":
         kernel = kernel.mean(1, keepdim=True).repeat_interleave(after, 1)
     else:
         kernel = kernel[:, [c % before for c in range(after)]]
     wanted[key] = kernel * (before / after)
     return (key,)
+
+
+def _is_of_other_channels(kernel: Tensor, own: Tensor) -> bool:
+    """Whether it can be adapted; what is wrong in another way is told by ``_fitting``."""
+    if kernel.ndim != own.ndim or not _is_of_numbers(kernel):
+        return False
+    others = [axis for axis in range(own.ndim) if axis != 1]
+    same = all(kernel.shape[axis] == own.shape[axis] for axis in others)
+    return same and 0 < kernel.shape[1] != own.shape[1]
+
+
+def _is_of_numbers(value: Tensor) -> bool:
+    """Dense floating point that torch can compute with."""
+    known = value.is_floating_point() and not str(value.dtype).startswith("torch.float4")
+    return known and value.layout == torch.strided
 
 
 def _require_names(name: str, needed: list[str], wanted: Mapping[str, Tensor]) -> None:
@@ -161,22 +178,28 @@ def _require_names(name: str, needed: list[str], wanted: Mapping[str, Tensor]) -
         )
 
 
-def _require_fit(name: str, key: str, value: Tensor, own: Tensor, heads: set[str]) -> None:
+def _fitting(name: str, key: str, value: Tensor, own: Tensor, heads: set[str]) -> Tensor:
+    """The tensor in the network's own precision, or a refusal."""
     if value.shape != own.shape:
         hint = " Its head is for other outcomes: head='reset'." if key in heads else ""
-        if value.ndim == own.ndim > 2 and value.shape[0] == own.shape[0]:
+        if own.ndim > 2 and _is_of_other_channels(value, own):
             hint = " For other channels: channels='mean' or 'repeat'."
         raise ModelError(
             f"{name}: tensor {shorten(key)} is {tuple(value.shape)}, "
             f"expected {tuple(own.shape)}.{hint}"
         )
-    if value.is_floating_point() != own.is_floating_point() or value.layout != torch.strided:
+    whole = value.layout == torch.strided and value.dtype in _WHOLE
+    if not (_is_of_numbers(value) if own.is_floating_point() else whole):
         kind = f"{value.dtype}, {value.layout}"
         raise ModelError(f"{name}: tensor {shorten(key)} is {kind}, expected {own.dtype}.")
-    if value.is_meta or not bool(value.isfinite().all()):
-        raise ModelError(f"{name}: tensor {shorten(key)} holds numbers that are not finite.")
+    cast = value.to(own.dtype)  # after it, since what is finite may be too large for it
+    if value.is_meta or not bool(cast.isfinite().all()):
+        raise ModelError(
+            f"{name}: tensor {shorten(key)} holds numbers that are not finite in {own.dtype}."
+        )
+    return cast
 
 
 def _listing(names: tuple[str, ...]) -> str:
-    first = ", ".join(name[:80] for name in names[:3])
+    first = ", ".join(shorten(name)[1:-1] for name in names[:3])  # escaped, without the quotes
     return first + (f" and {len(names) - 3} more" if len(names) > 3 else "")

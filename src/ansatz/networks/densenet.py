@@ -1,6 +1,7 @@
 """DenseNet: every layer of a block sees the outputs of all before it."""
 
 import re
+from collections.abc import Sequence
 from typing import Literal
 
 import torch
@@ -131,6 +132,10 @@ class DenseNet121(nn.Module):
         if stem not in ("imagenet", "small"):
             raise UsageError(f"stem of densenet121 must be imagenet or small, got {stem!r}.")
         require_whole("growth of densenet121", growth)
+        if not isinstance(blocks, Sequence) or not blocks:
+            raise UsageError(
+                f"blocks of densenet121 must be a list such as [6, 12, 24, 16], got {blocks!r:.40}."
+            )
         depths = [require_whole("blocks of densenet121", depth, high=1000) for depth in blocks]
         halvings = 2 ** (len(depths) - 1)
         # The two strides of the large stem round up: a quarter of the cells and a bit more.
@@ -150,6 +155,7 @@ class DenseNet121(nn.Module):
                 self.features.add_module(f"transition{number}", _halve(d, channels, generator))
                 channels //= 2
         self.features.add_module("norm5", batch_norm(d, channels))
+        self.relu = nn.ReLU()  # a layer, so that the activated maps can be looked at
         self.avgpool = adaptive_pool(d, 1)
         self.classifier = readout(channels, outputs, generator)
 
@@ -174,8 +180,8 @@ class DenseNet121(nn.Module):
         return [*groups, [self.classifier]]
 
     def forward(self, x: Tensor) -> Tensor:
-        require_grid("densenet121", self.grid, x, least=self.least)
-        h = torch.relu(self.features(x))
+        require_grid("densenet121", self.grid, x, least=self.least, network=self)
+        h = self.relu(self.features(x))
         return self.classifier(self.avgpool(h).flatten(1))
 
 

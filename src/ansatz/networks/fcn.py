@@ -31,7 +31,7 @@ class FCN(nn.Module):
         outputs: :math:`P` per pixel.
         depth: :math:`L`.
         width: channels of the first stage; they double, up to 8 times as many.
-        skips: :math:`m < L`.
+        skips: :math:`m < L`; 2, or fewer where the depth allows no more, when not given.
         norm: ``"batch"`` normalises each convolution before its ReLU; None for none.
         generator: where weights are drawn from; torch's global one when not given.
 
@@ -58,13 +58,14 @@ class FCN(nn.Module):
         *,
         depth: int = 5,
         width: int = 32,
-        skips: int = 2,
+        skips: int | None = None,
         norm: Norm | None = "batch",
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
         require_whole("depth of fcn", depth, low=1, high=10)
         require_whole("width of fcn", width)
+        skips = min(2, depth - 1) if skips is None else skips
         require_whole("skips of fcn", skips, low=0, high=depth - 1)
         if norm not in ("batch", None):
             raise UsageError(f"norm of fcn must be 'batch' or None, got {norm!r}.")
@@ -104,7 +105,7 @@ class FCN(nn.Module):
         return [*([stage] for stage in self.body), [self.scores, self.up]]
 
     def forward(self, x: Tensor) -> Tensor:
-        require_grid("fcn", self.grid, x)
+        require_grid("fcn", self.grid, x, network=self)
         h = pad_to_multiple(x, self.stride)
         features = []
         for stage in self.body:

@@ -160,7 +160,7 @@ class GoogLeNet(nn.Module):
         return self.get_submodule(f"inception{name}")
 
     def forward(self, x: Tensor) -> Tensor | GoogLeNetOutputs:
-        require_grid("googlenet", self.grid, x, least=self.least)
+        require_grid("googlenet", self.grid, x, least=self.least, network=self)
         training, extra = self.training and self.auxiliary, list[Tensor]()
         h = self.conv2(self.norm(self.maxpool1(self.conv1(x))))
         h = self.maxpool2(self.norm(self.conv3(h)))  # 28 x 28 for x of 224 x 224

@@ -2,7 +2,8 @@
 
 from typing import NamedTuple
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 
 from ansatz.errors import UsageError
 from ansatz.layers.limits import require_whole
@@ -106,8 +107,10 @@ def require_cells(owner: str, size: tuple[int, ...], least: int) -> None:
         )
 
 
-def require_grid(owner: str, grid: Grid, x: Tensor, *, least: int = 1) -> None:
-    """Refuses x that is not of the grid that a network was built for.
+def require_grid(
+    owner: str, grid: Grid, x: Tensor, *, least: int = 1, network: nn.Module | None = None
+) -> None:
+    """Refuses x that is not of the grid that a network was built for, or not of its precision.
 
     Example:
         >>> import torch
@@ -125,9 +128,10 @@ def require_grid(owner: str, grid: Grid, x: Tensor, *, least: int = 1) -> None:
         )
     if least > 1:
         require_cells(owner, tuple(x.shape[2:]), least)
+    _require_precision(owner, x, network)
 
 
-def require_size(owner: str, grid: Grid, x: Tensor) -> None:
+def require_size(owner: str, grid: Grid, x: Tensor, *, network: nn.Module | None = None) -> None:
     """Refuses x whose size is not the one that the weights were made for.
 
     Example:
@@ -138,6 +142,15 @@ def require_size(owner: str, grid: Grid, x: Tensor) -> None:
     if tuple(x.shape[1:]) != (grid.channels, *grid.size):
         shape = ", ".join(str(length) for length in (grid.channels, *grid.size))
         raise UsageError(f"{owner} needs x of shape (B, {shape}), got {tuple(x.shape)}.")
+    _require_precision(owner, x, network)
+
+
+def _require_precision(owner: str, x: Tensor, network: nn.Module | None) -> None:
+    weight = None if network is None else next(network.parameters(), None)
+    if weight is None or weight.dtype == x.dtype or torch.is_autocast_enabled(x.device.type):
+        return
+    own, given = (str(tensor.dtype).removeprefix("torch.") for tensor in (weight, x))
+    raise UsageError(f"{owner} computes in {own}, got x of {given}: use x.to(torch.{own}).")
 
 
 def _times(size: tuple[int, ...]) -> str:

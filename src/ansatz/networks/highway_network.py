@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from ansatz.errors import UsageError
 from ansatz.layers.highway import Highway
 from ansatz.layers.init import affine
-from ansatz.layers.limits import require_whole
+from ansatz.layers.limits import require_number, require_whole
 from ansatz.networks.grid_inputs import read_grid, require_grid, require_size
 from ansatz.networks.grid_layers import adaptive_pool, convolution, max_pool, readout
 from ansatz.networks.limits import MAX_DEPTH
@@ -119,6 +119,7 @@ class HighwayNetwork(nn.Module):
             raise UsageError(f"kind of highway must be convolutional or dense, got {kind!r}.")
         require_whole("depth of highway", depth, low=3, high=MAX_DEPTH)
         require_whole("width of highway", width)
+        require_number("gate_bias of highway", gate_bias)
         self.kind, dense = kind, kind == "dense"
         self.grid = grid = read_grid("highway", inputs, least=1 if dense else 4, needs_size=dense)
         d = grid.dimensions
@@ -154,10 +155,10 @@ class HighwayNetwork(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         if self.kind == "dense":
-            require_size("highway", self.grid, x)
+            require_size("highway", self.grid, x, network=self)
             x = x.flatten(1)
         else:
-            require_grid("highway", self.grid, x, least=4)
+            require_grid("highway", self.grid, x, least=4, network=self)
         h = torch.relu(self.stem(x))
         for number, part in enumerate(self.parts):
             h = part(h if number == 0 else self.pool(h))

@@ -103,7 +103,7 @@ class LeNet5(nn.Module):
         return [[self.c1, self.s2], [self.c3, self.s4], [self.c5, self.f6], [self.output]]
 
     def forward(self, x: Tensor) -> Tensor:
-        require_size("lenet5", self.grid, x)
+        require_size("lenet5", self.grid, x, network=self)
         h = self.activation(self.s2(self.before_pool(self.c1(x))))
         h = self.activation(self.s4(self.before_pool(self.c3(h))))
         h = self.activation(self.c5(h.flatten(1)))  # (B, 120)

@@ -17,9 +17,10 @@ class LinearGrid(nn.Module):
 
     .. math:: f(x) = W \operatorname{vec}(\bar{x}) + b
 
-    with :math:`\bar{x}` the means over blocks of r cells along each axis, r the smallest number
-    that leaves at most ``limit`` numbers. W and b start at 0: the model begins as the constant
-    one, and whatever a network does better than it, shape and place did.
+    with :math:`\bar{x}` the means over n / r blocks along an axis of n cells, rounded up, and r the
+    smallest number that leaves at most ``limit`` numbers. Where r divides n, blocks have r cells;
+    else they are nearly equal, and neighbours may share a cell. W and b start at 0: the model
+    begins as the constant one, and whatever a network does better than it, shape and place did.
 
     Args:
         inputs: a grid of known size.
@@ -68,7 +69,7 @@ class LinearGrid(nn.Module):
         return [[self.output]]
 
     def forward(self, x: Tensor) -> Tensor:
-        require_size("linear_grid", self.grid, x)
+        require_size("linear_grid", self.grid, x, network=self)
         return self.output(self.pool(x).flatten(1))
 
 

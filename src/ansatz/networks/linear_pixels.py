@@ -67,6 +67,6 @@ class LinearPixels(nn.Module):
         return [[self.output]]
 
     def forward(self, x: Tensor) -> Tensor:
-        require_grid("linear_pixels", self.grid, x)
+        require_grid("linear_pixels", self.grid, x, network=self)
         y: Tensor = self.output(x)
         return y

@@ -175,7 +175,7 @@ class Neocognitron(nn.Module):
 
     def features(self, x: Tensor) -> Tensor:
         """The answers of the last C-cells, ``(B, K, H', W')``."""
-        require_grid("neocognitron", self.grid, x, least=8)
+        require_grid("neocognitron", self.grid, x, least=8, network=self)
         gray = x.mean(1, keepdim=True)
         seen = conv2d(gray, self.contrast, padding=_WINDOW // 2)  # (B, 1, H, W)
         return self.stages(torch.cat([torch.relu(seen), torch.relu(-seen)], 1))

@@ -121,7 +121,7 @@ class ResNet(nn.Module):
         return [[self.conv1, self.bn1], *stages, [self.fc]]
 
     def forward(self, x: Tensor) -> Tensor:
-        require_grid(self.name, self.grid, x)
+        require_grid(self.name, self.grid, x, network=self)
         h = self.maxpool(self.relu(self.bn1(self.conv1(x))))
         for number in range(len(self.depths)):
             h = self.get_submodule(f"layer{number + 1}")(h)

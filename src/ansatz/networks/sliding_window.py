@@ -113,7 +113,7 @@ class SlidingWindow(nn.Module):
         return [*([layer] for layer in self.convolutions), [self.hidden], [self.output]]
 
     def forward(self, x: Tensor) -> Tensor:
-        require_grid("sliding_window", self.grid, x)
+        require_grid("sliding_window", self.grid, x, network=self)
         reach = self.window // 2
         h = mirror_pad(x, ((reach, reach),) * self.grid.dimensions)
         for convolve, pool in zip(self.convolutions, self.pools, strict=True):
@@ -127,7 +127,7 @@ class SlidingWindow(nn.Module):
         With plain neighbours and strides, as the classifier is defined.
         """
         d = self.grid.dimensions
-        require_grid("sliding_window", self.grid, patches)
+        require_grid("sliding_window", self.grid, patches, network=self)
         if any(n != self.window for n in patches.shape[2:]):
             raise UsageError(
                 f"sliding_window classifies windows of {self.window} cells along each axis, "

@@ -96,7 +96,7 @@ class SmallResNet(nn.Module):
         return [[self.conv1, self.bn1], [self.layer1], [self.layer2], [self.layer3], [self.fc]]
 
     def forward(self, x: Tensor) -> Tensor:
-        require_grid("small_resnet", self.grid, x)
+        require_grid("small_resnet", self.grid, x, network=self)
         h = self.relu(self.bn1(self.conv1(x)))
         h = self.layer3(self.layer2(self.layer1(h)))
         return self.fc(self.dropout(self.avgpool(h).flatten(1)))

@@ -143,7 +143,7 @@ class UNet(nn.Module):
         return fine
 
     def forward(self, x: Tensor) -> Tensor:
-        require_grid(self.name, self.grid, x)
+        require_grid(self.name, self.grid, x, network=self)
         size = x.shape[2:]
         h = pad_to_multiple(x, self.stride) if self.padded else self._fitting(x)
         features = [self.down[0](h)]
@@ -161,11 +161,12 @@ class UNet(nn.Module):
         """X itself, if every pooling meets an even number of cells and something is left."""
         for n in x.shape[2:]:
             if _unpadded_size(n, self.depth) < 1:
-                fit = next(m for m in count(n) if _unpadded_size(m, self.depth) > 0)
-                below = next((m for m in range(n, 0, -1) if _unpadded_size(m, self.depth) > 0), fit)
+                above = next(m for m in count(n) if _unpadded_size(m, self.depth) > 0)
+                below = [m for m in range(n) if _unpadded_size(m, self.depth) > 0][-1:]
                 raise UsageError(
                     f"{self.name} without padding cannot take {n} cells along an axis, since each "
-                    f"pooling needs an even number; take {below} or {fit}."
+                    "pooling needs an even number and some must be left; "
+                    f"take {' or '.join(map(str, [*below, above]))}."
                 )
         return x
 

@@ -96,7 +96,7 @@ class VGG(nn.Module):
         return [*groups[:-1], [self.classifier[0], self.classifier[3]], [self.classifier[6]]]
 
     def forward(self, x: Tensor) -> Tensor:
-        require_grid(self.name, self.grid, x, least=_LEAST)
+        require_grid(self.name, self.grid, x, least=_LEAST, network=self)
         return self.classifier(self.avgpool(self.features(x)).flatten(1))
 
 

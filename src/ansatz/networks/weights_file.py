@@ -18,6 +18,7 @@ from ansatz.storage.tensors import read_tensors
 LIMIT_BYTES = 4 * 2**30  # of a file, and of what it unpacks to
 _TORCH = (".pth", ".pt", ".tar")
 _NESTED = ("state_dict", "model_state_dict", "model", "network")  # where programs put the weights
+_DEPTH = 16  # wrappers around the weights or their names; a file from anyone could have no end
 _PREFIXES = ("module.", "model.", "network.", "_orig_mod.")  # what wrappers put before each name
 
 
@@ -81,20 +82,17 @@ def _refusal(text: str) -> str:
             f"it holds Python objects{named} beside tensors, which could run code; refused, "
             "nothing was run. Save network.state_dict() alone, best as .safetensors."
         )
-    return f"a damaged or truncated file of weights ({' '.join(text.split())[:120]})."
+    return f"a damaged or truncated file of weights ({shorten(' '.join(text.split()))})."
 
 
 def _tensors(found: Any, name: str) -> dict[str, Tensor]:
     """The state_dict in what was read."""
-    if isinstance(found, Mapping):
-        for key in _NESTED:
-            if isinstance(found.get(key), Mapping):
-                return _tensors(found[key], name)
+    found = _innermost(found, name)
     if not isinstance(found, Mapping) or not found:
         kind = "nothing" if isinstance(found, Mapping) else f"a {type(found).__name__}"
         raise ModelError(f"{name}: it holds {kind}, expected tensors by name (a state_dict).")
     for key, value in found.items():
-        if not isinstance(key, str) or not isinstance(value, Tensor):
+        if not isinstance(key, str) or not isinstance(value, Tensor) or value.is_nested:
             raise ModelError(
                 f"{name}: it holds a {type(value).__name__} under {shorten(str(key))}, "
                 "expected tensors by name (a state_dict)."
@@ -102,8 +100,21 @@ def _tensors(found: Any, name: str) -> dict[str, Tensor]:
     return dict(found)
 
 
+def _innermost(found: Any, name: str) -> Any:
+    """What lies in the containers that training programs put around the weights."""
+    for _ in range(_DEPTH):
+        inner = [found[k] for k in _NESTED if k in found] if isinstance(found, Mapping) else []
+        nested = next((value for value in inner if isinstance(value, Mapping)), None)
+        if nested is None:
+            return found
+        found = nested
+    raise ModelError(f"{name}: its weights lie more than {_DEPTH} containers deep.")
+
+
 def _without_prefix(found: dict[str, Tensor]) -> dict[str, Tensor]:
-    for prefix in _PREFIXES:
-        if all(key.startswith(prefix) for key in found):
-            return _without_prefix({key[len(prefix) :]: v for key, v in found.items()})
+    for _ in range(_DEPTH):
+        common = next((p for p in _PREFIXES if all(key.startswith(p) for key in found)), None)
+        if common is None:
+            break
+        found = {key[len(common) :]: value for key, value in found.items()}
     return found

@@ -1,5 +1,6 @@
 """The ONNX graph of a served model, with text in and class names out."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -100,11 +101,23 @@ def _rename(graph: "onnx.GraphProto", inputs: list[Input], outputs: list[str]) -
     for value in (*graph.initializer, *graph.value_info, *graph.input, *graph.output):
         value.name = new(value.name)
         del value.metadata_props[:]
-    for value in (*graph.value_info, *graph.input, *graph.output):
-        for axis in value.type.tensor_type.shape.dim:  # torch invents a name for the rows
-            if axis.dim_param:
-                axis.dim_param = ROWS
+    _name_rows(graph)
     graph.name = "ansatz"
+
+
+def _name_rows(graph: "onnx.GraphProto") -> None:
+    """``ROWS`` in place of torch's name for them; axes computed from them (8 N) stay unsaid."""
+    given = {axis.dim_param for value in graph.input for axis in _axes(value)} - {""}
+    for value in (*graph.value_info, *graph.input, *graph.output):
+        for axis in _axes(value):
+            if axis.dim_param in given:
+                axis.dim_param = ROWS
+            elif axis.dim_param:
+                axis.ClearField("dim_param")
+
+
+def _axes(value: "onnx.ValueInfoProto") -> "Iterable[onnx.TensorShapeProto.Dimension]":
+    return value.type.tensor_type.shape.dim
 
 
 def _inner(given: Input) -> str:

@@ -1,7 +1,7 @@
 """Functions that ONNX lacks or computes with too few digits, by those that it has."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -128,16 +128,41 @@ def _quarter(like: Tensor) -> Tensor:
     return one * steps / 2**23 + one * rest / 2**46
 
 
+def adaptive_mean(x: Tensor, output_size: Sequence[int]) -> Tensor:
+    """Means over so many blocks along each axis: one matrix of shares per axis.
+
+    Block i of n is that of torch, from floor(i L / n) to ceil((i + 1) L / n) of L cells.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.onnx.special import adaptive_mean
+        >>> adaptive_mean(torch.arange(5.0), [2])
+        tensor([1., 3.])
+    """
+    for axis, count in enumerate(output_size, x.ndim - len(output_size)):
+        if count == 1:
+            x = x.mean(axis, keepdim=True)
+            continue
+        length, block = x.shape[axis], torch.arange(count, device=x.device)
+        cell = torch.arange(length, device=x.device).unsqueeze(1)
+        begin = (block * length).div(count, rounding_mode="floor")
+        end = ((block + 1) * length + count - 1).div(count, rounding_mode="floor")
+        shares = ((cell >= begin) & (cell < end)).to(x.dtype) / (end - begin)  # (L, n)
+        x = (x.movedim(axis, -1) @ shares).movedim(-1, axis)
+    return x
+
+
 def replacements() -> dict[Any, Callable[..., Tensor]]:
     """The operations that are replaced before a graph is written.
 
     Example:
         >>> from ansatz.onnx.special import replacements
         >>> len(replacements())
-        6
+        7
     """
     aten = torch.ops.aten
     return {
+        aten.adaptive_avg_pool3d.default: adaptive_mean,
         aten.atan2.default: atan2,
         aten.clamp.default: clamp,
         aten.expm1.default: expm1,

@@ -85,5 +85,5 @@ def _edges(
     whole = cells * weight.reshape(-1, *(1,) * (y.ndim - 1))
     values = boundary_f1(y, codes, whole, classes=count, reduction="none")  # (N, K) or (N, 1)
     padded = torch.cat([torch.full((len(values), count - values.shape[1]), torch.nan), values], 1)
-    means = reduce_classes(padded, weight, reduction="class") if count > 2 else padded.nanmean(0)
-    return [float(value) for value in means]
+    means = reduce_classes(padded, weight, reduction="class")  # of two classes the second alone
+    return [math.nan] * (count - len(means)) + [float(value) for value in means]

@@ -14,12 +14,29 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 INF = math.inf
 LEAD = 2  # leading axes of an array of intervals: (exact, endless), (first, -last)
+
+
+class Block(NamedTuple):
+    """The windows of a pooling along one axis.
+
+    Example:
+        >>> from ansatz.networks.reach.intervals import Block
+        >>> Block(window=2, stride=2, padding=0, dilation=1, cells=17).stride
+        2
+    """
+
+    window: int
+    stride: int
+    padding: int
+    dilation: int
+    cells: int  # of what is pooled
 
 
 @dataclass(frozen=True)
@@ -33,6 +50,8 @@ class Reach:
         lanes: the axis of the tensor that runs along each axis of the grid; None where none does.
         periods: (units, cells) per axis of the grid: so many units on, the intervals are so many
             cells on. Their ratio is the stride.
+        blocks: per axis of the grid the windows of the pooling that made these units, if one did:
+            where numbers can go back to that are put where a maximum was.
 
     Example:
         >>> from ansatz.networks.reach.intervals import Reach
@@ -44,6 +63,7 @@ class Reach:
     shape: tuple[int, ...]
     lanes: tuple[int | None, ...]
     periods: tuple[tuple[int, int], ...]
+    blocks: tuple[Block | None, ...] = ()
 
     @classmethod
     def start(cls, shape: Sequence[int]) -> Reach:

@@ -76,7 +76,8 @@ def _ordered(reach: Reach, order: Sequence[int | None], shape: Sequence[int]) ->
         sizes = iter(line.shape[LEAD + len(dropped) :])
         arrays.append(line.reshape(2, 2, *(1 if axis is None else next(sizes) for axis in order)))
     lanes = tuple(order.index(lane) if lane in kept else None for lane in reach.lanes)
-    return Reach(tuple(arrays), tuple(shape), lanes, reach.periods)
+    blocks = reach.blocks if kept == sorted(kept) else ()  # turned, they would be other places
+    return Reach(tuple(arrays), tuple(shape), lanes, reach.periods, blocks)
 
 
 @_rule("alias", "clone", "detach", "_to_copy", "contiguous", "lift_fresh")

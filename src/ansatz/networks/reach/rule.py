@@ -64,5 +64,7 @@ def subject(arguments: Arguments, find: Find) -> Reach:
     """
     main, *others = tensors(arguments.values())
     own, rest = find(main), [r for each in others if (r := find(each)) is not None]
+    if own is not None and not rest:
+        return own
     beside = [r.everything([1] * main.ndim) for r in rest]
     return merge([*([own] if own else []), *beside], tuple(main.shape))

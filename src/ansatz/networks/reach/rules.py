@@ -19,6 +19,12 @@ from ansatz.networks.reach.windows import WINDOWS
 
 RULES = WINDOWS | MOVES | SUMS
 
+# Torch does not mark them as such, although they are.
+POINTWISE = {
+    "hardswish", "hardswish_", "prelu", "_prelu_kernel", "rrelu_with_noise", "rrelu_with_noise_",
+    "rrelu_with_noise_functional", "log_sigmoid", "log_sigmoid_forward",
+}  # fmt: skip
+
 
 def reach_of(
     operation: Any, arguments: Arguments, find: Find, output: Tensor, place: int = 0
@@ -50,7 +56,7 @@ def reach_of(
         return parts[0].nothing()
     if name in RULES:
         return RULES[name](arguments, find, shape)
-    if torch.Tag.pointwise in operation.tags:
+    if torch.Tag.pointwise in operation.tags or name in POINTWISE:
         return merge(parts, shape)
     if name in ANY_MOVE:
         return moved(operation, arguments, find, output, place)

@@ -1,12 +1,13 @@
 """Windows: convolutions, poolings, interpolations, paddings and slices of units."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ansatz.networks.reach.intervals import Reach
+from ansatz.networks.reach.intervals import Block, Reach
 from ansatz.networks.reach.rule import Arguments, Find, Rule, rules_of, subject
 from ansatz.networks.reach.union import merge
 
@@ -17,6 +18,17 @@ _rule = rules_of(WINDOWS)
 def _taps(length: int, window: int, stride: int, padding: int, dilation: int) -> Tensor:
     """(length, window): the places s i + d m - p."""
     return stride * torch.arange(length)[:, None] + dilation * torch.arange(window)[None] - padding
+
+
+def _scattered(
+    length: int, window: int, stride: int, padding: int, dilation: int
+) -> tuple[Tensor, Tensor]:
+    """(length, window): the units i with a tap s i + d m - p on a place, and whether there is one.
+
+    The other way round than ``_taps``: of what goes back to the places that it came from.
+    """
+    place = torch.arange(length)[:, None] + padding - dilation * torch.arange(window)[None]
+    return torch.div(place, stride, rounding_mode="floor"), place % stride == 0
 
 
 def _at(values: Any, axis: int, default: int = 0) -> int:
@@ -34,9 +46,8 @@ def _convolution(arguments: Arguments, find: Find, shape: Sequence[int]) -> Reac
         s, p, d = (_at(arguments[name], axis) for name in ("stride", "padding", "dilation"))
         length = shape[2 + axis]
         if arguments["transposed"]:
-            place = torch.arange(length)[:, None] + p - d * torch.arange(k)[None]
-            index = torch.div(place, s, rounding_mode="floor")
-            reach = reach.windows(2 + axis, index, present=place % s == 0, ratio=(s, 1))
+            index, present = _scattered(length, k, s, p, d)
+            reach = reach.windows(2 + axis, index, present=present, ratio=(s, 1))
         else:
             reach = reach.windows(2 + axis, _taps(length, k, s, p, d), ratio=(1, s))
     return reach
@@ -47,14 +58,15 @@ def _convolution(arguments: Arguments, find: Find, shape: Sequence[int]) -> Reac
 )
 def _pool(arguments: Arguments, find: Find, shape: Sequence[int]) -> Reach:
     reach = subject(arguments, find)
-    kernel = arguments["kernel_size"]
+    kernel, blocks = arguments["kernel_size"], {}
     for axis in range(len(kernel)):
         k = _at(kernel, axis)
         s, p = _at(arguments.get("stride") or [], axis, k), _at(arguments.get("padding", 0), axis)
         d = _at(arguments.get("dilation", 1), axis)
         place = len(shape) - len(kernel) + axis
+        blocks[place] = Block(k, s, p, d, reach.shape[place])
         reach = reach.windows(place, _taps(shape[place], k, s, p, d), ratio=(1, s))
-    return reach
+    return replace(reach, blocks=tuple(blocks.get(lane or 0) for lane in reach.lanes))
 
 
 @_rule("_adaptive_avg_pool2d", "_adaptive_avg_pool3d", "adaptive_max_pool2d", "adaptive_max_pool3d")
@@ -74,14 +86,30 @@ def _adaptive_pool(arguments: Arguments, find: Find, shape: Sequence[int]) -> Re
 
 @_rule("max_unpool2d", "max_unpool3d")
 def _unpool(arguments: Arguments, find: Find, shape: Sequence[int]) -> Reach:
-    """A number may come back anywhere in its block."""
-    parts = [r for name in ("self", "indices") if (r := find(arguments[name])) is not None]
-    reach, axes = merge(parts, arguments["self"].shape), len(arguments["output_size"])
-    for place in range(len(shape) - axes, len(shape)):
-        old, new = reach.shape[place], shape[place]
-        index = (torch.arange(new) * old // new)[:, None]
-        reach = reach.windows(place, index, ratio=(new, old))
+    """A number may come back anywhere in the window that it was the maximum of."""
+    own, where = find(arguments["self"]), find(arguments["indices"])
+    reach = merge([r for r in (own, where) if r is not None], arguments["self"].shape)
+    places = range(len(shape) - len(arguments["output_size"]), len(shape))
+    blocks = _blocks(where, places)
+    # Indices count the cells of a whole grid: on one of other sizes they are other places.
+    kept = all(block.cells == shape[place] for place, block in list(blocks.items())[1:])
+    if not kept or any(shape[place] > 1 and place not in blocks for place in places):
+        whole = reach.hull(places)
+        for place in places:
+            whole = whole.resized(place, shape[place])
+        return whole
+    for place, (k, s, p, d, _) in blocks.items():
+        index, present = _scattered(shape[place], k, s, p, d)
+        reach = reach.windows(place, index, present=present, ratio=(s, 1))
     return reach
+
+
+def _blocks(where: Reach | None, places: Sequence[int]) -> dict[int, Block]:
+    """The windows of the pooling that chose the indices, by axis of the tensor."""
+    if where is None or not where.blocks:
+        return {}
+    found = dict(zip(where.lanes, where.blocks, strict=True))
+    return {place: block for place in places if (block := found.get(place)) is not None}
 
 
 def _scales(arguments: Arguments, axes: int) -> list[float | None]:
@@ -185,3 +213,12 @@ def _unfold(arguments: Arguments, find: Find, shape: Sequence[int]) -> Reach:
     lines = zip(*(tap.arrays for tap in taps), strict=True)
     arrays = tuple(torch.stack(line, -1) for line in lines)
     return Reach(arrays, tuple(shape), taps[0].lanes, taps[0].periods)
+
+
+@_rule("glu")
+def _gated(arguments: Arguments, find: Find, shape: Sequence[int]) -> Reach:
+    """The first half of an axis times a gate from the second."""
+    axis = arguments.get("dim", -1) % len(shape)
+    first = torch.arange(shape[axis])
+    halves = torch.stack([first, first + shape[axis]], 1)
+    return subject(arguments, find).windows(axis, halves)
