@@ -2,7 +2,7 @@
 
 from ansatz.data.augmentation.affine import Affine
 from ansatz.data.augmentation.augmentation import Augmentation
-from ansatz.data.augmentation.compose import Compose
+from ansatz.data.augmentation.compose import Compose, Sometimes
 from ansatz.data.augmentation.crop import Crop
 from ansatz.data.augmentation.elastic import Elastic
 from ansatz.data.augmentation.erase import Erase
@@ -71,4 +71,5 @@ def _of_labelled(axes: int, size: tuple[int, ...]) -> list[Augmentation]:
         return [*piece, Flip((-1, -2, -3))]
     turn: list[Augmentation] = [Turn()] if window[0] == window[1] else []
     bend = Elastic(max(1.0, min(window) / 50), degrees=10.0, scale=0.1)
-    return [*piece, Flip((-1, -2)), *turn, bend]
+    # What is read between cells is smoother than what will be predicted: most stays as it is.
+    return [*piece, Flip((-1, -2)), *turn, Sometimes(0.2, bend)]
