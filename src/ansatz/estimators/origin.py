@@ -8,13 +8,15 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ansatz import data as ansatz_data
 from ansatz.data import row_keys
+from ansatz.errors import ModelError
 from ansatz.estimators.job import Job
 from ansatz.estimators.parts import Parts, Rows
 from ansatz.estimators.problem import Problem
+from ansatz.estimators.recipe import one_line
 
 Kind = Literal["file", "data set", "memory"]
 
@@ -143,6 +145,29 @@ class Origin(BaseModel):
     inference: str = "point"
     options: dict[str, Any] = {}
     rows: RowMarks
+
+
+def origin_of(estimator: Any, name: str = "the model") -> Origin | None:
+    """How ``ansatz.fit`` was asked for a model; None for one that ``estimator.fit`` made.
+
+    Args:
+        estimator: fitted.
+        name: what messages call it.
+
+    Example:
+        >>> import ansatz
+        >>> from ansatz.estimators.origin import origin_of
+        >>> fit = ansatz.fit({"x": range(50), "y": range(50)}, target="y", network="linear")
+        >>> origin_of(fit.model).chosen
+        'normal'
+    """
+    record = getattr(estimator, "evidence_", {}).get("origin")
+    if record is None:
+        return None
+    try:
+        return Origin.model_validate(record)
+    except ValidationError as error:
+        raise ModelError(f"{name}: the record of its rows: {one_line(error)}") from None
 
 
 def plain(value: Any) -> Any:

@@ -5,17 +5,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from ansatz.data.grids import GridTable, is_grids, read_grids
 from ansatz.data.grids.each import read_each
 from ansatz.data.grids.find import is_data_set, is_table
 from ansatz.data.grids.idx import is_idx
-from ansatz.errors import ModelError, UsageError
+from ansatz.errors import UsageError
 from ansatz.estimators.grid_problem import pose_grids
-from ansatz.estimators.origin import Origin
+from ansatz.estimators.origin import Origin, origin_of
 from ansatz.estimators.problem import Problem, pose
-from ansatz.estimators.recipe import one_line
 from ansatz.estimators.uses import Uses
 from ansatz.structures import Grid, Vector
 
@@ -137,7 +134,7 @@ def read_each_like(
 
 def _reading(estimator: Any, data: Any, *, outcomes: bool) -> dict[str, Any]:
     """How to read data for a fitted model: by its shape, and by what the fit was told."""
-    preprocessor, told = estimator.model_.preprocessor, _told(estimator)
+    preprocessor, told = estimator.model_.preprocessor, origin_of(estimator)
     spec, uses = preprocessor.spec, getattr(estimator, "uses_", None)
     reader = {} if told is None else told.reader
     if is_data_set(data):
@@ -174,15 +171,6 @@ def _paths_and_masks(data: Any, told: Origin) -> dict[str, Any]:
 
 def _some(reader: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: reader[name] for name in names if name in reader}
-
-
-def _told(estimator: Any) -> Origin | None:
-    """How ``ansatz.fit`` was asked for a model; None for one that ``estimator.fit`` made."""
-    record = getattr(estimator, "evidence_", {}).get("origin")
-    try:
-        return None if record is None else Origin.model_validate(record)
-    except ValidationError as error:
-        raise ModelError(f"the model's record of its rows: {one_line(error)}") from None
 
 
 def _numbers_classes(data: Any) -> bool:

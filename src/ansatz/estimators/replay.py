@@ -6,18 +6,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from pydantic import ValidationError
 from sklearn.base import clone
 
 from ansatz.errors import DataError, ModelError, UsageError
 from ansatz.estimators.fit import Fit
 from ansatz.estimators.job import Job
-from ansatz.estimators.origin import Origin, RowMarks, Source, mark_table, tables_of
+from ansatz.estimators.origin import (
+    Origin,
+    RowMarks,
+    Source,
+    mark_table,
+    origin_of,
+    tables_of,
+)
 from ansatz.estimators.parts import Parts, split, take
 from ansatz.estimators.posing import pose_as
 from ansatz.estimators.problem import Problem
 from ansatz.estimators.reading import read_job
-from ansatz.estimators.recipe import one_line
 from ansatz.estimators.saved import load
 from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.estimators.uses import Uses
@@ -85,13 +90,13 @@ def replay(model: str | Path | Fit | TableEstimator, data: Any = None) -> Replay
     if isinstance(model, Fit):
         if data is None and model.posed is not None:
             problem, job, parts = model.posed
-            return Replay(_name(model), model.model, problem, job, parts, _origin(model.model))
+            return Replay(_name(model), model.model, problem, job, parts, origin_of(model.model))
         name, estimator = _name(model), model.model
     elif isinstance(model, TableEstimator):
         name, estimator = "the model", model
     else:
         name, estimator = str(model), load(model)
-    origin = _origin(estimator, name)
+    origin = origin_of(estimator, name)
     if origin is None:
         return _given(name, estimator, data)
     problem = _read(name, origin, data, estimator.likelihood_options)
@@ -105,16 +110,6 @@ def replay(model: str | Path | Fit | TableEstimator, data: Any = None) -> Replay
 
 def _name(fit: Fit) -> str:
     return "the model" if fit.folder is None else str(fit.folder)
-
-
-def _origin(estimator: TableEstimator, name: str = "the model") -> Origin | None:
-    record = getattr(estimator, "evidence_", {}).get("origin")
-    if record is None:
-        return None
-    try:
-        return Origin.model_validate(record)
-    except ValidationError as error:
-        raise ModelError(f"{name}: the record of its rows: {one_line(error)}") from None
 
 
 def _given(name: str, estimator: TableEstimator, data: Any) -> Replay:

@@ -69,8 +69,9 @@ class GridSource:
         if masks is not None:
             # Masks in memory are bytes; a batch of them becomes int64 when its turn comes.
             inner = inner._replace(target=torch.arange(len(masks)))
-        order = {"seed": seed, "shuffle": shuffle, "strata": strata}
-        self.inner = TensorSource(inner, batch_size, smallest=smallest, **order)  # type: ignore[arg-type]
+        self.inner = TensorSource(
+            inner, batch_size, smallest=smallest, seed=seed, shuffle=shuffle, strata=strata
+        )
 
     def __len__(self) -> int:
         return len(self.inner)
