@@ -11,6 +11,8 @@ from ansatz.estimators.grid_problem import pose_grids
 from ansatz.estimators.posing import default_network, pose_as, special_columns, structure_of
 from ansatz.estimators.replay import replay
 from ansatz.estimators.uses import Uses
+from ansatz.report import replayed
+from ansatz.report.what_was_fitted import command_line, python_lines
 
 IMAGES = np.zeros((12, 6, 6), np.uint8)
 
@@ -143,3 +145,5 @@ def test_a_saved_model_finds_its_test_again(tmp_path):
     again = replay(tmp_path / "model")
     assert (again.parts.test == fit.posed[2].test).all()
     assert (again.parts.learn == fit.posed[2].learn).all()
+    told = replayed(again)
+    assert "--test" not in command_line(told) and "test=" not in python_lines(told)

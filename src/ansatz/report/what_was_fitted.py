@@ -113,13 +113,18 @@ def _options(origin: dict[str, Any]) -> list[tuple[str, Any]]:
         ("--set", f"{key}={_json(value)}") for key, value in (origin.get("options") or {}).items()
     ]
     for name, value in (origin.get("reader") or {}).items():
-        found.append(("--no-header", True) if name == "header" else (f"--{name}", _joined(value)))
+        if (name, value) not in _DEFAULTS:
+            found.append(_SWITCHES.get(name, (f"--{name}", _joined(value))))
     found.append(("--seed", origin["seed"]))
     if origin.get("folds") is not None:
         found.append(("--folds", origin["folds"]))
-    elif origin.get("test") is not None:
+    elif origin.get("test") is not None and not origin.get("given"):
         found.append(("--test", f"{origin['test']:g}"))
     return found
+
+
+_DEFAULTS = (("header", True), ("on_corrupt", "refuse"))
+_SWITCHES = {"header": ("--no-header", True), "on_corrupt": ("--skip-corrupt", True)}
 
 
 def _must_name_grids(origin: dict[str, Any]) -> bool:
@@ -180,7 +185,10 @@ def python_lines(evidence: Evidence) -> str:
             words.append(f"{name}={origin[name]!r}")
     words += [f"{name}={value!r}" for name, value in (origin.get("reader") or {}).items()]
     words.append(f"seed={origin['seed']}")
-    words.append(f"folds={origin['folds']}" if origin.get("folds") else f"test={origin['test']!r}")
+    if origin.get("folds"):
+        words.append(f"folds={origin['folds']}")
+    elif not origin.get("given"):  # else the test is the data's own
+        words.append(f"test={origin['test']!r}")
     return f"import ansatz\nfit = ansatz.fit({data}, {', '.join(words)})"
 
 
