@@ -53,8 +53,10 @@ def default_augmentation(
         return Compose([Shift(max(1, side // 16), padding="border")])
     if spec.features == 3:
         return Compose(_of_photographs(side, examples))
-    # Strokes on a ground, perhaps: the border continues whatever ground there is.
-    return Compose([Affine(10.0, scale=0.1, each_axis=True, shift=side / 14, padding="border")])
+    # Strokes on a ground, perhaps: the border continues whatever ground there is. What is read
+    # between cells is smoother than what will be predicted, so half of them stay as they are.
+    move = Affine(10.0, scale=0.1, each_axis=True, shift=side / 14, padding="border")
+    return Compose([Sometimes(0.5, move)])
 
 
 def _of_photographs(side: int, examples: int) -> list[Augmentation]:
