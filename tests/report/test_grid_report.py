@@ -162,7 +162,8 @@ def test_a_certificate_knows_what_is_built_in(single):
     evidence = gather(Classifier(network=Mean(), **QUICK).fit(images, y % 3), images, y % 3)
     found = {each.group: each.relative for each in certificates(evidence)[0]}
     assert found["flip"] < 1e-4 and found["rotation90"] < 1e-4 < found["shift"]
-    assert "respects: flip, rotation90" in robustness(evidence).lead
+    assert found["cyclic_shift"] < 1e-4
+    assert "respects: cyclic_shift, flip, rotation90" in robustness(evidence).lead
 
 
 def test_numbers_on_images_show_the_worst_first(counts):

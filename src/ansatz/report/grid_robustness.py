@@ -1,6 +1,5 @@
 """What becomes of right answers when images are perturbed, and which symmetries hold."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from ansatz.report.grid_pictures import pictures_of
 from ansatz.report.grid_sample import affordable
 from ansatz.report.image_perturbations import Curve, robustness
 from ansatz.report.section import Section, Text
-from ansatz.symmetry import Certificate, Group, certify, create
+from ansatz.symmetry import Certificate, certify, suitable_groups
 
 WORK = 5e10  # multiply-adds of all perturbations; of the certificates of one group
 TIMES = 18  # perturbations
@@ -108,7 +107,7 @@ def certificates(evidence: Evidence) -> tuple[list[Certificate], list[str]]:
         >>> images = np.random.default_rng(0).normal(size=(20, 12, 12)).astype(np.float32)
         >>> model = Classifier(network="linear_grid", epochs=1).fit(images, np.arange(20) % 2)
         >>> [found.group for found in certificates(gather(model, images, np.arange(20) % 2))[0]]
-        ['shift', 'flip', 'rotation90', 'rotation']
+        ['shift', 'cyclic_shift', 'flip', 'rotation90', 'rotation']
     """
     dense = evidence.structure == "masks"
     count = affordable(evidence, WORK, least=2, most=256, times=ELEMENTS + 1)
@@ -118,7 +117,7 @@ def certificates(evidence: Evidence) -> tuple[list[Certificate], list[str]]:
     network = one_network(evidence).network
     generator = torch.Generator().manual_seed(evidence.seed)
     found = []
-    for group in _groups(x):
+    for group in suitable_groups(x.shape[2:]):
         try:
             certificate = certify(
                 network,
@@ -135,17 +134,6 @@ def certificates(evidence: Evidence) -> tuple[list[Certificate], list[str]]:
     said = f"Certificates are of {len(x)} test {evidence.unit}"
     said += f", {size} cells of their middle." if dense and size else "."
     return found, [said] if found else []
-
-
-def _groups(x: Tensor) -> Iterator[Group]:
-    """What may be done to a signal, an image, a volume without changing what it is."""
-    size = x.shape[2:]
-    yield create("shift", reach=max(1, min(size) // 16))
-    yield create("flip")
-    if len(size) == 2 and size[0] == size[1]:
-        yield create("rotation90")
-    if len(size) == 2:
-        yield create("rotation", limit=15.0)
 
 
 def _cropped(x: Tensor) -> Tensor:

@@ -26,9 +26,8 @@ def suitable_groups(size: Sequence[int]) -> list[Group]:
         ['shift', 'cyclic_shift']
     """
     groups = [create("shift", reach=max(1, min(size) // 16)), create("cyclic_shift")]
-    if len(size) != 2:
-        return groups
-    groups.append(create("flip"))
-    if size[0] == size[1]:
+    if len(size) > 1:  # time has a direction
+        groups.append(create("flip"))
+    if len(size) == 2 and size[0] == size[1]:
         groups.append(create("rotation90"))
-    return [*groups, create("rotation", limit=15)]
+    return [*groups, create("rotation", limit=15)] if len(size) == 2 else groups

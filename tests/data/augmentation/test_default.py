@@ -13,7 +13,7 @@ from ansatz.data.augmentation import (
     Flip,
     OnBatches,
     Shift,
-    Turn,
+    Sometimes,
     default_augmentation,
 )
 from ansatz.spec import InputSpec
@@ -45,8 +45,16 @@ def test_every_shape_has_one_that_runs_and_keeps_it(spec, masks, examples):
 def test_what_may_be_a_digit_is_never_mirrored():
     for side in (16, 28, 32, 64):
         augment = default_augmentation(InputSpec.grid(1, side, side), examples=60_000)
-        assert not [part for part in augment.parts if isinstance(part, Flip | Turn)]
-        assert all(part.degrees <= 15 for part in augment.parts if isinstance(part, Affine))
+        assert all(isinstance(part, Sometimes) for part in augment.parts)
+        motions = [part.augment for part in augment.parts]
+        assert all(isinstance(motion, Affine) and motion.degrees <= 15 for motion in motions)
+
+
+def test_half_of_the_small_grey_images_stay_as_they_are():
+    augment = default_augmentation(InputSpec.grid(1, 28, 28), examples=60_000)
+    x = torch.rand(1000, 1, 28, 28)
+    moved, _ = augment(x, None, seeded())
+    assert 0.45 < (moved != x).flatten(1).any(1).double().mean() < 0.55
 
 
 @pytest.mark.parametrize("channels", [1, 3])
