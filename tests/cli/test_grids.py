@@ -356,6 +356,13 @@ def test_one_class_only(command, tmp_path):
     assert "data holds one class only ('a'); at least two are needed" in said
 
 
+def test_a_folder_of_one_class_can_be_judged(command, inside, tmp_path, work):
+    shutil.copytree(work / "digits" / "one", tmp_path / "data" / "one")
+    judged = inside(command, "evaluate", "digits-model", tmp_path / "data", "--json")
+    assert judged.status == 0, judged.err
+    assert json.loads(judged.out)["accuracy"] > 0.8
+
+
 def test_a_class_with_one_image_is_told(command, tmp_path):
     noise(tmp_path / "data", "ab")
     save(tmp_path / "data" / "c" / "0.png", np.zeros((16, 16), np.uint8))

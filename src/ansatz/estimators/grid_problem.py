@@ -57,6 +57,7 @@ def pose_grids(
         return _of_masks(table, uses, likelihood, options)
     if likelihood in _OF_MASKS:
         raise UsageError(f"{likelihood} judges masks, and {table.origin} has none: --masks DIR.")
+    _require_two_folders(table, uses)
     frame = table.frame.drop(columns=list(drop))
     uses = uses.expand(frame)
     uses.check(frame, table.origin)
@@ -78,6 +79,15 @@ def pose_grids(
         notes.append(f"likelihood {law}: the values would also allow {others} (--likelihood).")
     found = _fingerprint(frame, grids)
     return Problem(table.origin, frame, grids, [], uses, [law], given, notes, found, part=part)
+
+
+def _require_two_folders(table: GridTable, uses: Uses) -> None:
+    """One alone can be judged, but not learned from."""
+    if uses.target == ["class"] == [table.target] and table.frame["class"].nunique() == 1:
+        raise DataError(
+            f"{table.origin} holds one class only ('{table.frame['class'].iloc[0]}'); at least two "
+            "are needed, each a folder of images."
+        )
 
 
 def _proposed(table: GridTable, frame: pd.DataFrame, uses: Uses) -> Proposal:

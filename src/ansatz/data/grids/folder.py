@@ -111,11 +111,6 @@ def _flat(folder: Path, images: list[Path], files: list[Path]) -> Listing:
 
 def _classes(folder: Path, found: dict[Path, list[Path]], loose: list[Path]) -> Listing:
     full = [each for each in found if found[each]]
-    if len(full) == 1:
-        raise DataError(
-            f"{folder} holds one class only ('{full[0].name}'); at least two are needed. "
-            f"For images without classes give {full[0]}"
-        )
     paths = [path for each in full for path in found[each]]
     names = [path.relative_to(folder).as_posix() for path in paths]
     classes = [each.name for each in full for _ in found[each]]
