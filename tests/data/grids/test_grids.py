@@ -10,6 +10,10 @@ from ansatz.errors import DataError, UsageError
 from ansatz.spec import InputSpec
 
 PLACES = {  # shape, channels -> (C, *size): the table of channels_first, row by row
+    ((5, 1, 9), "auto"): (1, 9),
+    ((5, 9, 1), "auto"): (1, 9),
+    ((5, 1, 9), None): (1, 1, 9),
+    ((5, 1, 1), "auto"): (1, 1, 1),
     ((5, 100), "auto"): (1, 100),
     ((5, 8, 9), "auto"): (1, 8, 9),
     ((5, 2, 100), "first"): (2, 100),

@@ -26,6 +26,7 @@ def channels_first(
     shape              ``channels="auto"``                             otherwise
     =================  ==============================================  =======================
     ``(N, L)``         signals of one channel                          ``None``: the same
+    ``(N, 1, L)``      signals of one channel, also ``(N, L, 1)``      ``None``: grey images
     ``(N, H, W)``      grey images                                     ``"first"``: (N, C, L)
     ``(N, a, b, c)``   c in 1, 3, 4 and a not: images, channels last   ``None``: volumes
     ``(N, a, b, c)``   a in 1, 3, 4 and c not: images, channels first  ``None``: volumes
@@ -48,6 +49,8 @@ def channels_first(
         torch.Size([5, 3, 8, 9])
         >>> channels_first(torch.zeros(5, 8, 9)).shape
         torch.Size([5, 1, 8, 9])
+        >>> channels_first(torch.zeros(5, 100, 1)).shape
+        torch.Size([5, 1, 100])
     """
     if channels not in ("auto", "first", "last", None):
         raise UsageError(f"channels must be 'auto', 'first', 'last' or None, got {channels!r}.")
@@ -63,7 +66,8 @@ def channels_first(
     place = channels
     if channels == "auto":
         usual = _USUAL if count is None else (count,)
-        place = _usual_place(shape, usual, what) if axes > 3 or (count or 1) > 1 else None
+        is_told = axes > 3 or (count or 1) > 1
+        place = _usual_place(shape, usual, what) if is_told else _place_of_one(shape, size)
     if place is None:
         made = values.unsqueeze(1)
     else:
@@ -105,6 +109,15 @@ def _usual_place(
             f"Say channels='first' or 'last'{none}: --channels first, last{word}."
         )
     return "first" if first else "last"
+
+
+def _place_of_one(
+    shape: tuple[int, ...], size: tuple[int, ...] | None
+) -> Literal["first", "last"] | None:
+    """Where the one channel of signals is; an image of a single row of cells is none."""
+    if len(shape) < 3 or shape[1] == shape[2] or (size is not None and len(size) > 1):
+        return None
+    return "first" if shape[1] == 1 else "last" if shape[2] == 1 else None
 
 
 def _either(numbers: tuple[int, ...]) -> str:
