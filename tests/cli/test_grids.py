@@ -159,6 +159,15 @@ def test_images_of_another_size_are_brought_to_that_of_the_fit_and_told(command,
     assert done.status == 0 and "another size than 16 x 16" in done.err
 
 
+def test_the_augmentation_can_be_said(command, inside, tmp_path):
+    out = tmp_path / "varied"
+    words = ("fit", "digits", "--set", "augment=shift,noise", *QUICK, "--out", out)
+    assert inside(command, *words).status == 0
+    assert "varied examples (shift, noise)" in inside(command, "inspect", out).out
+    odd = inside(command, "fit", "digits", "--set", "augment=flipp", *QUICK, "--out", out / "b")
+    assert odd.status == 2 and "Did you mean 'flip'?" in odd.err
+
+
 def test_evaluate_and_inspect_know_images(command, inside):
     done = inside(command, "evaluate", "digits-model", "digits", "--json")
     assert json.loads(done.out)["accuracy"] > 0.8

@@ -30,6 +30,8 @@ def test_examples_that_tell_when_to_stop_are_enough_and_not_more():
     assert choose_grid_recipe(30, IMAGES).holdout == 0
     assert choose_grid_recipe(1_000, IMAGES).holdout == 0.1
     assert choose_grid_recipe(60_000, IMAGES).holdout == 0
+    assert choose_grid_recipe(24, IMAGES, masks=True).holdout == 0
+    assert choose_grid_recipe(200, IMAGES, masks=True).holdout == 0.1
 
 
 def test_a_loss_that_compares_examples_sees_many_at_once_and_all_as_often():

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from ansatz import optim
 from ansatz.data import Batch
-from ansatz.data.augmentation import OnBatches, default_augmentation
+from ansatz.data.augmentation import Compose, OnBatches, default_augmentation, from_record
 from ansatz.data.grids import GridPreprocessor, Grids, GridSource
 from ansatz.data.prefetch import Prefetch, Transformed
 from ansatz.data.source import Source
@@ -181,19 +181,25 @@ def _source(plan: Plan, job: Job, preprocessor: GridPreprocessor, *, training: b
         seed=seed,
         shuffle=training,
     )
-    augmentation = None
-    if training and plan.recipe.augment:
-        augmentation = default_augmentation(
-            preprocessor.spec,
-            masks=masks,
-            numbers=job.target.classes == 0,
-            examples=len(job.y),
-        )
-    prepare = OnBatches(
-        augmentation, masks=masks, mean=preprocessor.mean, scale=preprocessor.spread
-    )
+    augment = _augmentation(plan, job, preprocessor) if training else None
+    prepare = OnBatches(augment, masks=masks, mean=preprocessor.mean, scale=preprocessor.spread)
     transformed = Transformed(source, prepare, seed=derive(plan.seed, "augmentation"))
     return Prefetch(transformed) if training and _has_spare_core() else transformed
+
+
+def _augmentation(plan: Plan, job: Job, preprocessor: GridPreprocessor) -> Compose | None:
+    """What the user asks for, or what the shapes and counts allow."""
+    asked = plan.recipe.augment
+    if not isinstance(asked, bool):
+        return Compose([from_record(each) for each in asked])
+    if not asked:
+        return None
+    return default_augmentation(
+        preprocessor.spec,
+        masks=has_masks(job),
+        numbers=job.target.classes == 0,
+        examples=len(job.y),
+    )
 
 
 def _has_spare_core() -> bool:

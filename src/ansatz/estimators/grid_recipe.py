@@ -8,7 +8,7 @@ FEWEST, MOST = 10, 100  # passes
 COMPARED = 128  # examples of a step whose loss compares them
 HELD_OUT = 2_000  # examples are enough to tell when a linear model should stop
 _DEPTHS = {"unet": 4, "attention_unet": 4, "unet3d": 3}  # of the papers
-FEW, MANY = 50, 5_000  # between them, examples held out tell when to stop
+FEW, MANY = 50, 5_000  # examples: between them, some held out tell when to stop
 
 
 def choose_grid_recipe(
@@ -101,7 +101,7 @@ def linear_grid_recipe(rows: float, *, masks: bool = False) -> Recipe:
 def _masks(rows: float) -> Recipe:
     """Few examples of many cells each: one or a few per step.
 
-    Below a hundred none is held out: each has thousands of cells to learn from, and the schedule's
+    Of a few dozen none is held out: each has thousands of cells to learn from, and the schedule's
     end is as good as the best of its steps.
     """
     batch = 1 if rows < 8 else 2 if rows < 100 else 8
@@ -111,7 +111,7 @@ def _masks(rows: float) -> Recipe:
         learning_rate=2e-3,
         weight_decay=1e-2,
         average="ema",
-        holdout=0.0 if rows < 100 else 0.1,
+        holdout=0.0 if rows < FEW else 0.1,
         evaluations=20,
         patience=20,
         augment=True,

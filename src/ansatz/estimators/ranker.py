@@ -20,6 +20,7 @@ from ansatz.data.rankings import Layout, Rankings, read_rankings
 from ansatz.errors import DataError, UsageError
 from ansatz.estimators.job import Job
 from ansatz.estimators.linear_model import fit_linear_model
+from ansatz.estimators.recipe_options import Augment
 from ansatz.estimators.rows import read_column
 from ansatz.estimators.summaries import SavedSummary
 from ansatz.estimators.table_estimator import TableEstimator
@@ -66,7 +67,8 @@ class Ranker(TableEstimator):
             that a network can bend sharply; by default 32 from 10,000 rows on (fewer where columns
             are many), 0 for none.
         augment: whether grids are varied at random while they are learned from (shifted, turned,
-            flipped, as their shape allows); None does what the recipe says.
+            flipped, as their shape allows), or how: ``[Flip(), Noise(0.1)]`` or ``"flip,noise"``
+            of :mod:`ansatz.data.augmentation`; None does what the recipe says.
         pretrained: a file of weights, ``.safetensors`` or ``.pth``, that the network begins with.
         freeze: ``"backbone"`` trains the last layer alone; a number freezes so many groups of
             layers from the input on; a list of epochs wakes one group at each, the last first.
@@ -120,7 +122,7 @@ class Ranker(TableEstimator):
         holdout: float | None = None,
         quantile: bool | Sequence[str] = False,
         bins: int | None = None,
-        augment: bool | None = None,
+        augment: Augment | None = None,
         pretrained: str | Path | None = None,
         freeze: str | int | Sequence[int] | None = None,
         warm_start: bool = False,

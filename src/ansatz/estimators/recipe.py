@@ -1,6 +1,6 @@
 """How a network is trained when the user does not say: a function of counts and types alone."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -34,7 +34,8 @@ class Recipe(BaseModel):
         members: networks that are trained; more than one is an ensemble.
         bins: pieces into which the range of a number is cut, for features beside the number
             itself; 0 for none.
-        augment: whether grids are varied at random while they are learned from.
+        augment: whether grids are varied at random while they are learned from; records of
+            augmentations in place of the default ones.
 
     Example:
         >>> from ansatz.estimators.recipe import choose_recipe
@@ -61,7 +62,7 @@ class Recipe(BaseModel):
     dtype: Literal["float32", "float64"] = "float32"
     members: Annotated[int, Field(ge=1)] = 1
     bins: Annotated[int, Field(ge=0)] = 0
-    augment: bool = False
+    augment: bool | tuple[dict[str, Any], ...] = False
 
     def sentence(self, network: str = "mlp") -> str:
         """The recipe in one line, for people; widths and dropout are those of an mlp."""
@@ -76,7 +77,10 @@ class Recipe(BaseModel):
         widths = " x ".join(map(str, self.widths)) or "no hidden layer"
         shape = f"{widths} {self.activation}, dropout {self.dropout:g}"
         pieces = f"numbers in {self.bins} pieces, " if self.bins else ""
-        pieces += "varied examples, " if self.augment else ""
+        if self.augment:
+            named = () if self.augment is True else self.augment
+            how = ", ".join(each["name"] for each in named)
+            pieces += f"varied examples ({how}), " if how else "varied examples, "
         return (
             f"{shape if network == 'mlp' else network}, {pieces}AdamW {self.learning_rate:g} "
             f"(decay {self.weight_decay:g}), at most {self.steps} steps of {batch}, "

@@ -7,9 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from torch import Tensor
 
+from ansatz.data.augmentation.records import Parts, to_records
 from ansatz.errors import UsageError
 from ansatz.estimators.precision import needs_double
 from ansatz.estimators.recipe import Recipe
+
+Augment = bool | Parts | Sequence[Parts]  # yes, no, or how
 
 
 class RecipeOptions(NamedTuple):
@@ -25,7 +28,7 @@ class RecipeOptions(NamedTuple):
         weight_decay: decoupled, on matrices.
         holdout: share of the rows that decide when to stop.
         bins: pieces into which the range of each number is cut.
-        augment: whether grids vary while they are learned from.
+        augment: whether grids vary while they are learned from, or how: augmentations.
 
     Example:
         >>> import torch
@@ -45,7 +48,7 @@ class RecipeOptions(NamedTuple):
     weight_decay: float | None = None
     holdout: float | None = None
     bins: int | None = None
-    augment: bool | None = None
+    augment: Augment | None = None
 
     def change(self, recipe: Recipe, y: Tensor) -> Recipe:
         """The recipe with what the user set in its place.
@@ -63,7 +66,7 @@ class RecipeOptions(NamedTuple):
             "weight_decay": self.weight_decay,
             "holdout": self.holdout,
             "bins": self.bins,
-            "augment": self.augment,
+            "augment": plain_augment(self.augment),
         }
         changes = {name: value for name, value in given.items() if value is not None}
         if needs_double(y):
@@ -78,6 +81,18 @@ class RecipeOptions(NamedTuple):
             rows = round(len(y) * share)
             changes["steps"] = max(1, round(self.epochs * (math.ceil(rows / size) if size else 1)))
         return Recipe.model_validate({**recipe.model_dump(), **changes})
+
+
+def plain_augment(given: Augment | None) -> bool | list[dict[str, Any]] | None:
+    """The option ``augment`` as JSON can hold it: what it says, or records of augmentations.
+
+    Example:
+        >>> from ansatz.data.augmentation import Turn
+        >>> from ansatz.estimators.recipe_options import plain_augment
+        >>> plain_augment(True), plain_augment(Turn())
+        (True, [{'name': 'turn'}])
+    """
+    return given if given is None or isinstance(given, bool) else to_records(given)
 
 
 def require_members(members: Any) -> None:

@@ -49,7 +49,8 @@ class Regressor(RegressorMixin, TableEstimator):
             that a network can bend sharply; by default 32 from 10,000 rows on (fewer where columns
             are many), 0 for none.
         augment: whether grids are varied at random while they are learned from (shifted, turned,
-            flipped, as their shape allows); None does what the recipe says.
+            flipped, as their shape allows), or how: ``[Flip(), Noise(0.1)]`` or ``"flip,noise"``
+            of :mod:`ansatz.data.augmentation`; None does what the recipe says.
         pretrained: a file of weights, ``.safetensors`` or ``.pth``, that the network begins with.
         freeze: ``"backbone"`` trains the last layer alone; a number freezes so many groups of
             layers from the input on; a list of epochs wakes one group at each, the last first.

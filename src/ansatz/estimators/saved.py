@@ -21,6 +21,7 @@ from ansatz.estimators.grid_model import GridModel
 from ansatz.estimators.kinds import ESTIMATORS
 from ansatz.estimators.ranker import Ranker
 from ansatz.estimators.recipe import Recipe, one_line
+from ansatz.estimators.recipe_options import plain_augment
 from ansatz.estimators.saved_ensemble import (
     describe_ensemble,
     ensemble_tensors,
@@ -369,6 +370,8 @@ def _plain_parameters(estimator: TableEstimator) -> dict[str, Any]:
             value = value.tolist()
         if isinstance(value, tuple):
             value = list(value)
+        if name == "augment":
+            value = plain_augment(value)
         if name == "class_weight" and isinstance(value, Mapping):  # JSON's keys are text
             value = [[_plain(label), float(weight)] for label, weight in value.items()]
         plain[name] = value

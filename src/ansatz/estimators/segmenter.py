@@ -20,6 +20,7 @@ from ansatz.data.unlabelled import UNLABELLED
 from ansatz.errors import DataError, UsageError
 from ansatz.estimators.grid_model import GridModel
 from ansatz.estimators.job import Job
+from ansatz.estimators.recipe_options import Augment
 from ansatz.estimators.rows import read_rows
 from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.likelihoods import Likelihood
@@ -49,7 +50,8 @@ class Segmenter(TableEstimator):
         learning_rate: peak rate of AdamW.
         weight_decay: decoupled, on matrices.
         holdout: share of the examples that decide when to stop; 0 for none.
-        augment: whether examples are varied, with their masks, while they are learned from.
+        augment: whether examples are varied, with their masks, while they are learned from, or
+            how: ``[Flip((-1, -2)), Turn()]`` of :mod:`ansatz.data.augmentation`.
         pretrained: a file of weights, ``.safetensors`` or ``.pth``, that the network begins with.
         freeze: ``"backbone"`` trains the last layer alone; a number freezes so many groups of
             layers from the input on; a list of epochs wakes one group at each, the last first.
@@ -91,7 +93,7 @@ class Segmenter(TableEstimator):
         learning_rate: float | None = None,
         weight_decay: float | None = None,
         holdout: float | None = None,
-        augment: bool | None = None,
+        augment: Augment | None = None,
         pretrained: str | Path | None = None,
         freeze: str | int | Sequence[int] | None = None,
         warm_start: bool = False,

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from ansatz.errors import UsageError
 from ansatz.estimators.ensemble_model import EnsembleModel
 from ansatz.estimators.job import Job
+from ansatz.estimators.recipe_options import Augment
 from ansatz.estimators.refits import out_of_fold
 from ansatz.estimators.survival_evidence import Followed, judge_survival
 from ansatz.estimators.survival_law import survival_law, survival_target
@@ -58,7 +59,8 @@ class SurvivalRegressor(SurvivalPredictions):
             that a network can bend sharply; by default 32 from 10,000 rows on (fewer where columns
             are many), 0 for none.
         augment: whether grids are varied at random while they are learned from (shifted, turned,
-            flipped, as their shape allows); None does what the recipe says.
+            flipped, as their shape allows), or how: ``[Flip(), Noise(0.1)]`` or ``"flip,noise"``
+            of :mod:`ansatz.data.augmentation`; None does what the recipe says.
         pretrained: a file of weights, ``.safetensors`` or ``.pth``, that the network begins with.
         freeze: ``"backbone"`` trains the last layer alone; a number freezes so many groups of
             layers from the input on; a list of epochs wakes one group at each, the last first.
@@ -103,7 +105,7 @@ class SurvivalRegressor(SurvivalPredictions):
         holdout: float | None = None,
         quantile: bool | Sequence[str] = False,
         bins: int | None = None,
-        augment: bool | None = None,
+        augment: Augment | None = None,
         pretrained: str | Path | None = None,
         freeze: str | int | Sequence[int] | None = None,
         warm_start: bool = False,

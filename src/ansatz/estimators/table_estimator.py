@@ -20,6 +20,7 @@ from ansatz.estimators.linear_model import fit_linear_model
 from ansatz.estimators.network_model import fit_network_model, update_network_model
 from ansatz.estimators.predictions import Predictions
 from ansatz.estimators.recipe import STREAM, Recipe
+from ansatz.estimators.recipe_options import Augment
 from ansatz.estimators.rows import read_column, read_rows, read_weights
 from ansatz.estimators.settings import Settings
 from ansatz.estimators.table_model import TableModel
@@ -80,7 +81,7 @@ class TableEstimator(Predictions, Settings, BaseEstimator):
         holdout: float | None = None,
         quantile: bool | Sequence[str] = False,
         bins: int | None = None,
-        augment: bool | None = None,
+        augment: Augment | None = None,
         pretrained: str | Path | None = None,
         freeze: str | int | Sequence[int] | None = None,
         warm_start: bool = False,

@@ -20,6 +20,7 @@ from ansatz.data.augmentation.on_batches import OnBatches as OnBatches
 from ansatz.data.augmentation.pca_color import PcaColor as PcaColor
 from ansatz.data.augmentation.records import from_record as from_record
 from ansatz.data.augmentation.records import to_record as to_record
+from ansatz.data.augmentation.records import to_records as to_records
 from ansatz.data.augmentation.registry import create as create
 from ansatz.data.augmentation.registry import names as names
 from ansatz.data.augmentation.registry import register as register

@@ -1,11 +1,15 @@
 """Augmentations as plain data, so that a saved fit can say what it was trained with."""
 
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
 from ansatz.data.augmentation.augmentation import Augmentation
+from ansatz.data.augmentation.compose import Compose
 from ansatz.data.augmentation.registry import registry
 from ansatz.errors import UsageError
+
+Parts = Augmentation | str | dict[str, Any]  # an augmentation, its name, its record
 
 
 def to_record(augment: Augmentation) -> dict[str, Any]:
@@ -42,6 +46,39 @@ def from_record(record: dict[str, Any]) -> Augmentation:
     options = {key: _read(value) for key, value in record.items() if key != "name"}
     made: Augmentation = registry.create(record["name"], **options)
     return made
+
+
+def to_records(given: Parts | Sequence[Parts]) -> list[dict[str, Any]]:
+    """The records of augmentations that follow each other, however they are given.
+
+    Args:
+        given: augmentations, names (``"flip,noise"``, with their default options) or records; one
+            of them, or a list.
+
+    Example:
+        >>> from ansatz.data.augmentation import Shift, to_records
+        >>> [each["name"] for each in to_records("flip,noise")]
+        ['flip', 'noise']
+        >>> to_records([Shift(2), {"name": "turn"}])
+        [{'name': 'shift', 'cells': 2, 'padding': 'reflect'}, {'name': 'turn'}]
+    """
+    if isinstance(given, Compose):
+        return to_records(given.parts)
+    if isinstance(given, Augmentation):
+        return [to_record(given)]
+    if isinstance(given, str):
+        given = [{"name": name.strip()} for name in given.split(",")]
+    if isinstance(given, dict):
+        given = [given]
+    if not isinstance(given, Sequence):
+        raise UsageError(
+            "augment is True, False, or augmentations like [Flip(), Noise(0.1)] or 'flip,noise', "
+            f"got {given!r:.60}."
+        )
+    records: list[dict[str, Any]] = []
+    for each in given:
+        records += [to_record(from_record(each))] if isinstance(each, dict) else to_records(each)
+    return records
 
 
 def _plain(value: Any) -> Any:
