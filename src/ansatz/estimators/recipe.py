@@ -78,7 +78,7 @@ class Recipe(BaseModel):
         shape = f"{widths} {self.activation}, dropout {self.dropout:g}"
         pieces = f"numbers in {self.bins} pieces, " if self.bins else ""
         if self.augment:
-            named = () if self.augment is True else self.augment
+            named = () if isinstance(self.augment, bool) else self.augment
             how = ", ".join(each["name"] for each in named)
             pieces += f"varied examples ({how}), " if how else "varied examples, "
         return (
