@@ -1,0 +1,90 @@
+"""How many images should be varied while they are learned from, judged within training images.
+
+    python benchmarks/variations.py            # all: half an hour on one core
+    python benchmarks/variations.py mnist      # or isbi2012
+
+MNIST: LeNet-5 on three folds of 10,000 training images, learned from the other 50,000. ISBI 2012: a
+U-Net learns from slices 0 to 19 and is judged on 20 to 23. Test images take no part. They are moved
+as the default augmentation does; what differs is how often. Writes results/variations.json here.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ansatz import Classifier, Segmenter
+from ansatz.bench.record import circumstances
+from ansatz.data import load
+from ansatz.data.augmentation import Affine, Crop, Elastic, Flip, Sometimes, Turn
+from ansatz.storage import read_json, write_json
+
+RECORD = Path(__file__).parent / "results" / "variations.json"
+FOLD, FOLDS = 10_000, 3
+STEPS = 360  # half of what a fit would take
+
+
+def digits(share: float) -> dict[str, Any]:
+    """Error and nll of LeNet-5 on each fold, when this share of the images is moved."""
+    data = load("mnist")
+    grids, y = data.grids, data.frame[data.target].to_numpy()
+    train, _ = data.split()
+    move = Affine(10.0, scale=0.1, each_axis=True, shift=2.0, padding="border")
+    errors, nlls = [], []
+    for fold in range(FOLDS):
+        judge = train[fold * FOLD : (fold + 1) * FOLD]
+        learn = np.setdiff1d(train, judge)
+        model = Classifier(network="lenet5", random_state=fold, augment=Sometimes(share, move))
+        model.fit(grids[learn], y[learn])
+        found = model.evaluate(grids[judge], y[judge])
+        errors.append(1 - found["accuracy"])
+        nlls.append(found["nll"])
+    return {"error": np.mean(errors).item(), "errors": errors, "nll": np.mean(nlls).item()}
+
+
+def membranes(share: float, holdout: float = 0.1) -> dict[str, Any]:
+    """Dice, pixel error and nll of a U-Net after 360 steps, when this share is deformed."""
+    data = load("isbi2012")
+    learn, judge = np.arange(20), np.arange(20, 24)
+    bend = Elastic(256 / 50, degrees=10.0, scale=0.1)
+    augment = [Crop((256, 256)), Flip((-1, -2)), Turn(), Sometimes(share, bend)]
+    epochs = STEPS * 2 / (len(learn) * (1 - holdout))
+    model = Segmenter(epochs=epochs, holdout=holdout, augment=augment, random_state=0)
+    model.fit(data.grids[learn], data.masks[learn])
+    return dict(model.evaluate(data.grids[judge], data.masks[judge]))
+
+
+CASES: dict[str, dict[str, Callable[[], dict[str, Any]]]] = {
+    "mnist": {
+        "all": lambda: digits(1.0),
+        "half": lambda: digits(0.5),
+    },
+    "isbi2012": {
+        "all": lambda: membranes(1.0),
+        "half": lambda: membranes(0.5),
+        "one in five": lambda: membranes(0.2),
+        "none": lambda: membranes(0.0),
+        "one in five, none held out": lambda: membranes(0.2, holdout=0.0),
+    },
+}
+
+
+def main() -> None:
+    """Prints and writes the record; what was not asked for stays in it."""
+    kept = read_json(RECORD)["results"] if RECORD.exists() else {}
+    for name in sys.argv[1:] or CASES:
+        kept[name] = {}
+        for case, run in CASES[name].items():
+            began = time.perf_counter()
+            kept[name][case] = {**run(), "seconds": round(time.perf_counter() - began, 1)}
+            print(name, case, json.dumps(kept[name][case]), flush=True)
+    document = {"command": "python benchmarks/variations.py", **circumstances()}
+    write_json(RECORD, {**document, "results": kept}, overwrite=True)
+
+
+if __name__ == "__main__":
+    main()
