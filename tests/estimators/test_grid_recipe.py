@@ -1,6 +1,8 @@
 import pytest
+from pydantic import ValidationError
 
 from ansatz.estimators.grid_recipe import choose_grid_recipe, default_options, linear_grid_recipe
+from ansatz.estimators.recipe import Recipe
 from ansatz.spec import InputSpec
 
 IMAGES = InputSpec.grid(1, 28, 28)
@@ -48,3 +50,9 @@ def test_the_linear_model_sees_examples_as_they_are():
 def test_only_u_nets_are_narrower_than_published():
     assert default_options("attention_unet") == default_options("unet") == {"width": 16}
     assert default_options("resnet18") == default_options(object()) == {}
+
+
+def test_an_augmentation_of_a_damaged_recipe_is_refused():
+    assert Recipe(augment=[{"name": "flip"}]).augment == ({"name": "flip"},)
+    with pytest.raises(ValidationError, match="needs a name"):
+        Recipe.model_validate_json('{"augment": [{"cells": 2}]}')

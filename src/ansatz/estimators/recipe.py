@@ -2,13 +2,19 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 SMALL = 100  # below this sum of weights: full batch, float64, penalised, stopped by folds
 FEW = 500  # below it a spread that varies with x costs more than it tells
 LARGE = 50_000
 MANY = 10_000  # from here on there are rows enough to bend sharply: numbers are cut in pieces
 COUPLED = 100_000  # rows up to which a law that couples rows sees all of them at every step
+
+
+def _named(record: dict[str, Any]) -> dict[str, Any]:
+    if not isinstance(record.get("name"), str):
+        raise ValueError("an augmentation needs a name")
+    return record
 
 
 class Recipe(BaseModel):
@@ -62,7 +68,7 @@ class Recipe(BaseModel):
     dtype: Literal["float32", "float64"] = "float32"
     members: Annotated[int, Field(ge=1)] = 1
     bins: Annotated[int, Field(ge=0)] = 0
-    augment: bool | tuple[dict[str, Any], ...] = False
+    augment: bool | tuple[Annotated[dict[str, Any], AfterValidator(_named)], ...] = False
 
     def sentence(self, network: str = "mlp") -> str:
         """The recipe in one line, for people; widths and dropout are those of an mlp."""
