@@ -83,6 +83,13 @@ def test_a_folder_that_cannot_be_learned_from_is_refused(tmp_path, images, said)
     assert said in str(caught.value).replace("\\", "/") and "\n" not in str(caught.value)
 
 
+def test_a_class_that_is_called_like_a_part_is_told(tmp_path):
+    put(tmp_path, {"train/1.png": shade(1), "new/1.png": shade(2)})
+    table = read_grids(tmp_path)
+    assert set(table.frame["class"]) == {"train", "new"}
+    assert any("folder 'train' is taken for a class" in note for note in table.notes)
+
+
 def test_damaged_files_are_left_out_on_request(tmp_path):
     put(tmp_path, {f"{c}/{k}.png": shade(k) for c in "ab" for k in range(3)})
     noise = np.random.default_rng(0).integers(0, 256, (64, 64), np.uint8)

@@ -121,6 +121,12 @@ def _classes(folder: Path, found: dict[Path, list[Path]], loose: list[Path]) -> 
         listing.notes.append(f"no images in {', '.join(empty[:5])}: left out.")
     if loose:
         listing.notes.append(f"{_count(loose, 'image')} beside the class folders left out.")
+    parts = [each.name for each in full if each.name.lower() in PARTS]
+    if parts:
+        listing.notes.append(
+            f"folder '{parts[0]}' is taken for a class, as not all folders beside it are parts of "
+            "the data (train, valid, test)."
+        )
     single = [each.name for each in full if len(found[each]) == 1]
     if single:
         listing.notes.append(
