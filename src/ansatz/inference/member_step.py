@@ -56,9 +56,10 @@ class MemberStep:
         >>> from ansatz.training import Supervised
         >>> network = Members([MLP(3, 2, widths=(8,)) for _ in range(4)])
         >>> step = MemberStep(network, MemberObjective(Supervised(Normal()), 4))
-        >>> rows = Batch.of(torch.randn(16, 3), torch.randn(16))
+        >>> x = torch.randn(16, 3)
+        >>> rows = Batch.of(x, x.sum(1))
         >>> batch = MemberSource(rows, [torch.arange(16)] * 4, batch_size=0).all_rows()
-        >>> losses = [step.step(batch)["loss"] for _ in range(20)]
+        >>> losses = [step.step(batch)["loss"] for _ in range(50)]
         >>> losses[-1] < losses[0]
         True
     """
