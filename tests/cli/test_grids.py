@@ -15,6 +15,7 @@ import torch
 from PIL import Image
 from sklearn.datasets import load_digits
 
+import ansatz
 from ansatz import networks
 from ansatz.cli.main import run
 from ansatz.spec import InputSpec
@@ -207,6 +208,19 @@ def test_masks_may_lie_elsewhere_and_have_a_loss_of_their_own(command, work):
     done = command("fit", work / "cells" / "images", *words, *QUICK)
     assert done.status == 0, done.err
     assert json.loads(done.out)["likelihood"] == "dice"
+
+
+def test_an_ensemble_of_masks_is_fitted_judged_and_predicts(command, work, tmp_path):
+    words = ("--masks", work / "cells" / "masks", "--inference", "ensemble", "--set", "members=2")
+    done = command("fit", work / "cells" / "images", *words, *QUICK, "--json", "--out", "m")
+    assert done.status == 0, done.err
+    found = json.loads(done.out)
+    assert found["inference"] == "ensemble" and found["metrics"]["nll"] < 0.7
+    assert "ensemble" in command("inspect", "m").out
+    assert "12 masks" in command("predict", "m", work / "cells" / "images", "--out", "found").out
+    model, image = ansatz.load("m"), np.asarray(Image.open(work / "cells/images/3.png"))
+    written = np.asarray(Image.open(tmp_path / "found" / "3.png"))
+    assert (written == model.predict(image[None])[0].astype(int)).all()
 
 
 def test_a_dry_run_says_what_would_be_done_and_writes_nothing(command, work, tmp_path):

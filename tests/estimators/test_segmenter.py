@@ -149,8 +149,8 @@ def test_what_is_no_law_of_masks_is_refused():
     images, masks = discs()
     with pytest.raises(UsageError, match=r"poisson is no law of masks"):
         Segmenter("poisson", **TINY).fit(images, masks)
-    with pytest.raises(UsageError, match=r"one network"):
-        Segmenter(inference="ensemble", **TINY).fit(images, masks)
+    with pytest.raises(UsageError, match=r"unknown inference 'laplace'"):
+        Segmenter(inference="laplace", **TINY).fit(images, masks)
     with pytest.raises(UsageError, match=r"no offset"):
         Segmenter(**TINY).fit(images, masks).evaluate(images, masks, offset=np.zeros(12))
 

@@ -64,10 +64,13 @@ def test_classes_of_images_by_their_names(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_class_for_every_cell(tmp_path):
+@pytest.mark.parametrize("members", [1, 2])
+def test_a_class_for_every_cell(members, tmp_path):
     x, _ = images()
-    options = {"depth": 1, "width": 4}
-    model = Segmenter(network="unet", network_options=options, **QUICK).fit(x, x > 120)
+    settings = {"network_options": {"depth": 1, "width": 4}, **QUICK}
+    if members > 1:
+        settings |= {"inference": "ensemble", "members": members}
+    model = Segmenter(network="unet", **settings).fit(x, x > 120)
     found, _ = answers(ansatz.export(model, tmp_path / "a.onnx").path, x[:5])
     np.testing.assert_allclose(found["probabilities"], model.predict_proba(x[:5]), atol=1e-5)
     assert found["prediction"].shape == (5, 16, 16)

@@ -5,8 +5,20 @@ import torch
 from torch import nn
 
 from ansatz.inference.combination import Combination
-from ansatz.likelihoods import Bernoulli, Categorical, Cox, DiscreteHazard, Quantiles, VonMises
+from ansatz.likelihoods import (
+    Bernoulli,
+    Categorical,
+    Cox,
+    CrossEntropy,
+    Dice,
+    DiscreteHazard,
+    Focal,
+    Quantiles,
+    Sum,
+    VonMises,
+)
 from ansatz.likelihoods.merging import merge
+from ansatz.spec import TargetSpec
 
 WEIGHTS = torch.tensor([0.3, 0.7], dtype=torch.float64)
 
@@ -30,6 +42,48 @@ def test_classes_have_the_mean_of_the_probabilities():
     )
     law = Categorical(reference=True)
     torch.testing.assert_close(law.probs(merge(law, raw, WEIGHTS)), mean(law.probs(raw)))
+
+
+LOSSES = {
+    "weighted": (lambda: CrossEntropy(class_weight=[1.0, 2.0, 5.0]), 3),
+    "dice": (Dice, 3),
+    "dice of two": (Dice, 1),
+    "sum": (Sum, 3),
+    "sum of two": (Sum, 1),
+}
+
+
+@pytest.mark.parametrize("make, P", LOSSES.values(), ids=LOSSES)
+def test_losses_of_classes_have_the_mean_of_the_probabilities(make, P):
+    law, raw = make(), raws(2, 5, 4, 4, P) * 4
+    law.outputs(TargetSpec(classes=max(P, 2)))
+    torch.testing.assert_close(law.probs(merge(law, raw, WEIGHTS)), mean(law.probs(raw)))
+
+
+def test_focal_lies_between_its_members():
+    law, raw = Focal(), raws(2, 50, 1) * 2
+    each, found = law.probs(raw), law.probs(merge(law, raw, WEIGHTS))
+    assert bool((found >= each.amin(0)).all()) and bool((found <= each.amax(0)).all())
+
+
+def test_members_have_class_weights_of_their_own_rows():
+    target, laws = TargetSpec(classes=3), []
+    for counts in ([6, 3, 1], [2, 2, 6]):
+        law = CrossEntropy(class_weight="balanced")
+        law.outputs(target)
+        law.observe(torch.arange(3).repeat_interleave(torch.tensor(counts)), torch.ones(10))
+        laws.append(law)
+    both, raw = Combination(laws, WEIGHTS), raws(2, 5, 3)
+    expected = mean(torch.stack([law.probs(r) for law, r in zip(laws, raw, strict=True)]))
+    torch.testing.assert_close(both.likelihood.probs(both.serve(raw)), expected)
+
+
+@pytest.mark.parametrize("law, P", [(Categorical(), 3), (Dice(), 1), (Sum(), 3), (Focal(), 1)])
+def test_members_in_turn_are_members_at_once(law, P):
+    raw, weights = raws(4, 6, P) * 4, torch.tensor([0.2, 0.5, 0.0, 0.3])
+    both = Combination([law] * 4, weights, factor=1.3)
+    found, expected = both.serve_in_turn(iter(raw)), both.serve(list(raw))
+    torch.testing.assert_close(law.probs(found), law.probs(expected))
 
 
 def test_probabilities_near_one_keep_their_other_tail():

@@ -31,6 +31,7 @@ from ansatz.report.mask_classes import _edges
 from ansatz.report.mask_classes import section as by_class
 from ansatz.report.mask_losses import mask_losses
 from ansatz.report.mask_overlays import section as overlays
+from ansatz.report.mask_recalibration import section as mask_recalibration
 from ansatz.report.mask_reliability import draw_cells, of_cells
 from ansatz.report.what_was_fitted import command_line, python_lines
 
@@ -212,6 +213,21 @@ def test_overlays_rank_images_by_dice(masks):
     each = [naive_dice(y, c) for y, c in zip(masks.outcome.numpy(), masks.point, strict=True)]
     alt = overlays(masks).parts[0].alt
     assert f"best {max(each):.3f}" in alt and f"worst {min(each):.3f}" in alt
+
+
+def test_an_ensemble_shows_where_it_disagrees_and_what_its_temperature_did(single):
+    images, y = discs(12)
+    y[:, :3] = -1
+    settings = {"inference": "ensemble", "members": 2, **QUICK}
+    model = Segmenter(network="linear_pixels", **settings).fit(images[:8], y[:8])
+    evidence = gather(model, images[8:], y[8:])
+    shown = overlays(evidence).parts[0]
+    assert "members of the ensemble disagree" in shown.caption and "disagreement" in shown.svg
+    before = model._without_recalibration().evaluate(images[8:], y[8:])["nll"]
+    after = model.evaluate(images[8:], y[8:])["nll"]
+    told = re.search(r"([\d.]+) before, ([\d.]+) after", mask_recalibration(evidence).lead)
+    assert float(told[1]) == pytest.approx(before, rel=1e-3)
+    assert float(told[2]) == pytest.approx(after, rel=1e-3)
 
 
 def test_models_of_masks_are_compared_image_by_image(masks):

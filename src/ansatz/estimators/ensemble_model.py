@@ -1,11 +1,12 @@
 """A fitted ensemble of a table: several models, mixed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from ansatz.data.grids import Grids
 from ansatz.estimators.grid_model import GridModel
 from ansatz.estimators.table_model import TableModel
 from ansatz.inference import Ensemble
@@ -74,7 +75,24 @@ class EnsembleModel(TableModel):
         self, rows: Any, offset: Tensor | None = None, *, notes: list[str] | None = None
     ) -> Tensor:
         """What the mixture's law takes: see :meth:`~ansatz.inference.combination.Combination`."""
+        first = self.members[0]
+        if isinstance(first, GridModel) and first.is_dense:
+            return self._by_pieces(rows, lambda member, piece: member.raw(piece))
         return self.combination.serve(self.member_raws(rows, offset, notes=notes))
+
+    def raw_in_tiles(self, rows: Grids, tile: int | None = None) -> Tensor:
+        """The mixture's at every cell: see :meth:`~ansatz.estimators.grid_model.GridModel`."""
+        return self._by_pieces(rows, lambda member, piece: member.raw_in_tiles(piece, tile))
+
+    def _by_pieces(self, rows: Grids, raw: Callable[[GridModel, Grids], Tensor]) -> Tensor:
+        """Few examples and one member at a time: K numbers for every cell are many."""
+        members = [member for member in self.members if isinstance(member, GridModel)]
+        first = members[0]
+        parts = [
+            self.combination.serve_in_turn(raw(member, rows[piece]) for member in members)
+            for piece in first.pieces(rows)
+        ]
+        return torch.cat(parts) if parts else first.raw(rows)
 
     def member_raws(
         self, rows: Any, offset: Tensor | None = None, *, notes: list[str] | None = None

@@ -13,7 +13,8 @@ from ansatz.estimators.ensemble import (
 )
 from ansatz.estimators.grid_fitting import fit_grid_model
 from ansatz.estimators.grid_model import GridModel
-from ansatz.estimators.job import Job
+from ansatz.estimators.job import Job, has_masks
+from ansatz.estimators.mask_out_of_fold import judge_cells
 from ansatz.estimators.plan import Plan
 from ansatz.inference.training import Rows, member_folder
 from ansatz.likelihoods import Likelihood
@@ -22,6 +23,8 @@ from ansatz.seeds import derive
 
 def fit_grid_ensemble(plan: Plan, job: Job, law: Likelihood) -> Ensembled:
     """Trains members one after another and mixes them by what they say of examples left out.
+
+    Masks are mixed cell by cell, and judged by a sample of their labelled cells.
 
     Args:
         plan: of every member; ``plan.recipe.members`` of them.
@@ -34,7 +37,7 @@ def fit_grid_ensemble(plan: Plan, job: Job, law: Likelihood) -> Ensembled:
         >>> list(inspect.signature(fit_grid_ensemble).parameters)
         ['plan', 'job', 'law']
     """
-    members = plan_members(job, plan.recipe.model_copy(update={"holdout": 0.0}), plan.seed)
+    members = plan_members(job, plan.recipe, plan.seed)
     preprocessor = GridPreprocessor.fit(job.rows, job.weight.numpy())
     models, histories = [], []
     for number, member in enumerate(members):
@@ -45,7 +48,10 @@ def fit_grid_ensemble(plan: Plan, job: Job, law: Likelihood) -> Ensembled:
         models.append(model)
         histories.append(fitted.history)
     history = max(histories, key=lambda each: each.steps)
-    judged = _out_of_fold(job, members, models)
+    if has_masks(job):
+        job, judged = judge_cells(job, members, models, plan.seed)
+    else:
+        judged = _out_of_fold(job, members, models)
     return combine(job, list(models), members, None, judged, history, plan.seed)
 
 

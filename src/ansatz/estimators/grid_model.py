@@ -72,7 +72,7 @@ class GridModel(TableModel):
                 self.prepare(rows[piece]),
                 None if offset is None else offset[torch.as_tensor(piece)],
             )
-            for piece in self._pieces(rows)
+            for piece in self.pieces(rows)
         ]
         if not parts:
             return torch.zeros(0, *self.empty_shape(), dtype=torch.float64)
@@ -129,7 +129,8 @@ class GridModel(TableModel):
         with torch.no_grad():
             return self.objective.raw(self.network, inputs, offset).double()
 
-    def _pieces(self, rows: Grids) -> Iterator[np.ndarray]:
+    def pieces(self, rows: Grids) -> Iterator[np.ndarray]:
+        """The numbers of the examples that are predicted at once, piece by piece."""
         share = CELLS // 4 if self.is_dense else CELLS
         size = min(MOST, max(1, share // math.prod(rows.shape)))
         for first in range(0, len(rows), size):

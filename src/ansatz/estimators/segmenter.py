@@ -18,6 +18,7 @@ from ansatz.data import Cleaning
 from ansatz.data.grids import Grids, GridTable, Masks
 from ansatz.data.unlabelled import UNLABELLED
 from ansatz.errors import DataError, UsageError
+from ansatz.estimators.ensemble_model import EnsembleModel
 from ansatz.estimators.grid_model import GridModel
 from ansatz.estimators.job import Job
 from ansatz.estimators.recipe_options import Augment
@@ -39,7 +40,9 @@ class Segmenter(TableEstimator):
         likelihood_options: options of a likelihood given by name.
         network: ``"unet"``, ``"unet3d"``, ``"attention_unet"``, ``"fcn"``, ``"sliding_window"``,
             ``"linear_pixels"`` or a module that gives ``(B, K, *size)``; ``"auto"`` takes a U-Net.
-        inference: ``"point"``.
+        inference: ``"point"`` for one network, or ``"ensemble"``: several, whose probabilities are
+            mixed cell by cell and recalibrated by one temperature.
+        members: networks of the ensemble; None takes five.
         tile: cells along each side of the pieces that larger examples are predicted in, with
             overlap; None takes the size of the examples of the fit.
         clean: how predicted masks are tidied: options of :func:`ansatz.data.clean`, like
@@ -84,7 +87,8 @@ class Segmenter(TableEstimator):
         *,
         likelihood_options: Mapping[str, Any] | None = None,
         network: str | nn.Module = "auto",
-        inference: Literal["point"] = "point",
+        inference: Literal["point", "ensemble"] = "point",
+        members: int | None = None,
         tile: int | None = None,
         clean: Mapping[str, Any] | None = None,
         network_options: Mapping[str, Any] | None = None,
@@ -107,6 +111,7 @@ class Segmenter(TableEstimator):
         self.likelihood_options = likelihood_options
         self.network = network
         self.inference = inference
+        self.members = members
         self.tile = tile
         self.clean = clean
         self.network_options = network_options
@@ -128,13 +133,12 @@ class Segmenter(TableEstimator):
     labels_cells = True
     # What a table's estimator has and a segmenter does not.
     x = "grid"
-    members = calibration = widths = activation = dropout = bins = None
+    calibration = widths = activation = dropout = bins = None
     quantile = False
 
     def _require_inference(self) -> None:
         self._cleaning()  # what cannot be done afterwards is refused before
-        if self.inference != "point":
-            raise UsageError(f"masks are predicted by one network (point), not {self.inference!r}.")
+        super()._require_inference()
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of every cell, ``(N, *size)``.
@@ -161,6 +165,36 @@ class Segmenter(TableEstimator):
             return np.empty((0, *grids.shape[1:], len(self.classes_)))
         return torch.cat(found).numpy()
 
+    def between_entropy(self, X: Any) -> NDArray[np.float64]:
+        r"""How much the members of an ensemble disagree about every cell, ``(N, *size)`` in nats.
+
+        .. math:: H\Big(\sum_s \pi_s p_s\Big) - \sum_s \pi_s H(p_s)
+
+        with :math:`p_s` member s's probabilities of the classes, before recalibration: what
+        knowing the member would tell about the class, their mutual information. It is large where
+        more examples would help; where classes overlap and all members say so, it is 0.
+
+        Args:
+            X: examples as in ``fit``.
+        """
+        grids = self._grids(X)
+        if not isinstance(self.model_, EnsembleModel):
+            raise UsageError("one network has nobody to disagree with: inference='ensemble'.")
+        found = [self._between(grids[np.array([n])]) for n in range(len(grids))]
+        return torch.cat(found).numpy() if found else np.empty((0, *grids.shape[1:]))
+
+    def _between(self, grids: Grids) -> Tensor:
+        """The same of one example."""
+        model: EnsembleModel = self.model_  # type: ignore[assignment]
+        mean = within = torch.zeros(())
+        for weight, member in zip(model.weights.tolist(), model.members, strict=True):
+            assert isinstance(member, GridModel)
+            raw = member.raw_in_tiles(grids, self.tile)
+            probs = self._probabilities(raw, member.objective.likelihood)
+            mean = mean + weight * probs
+            within = within + weight * torch.special.entr(probs).sum(-1)
+        return (torch.special.entr(mean).sum(-1) - within).clamp(min=0)
+
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """The share of cells with the right class.
 
@@ -186,7 +220,7 @@ class Segmenter(TableEstimator):
         check_is_fitted(self)
         if offset is not None:
             raise UsageError("masks take no offset.")
-        model: GridModel = self.model_  # type: ignore[assignment]
+        model: GridModel | EnsembleModel = self.model_  # type: ignore[assignment]
         return model.raw_in_tiles(read_rows(self, X, reset=False), self.tile)
 
     def _codes(self, raw: Tensor, law: Likelihood | None = None) -> Tensor:

@@ -131,7 +131,9 @@ class Settings:
             if self.inference != "ensemble":
                 return recipe
             require_members(self.members)
-            return recipe.model_copy(update={"members": self.members or GRID_MEMBERS})
+            # Folds stop the members; what the user holds out in their place is shared by all.
+            change = {"members": self.members or GRID_MEMBERS, "holdout": 0.0}
+            return recipe.model_copy(update=change)
         coupled = not self._law(target, rows).additive
         classes = target.classes > 0
         if self.inference == "ensemble":

@@ -291,7 +291,7 @@ class TableEstimator(Predictions, Settings, BaseEstimator):
         if self.warm_start:
             raise UsageError("an ensemble has no warm_start: its members start anew.")
         seed, recipe = self._seed(), self._recipe(job)
-        plan = self._plan(recipe, seed, grid=job.grid)
+        plan = self._plan(recipe, seed, grid=job.grid, masks=has_masks(job))
         if job.grid is not None:
             from ansatz.estimators.grid_ensemble import fit_grid_ensemble
 

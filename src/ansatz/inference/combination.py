@@ -1,12 +1,12 @@
 """The laws of several members as one law."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor
 
-from ansatz.likelihoods import Categorical, Likelihood
+from ansatz.likelihoods import Categorical, CrossEntropy, Likelihood
 from ansatz.likelihoods.averaged import Averaged
 from ansatz.likelihoods.merging import merge, merges
 
@@ -55,9 +55,31 @@ class Combination:
         together = merge(self.likelihood, torch.stack(aligned), self.weights)
         return together if self.factor == 1 else together / self.factor
 
+    def serve_in_turn(self, raws: Iterable[Tensor]) -> Tensor:
+        """The same of merged laws of classes, one member after another: memory holds two of them.
+
+        A mean of probabilities is a mean of two as often as there are members more than one.
+        """
+        total, weight = None, 0.0
+        for law, mine, raw in zip(self.laws, self.weights.tolist(), raws, strict=True):
+            aligned, weight = self._align(law, raw), weight + mine
+            if total is None:
+                total = aligned
+            elif mine > 0:
+                shares = torch.tensor([1 - mine / weight, mine / weight], dtype=torch.float64)
+                total = merge(self.likelihood, torch.stack([total, aligned]), shares)
+        assert total is not None
+        return total if self.factor == 1 else total / self.factor
+
     def _align(self, law: Likelihood, raw: Tensor) -> Tensor:
-        """Logits against a first class, as a linear model has them, become those of all classes."""
+        """The raw numbers of one member as the served law takes them.
+
+        Logits against a first class, as a linear model has them, become those of all classes, and
+        class weights by a rule, which each member has of its own rows, those of the first member.
+        """
         mine = self.likelihood
+        if isinstance(law, CrossEntropy) and isinstance(mine, CrossEntropy) and law.rule:
+            return law.unweighted(raw) + mine.log_weights.to(raw)
         if isinstance(law, Categorical) and isinstance(mine, Categorical):
             return law.logits(raw) if law.reference and not mine.reference else raw
         return raw

@@ -9,12 +9,14 @@ from ansatz.likelihoods.bessel import concentration
 from ansatz.likelihoods.categorical import Categorical
 from ansatz.likelihoods.cox import Cox
 from ansatz.likelihoods.cross_entropy import CrossEntropy
+from ansatz.likelihoods.dice import Dice
 from ansatz.likelihoods.discrete_hazard import DiscreteHazard
 from ansatz.likelihoods.dispersion import softplus_inverse
 from ansatz.likelihoods.focal import Focal
 from ansatz.likelihoods.likelihood import Likelihood
 from ansatz.likelihoods.plackett_luce import PlackettLuce
 from ansatz.likelihoods.quantiles import Quantiles
+from ansatz.likelihoods.sum import Sum
 from ansatz.likelihoods.von_mises import VonMises
 
 
@@ -34,10 +36,11 @@ def merges(law: Likelihood) -> bool:
 def merge(law: Likelihood, raw: Tensor, weights: Tensor) -> Tensor:
     """The raw numbers of the members' mixture, for laws that stay what they are.
 
-    Exactly the mixture: classes (the mean of the probabilities) and discrete hazards (the mean of
-    the survival curves and incidences at the cuts). A convention: log-risks of ``cox``, scores of
-    ``plackett_luce`` and predictions of losses are averaged, quantiles too; ``von_mises`` has the
-    mixture's mean direction and length.
+    Exactly the mixture: classes (the mean of the probabilities, those of cells by ``dice`` and
+    ``sum`` too) and discrete hazards (the mean of the survival curves and incidences at the cuts).
+    A convention: log-risks of ``cox``, scores of ``plackett_luce`` and predictions of losses are
+    averaged, quantiles too; ``focal`` averages its q, from which its probabilities follow;
+    ``von_mises`` has the mixture's mean direction and length.
 
     Args:
         law: for which :func:`merges` holds.
@@ -53,14 +56,16 @@ def merge(law: Likelihood, raw: Tensor, weights: Tensor) -> Tensor:
         tensor([[0.4000]])
     """
     weights = weights.to(raw).reshape(-1, *(1,) * (raw.ndim - 1))
-    if isinstance(law, Bernoulli):
-        return _log_mean(logsigmoid(raw), weights) - _log_mean(logsigmoid(-raw), weights)
-    if isinstance(law, Focal) and raw.shape[-1] == 1:
+    one_logit = isinstance(law, Dice | Focal | Sum) and raw.shape[-1] == 1
+    if isinstance(law, Bernoulli) or one_logit:
         return _log_mean(logsigmoid(raw), weights) - _log_mean(logsigmoid(-raw), weights)
     if isinstance(law, Categorical):
         merged = _log_mean(torch.log_softmax(law.logits(raw), -1), weights)
         return (merged - merged[..., :1])[..., 1:] if law.reference else merged
-    if isinstance(law, CrossEntropy | Focal):
+    if isinstance(law, CrossEntropy):
+        mean = _log_mean(torch.log_softmax(law.unweighted(raw), -1), weights)
+        return mean + law.log_weights.to(mean)
+    if isinstance(law, Dice | Focal | Sum):
         return _log_mean(torch.log_softmax(raw, -1), weights)
     if isinstance(law, DiscreteHazard):
         return _hazards(law, raw, weights)

@@ -51,6 +51,7 @@ CONTENTS: dict[Structure, dict[str, str]] = {
         "mask_overlays": "masks over their images",
         "mask_classes": "scores of each class",
         "mask_reliability": "reliability of the cells' probabilities",
+        "mask_recalibration": "recalibration",
         **_NETWORK,
         "grid_examples": "the data",
     },

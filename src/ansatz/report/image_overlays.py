@@ -1,12 +1,13 @@
 """Masks over their images: the best, the median and the worst case by Dice's coefficient."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
+from torch.nn.functional import interpolate
 
 from ansatz.metrics import overlap
 from ansatz.report.image_montage import (
@@ -14,6 +15,7 @@ from ansatz.report.image_montage import (
     PURPLE,
     VERMILION,
     Pictures,
+    blended,
     coarse,
     pictures,
     strip,
@@ -34,6 +36,7 @@ def section(
     *,
     labelled: ArrayLike | None = None,
     names: Sequence[Any] | None = None,
+    disagreement: Callable[[NDArray[Any]], NDArray[Any]] | None = None,
 ) -> Section | None:
     r"""Image, true mask, predicted mask and difference of three cases; Dice by class.
 
@@ -50,6 +53,8 @@ def section(
         classes: names by code, the background first.
         labelled: False where a cell has no label.
         names: of the images, files or row numbers; by default their positions.
+        disagreement: of an ensemble: numbers of images -> how much its members disagree about
+            each cell, ``(n, H, W)``; it is asked about the images that are shown.
 
     Shapes:
         - images: ``(N, H, W, C)`` or ``(N, H, W)``.
@@ -73,7 +78,7 @@ def section(
     parts: list[Text | Table | Figure] = []
     order = np.argsort(ranked, kind="stable")[: int(np.isfinite(ranked).sum())]  # nan is last
     if len(order):
-        parts.append(_figure(images, y, guess, seen, ranked, order, classes, names))
+        parts.append(_figure(images, y, guess, seen, ranked, order, classes, names, disagreement))
     parts.append(_table(scores, classes))
     return Section("Masks, from the best to the worst", _lead(ranked, classes), parts)
 
@@ -113,6 +118,7 @@ def _figure(
     order: NDArray[Any],
     classes: Sequence[Any],
     names: Sequence[Any] | None,
+    disagreement: Callable[[NDArray[Any]], NDArray[Any]] | None,
 ) -> Figure:
     cases = {"best": order[-1], "median": order[(len(order) - 1) // 2], "worst": order[0]}
     if len(order) == 1:
@@ -127,15 +133,23 @@ def _figure(
         _tinted(ground, masks[1], np.ones_like(masks[2])),
         _difference(ground, *masks),
     ]
+    heads = ["image", "true", "predicted", "difference"]
+    if disagreement is not None:
+        columns.append(blended(ground, _shrunk(disagreement(rows), size), signed=False))
+        heads.append("disagreement")
     shown = np.stack(columns, 1).reshape(-1, *ground.shape[1:])
     labels = [f"{word}: {ranked[row]:.3f}\n{_called(row, names)}" for word, row in cases.items()]
-    heads = ["image", "true", "predicted", "difference"]
-    svg = strip(shown, [], columns=4, lines=0, labels=labels, heads=heads)
+    svg = strip(shown, [], columns=len(heads), lines=0, labels=labels, heads=heads)
     missed = "missed" if len(classes) == 2 else "missed or given another class"
     caption = (
         f"Cases by the Dice coefficient of their image. {_legend(classes)} Difference: green is "
         f"found, vermilion {missed}, purple said where there is none."
     )
+    if disagreement is not None:
+        caption += (
+            " Disagreement: blue where the members of the ensemble disagree most, by the mutual "
+            "information of member and class, on a scale of each image's own."
+        )
     said = ", ".join(f"{word} {ranked[row]:.3f}" for word, row in cases.items())
     return Figure(svg, caption, f"Masks over images; Dice: {said}.")
 
@@ -163,6 +177,13 @@ def _nearest(masks: NDArray[Any], size: tuple[int, ...]) -> NDArray[Any]:
         for to, given in zip(size, masks.shape[1:], strict=True)
     )
     found: NDArray[Any] = masks[:, rows][:, :, columns]
+    return found
+
+
+def _shrunk(heat: NDArray[Any], size: tuple[int, ...]) -> NDArray[Any]:
+    """Numbers of cells in the size of a picture, averaged."""
+    cells = torch.from_numpy(np.ascontiguousarray(heat)).unsqueeze(1)
+    found: NDArray[Any] = interpolate(cells, list(size), mode="area").squeeze(1).numpy()
     return found
 
 

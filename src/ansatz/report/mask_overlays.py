@@ -1,6 +1,9 @@
 """Predicted masks over their images, from the best to the worst."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from ansatz.report import image_overlays
 from ansatz.report.evidence import Evidence
@@ -15,7 +18,7 @@ NOTES = {
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Overlays of the best, the median and the worst case.
+    """Overlays of the best, the median and the worst case, and where an ensemble disagrees.
 
     Args:
         evidence: of a model of masks on its test images.
@@ -32,6 +35,11 @@ def section(evidence: Evidence) -> Section | None:
     """
     truth = slices_of(evidence.outcome.numpy())
     classes = [] if evidence.classes is None else [str(name) for name in evidence.classes]
+
+    def disagree(rows: NDArray[Any]) -> NDArray[Any]:
+        model: Any = evidence.model
+        return slices_of(model.between_entropy(evidence.X[rows]))
+
     made = image_overlays.section(
         shown_late(evidence.X),
         np.maximum(truth, 0),
@@ -39,6 +47,7 @@ def section(evidence: Evidence) -> Section | None:
         classes,
         labelled=truth >= 0,
         names=names_of(evidence),
+        disagreement=disagree if evidence.model.inference == "ensemble" else None,
     )
     if made is not None and evidence.unit in NOTES:
         made.parts.append(Text(NOTES[evidence.unit], "note"))
