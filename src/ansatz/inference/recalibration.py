@@ -65,8 +65,9 @@ def for_mixture(kind: Kind, factor: float, disagreement: float) -> float:
 
     .. math:: c' = \sqrt{\frac{c^2 - \rho}{1 + \rho}}
 
-    if a member is right when stretched by c. For other kinds, where no such sum holds, c is halved
-    on the logarithmic scale.
+    if a member is right when stretched by c. For other kinds, where no such sum holds, a c above 1
+    is halved on the logarithmic scale; one below 1 is kept, as a mixture is no surer than members
+    that were not sure enough.
 
     Args:
         kind: what is multiplied.
@@ -77,9 +78,11 @@ def for_mixture(kind: Kind, factor: float, disagreement: float) -> float:
         >>> from ansatz.inference.recalibration import for_mixture
         >>> for_mixture("scale", 1.0, 0.0), round(for_mixture("scale", 1.1, 0.1), 3)
         (1.0, 1.005)
+        >>> for_mixture("temperature", 0.64, 0.0), round(for_mixture("temperature", 1.44, 0.0), 3)
+        (0.64, 1.2)
     """
     if kind != "scale":
-        return math.sqrt(factor)
+        return min(factor, math.sqrt(factor))
     # Disagreement is measured on rows that most members know: never below half the factor.
     return math.sqrt(max((factor**2 - disagreement) / (1 + disagreement), (factor / 2) ** 2))
 
