@@ -6,6 +6,10 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
+
+import ansatz
+from ansatz.estimators.origin import origin_of
 
 WORDS = ("--target", "y", "--likelihood", "normal", "--trials", "2", "--folds", "2")
 FAST = ("--set", "epochs=2", "--space", "width=4..8", "--space", "depth=1", "--out", "m")
@@ -65,3 +69,59 @@ def test_wrong_usage_is_one_line(command, waves, monkeypatch):
     done = command("tune", waves, *WORDS)
     assert done.status == 2 and "pip install 'ansatz-learn[tune]'" in done.err
     assert done.err.count("\n") == 1
+
+
+@pytest.fixture
+def stripes(tmp_path):
+    """A folder of images by class, a table of their paths, and masks of their bright cells."""
+    rng, rows = np.random.default_rng(0), []
+    for k in range(30):
+        kind = ("dark", "light")[k % 2]
+        image = rng.integers(0, 100, (8, 8)) + 80 * (k % 2)
+        files = f"stripes/{kind}/{k}.png", f"masks/{k}.png"
+        for file, values in zip(files, (image, 255 * (image > 90)), strict=True):
+            (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(values.astype(np.uint8)).save(tmp_path / file)
+        rows.append({"file": files[0], "cells": files[1], "count": rng.poisson(2)})
+    pd.DataFrame(rows).to_csv(tmp_path / "counts.csv", index=False)
+    return "stripes"
+
+
+IMAGES = ("--network", "linear", "--set", "epochs=2", "--trials", "1", "--folds", "2", "--quiet")
+
+
+def test_a_folder_of_images_is_searched_like_a_table(command, stripes):
+    rate = ("--space", "learning_rate=0.01..0.03")
+    done = command("tune", stripes, *IMAGES, *rate, "--out", "m", "--json")
+    document = json.loads(done.out)
+    assert done.status == 0 and done.err == "" and document["best"]["number"] == 1
+    assert document["fit"]["structure"] == "grid" and document["comparison"]["a"] == "tuned"
+    assert document["space"]["augment"] == "True, False"
+    again = command("tune", stripes, *IMAGES, *rate, "--out", "m", "--resume")
+    assert again.status == 0 and "nothing to do" in again.err
+
+
+def test_a_table_of_paths_and_the_options_of_images_reach_the_fits(command, stripes):
+    words = ("--target", "count", "--image", "file", "--size", "10", "--channels", "1", "--stream")
+    done = command("tune", "counts.csv", *IMAGES, *words, "--likelihood", "poisson", "--out", "m")
+    assert done.status == 0, done.err
+    assert origin_of(ansatz.load("m")).reader == {"image": "file", "size": [10], "channels": 1}
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (("counts.csv", "--masks", "cells", "--likelihood", "dice"), "a loss and no law of masks"),
+        (("stripes", "--space", "network=unet,lenet5"), "unet labels every cell"),
+        (("stripes", "--delimiter", ";"), "'delimiter' is an option of tables"),
+        (("stripes", "--x", "vector"), "leave out --x vector"),
+        (("stripes", "--weights", "no.pth"), "no such file of weights"),
+        (("stripes", "--freeze", "front"), "freeze must be backbone"),
+        (("counts.csv",), "--target COLUMN is missing"),
+        (("counts.csv", "--target", "count", "--x", "vector", "--size", "8"), "option of images"),
+        (("counts.csv", "--target", "count", "--x", "vector", "--stream"), "a table at once"),
+    ],
+)
+def test_what_images_and_tables_do_not_take_is_one_line(command, stripes, words, said):
+    done = command("tune", *words, "--out", "m", "--quiet")
+    assert done.status in (2, 4) and said in done.err and done.err.count("\n") == 1

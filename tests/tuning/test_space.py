@@ -69,4 +69,4 @@ def test_names_that_are_no_options_are_refused():
     with pytest.raises(UsageError, match=r"unknown option 'dropuot'. Did you mean 'dropout'\?"):
         check_space(parse_space(["dropuot=0..1"]), ["dropout"])
     with pytest.raises(UsageError, match="widths takes the place of width"):
-        check_space(parse_space(["widths=[8]", "width=4..8"]), ["widths"])
+        check_space(parse_space(["widths=[8]", "width=4..8"]), ["widths", "width"])

@@ -130,10 +130,8 @@ def make_config(given: Mapping[str, Any], source: str) -> FitConfig:
     except ValidationError as error:
         first = error.errors()[0]
     else:
-        # Folders of images and image sets know their own target.
-        is_table = Path(config.data).suffix.lower() not in _OWN_TARGET
         says_target = config.target or config.lower is not None or config.masks is not None
-        if is_table and not says_target:
+        if not says_target and not has_own_target(config.data):
             raise UsageError(f"{source}: --target COLUMN is missing.")
         return config
     key = ".".join(str(part) for part in first["loc"])
@@ -148,6 +146,17 @@ def make_config(given: Mapping[str, Any], source: str) -> FitConfig:
         raise UsageError(f"{source}: {what} is missing.")
     message = first["msg"][:1].lower() + first["msg"][1:]
     raise UsageError(f"{source}: {key}: {message}, got {str(first['input'])[:80]!r}.")
+
+
+def has_own_target(data: str) -> bool:
+    """Whether data may know their own target, as folders of images and image sets do.
+
+    Example:
+        >>> from ansatz.cli.config import has_own_target
+        >>> has_own_target("flowers/"), has_own_target("houses.csv")
+        (True, False)
+    """
+    return Path(data).suffix.lower() in _OWN_TARGET
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -15,10 +15,13 @@ from ansatz.cli.reading import (
     Decimal,
     Delimiter,
     Encoding,
+    MemoryLimit,
     Missing,
     Names,
     NoHeader,
+    Stream,
     reader_options,
+    whole_numbers,
     words,
 )
 from ansatz.cli.terminal import number, print_table, remark, say
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from ansatz.tuning import Trial, Tuning
 
 _SEARCH, _MODEL, _ROWS, _RUN = "The search", "The model", "Rows and columns", "The run"
+_IMAGES = "Images, signals and volumes"
 
 
 def _option(help: str, panel: str, *names: str, **extra: Any) -> Any:
@@ -38,7 +42,7 @@ def tune(
     data: Annotated[
         str,
         typer.Argument(
-            help="A file (CSV, gz, Parquet, Arrow, npz) or a data set's name.",
+            help="A file (CSV, gz, Parquet, Arrow, npz), a folder of images, or a data set's name.",
             autocompletion=complete("datasets"),
         ),
     ],
@@ -54,7 +58,8 @@ def tune(
     space: Annotated[
         list[str] | None,
         _option(
-            "What an option may be: dropout=0..0.3, activation=relu,tanh. May be repeated.",
+            "What an option may be: dropout=0..0.3, activation=relu,tanh, network=A,B. May be "
+            "repeated.",
             _SEARCH,
             metavar="NAME=VALUES",
         ),
@@ -79,6 +84,16 @@ def tune(
         str | None,
         _option("The target counts the successes of so many trials.", _MODEL, metavar="COL"),
     ] = None,
+    x: Annotated[
+        str | None,
+        _option(
+            "What x looks like: vector, or grid: signals, images, volumes. Default: by the data.",
+            _MODEL,
+            "--x",
+            metavar="STRUCTURE",
+            autocompletion=complete("structures"),
+        ),
+    ] = None,
     likelihood: Annotated[
         str | None,
         _option(
@@ -100,8 +115,9 @@ def tune(
         _option("An option that is fixed, as for fit.", _MODEL, "--set", metavar="KEY=VALUE"),
     ] = None,
     test: Annotated[
-        float, _option("Share of the rows kept from the search. Default: 0.2.", _ROWS)
-    ] = 0.2,
+        float | None,
+        _option("Share of the rows kept from the search. Default: 0.2, or the data's own.", _ROWS),
+    ] = None,
     group: Annotated[
         str | None, _option("Rows alike in this column stay on one side.", _ROWS, metavar="COL")
     ] = None,
@@ -109,7 +125,12 @@ def tune(
         str | None, _option("Every split is forward in this column.", _ROWS, metavar="COL")
     ] = None,
     weights: Annotated[
-        str | None, _option("How often each row counts.", _ROWS, metavar="COL")
+        str | None,
+        _option(
+            "How often each row counts; or a file of weights that the network begins with.",
+            _ROWS,
+            metavar="COL|FILE",
+        ),
     ] = None,
     offset: Annotated[
         str | None, _option("Added to the linear predictor.", _ROWS, metavar="COL")
@@ -120,6 +141,37 @@ def tune(
     drop: Annotated[str | None, _option("Columns to leave out.", _ROWS, metavar="A,B,...")] = None,
     role: Annotated[
         list[str] | None, _option("What a column is, as for fit.", _ROWS, metavar="COL=ROLE")
+    ] = None,
+    image: Annotated[
+        str | None,
+        _option("The column of a table that names image files.", _IMAGES, metavar="COL"),
+    ] = None,
+    masks: Annotated[
+        str | None,
+        _option(
+            "A label for every pixel: a folder of masks, or the column that names them.",
+            _IMAGES,
+            metavar="DIR|COL",
+        ),
+    ] = None,
+    size: Annotated[
+        str | None,
+        _option("Bring all images to this size, like 64 or 48,64.", _IMAGES, metavar="H[,W]"),
+    ] = None,
+    channels: Annotated[
+        str | None,
+        _option("The axis of the channels, or how many, as for fit.", _IMAGES, metavar="WHERE|N"),
+    ] = None,
+    unlabelled: Annotated[
+        int | None,
+        _option("The value in masks that means: not known.", _IMAGES, metavar="VALUE"),
+    ] = None,
+    skip_corrupt: Annotated[
+        bool, _option("Leave out files that cannot be read.", _IMAGES, "--skip-corrupt")
+    ] = False,
+    freeze: Annotated[
+        str | None,
+        _option("Leave this of the network as it began, as for fit.", _IMAGES, metavar="PART"),
     ] = None,
     out: Annotated[
         Path | None, _option("Folder for the model. Default: DATA-tuned.", _RUN, metavar="DIR")
@@ -139,6 +191,8 @@ def tune(
     missing: Missing = None,
     decimal: Decimal = None,
     encoding: Encoding = None,
+    stream: Stream = None,
+    memory_limit: MemoryLimit = None,
 ) -> None:
     """Search for a better recipe than the default, judged by rows the search never sees.
 
@@ -150,11 +204,23 @@ def tune(
         ansatz tune houses.csv --target price
         ansatz tune houses.csv --target price --trials 50 --space depth=1..3
         ansatz tune houses.csv --target price --resume
+        ansatz tune flowers/ --space network=lenet5,small_resnet
     """
-    from ansatz.data.grids import is_grids
+    from ansatz.cli.config import has_own_target
 
-    if target is None and lower is None and not is_grids(data):  # grids are refused as such
+    if target is None and lower is None and masks is None and not has_own_target(data):
         raise UsageError("ansatz tune: --target COLUMN is missing.")
+    options = pairs_of("options", set_ or [])
+    if freeze is not None:
+        options["freeze"] = int(freeze) if freeze.isdigit() else freeze
+    grids = {
+        "image": image,
+        "masks": masks,
+        "size": None if size is None else whole_numbers("--size", size),
+        "channels": int(channels) if channels is not None and channels.isdigit() else channels,
+        "unlabelled": unlabelled,
+        "on_corrupt": "skip" if skip_corrupt else None,
+    }
     folder = out or Path(f"{stem(data)}-tuned")
     advice = "To replace it: --overwrite; to keep it: another --out."
     require_free(folder, overwrite=overwrite or resume, advice=advice)
@@ -174,6 +240,7 @@ def tune(
             lower=lower,
             upper=upper,
             trials_column=trials_column,
+            x=x,
             likelihood=likelihood,
             network=network,
             inference=inference,
@@ -191,7 +258,10 @@ def tune(
             roles=pairs_of("roles", role or []),
             drop=words(drop) or (),
             progress=counter.show,
-            options=pairs_of("options", set_ or []),
+            options=options,
+            stream=stream,
+            memory_limit=memory_limit,
+            **{name: value for name, value in grids.items() if value is not None},
             **reader_options(delimiter, no_header, names, comment, missing, decimal, encoding),
         )
     if as_json:

@@ -189,7 +189,7 @@ def fit(
     x = structure_of(data, x)
     structures.registry.get(x)  # a wrong name suggests the nearest right one
     targets = [target] if isinstance(target, str) else list(target)
-    weights, options = _as_start(weights, options or {})
+    weights, options = as_start(weights, options or {})
     uses = Uses(
         target=targets,
         event=event,
@@ -240,7 +240,7 @@ def fit(
         options=law_options,
         roles=roles,
         drop=drop,
-        reader=_with_limit(reader, stream, memory_limit) if x == "grid" else reader,
+        reader=with_limit(reader, stream, memory_limit) if x == "grid" else reader,
     )
     network = network or default_network(problem)
     settings = {"random_state": seed, "device": device, "time_limit": time_limit}
@@ -273,7 +273,7 @@ def fit(
     model.uses_, model.row_keys_ = problem.uses, np.unique(keys[parts.learn])
     notes = [
         *problem.notes,
-        *([] if problem.part is None else [_note_on_parts(given, parts)]),
+        *([] if problem.part is None else [note_on_parts(given, parts)]),
         *describe_copies(keys),
         *_notes_on(choice, number is not None),
         *model.model_.preprocessor.notes,
@@ -312,10 +312,20 @@ def fit(
     return run.save(result)
 
 
-def _as_start(
+def as_start(
     weights: str | None, options: Mapping[str, Any]
 ) -> tuple[str | None, Mapping[str, Any]]:
-    """A column of weights stays one; a file of weights is what the network begins with."""
+    """A column of weights stays one; a file of weights is what the network begins with.
+
+    Args:
+        weights: a column, or a file of weights.
+        options: of the fit.
+
+    Example:
+        >>> from ansatz.estimators.fit import as_start
+        >>> as_start("copies", {"epochs": 5})
+        ('copies', {'epochs': 5})
+    """
     if weights is None or Path(weights).suffix.lower() not in WEIGHT_FILES:
         return weights, options
     if not Path(weights).is_file():
@@ -323,10 +333,21 @@ def _as_start(
     return None, {"pretrained": weights, **options}
 
 
-def _with_limit(
+def with_limit(
     reader: dict[str, Any], stream: bool | None, memory_limit: str | int | None
 ) -> dict[str, Any]:
-    """What examples may take in memory; those that stream stay in their files."""
+    """What examples may take in memory; those that stream stay in their files.
+
+    Args:
+        reader: options of :func:`ansatz.data.grids.read_grids`.
+        stream: True leaves all examples in their files, False none.
+        memory_limit: what they may take otherwise.
+
+    Example:
+        >>> from ansatz.estimators.fit import with_limit
+        >>> with_limit({"size": 32}, None, "4GB")
+        {'size': 32, 'memory_limit': '4GB'}
+    """
     if stream is not None:
         memory_limit = 1 if stream else sys.maxsize
     return reader if memory_limit is None else {**reader, "memory_limit": memory_limit}
@@ -358,7 +379,20 @@ def _choose(problem: Problem, estimator: TableEstimator, learn: Job) -> Choice |
     return choices[0] if choices else None
 
 
-def _note_on_parts(given: bool, parts: Parts) -> str:
+def note_on_parts(given: bool, parts: Parts) -> str:
+    """What became of the parts for training and test that data come in.
+
+    Args:
+        given: whether they were kept.
+        parts: of the fit.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.estimators.fit import note_on_parts
+        >>> from ansatz.estimators.parts import Parts
+        >>> note_on_parts(True, Parts(*(np.arange(n) for n in (5, 1, 2))))
+        "the test is the data's own, 2 examples (--test 0.2: another)."
+    """
     if given:
         return f"the test is the data's own, {len(parts.test)} examples (--test 0.2: another)."
     return "the data's own parts for training and test are mixed, as --test or --folds asks for."

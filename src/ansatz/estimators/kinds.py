@@ -11,6 +11,7 @@ from ansatz.estimators.problem import Problem
 from ansatz.estimators.ranker import Ranker
 from ansatz.estimators.regressor import Regressor
 from ansatz.estimators.segmenter import Segmenter
+from ansatz.estimators.settings import OF_MLP
 from ansatz.estimators.survival import SurvivalRegressor
 from ansatz.estimators.table_estimator import TableEstimator
 
@@ -66,8 +67,11 @@ def make_estimator(
         'Classifier'
     """
     kind = ESTIMATORS[problem.kind]
-    networks.registry.get(network)
+    factory = networks.registry.get(network)
     known = kind._get_param_names()
+    if problem.is_grid and network != "mlp":  # its dropout is its own
+        takes = inspect.signature(factory).parameters
+        known = [name for name in known if name not in OF_MLP or name not in takes]
     mine = {name: value for name, value in (options or {}).items() if name in known}
     others = {name: value for name, value in (options or {}).items() if name not in known}
     if network == "linear" and not problem.is_grid:  # on grids it is trained like others

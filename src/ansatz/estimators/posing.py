@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ansatz.data import read_table
 from ansatz.data.grids import GridTable, is_grids, read_grids
 from ansatz.data.grids.each import read_each
 from ansatz.data.grids.find import is_data_set, is_table
@@ -52,6 +53,7 @@ def pose_as(x: str, data: Any, uses: Uses, **how: Any) -> Problem:
         True
     """
     if x == "vector":
+        _refuse_of_grids(how.get("reader") or {})
         return pose(data, uses, **how)
     roles = how.pop("roles", None)
     if roles:
@@ -67,6 +69,16 @@ def pose_as(x: str, data: Any, uses: Uses, **how: Any) -> Problem:
             raise UsageError("no target: name the column to predict with --target.")
         reader |= {"signals": True, "target": [*special_columns(uses), *how.get("drop", ())]}
     return pose_grids(data, uses, reader=reader, **how)
+
+
+def _refuse_of_grids(reader: Mapping[str, Any]) -> None:
+    tables, grids = (inspect.signature(read).parameters for read in (read_table, read_grids))
+    for name in reader:
+        if name in grids and name not in tables:
+            raise UsageError(
+                f"'{name}' is an option of images, and these data are a table; if they are grids: "
+                "--x grid."
+            )
 
 
 def default_network(problem: Problem) -> str:

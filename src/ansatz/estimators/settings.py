@@ -33,6 +33,9 @@ from ansatz.training import choose_device
 
 INFERENCES = ("point", "ensemble")
 GRID_MEMBERS = 5  # networks on grids are dear
+OF_GRIDS = ("augment", "pretrained", "freeze")  # options that would do nothing to tables
+OF_TABLES = ("bins", "quantile")  # and those that would do nothing to grids
+OF_MLP = ("widths", "activation", "dropout")  # options of an mlp; other networks have their own
 
 
 class Settings:
@@ -173,15 +176,13 @@ class Settings:
 
     def _refuse_of_grids(self) -> None:
         """Options that would do nothing to tables."""
-        for name in ("augment", "pretrained", "freeze"):
+        for name in OF_GRIDS:
             if getattr(self, name) is not None:
                 raise UsageError(f"{name} is an option of networks on images; X is a table.")
 
     def _refuse_of_tables(self, network: str | nn.Module) -> None:
         """Options that would do nothing to grids."""
-        names = ["bins", "quantile"]
-        names += [] if network == "mlp" else ["widths", "activation", "dropout"]
-        for name in names:
+        for name in OF_TABLES if network == "mlp" else (*OF_TABLES, *OF_MLP):
             if getattr(self, name) not in (None, False):
                 raise UsageError(
                     f"{name} is an option of tables; options of a network on grids go into "

@@ -15,7 +15,7 @@ from ansatz.estimators.job import Job
 from ansatz.estimators.kinds import make_estimator, split_options
 from ansatz.estimators.out_of_fold import Folds, choose_folds
 from ansatz.estimators.parts import Parts, take
-from ansatz.estimators.problem import Problem
+from ansatz.estimators.problem import Problem, kind_of
 from ansatz.estimators.reading import read_job
 from ansatz.estimators.refits import fresh
 from ansatz.estimators.table_estimator import TableEstimator
@@ -40,11 +40,11 @@ class InnerFolds(NamedTuple):
     """The rows to learn from in folds, the same for every configuration.
 
     Args:
-        problem: the table.
+        problem: the table, or grids.
         parts: of its rows; those of the test are never touched.
         folds: of the rows to learn from.
         law: where a configuration names none.
-        network: by name.
+        network: where a configuration names none.
         options: that the user fixed.
         settings: of every estimator: inference, seed, device.
         seed: of the search.
@@ -64,15 +64,21 @@ class InnerFolds(NamedTuple):
     settings: Mapping[str, Any]
     seed: int
 
+    def configuration(self, parameters: Mapping[str, Any]) -> tuple[str, str, dict[str, Any]]:
+        """The law, the network and the other options of a point of the space."""
+        network = parameters.get("network", self.network)
+        chosen = settings_of(parameters, network)
+        chosen.pop("network", None)
+        return chosen.pop("likelihood", self.law), network, chosen
+
     def estimator(self, parameters: Mapping[str, Any]) -> tuple[TableEstimator, Job]:
         """The estimator of a configuration, and the rows to learn from as it reads them."""
-        chosen = settings_of(parameters)
-        law = chosen.pop("likelihood", self.law)
+        law, network, chosen = self.configuration(parameters)
         others, law_options = split_options(law, {**self.options, **chosen})
         problem = self.problem._replace(
             laws=[law], law_options={**self.problem.law_options, **law_options}
         )
-        made = make_estimator(problem, self.network, options=others, **self.settings)
+        made = make_estimator(problem, network, options=others, **self.settings)
         return made, take(read_job(problem, made), self.parts.learn)
 
     def scores(self, parameters: Mapping[str, Any], deadline: float | None = None) -> list[float]:
@@ -85,16 +91,26 @@ class InnerFolds(NamedTuple):
         estimator, learn = self.estimator(parameters)
         found = []
         for k, (inside, outside) in enumerate(self.folds):
-            if deadline is not None and time.monotonic() > deadline:
-                raise OutOfTime
             model = fresh(estimator).set_params(random_state=derive(self.seed, "inner", k) >> 32)
+            model.set_params(time_limit=_until(deadline, model.time_limit))
             model._fit_job(take(learn, inside)._replace(valid=None, trainer_options={}))
+            _until(deadline)  # a training that the deadline cut short judges nothing
             judged = judge_rows("trial", model, take(learn, outside))
             score = float(np.average(judged.log_scores.numpy(), weights=judged.job.weight.numpy()))
             if not np.isfinite(score):
                 raise NumericalError(f"the score of fold {k + 1} is {score}.")
             found.append(score)
         return found
+
+
+def _until(deadline: float | None, limit: float | None = None) -> float | None:
+    """The seconds that a training may take: those that are left, or a limit of its own."""
+    if deadline is None:
+        return limit
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise OutOfTime
+    return left if limit is None else min(left, limit)
 
 
 def make_folds(learn: Job, count: int, seed: int) -> Folds:
@@ -137,8 +153,9 @@ def comparable_laws(folds: InnerFolds, laws: list[str]) -> tuple[list[str], list
     for law in laws:
         if law == folds.law:
             continue
+        same = kind_of(law, folds.problem.uses) == folds.problem.kind
         try:
-            same = score_pair(default, _constant(folds, law)).name == name
+            same = same and score_pair(default, _constant(folds, law)).name == name
         except DataError:
             same = False
         (kept if same else gone).append(law)

@@ -1,17 +1,23 @@
-"""A table read as a search: which rows judge, what may vary."""
+"""A table or grids read as a search: which rows judge, what may vary."""
 
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ansatz import likelihoods
 from ansatz.errors import UsageError
 from ansatz.estimators.choice import choose_law
+from ansatz.estimators.fit import note_on_parts
+from ansatz.estimators.job import Job
 from ansatz.estimators.kinds import make_estimator, split_options
 from ansatz.estimators.parts import split, take
 from ansatz.estimators.problem import Problem
 from ansatz.estimators.reading import read_job
+from ansatz.estimators.table_estimator import TableEstimator
+from ansatz.tuning.grid_space import default_grid_space
 from ansatz.tuning.inner_folds import InnerFolds, comparable_laws, make_folds
-from ansatz.tuning.options import known_options
+from ansatz.tuning.options import known_options, network_values
+from ansatz.tuning.searched_networks import require_answers, searched_networks
 from ansatz.tuning.space import (
     Choice,
     Space,
@@ -21,6 +27,8 @@ from ansatz.tuning.space import (
     point_of,
 )
 
+SHARE = 0.2  # of the rows, kept from the search
+
 
 def pose_search(
     problem: Problem,
@@ -29,7 +37,7 @@ def pose_search(
     given: dict[str, Any],
     changes: Sequence[str] | Mapping[str, Any],
     folds: int,
-    test: float,
+    test: float | None,
     seed: int,
     inference: str,
     device: str,
@@ -37,13 +45,13 @@ def pose_search(
     """The folds that judge trials, the space of the search, and what is to be said about it.
 
     Args:
-        problem: the table.
+        problem: the table, or grids.
         network: by name.
         likelihood: the law asked for.
         given: options that the user fixed.
         changes: to the default space.
         folds: of the rows to learn from.
-        test: share of the rows kept from the search.
+        test: share of the rows kept from the search; None for the data's own test, or a fifth.
         seed: of split, folds and trials.
         inference: of every fit.
         device: of every fit.
@@ -56,41 +64,89 @@ def pose_search(
     """
     settings = {"inference": inference, "random_state": seed, "device": device}
     others, _ = split_options(likelihood, given)
+    asked = read_space(changes)
+    tried = searched_networks(asked, network, grid=problem.is_grid)
+    if len(tried) > 1 and "pretrained" in given:
+        raise UsageError("--space network: a file of weights is that of one network, not several.")
+    _require_laws_of_masks(problem, asked)
     estimator = make_estimator(problem, network, options=others, **settings)
     job = read_job(problem, estimator)
-    parts = split(job, estimator, test, seed)
+    own = test is None and problem.part is not None
+    parts = split(job, estimator, SHARE if test is None else test, seed, given=own)
     learn = take(job, parts.learn)
-    estimator._rehearse(learn)
     law = problem.laws[0]
-    asked = read_space(changes)
-    check_space(asked, known_options(estimator, network, law))  # before the work begins
+    takes = []
+    for name in dict.fromkeys([network, *tried]):  # before the work begins
+        each = make_estimator(problem, name, options=others, **settings)
+        if name in tried:
+            takes.append(known_options(each, name, law, grid=problem.is_grid))
+            check_space(asked, takes[-1])
+        require_answers(each, take(read_job(problem, each), parts.learn))
     if len(problem.laws) > 1:
         law = choose_law(estimator, problem.laws, learn).law
     parted = make_folds(learn, folds, seed)
     inner = InnerFolds(problem, parts, parted, law, network, given, settings, seed)
-    laws, gone = [law], list[str]()
-    if "likelihood" in asked:
-        wanted = asked["likelihood"]
-        if not isinstance(wanted, Choice):
-            raise UsageError("--space likelihood: give names, likelihood=A,B.")
-        _, gone = comparable_laws(inner, list(wanted.values))
-        if gone:
-            raise UsageError(
-                f"--space likelihood: {gone[0]} and {law} have no score in common: search among "
-                "laws of one kind."
-            )
-    elif len(problem.laws) > 1:
-        laws, gone = comparable_laws(inner, problem.laws)
-    recipe = estimator._recipe(learn)
-    whole = default_space(recipe, network=network, laws=laws, rows=float(learn.weight.sum()))
+    laws, gone = _laws(inner, asked)
+    whole = _space(estimator, learn, tried, takes, laws)
     fixed = {*given, *(("width", "depth") if "widths" in given or "widths" in asked else ())}
     whole = {name: d for name, d in whole.items() if name not in fixed} | asked
     if not whole:
         raise UsageError("nothing is left to search: every option was given.")
-    notes = []
-    if gone and "likelihood" not in asked:
+    notes = list(problem.notes) if problem.is_grid else []
+    if problem.part is not None:
+        notes.append(note_on_parts(own, parts))
+    if gone:
         notes.append(f"not searched, as their scores have another measure: {', '.join(gone)}.")
     return inner, whole, notes
+
+
+def _require_laws_of_masks(problem: Problem, asked: Space) -> None:
+    """Masks are searched by the log score of their cells, which a loss does not have."""
+    if problem.masks is None:
+        return
+    wanted = asked.get("likelihood")
+    for name in [*problem.laws, *(wanted.values if isinstance(wanted, Choice) else ())]:
+        if not likelihoods.registry.get(name).is_law:
+            raise UsageError(
+                f"{name} is a loss and no law of masks: trials are judged by the log score of "
+                "cells. Search with --likelihood categorical, or compare fits: ansatz compare A B."
+            )
+
+
+def _laws(inner: InnerFolds, asked: Space) -> tuple[list[str], list[str]]:
+    """The laws to search among, and the candidates whose scores have another measure."""
+    if "likelihood" not in asked:
+        laws = inner.problem.laws
+        return ([inner.law], []) if len(laws) == 1 else comparable_laws(inner, laws)
+    wanted = asked["likelihood"]
+    if not isinstance(wanted, Choice):
+        raise UsageError("--space likelihood: give names, likelihood=A,B.")
+    if inner.problem.masks is None:
+        _, gone = comparable_laws(inner, list(wanted.values))
+        if gone:
+            raise UsageError(
+                f"--space likelihood: {gone[0]} and {inner.law} have no score in common: search "
+                "among laws of one kind."
+            )
+    return [inner.law], []
+
+
+def _space(
+    estimator: TableEstimator,
+    learn: Job,
+    tried: list[str],
+    takes: list[list[str]],
+    laws: list[str],
+) -> Space:
+    """The default space, of what all networks that are tried have in common."""
+    recipe, rows = estimator._recipe(learn), float(learn.weight.sum())
+    network = tried[0] if len(tried) == 1 else None
+    if learn.grid is None:
+        return default_space(recipe, network=network, laws=laws, rows=rows)
+    dropout = all("dropout" in names for names in takes)
+    return default_grid_space(
+        recipe, learn.grid, network=network, laws=laws, rows=rows, dropout=dropout
+    )
 
 
 def read_space(changes: Sequence[str] | Mapping[str, Any]) -> Space:
@@ -123,4 +179,6 @@ def default_point(inner: InnerFolds, whole: Space) -> dict[str, Any] | None:
         'default_point'
     """
     estimator, learn = inner.estimator({})
-    return point_of(estimator._recipe(learn), inner.law, whole)
+    own = {} if inner.network == "mlp" else network_values(estimator, learn)
+    own["network"] = inner.network
+    return point_of(estimator._recipe(learn), inner.law, whole, own)

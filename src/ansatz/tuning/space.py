@@ -66,8 +66,10 @@ class Choice(NamedTuple):
 Space = dict[str, Range | Choice]
 
 
-def default_space(recipe: Recipe, *, network: str, laws: Sequence[str], rows: float) -> Space:
-    """What is searched unless the user says otherwise.
+def default_space(
+    recipe: Recipe, *, network: str | None, laws: Sequence[str], rows: float
+) -> Space:
+    """What is searched of a fit to a table unless the user says otherwise.
 
     ================  ==========================================================
     ``width``         16 to 512 hidden units in every layer, log scale
@@ -84,7 +86,7 @@ def default_space(recipe: Recipe, *, network: str, laws: Sequence[str], rows: fl
 
     Args:
         recipe: the default for these rows.
-        network: by name.
+        network: by name; None where several are tried.
         laws: candidates that can be compared.
         rows: to learn from.
 
@@ -158,22 +160,38 @@ def _value(text: str) -> Any:
         return text
 
 
-def settings_of(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of a fit from a point of the space: width and depth become widths.
+def settings_of(parameters: Mapping[str, Any], network: str = "mlp") -> dict[str, Any]:
+    """Options of a fit from a point of the space: width and depth of an mlp become widths.
+
+    Args:
+        parameters: the point.
+        network: by name; others have a width or a depth of their own.
 
     Example:
         >>> from ansatz.tuning.space import settings_of
         >>> settings_of({"width": 64, "depth": 2, "dropout": 0.1})
         {'dropout': 0.1, 'widths': [64, 64]}
+        >>> settings_of({"width": 64}, "small_resnet")
+        {'width': 64}
     """
+    if network != "mlp":
+        return dict(parameters)
     found = {name: value for name, value in parameters.items() if name not in SHAPE}
     if "width" in parameters or "depth" in parameters:
         found["widths"] = [parameters.get("width", 128)] * parameters.get("depth", 2)
     return found
 
 
-def point_of(recipe: Recipe, law: str, space: Space) -> dict[str, Any] | None:
+def point_of(
+    recipe: Recipe, law: str, space: Space, network: Mapping[str, Any] | None = None
+) -> dict[str, Any] | None:
     """The default recipe as a point of the space; None where it lies outside.
+
+    Args:
+        recipe: the default.
+        law: by name.
+        space: what may vary.
+        network: its name and its own options, which win over the recipe's.
 
     Example:
         >>> from ansatz.estimators.recipe import choose_recipe
@@ -184,6 +202,7 @@ def point_of(recipe: Recipe, law: str, space: Space) -> dict[str, Any] | None:
     values = {**recipe.model_dump(), "likelihood": law}
     if recipe.widths and len(set(recipe.widths)) == 1:
         values |= {"width": recipe.widths[0], "depth": len(recipe.widths)}
+    values |= network or {}
     point = {name: values.get(name) for name in space}
     if all(dimension.holds(point[name]) for name, dimension in space.items()):
         return point
@@ -202,7 +221,7 @@ def check_space(space: Space, known: Sequence[str]) -> None:
     """
     import difflib
 
-    names = [*SHAPE, "likelihood", *known]
+    names = ["likelihood", "network", *known]
     for name in space:
         if name in names:
             continue

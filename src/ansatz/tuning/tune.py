@@ -1,4 +1,4 @@
-"""A better recipe for a table, searched on folds and judged once on rows kept from the search."""
+"""A better recipe, searched on folds and judged once on rows kept from the search."""
 
 import hashlib
 import json
@@ -9,23 +9,23 @@ from pathlib import Path
 from typing import Any
 
 from ansatz import structures
-from ansatz.data.grids import is_grids
 from ansatz.errors import UsageError
-from ansatz.estimators.fit import fit
+from ansatz.estimators.fit import as_start, fit, with_limit
 from ansatz.estimators.kinds import split_options
-from ansatz.estimators.problem import Problem, pose
+from ansatz.estimators.posing import default_network, pose_as, structure_of
+from ansatz.estimators.problem import Problem
 from ansatz.estimators.replay import replay
 from ansatz.estimators.uses import Uses
 from ansatz.report.compare import Comparison, compare_fits
 from ansatz.storage import RunLock
 from ansatz.tuning.inner_folds import InnerFolds
 from ansatz.tuning.journal import Journal, Trial
-from ansatz.tuning.posing import default_point, pose_search
+from ansatz.tuning.posing import SHARE, default_point, pose_search
 from ansatz.tuning.result import Tuning
 from ansatz.tuning.sampler import require_optuna
 from ansatz.tuning.saved_search import finished_search, save_search
 from ansatz.tuning.search import Progress, best_of, search
-from ansatz.tuning.space import Space, settings_of
+from ansatz.tuning.space import Space
 
 
 def tune(
@@ -41,7 +41,7 @@ def tune(
     lower: str | None = None,
     upper: str | None = None,
     trials_column: str | None = None,
-    x: str = "vector",
+    x: str | None = None,
     likelihood: str | None = None,
     network: str | None = None,
     inference: str = "point",
@@ -50,7 +50,7 @@ def tune(
     resume: bool = False,
     device: str = "auto",
     seed: int = 0,
-    test: float = 0.2,
+    test: float | None = None,
     group: str | None = None,
     time: str | None = None,
     weights: str | None = None,
@@ -60,6 +60,8 @@ def tune(
     drop: Sequence[str] = (),
     progress: Progress | None = None,
     options: Mapping[str, Any] | None = None,
+    stream: bool | None = None,
+    memory_limit: str | int | None = None,
     **reader: Any,
 ) -> Tuning:
     """Searches for a better recipe than the default, and says honestly whether it found one.
@@ -74,7 +76,8 @@ def tune(
         trials: how many configurations to try besides the default recipe.
         folds: of the rows to learn from, by which trials are judged.
         space: in place of parts of the default space: ``["dropout=0..0.3", "activation=relu"]``,
-            or a mapping of names to a (low, high) pair or a list of values.
+            or a mapping of names to a (low, high) pair or a list of values; ``network`` may be
+            among the names.
         time_limit: seconds after which no further trial is begun.
         event: as for :func:`ansatz.fit`, like everything that follows.
         entry: as there.
@@ -83,14 +86,14 @@ def tune(
         trials_column: there called ``trials``: how many tries the target counts the successes of.
         x: as there.
         likelihood: the law; None searches among the candidates that can be compared.
-        network: as there; ``"linear"`` has nothing to search.
+        network: as there; of a table ``"linear"`` has nothing to search.
         inference: as there.
         out: the folder for the model; trials are kept in ``OUT.tuning`` while the search lasts.
         overwrite: replace what is at ``out``.
         resume: go on with a search that was stopped: the trials are those of one that was not.
         device: as there.
         seed: of split, folds, trials and fits.
-        test: share of the rows kept from the search.
+        test: share of the rows kept from the search; None keeps a fifth, or the data's own test.
         group: as there.
         time: as there.
         weights: as there.
@@ -100,7 +103,10 @@ def tune(
         drop: as there.
         progress: called with trials done, trials in all and the best so far.
         options: of the fits; what is given here is not searched.
-        reader: options of :func:`ansatz.data.read_table`.
+        stream: of grids, as there.
+        memory_limit: of grids, as there.
+        reader: options of :func:`ansatz.data.read_table`, for images of
+            :func:`ansatz.data.grids.read_grids`.
 
     Example:
         >>> import numpy as np
@@ -119,36 +125,38 @@ def tune(
         2
     """
     began = clock.perf_counter()
-    if x == "grid" or is_grids(data):
-        raise UsageError(
-            "tune searches recipes of tables; these data are grids. Fit them with some settings "
-            "(--network, --set) and see which is better: ansatz compare A B."
-        )
     require_optuna()
+    x = structure_of(data, x)
+    structures.registry.get(x)
     if trials < 1 or folds < 2:
         raise UsageError(f"--trials from 1 and --folds from 2, got {trials} and {folds}.")
+    if x == "vector" and (stream or memory_limit is not None):
+        raise UsageError("a search reads a table at once: leave out --stream and --memory-limit.")
     targets = [target] if isinstance(target, str) else list(target)
+    weights, start = as_start(weights, options or {})
     names = {"event": event, "entry": entry, "lower": lower, "upper": upper}
     names |= {"trials": trials_column, "weights": weights, "offset": offset}
     names |= {"exposure": exposure, "group": group, "time": time}
-    given = dict(options or {})
+    given = dict(start)
     common: dict[str, Any] = {
         **{"target": targets, **names, "x": x, "inference": inference, "device": device},
         **{"seed": seed, "test": test, "roles": roles, "drop": drop, "network": network},
+        **{"stream": False if x == "vector" else stream, "memory_limit": memory_limit},
         **reader,
     }
     _, law_options = split_options(likelihood, given)
-    problem = pose(
+    problem = pose_as(
+        x,
         data,
         Uses(target=targets, **names),
         likelihood=likelihood,
         options=law_options,
         roles=roles,
         drop=drop,
-        reader=reader,
+        reader=with_limit(reader, stream, memory_limit) if x == "grid" else reader,
     )
-    network = network or structures.create(x).network
-    if network == "linear" or not problem.columns:
+    network = network or default_network(problem)
+    if not problem.is_grid and (network == "linear" or not problem.has_features):
         raise UsageError("a linear model has nothing to search: fit it with ansatz fit.")
     place = None if out is None else Path(out)
     with nullcontext() if place is None else RunLock(place):
@@ -199,9 +207,11 @@ def _conclude(
     default = fit(data, likelihood=likelihood, options=given, **common)
     tuned, comparison = default, None
     if best.number:
-        chosen = settings_of(best.parameters)
-        law = chosen.pop("likelihood", inner.law)
-        tuned = fit(data, likelihood=law, options={**given, **chosen}, **common)
+        law, network, chosen = inner.configuration(best.parameters)
+        # A law that nobody asked for is proposed again, with the options that go with it.
+        named = likelihood if [law] == inner.problem.laws else law
+        how = {**common, "network": network, "options": {**given, **chosen}}
+        tuned = fit(data, likelihood=named, **how)
     if best.number and len(inner.parts.test):
         comparison = compare_fits(
             replay(tuned)._replace(name="tuned"), replay(default)._replace(name="default")
@@ -239,7 +249,7 @@ def _verdict(best: Trial, count: int, comparison: Comparison | None) -> str:
 
 
 def _fingerprint(
-    problem: Problem, inner: InnerFolds, whole: Space, folds: int, test: float
+    problem: Problem, inner: InnerFolds, whole: Space, folds: int, test: float | None
 ) -> dict[str, str]:
     settings = {
         "options": {name: repr(value) for name, value in inner.options.items()},
@@ -249,7 +259,7 @@ def _fingerprint(
         "laws": [inner.law, *problem.laws],
         "network": inner.network,
         "folds": folds,
-        "test": test,
+        "test": SHARE if test is None and problem.part is None else test,
     }
     space = {name: dimension.sentence() for name, dimension in whole.items()}
     texts = {"options": settings, "space": space}
