@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from ansatz.data.grids import GridTable, is_grids, read_grids
-from ansatz.data.grids.each import read_each
-from ansatz.data.grids.find import is_data_set, is_table
+from ansatz.data.grids.each import Each, read_each
+from ansatz.data.grids.find import is_data_set, is_image_file, is_table
 from ansatz.data.grids.idx import is_idx
+from ansatz.data.grids.listing import family, files_below
 from ansatz.errors import UsageError
 from ansatz.estimators.grid_problem import pose_grids
 from ansatz.estimators.origin import Origin, origin_of
@@ -91,7 +92,8 @@ def read_like(estimator: Any, data: Any, *, outcomes: bool = True, **options: An
         estimator: fitted to grids.
         data: a folder, a file, the name of a data set, or arrays.
         outcomes: whether they are judged; False reads the examples alone.
-        options: of :func:`ansatz.data.grids.read_grids`: ``on_corrupt``, ``memory_limit``.
+        options: of :func:`ansatz.data.grids.read_grids`: ``on_corrupt``, ``memory_limit``,
+            ``pages``, ``masks``.
 
     Example:
         >>> import numpy as np
@@ -108,8 +110,8 @@ def read_like(estimator: Any, data: Any, *, outcomes: bool = True, **options: An
 
 def read_each_like(
     estimator: Any, data: Any, *, notes: list[str], **options: Any
-) -> Iterator[tuple[GridTable, tuple[int, int] | None]]:
-    """Examples to label cell by cell: files one by one, each at its own size.
+) -> Iterator[Each]:
+    """Examples to label cell by cell: files or pages one by one, each at its own size.
 
     Where the fit was told a size, images are brought to it, and their own size is given beside.
 
@@ -125,7 +127,7 @@ def read_each_like(
         >>> from ansatz.estimators.posing import read_each_like
         >>> x = np.random.default_rng(0).normal(size=(6, 8, 8)).astype(np.float32)
         >>> model = Segmenter(network="linear_pixels", epochs=1).fit(x, x > 0)
-        >>> [len(table) for table, _ in read_each_like(model, {"x": x}, notes=[])]
+        >>> [len(each.table) for each in read_each_like(model, {"x": x}, notes=[])]
         [6]
     """
     reading = {**_reading(estimator, data, outcomes=False), **options}
@@ -151,9 +153,29 @@ def _reading(estimator: Any, data: Any, *, outcomes: bool) -> dict[str, Any]:
         options |= {"size": _sides(size), "shares": _holds_shares(preprocessor)}
     if told is None:
         return options
+    pages = _pages(data, told)
+    if pages is not None:
+        options["pages"] = pages
+    if pages == "volume":
+        options["shares"] = _holds_shares(preprocessor)
     if outcomes and (estimator.labels_cells or _numbers_classes(data)):
         options |= _some(reader, "classes", "unlabelled")
     return options | _paths_and_masks(data, told)
+
+
+def _pages(data: Any, told: Origin) -> str | None:
+    """What the pages of image files were to the fit; None where data are no such files."""
+    said = told.reader.get("pages")
+    if said is None and "masks" in told.reader and is_image_file(told.source.path):
+        said = "images"  # as one file with a file of masks is read when nobody says
+    return said if said is not None and _holds_image_files(data) else None
+
+
+def _holds_image_files(data: Any) -> bool:
+    if isinstance(data, str | Path) and Path(data).is_dir():
+        return any(family(path) == "image" for path in files_below(Path(data)))
+    is_list = isinstance(data, list | tuple) and bool(data) and isinstance(data[0], str | Path)
+    return is_list or is_image_file(data) or is_table(data)
 
 
 def _paths_and_masks(data: Any, told: Origin) -> dict[str, Any]:

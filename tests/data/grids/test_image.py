@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from PIL import Image
 
-from ansatz.data.grids.image import look
+from ansatz.data.grids.image import FIRST_PAGE, look
 from ansatz.data.grids.image_file import Limits, bombs_are_errors
 from ansatz.data.grids.images import Kind, read_image
 from ansatz.errors import DataError, UsageError
@@ -161,7 +161,7 @@ def test_of_many_frames_the_first_is_read(tmp_path, ending):
     path = saved(
         tmp_path, frames[0], f"a.{ending}", save_all=True, append_images=frames[1:], lossless=True
     )
-    assert "read at their first frame or page" in look(path, Limits()).remarks
+    assert FIRST_PAGE in look(path, Limits()).remarks
     assert_array_equal(read_image(path, COLOUR, Limits())[0], np.full((4, 6), 250))
 
 

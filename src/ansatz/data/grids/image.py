@@ -1,18 +1,19 @@
 """One image: what its header says, and its pixels."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from ansatz.data.grids.image_file import SIDEWAYS, Limits, opened, orientation, upright
+from ansatz.data.grids.page import Page, Place
 from ansatz.errors import DataError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 Depth = Literal["8 bit", "16 bit", "float"]
+FIRST_PAGE = "read at their first frame or page; for all: --pages images or volume (pages=)"
 SIXTEEN = ("I;16", "I;16B", "I;16L", "I;16N")
 
 
@@ -37,8 +38,12 @@ class Look(NamedTuple):
     remarks: tuple[str, ...] = ()
 
 
-def look(path: Path, limits: Limits) -> Look:
+def look(path: Place, limits: Limits) -> Look:
     """Size and kind of an image, from its header alone.
+
+    Args:
+        path: its file, or its page in a file of several.
+        limits: what the file may claim.
 
     Example:
         >>> import pathlib, tempfile
@@ -59,11 +64,14 @@ def look(path: Path, limits: Limits) -> Look:
         elif mode in ("F", "I"):
             depth = "float"
         is_colour = mode not in ("1", "L", "LA", "La", "I", "F", *SIXTEEN)
-        return Look(size, is_colour, depth, tuple(_remarks(image, mode, turn)))
+        remarks = list(_remarks(image, mode, turn))
+        if not isinstance(path, Page) and _has_frames(image):
+            remarks.append(FIRST_PAGE)
+        return Look(size, is_colour, depth, tuple(remarks))
 
 
 def decode(
-    path: Path,
+    path: Place,
     channels: int,
     depth: Depth,
     limits: Limits,
@@ -72,7 +80,7 @@ def decode(
     """The image, upright, in pillow's mode L (one channel), RGB (three) or F (one, numbers).
 
     Args:
-        path: the file.
+        path: the file, or a page of it.
         channels: 1 or 3.
         depth: what the numbers of all images of the set become.
         limits: what the file may claim.
@@ -95,6 +103,8 @@ def decode(
             height, width = size[::-1] if turn in SIDEWAYS else size
             image.draft(image.mode, (2 * width, 2 * height))
         found = upright(_plain(image), turn)
+        if found is image and isinstance(path, Page):
+            found = found.copy()  # the open file may turn to another page
         if found.mode not in ("F", "I"):
             mode = "L" if channels == 1 else "RGB"
             return found if found.mode == mode else found.convert(mode)
@@ -119,8 +129,6 @@ def _remarks(image: Any, mode: str, turn: int) -> Iterator[str]:
         yield f"turned from {mode} into RGB"
     if mode in ("RGB", "RGBA", "LA") and any("16" in str(tile[3]) for tile in image.tile):
         yield "read at 8 of their 16 bits per colour"
-    if _has_frames(image):
-        yield "read at their first frame or page"
 
 
 def _plain(image: "Image") -> "Image":

@@ -1,10 +1,8 @@
 """Image files as grids: one size, one number of channels, one kind of numbers."""
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -14,10 +12,9 @@ from ansatz.data.grids.fitting import check_scale, common_size, fitted
 from ansatz.data.grids.grid_files import GridFiles
 from ansatz.data.grids.image import Depth, Look, decode, look
 from ansatz.data.grids.image_file import Limits, bombs_are_errors
-from ansatz.data.grids.pool import in_order
+from ansatz.data.grids.page import Place
+from ansatz.data.grids.runs import in_runs
 from ansatz.errors import DataError, UsageError
-
-_LARGE = 1024 * 1024  # pixels
 
 
 class Kind(NamedTuple):
@@ -41,7 +38,7 @@ class Kind(NamedTuple):
 
 
 def look_at(
-    paths: Sequence[Path], limits: Limits, damaged: dict[int, DataError]
+    paths: Sequence[Place], limits: Limits, damaged: dict[int, DataError]
 ) -> list[Look | None]:
     """What the files' headers say; files that cannot be read are put into ``damaged``.
 
@@ -54,15 +51,15 @@ def look_at(
         ([None], [0])
     """
 
-    def attempt(path: Path) -> Look | DataError:
+    def attempt(place: int) -> Look | DataError:
         try:
-            return look(path, limits)
+            return look(paths[place], limits)
         except DataError as error:
             return error
 
     found: list[Look | None] = []
     with bombs_are_errors():
-        for place, each in enumerate(in_order(attempt, paths, ahead=256)):
+        for place, each in enumerate(in_runs(attempt, range(len(paths)), paths, ahead=256)):
             if isinstance(each, DataError):
                 damaged[place] = each
             found.append(each if isinstance(each, Look) else None)
@@ -76,11 +73,13 @@ def choose_kind(
     size: tuple[int, int] | None,
     channels: int | None,
     notes: list[str],
+    shares: bool = False,
 ) -> Kind:
     """One size, number of channels and depth for all, said in ``notes``.
 
     Grey images become colour where any image is. Bytes beside 16-bit images become shares of
-    255; images of free numbers do not mix with either.
+    255, and so they do where ``shares`` are asked for; images of free numbers do not mix with
+    either.
 
     Example:
         >>> from ansatz.data.grids.image import Look
@@ -104,12 +103,13 @@ def choose_kind(
         raise DataError(
             f"{where} has {depth} grey values, beside colour. Say --channels 1 (channels=1)."
         )
-    notes += _notes(looks, Kind(target, channels, depth), colours)
-    return Kind(target, channels, depth)
+    kind = Kind(target, channels, depth)
+    notes += _notes(looks, kind, colours)
+    return kind._replace(depth="16 bit") if shares and depth == "8 bit" else kind
 
 
-def read_image(path: Path, kind: Kind, limits: Limits) -> np.ndarray:
-    """One file as ``(C, H, W)`` of a set's kind: uint8, or float32 where the depth is not 8 bit.
+def read_image(path: Place, kind: Kind, limits: Limits) -> np.ndarray:
+    """One image as ``(C, H, W)`` of a set's kind: uint8, or float32 where the depth is not 8 bit.
 
     Example:
         >>> import pathlib, tempfile
@@ -133,7 +133,7 @@ def read_image(path: Path, kind: Kind, limits: Limits) -> np.ndarray:
 
 
 def image_files(
-    paths: Sequence[Path], names: Sequence[str], kind: Kind, limits: Limits
+    paths: Sequence[Place], names: Sequence[str], kind: Kind, limits: Limits
 ) -> GridFiles:
     """Image files of one kind; nothing is decoded yet.
 
@@ -167,11 +167,6 @@ def _notes(looks: Sequence[Look], kind: Kind, colours: int) -> list[str]:
         notes.append(
             f"{other} of {count} images have another size than {height} x {width}: they were "
             "scaled to fit (bilinear, antialiased, proportions kept, black around them)."
-        )
-    if math.prod(kind.size) > _LARGE:
-        notes.append(
-            f"images of {kind.size[0]} x {kind.size[1]} take long to learn from: --size "
-            "(size=) reads them smaller."
         )
     if kind.channels == 3 and 0 < colours < count:
         notes.append(f"{count - colours} of {count} images are grey: they were read as colour.")

@@ -32,6 +32,7 @@ def read_grids(
     channels: int | str | None = "auto",
     image: str | None = None,
     masks: Any = None,
+    pages: str = "auto",
     classes: Sequence[str] | None = None,
     unlabelled: int | None = None,
     signals: bool = False,
@@ -55,7 +56,11 @@ def read_grids(
             also where they are: ``"first"``, ``"last"``, None or ``"none"`` for no channels;
             ``"auto"`` tells by the shape.
         image: the column of paths in a table; None looks for one.
-        masks: a folder of masks, a table's column of paths to them, or an array.
+        masks: a folder of masks, a table's column of paths to them, an array, or, for one file
+            of several pages, a file of as many.
+        pages: what the pages of image files (TIFF stacks, animations) are: ``"images"``, an
+            example each; ``"volume"``, the slices of one; ``"first"``, left out but the first.
+            ``"auto"`` takes the first and says so; of one file with a file of masks, all as images.
         classes: names of the classes that masks or labels give as numbers.
         unlabelled: the value in masks that means "not known".
         signals: whether each row's numbers in a table are one signal.
@@ -86,6 +91,7 @@ def read_grids(
         memory_limit=memory_limit,
         outcomes=outcomes,
         shares=shares,
+        pages=pages,
     )
     if isinstance(data, GridTable):
         return data
@@ -93,9 +99,12 @@ def read_grids(
         refuse_given(f"{_called(data)} has no columns of paths", image=image)
     if signals and _holds_rows(data):
         said = {"size": size, "channels": options.channels, "classes": classes, "masks": masks}
-        refuse_given("a row of numbers is one signal as it is", unlabelled=unlabelled, **said)
+        said |= {"unlabelled": unlabelled, "pages": options.said_pages}
+        refuse_given("a row of numbers is one signal as it is", **said)
         return read_signals(data, target)
     listing = list_files(data, options, image=image, masks=masks)
+    if listing is None:
+        refuse_given(f"{_called(data)} holds arrays, which have no pages", pages=options.said_pages)
     if listing is not None:
         table = assemble(listing, options)
     elif isinstance(data, str | PathLike):
