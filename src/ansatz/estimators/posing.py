@@ -207,13 +207,15 @@ def _sides(size: Any) -> Any:
     return size[0] if isinstance(size, list | tuple) and len(size) == 1 else size
 
 
-def _holds_shares(preprocessor: Any) -> bool:
-    """Whether a model learned from numbers in [0, 1], as images of 16 bits are read.
+def _holds_shares(preprocessor: Any) -> bool | None:
+    """Whether a model learned from numbers in [0, 1], as images of 16 bits are read, or from bytes.
 
-    Such numbers of mean m have a variance of at most m (1 - m).
+    Such numbers of mean m have a variance of at most m (1 - m). None for other numbers.
     """
+    if preprocessor.unit == 255:
+        return False
     moments = zip(preprocessor.mean, preprocessor.spread, strict=True)
-    return preprocessor.unit == 1 and all(s**2 <= m * (1 - m) + 1e-9 for m, s in moments)
+    return True if all(s**2 <= m * (1 - m) + 1e-9 for m, s in moments) else None
 
 
 def _holds_signals(data: Any, reader: Mapping[str, Any]) -> bool:

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
+from ansatz.data.grids.gather import refuse_or_tell
 from ansatz.data.grids.image_file import Limits, opened
 from ansatz.data.grids.listing import Listing
 from ansatz.errors import DataError
@@ -11,7 +13,7 @@ MOST_PAGES = 2**15
 
 
 def count_pages(path: Path, limits: Limits) -> int:
-    """How many pages or frames a file has; none of them is decoded.
+    """How many pages or frames a file has; none of them is decoded, and a damaged one counts.
 
     Example:
         >>> import pathlib, tempfile
@@ -28,17 +30,19 @@ def count_pages(path: Path, limits: Limits) -> int:
         if image.format != "TIFF":
             count = int(getattr(image, "n_frames", 1))
         else:  # whose pages are a chain that may be made endless
-            numbers = range(1, MOST_PAGES + 1)
-            count = next((k for k in numbers if not _has_page(image, k)), MOST_PAGES + 1)
+            count = _length(image)
     if count > MOST_PAGES:
         raise DataError(f"{path} declares more than {MOST_PAGES:,} pages: not decoded.")
     return count
 
 
-def by_page(listing: Listing, limits: Limits) -> Listing:
+def by_page(listing: Listing, limits: Limits, *, skip: bool = False) -> Listing:
     """The listing with a row for each page, and a column ``page`` that counts them from 1.
 
-    A file that cannot be opened stays one row: whoever reads it says what is wrong with it.
+    Args:
+        listing: whole files.
+        limits: what a file may claim.
+        skip: leave out files that cannot be opened, instead of refusing them.
 
     Example:
         >>> import pathlib, tempfile
@@ -52,10 +56,12 @@ def by_page(listing: Listing, limits: Limits) -> Listing:
         >>> by_page(Listing("cells", [path], ["a.tif"], {"image": ["a.tif"]}), Limits()).names
         ['a.tif page 1', 'a.tif page 2']
     """
-    counts = [_count(listing, place, limits) for place in range(len(listing.paths))]
-    if set(counts) <= {None, 1}:
+    damaged: dict[int, DataError] = {}
+    counts = [_count(listing, place, limits, damaged) for place in range(len(listing.paths))]
+    kept = refuse_or_tell(damaged, len(counts), skip, listing.notes)
+    if set(counts) == {1}:
         return listing
-    rows = [(k, page) for k, count in enumerate(counts) for page in _numbers(count)]
+    rows = [(k, page) for k in kept.tolist() for page in _numbers(counts[k])]
     columns = {name: [cells[k] for k, _ in rows] for name, cells in listing.columns.items()}
     return Listing(
         listing.origin,
@@ -69,14 +75,15 @@ def by_page(listing: Listing, limits: Limits) -> Listing:
     )
 
 
-def _count(listing: Listing, place: int, limits: Limits) -> int | None:
-    """Pages of a file, and of its mask; None where one of them cannot be opened."""
+def _count(listing: Listing, place: int, limits: Limits, damaged: dict[int, DataError]) -> int:
+    """Pages of a file, and of its mask."""
     path, mask = listing.paths[place], listing.masks[place] if listing.masks else None
     try:
         count = count_pages(path, limits)
         masks = count if mask is None else count_pages(mask, limits)
-    except DataError:
-        return None
+    except DataError as error:
+        damaged[place] = error
+        return 0
     if count != masks:
         raise DataError(
             f"{path} has {_text(count)}, its mask {mask} {_text(masks)}: each page needs its mask."
@@ -84,16 +91,20 @@ def _count(listing: Listing, place: int, limits: Limits) -> int | None:
     return count
 
 
-def _numbers(count: int | None) -> Iterable[int | None]:
-    return [None] if count in (None, 1) else range(count)
+def _numbers(count: int) -> Iterable[int | None]:
+    return [None] if count == 1 else range(count)
 
 
-def _has_page(image: object, number: int) -> bool:
-    try:
-        image.seek(number)  # type: ignore[attr-defined]
-    except EOFError:
-        return False
-    return True
+def _length(image: Any) -> int:
+    """Pages of a TIFF file, up to one that is damaged and leads no further."""
+    for number in range(1, MOST_PAGES + 1):
+        try:
+            image.seek(number)
+        except EOFError:
+            return number
+        except Exception:  # whoever reads this page says what is wrong with it
+            return number + 1
+    return MOST_PAGES + 1
 
 
 def _text(count: int) -> str:

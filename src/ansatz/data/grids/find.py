@@ -42,10 +42,10 @@ def list_files(
     if listing is None or not _are_images(listing):
         return listing
     if options.pages == "images":
-        return by_page(listing, options.limits)
+        return by_page(listing, options.limits, skip=options.skips)
     if options.pages != "auto" or not is_image_file(data) or not listing.masks:
         return listing
-    found = by_page(listing, options.limits)
+    found = by_page(listing, options.limits, skip=options.skips)
     if found.pages:
         found.notes.append(
             f"the {len(found.pages)} pages of {listing.names[0]} and of its masks were read as "

@@ -94,12 +94,13 @@ def kept_open() -> Iterator[None]:
 
 
 @contextmanager
-def opened(path: Place, limits: Limits) -> "Iterator[Image]":
+def opened(path: Place, limits: Limits, *, anew: bool = False) -> "Iterator[Image]":
     """Pillow's image, its header read; whatever a decoder makes of foreign bytes ends in one line.
 
     Args:
         path: the file, or one page of it.
         limits: what it may claim.
+        anew: open the file even if it is kept open.
 
     Example:
         >>> import pathlib, tempfile
@@ -114,7 +115,7 @@ def opened(path: Place, limits: Limits) -> "Iterator[Image]":
     pillow = _pillow()
     check_file(file_of(path), limits.bytes)
     try:
-        with _file(path) as image:
+        with _open(file_of(path)) if anew else _file(path) as image:
             _check_pixels(path, image, limits)
             if isinstance(path, Page):
                 image.seek(path.number)

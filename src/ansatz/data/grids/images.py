@@ -10,7 +10,7 @@ import torch
 
 from ansatz.data.grids.fitting import check_scale, common_size, fitted
 from ansatz.data.grids.grid_files import GridFiles
-from ansatz.data.grids.image import Depth, Look, decode, look
+from ansatz.data.grids.image import Depth, Look, decode, decode_planes, look
 from ansatz.data.grids.image_file import Limits, bombs_are_errors
 from ansatz.data.grids.page import Place
 from ansatz.data.grids.runs import in_runs
@@ -73,13 +73,13 @@ def choose_kind(
     size: tuple[int, int] | None,
     channels: int | None,
     notes: list[str],
-    shares: bool = False,
+    shares: bool | None = None,
 ) -> Kind:
     """One size, number of channels and depth for all, said in ``notes``.
 
     Grey images become colour where any image is. Bytes beside 16-bit images become shares of
-    255, and so they do where ``shares`` are asked for; images of free numbers do not mix with
-    either.
+    255, and so they do where ``shares`` are asked for; where they are not wanted (False), 16 bits
+    are read at 8. Images of free numbers do not mix with either.
 
     Example:
         >>> from ansatz.data.grids.image import Look
@@ -98,14 +98,11 @@ def choose_kind(
         channels = 3 if colours else 1
     if channels not in (1, 3):
         raise UsageError(f"images are read with 1 or 3 channels, asked for {channels}.")
-    if depth != "8 bit" and channels == 3:
-        where = names[next(k for k, each in enumerate(looks) if each.depth != "8 bit")]
-        raise DataError(
-            f"{where} has {depth} grey values, beside colour. Say --channels 1 (channels=1)."
-        )
     kind = Kind(target, channels, depth)
+    if depth == "16 bit" and shares is False:
+        kind = kind._replace(depth="8 bit")
     notes += _notes(looks, kind, colours)
-    return kind._replace(depth="16 bit") if shares and depth == "8 bit" else kind
+    return kind._replace(depth="16 bit") if depth == "8 bit" and shares else kind
 
 
 def read_image(path: Place, kind: Kind, limits: Limits) -> np.ndarray:
@@ -121,13 +118,10 @@ def read_image(path: Place, kind: Kind, limits: Limits) -> np.ndarray:
         >>> read_image(path, Kind((8, 8), 3, "8 bit"), Limits()).shape
         (3, 8, 8)
     """
-    image = decode(path, kind.channels, kind.depth, limits, kind.size)
-    if kind.depth != "8 bit" and image.mode != "F":
-        values = np.asarray(image, dtype=np.float32) / np.float32(255)
-        from PIL import Image
-
-        image = Image.fromarray(values)
-    array = fitted(image, kind.size)
+    if kind.depth != "8 bit":
+        planes = decode_planes(path, kind.channels, kind.depth, limits, kind.size)
+        return np.stack([fitted(plane, kind.size) for plane in planes])
+    array = fitted(decode(path, kind.channels, kind.depth, limits, kind.size), kind.size)
     array = array[None] if array.ndim == 2 else array.transpose(2, 0, 1)
     return np.ascontiguousarray(array)
 
@@ -174,6 +168,9 @@ def _notes(looks: Sequence[Look], kind: Kind, colours: int) -> list[str]:
         notes.append(f"{colours} of {count} images have colours: they were read as grey.")
     if kind.depth == "16 bit":
         notes.append("images of 16 bits were read as shares of 65,535, in [0, 1].")
+    deep = sum(each.depth == "16 bit" for each in looks)
+    if kind.depth == "8 bit" and deep:
+        notes.append(f"{deep} of {count} images have 16 bits: they were read at 8, as bytes.")
     if kind.depth == "float":
         notes.append("the images hold free numbers: they were read as they are.")
     for remark, times in sorted(Counter(r for each in looks for r in each.remarks).items()):

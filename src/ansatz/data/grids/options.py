@@ -23,7 +23,7 @@ class Options(NamedTuple):
         on_corrupt: what becomes of files that cannot be read.
         memory_limit: bytes that decoded examples may take; None for a quarter of what is free.
         outcomes: whether masks and classes are read too; False takes the inputs alone.
-        shares: whether images of 8 bits become shares in [0, 1] too.
+        shares: True for images of 8 bits too, False for none, None for those of 16 bits.
         pages: what the pages of image files are.
 
     Example:
@@ -41,7 +41,7 @@ class Options(NamedTuple):
     on_corrupt: Literal["refuse", "skip"] = "refuse"
     memory_limit: int | None = None
     outcomes: bool = True
-    shares: bool = False
+    shares: bool | None = None
     pages: Pages = "auto"
 
     @classmethod
@@ -57,7 +57,7 @@ class Options(NamedTuple):
         on_corrupt: str = "refuse",
         memory_limit: str | int | None = None,
         outcomes: bool = True,
-        shares: bool = False,
+        shares: bool | None = None,
         pages: str = "auto",
     ) -> "Options":
         """The options of :func:`~ansatz.data.grids.read_grids`, or an error that names the odd."""

@@ -38,7 +38,7 @@ def read_grids(
     signals: bool = False,
     target: Sequence[str] = (),
     outcomes: bool = True,
-    shares: bool = False,
+    shares: bool | None = None,
     limit_pixels: int = Limits().pixels,
     limit_bytes: int = Limits().bytes,
     on_corrupt: str = "refuse",
@@ -67,7 +67,8 @@ def read_grids(
         target: columns of a table of signals that are no part of the signal.
         outcomes: False reads the examples alone, to predict them: masks may be missing, and
             folders are no classes.
-        shares: whether images of 8 bits become shares in [0, 1], as they do beside 16 bits.
+        shares: True makes shares in [0, 1] of images of 8 bits, as of 16 bits; False makes bytes
+            of images of 16 bits; None leaves them what they are, and shares where both occur.
         limit_pixels: height times width that an image file may declare.
         limit_bytes: that an image file may have.
         on_corrupt: ``"refuse"``, or ``"skip"`` to leave out files that cannot be read.
