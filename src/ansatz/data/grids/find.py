@@ -142,7 +142,9 @@ def _one_file(path: Path, given: str, options: Options, masks: Any) -> Listing:
     if not (is_image_file(path) and is_image_file(masks)):
         why = f"{given} is a single file; its masks are an image file with as many pages"
         refuse_given(why, masks=masks)
-    listing.masks, listing.target = [checked_path(str(masks))], "mask"
+    beside = path.parent / masks
+    found = beside if beside.is_file() and not Path(masks).is_file() else masks
+    listing.masks, listing.target = [checked_path(str(found))], "mask"
     return listing
 
 

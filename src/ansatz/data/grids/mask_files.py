@@ -111,7 +111,7 @@ def mask_files(
 
     found: set[int] = set()
     places = [place for place in range(len(paths)) if place not in damaged]
-    for place, seen in zip(places, in_runs(values_of, places, paths, ahead=32), strict=True):
+    for place, seen in zip(places, in_runs(values_of, places, paths, ahead=256), strict=True):
         if isinstance(seen, DataError):
             damaged[place] = seen
         else:

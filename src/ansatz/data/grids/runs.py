@@ -9,7 +9,7 @@ from ansatz.data.grids.page import Page, Place
 from ansatz.data.grids.pool import in_order
 
 R = TypeVar("R")
-_LONGEST = 32  # pages
+_LONGEST = 256  # pages
 
 
 def in_runs(
