@@ -116,9 +116,6 @@ def decode(
             raise DataError(f"{path} holds values that are not finite.")
         from PIL import Image
 
-        if depth == "8 bit":
-            bytes_ = Image.fromarray((values // 256).astype(np.uint8))
-            return bytes_ if channels == 1 else bytes_.convert("RGB")
         return Image.fromarray(values if depth == "float" else values / np.float32(65535))
 
 

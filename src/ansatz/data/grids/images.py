@@ -78,8 +78,8 @@ def choose_kind(
     """One size, number of channels and depth for all, said in ``notes``.
 
     Grey images become colour where any image is. Bytes beside 16-bit images become shares of
-    255, and so they do where ``shares`` are asked for; where they are not wanted (False), 16 bits
-    are read at 8. Images of free numbers do not mix with either.
+    255, and so they do where ``shares`` are asked for; where they are not wanted (False), colours
+    of 16 bits are read at 8. Images of free numbers do not mix with either.
 
     Example:
         >>> from ansatz.data.grids.image import Look
@@ -99,7 +99,7 @@ def choose_kind(
     if channels not in (1, 3):
         raise UsageError(f"images are read with 1 or 3 channels, asked for {channels}.")
     kind = Kind(target, channels, depth)
-    if depth == "16 bit" and shares is False:
+    if depth == "16 bit" and shares is False and _are_colours(looks):
         kind = kind._replace(depth="8 bit")
     notes += _notes(looks, kind, colours)
     return kind._replace(depth="16 bit") if depth == "8 bit" and shares else kind
@@ -153,6 +153,11 @@ def _one_depth(looks: Sequence[Look], names: Sequence[str]) -> Depth:
     return "16 bit" if "16 bit" in depths else "8 bit"
 
 
+def _are_colours(looks: Sequence[Look]) -> bool:
+    """Whether all images of 16 bits have colours: cameras fill the range, which greys need not."""
+    return all(each.is_colour for each in looks if each.depth == "16 bit")
+
+
 def _notes(looks: Sequence[Look], kind: Kind, colours: int) -> list[str]:
     notes, count = [], len(looks)
     other = sum(each.size != kind.size for each in looks)
@@ -170,7 +175,7 @@ def _notes(looks: Sequence[Look], kind: Kind, colours: int) -> list[str]:
         notes.append("images of 16 bits were read as shares of 65,535, in [0, 1].")
     deep = sum(each.depth == "16 bit" for each in looks)
     if kind.depth == "8 bit" and deep:
-        notes.append(f"{deep} of {count} images have 16 bits: they were read at 8, as bytes.")
+        notes.append(f"{deep} of {count} images have 16 bits per colour: they were read at 8.")
     if kind.depth == "float":
         notes.append("the images hold free numbers: they were read as they are.")
     for remark, times in sorted(Counter(r for each in looks for r in each.remarks).items()):

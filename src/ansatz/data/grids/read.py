@@ -67,8 +67,8 @@ def read_grids(
         target: columns of a table of signals that are no part of the signal.
         outcomes: False reads the examples alone, to predict them: masks may be missing, and
             folders are no classes.
-        shares: True makes shares in [0, 1] of images of 8 bits, as of 16 bits; False makes bytes
-            of images of 16 bits; None leaves them what they are, and shares where both occur.
+        shares: True makes shares in [0, 1] of images of 8 bits, as of 16 bits; False reads
+            colours of 16 bits at 8; None takes what the files have, and shares where both occur.
         limit_pixels: height times width that an image file may declare.
         limit_bytes: that an image file may have.
         on_corrupt: ``"refuse"``, or ``"skip"`` to leave out files that cannot be read.
