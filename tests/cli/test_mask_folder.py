@@ -3,22 +3,22 @@ import pytest
 from numpy.testing import assert_array_equal
 from PIL import Image
 
-from ansatz.cli.mask_folder import file_names, restored
+from ansatz.cli.mask_folder import file_stems, restored
 from ansatz.data.grids.fitting import fitted
 
 
 @pytest.mark.parametrize(
-    "names, files",
+    "names, stems",
     [
-        (["../mix/0.png", "../mix/1.png"], ["mix-0.png", "mix-1.png"]),
-        (["../a.png", "a.png"], ["0-a.png.png", "1-a.png.png"]),
-        (["./.a.png", "b.png"], ["a.png", "b.png"]),
-        (["/data/x/1.tif", "/data/y/1.tif"], ["data-x-1.png", "data-y-1.png"]),
-        (["..", "..."], ["0-mask.png", "1-mask.png"]),
+        (["../mix/0.png", "../mix/1.png"], ["mix-0", "mix-1"]),
+        (["../a.png", "a.png"], ["0-a.png", "1-a.png"]),
+        (["./.a.png", "b.png"], ["a", "b"]),
+        (["/data/x/1.tif", "/data/y/1.tif"], ["data-x-1", "data-y-1"]),
+        (["..", "..."], ["0-mask", "1-mask"]),
     ],
 )
-def test_no_mask_is_hidden_and_no_two_are_called_alike(names, files):
-    assert file_names(names) == files
+def test_no_mask_is_hidden_and_no_two_are_called_alike(names, stems):
+    assert file_stems(names) == stems
 
 
 @pytest.mark.parametrize("size", [(16, 16), (8, 24), (30, 7)])

@@ -11,7 +11,7 @@ from torch.testing import assert_close
 import ansatz
 from ansatz import Classifier, Segmenter
 from ansatz.data.grids import Grids
-from ansatz.errors import ModelError, UsageError
+from ansatz.errors import DataError, ModelError, UsageError
 from ansatz.estimators.posing import pose_as, read_each_like, read_like
 from ansatz.estimators.uses import Uses
 
@@ -83,8 +83,31 @@ def test_a_folder_of_masks_is_remembered_for_the_images_it_belongs_to(pairs):
 def test_the_size_of_a_fit_is_that_of_its_masks_too(pairs):
     model = fit(pairs, "cells", size=4, unlabelled=255, **PIXELS)
     assert read_like(model, "cells").grids.shape == (1, 4, 4)
-    (table, size), *_ = read_each_like(model, "cells", notes=[])
-    assert table.grids.shape == (1, 4, 4) and size == (8, 8)
+    first, *_ = read_each_like(model, "cells", notes=[])
+    assert first.table.grids.shape == (1, 4, 4) and first.size == (8, 8)
+
+
+def test_what_pages_were_to_a_fit_they_are_to_its_model(pairs):
+    """Told by option, or by one file of images and one of masks."""
+    for name, values in {"x": noise(6, 8, 8), "y": noise(6, 8, 8, seed=1) % 2}.items():
+        first, *others = map(Image.fromarray, values)
+        first.save(pairs / f"{name}.tif", save_all=True, append_images=others)
+    model = fit(pairs, "x.tif", masks="y.tif", **PIXELS)
+    assert len(read_like(model, "x.tif", outcomes=False)) == len(read_like(model, "x.tif")) == 6
+    assert len(read_like(model, ["x.tif"], outcomes=False)) == 6
+    assert len(read_like(model, "x.tif", outcomes=False, pages="first")) == 1
+    assert len(read_like(model, {"x": noise(2, 8, 8)}, outcomes=False)) == 2  # arrays: no pages
+    assert read_like(model, "x.tif", masks="y.tif").masks.classes == ("0", "1")
+
+
+def test_grey_values_of_sixteen_bits_are_no_bytes(tmp_path):
+    """Of 12 used bits, the upper eight of 16 would leave 16 levels."""
+    for k in range(8):
+        save(tmp_path / f"x/{'ab'[k % 2]}/{k}.png", noise(8, 8, seed=k))
+    model = fit(tmp_path, tmp_path / "x", **CELLS)
+    save(tmp_path / "new/0.png", noise(8, 8, kind=np.uint16))
+    with pytest.raises(DataError, match="fitted to bytes from 0 to 255, got other numbers"):
+        model.predict(read_like(model, tmp_path / "new", outcomes=False).grids)
 
 
 def test_bytes_are_shares_for_a_model_of_shares(tmp_path):

@@ -68,6 +68,7 @@ class FitConfig(BaseModel):
     encoding: str | None = None
     image: Name | None = None
     masks: Name | None = None
+    pages: Literal["auto", "first", "images", "volume"] = "auto"
     size: list[Annotated[int, Field(ge=1)]] | None = None
     channels: int | Name = "auto"
     unlabelled: int | None = None

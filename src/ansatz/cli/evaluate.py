@@ -16,6 +16,7 @@ from ansatz.cli.reading import (
     Missing,
     Names,
     NoHeader,
+    Pages,
     SkipCorrupt,
     Stream,
     reader_options,
@@ -43,6 +44,14 @@ def evaluate(
     stream: Stream = None,
     memory_limit: MemoryLimit = None,
     skip_corrupt: SkipCorrupt = False,
+    pages: Pages = None,
+    masks: Annotated[
+        str | None,
+        typer.Option(
+            help="Images: where the masks to judge by are. Default: as in the fit.",
+            metavar="DIR|COL|FILE",
+        ),
+    ] = None,
 ) -> None:
     """Judge a saved model on rows it has not seen.
 
@@ -50,20 +59,28 @@ def evaluate(
         ansatz evaluate houses-model later.csv
         ansatz evaluate houses-model later.csv --json
         ansatz evaluate flowers-model more-flowers/
+        ansatz evaluate cells-model second-volume.tif --masks second-labels.tif
     """
     from ansatz.cli.evidence import print_metrics
-    from ansatz.cli.grids import file_options, is_grid_model, judge_grids, open_grids
+    from ansatz.cli.grids import (
+        file_options,
+        is_grid_model,
+        judge_grids,
+        open_grids,
+        refuse_image_options,
+    )
     from ansatz.cli.model import open_model, open_table
 
     estimator = open_model(model)
+    if not is_grid_model(estimator):
+        refuse_image_options(skip_corrupt, pages=pages, masks=masks)
     reading = reader_options(delimiter, no_header, names, comment, missing, decimal, encoding)
     from ansatz.data.streams.available import reason_to_stream
 
     if is_grid_model(estimator):
-        files = file_options(reading, skip_corrupt, stream, memory_limit)
+        said = {"pages": pages, "masks": masks}
+        files = file_options(reading, skip_corrupt, stream, memory_limit, **said)
         metrics = judge_grids(estimator, open_grids(estimator, data, files, outcomes=True))
-    elif skip_corrupt:
-        raise UsageError("--skip-corrupt is for files of images; this model takes rows of a table.")
     elif why := reason_to_stream(data, stream=stream, memory_limit=memory_limit):
         metrics = _judge_stream(estimator, data, reading, why)
     else:

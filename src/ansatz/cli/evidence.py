@@ -9,6 +9,7 @@ from typing import Any
 from ansatz.cli.terminal import number, print_table, remark, say
 
 _ONE_FILE = (".csv", ".tsv", ".parquet", ".arrow", ".npz", ".npy")  # of many examples
+_STACKS = (".tif", ".tiff")
 _FIRST = ("nll", "crps", "rmse", "mae", "r2", "accuracy", "brier", "ece", "auc")
 
 
@@ -59,6 +60,8 @@ def _new_data(fit: Any) -> str:
         return f"NEW.csv{bounds}"
     given = "" if fit.origin is None else str(fit.origin.source.path or "")
     suffix = Path(given).suffix.lower()
+    if fit.model.labels_cells and suffix in _STACKS:
+        return f"NEW{suffix} --out MASKS{suffix}"
     examples = f"NEW{suffix}" if suffix in _ONE_FILE else "NEW-IMAGES/"
     return f"{examples} --out MASKS/" if fit.model.labels_cells else f"{examples}{bounds}"
 

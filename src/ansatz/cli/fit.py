@@ -155,9 +155,19 @@ def fit(
     masks: Annotated[
         str | None,
         _option(
-            "A label for every pixel: a folder of masks, or the column that names them.",
+            "A label for every pixel: a folder of masks, the column that names them, or a file "
+            "with a page for each page of DATA.",
             _IMAGES,
-            metavar="DIR|COL",
+            metavar="DIR|COL|FILE",
+        ),
+    ] = None,
+    pages: Annotated[
+        str | None,
+        _option(
+            "What the pages of an image file (a TIFF stack) are: images, the slices of a volume, "
+            "or left out but the first.",
+            _IMAGES,
+            metavar="images|volume|first",
         ),
     ] = None,
     size: Annotated[
@@ -270,6 +280,7 @@ def fit(
         ansatz fit houses.csv --target price --network linear --json
         ansatz fit flowers/ --network resnet18 --weights resnet18.pth --freeze backbone
         ansatz fit cells/ --masks labels/ --likelihood dice
+        ansatz fit train-volume.tif --masks train-labels.tif
         ansatz fit beats.csv --x grid --target rhythm
     """
     from ansatz.cli.config import make_config, read_config
@@ -308,6 +319,7 @@ def fit(
         "progress": "off" if quiet else None,
         "image": image,
         "masks": masks,
+        "pages": pages,
         "size": None if size is None else whole_numbers("--size", size),
         "channels": int(channels) if channels is not None and channels.isdigit() else channels,
         "unlabelled": unlabelled,

@@ -30,13 +30,24 @@ def is_grid_model(estimator: Any) -> bool:
 
 
 def file_options(
-    reading: Mapping[str, Any], skip_corrupt: bool, stream: bool | None, memory_limit: str | None
+    reading: Mapping[str, Any],
+    skip_corrupt: bool,
+    stream: bool | None,
+    memory_limit: str | None,
+    **said: str | None,
 ) -> dict[str, Any]:
     """What predict and evaluate are told about reading files of examples.
 
+    Args:
+        reading: options of tables, which are refused.
+        skip_corrupt: leave out files that cannot be read.
+        stream: decode files when they are needed, or all at once; None by their size.
+        memory_limit: what they may take.
+        said: further options of the reader; None for those that were not given.
+
     Example:
         >>> from ansatz.cli.grids import file_options
-        >>> file_options({}, True, True, None)
+        >>> file_options({}, True, True, None, pages=None)
         {'on_corrupt': 'skip', 'memory_limit': 1}
     """
     from ansatz.data.streams.available import parse_bytes
@@ -47,7 +58,23 @@ def file_options(
     if stream is not None:
         limit = 1 if stream else sys.maxsize
     options: dict[str, Any] = {"on_corrupt": "skip"} if skip_corrupt else {}
+    options |= {name: value for name, value in said.items() if value is not None}
     return options if limit is None else {**options, "memory_limit": limit}
+
+
+def refuse_image_options(skip_corrupt: bool, **said: str | None) -> None:
+    """Options of image files mean nothing to a model of tables.
+
+    Example:
+        >>> from ansatz.cli.grids import refuse_image_options
+        >>> refuse_image_options(False, pages="images")
+        Traceback (most recent call last):
+        ...
+        ansatz.errors.UsageError: --pages is for files of images; this model takes rows of a table.
+    """
+    given = ["skip-corrupt"] * skip_corrupt + [name for name, value in said.items() if value]
+    if given:
+        raise UsageError(f"--{given[0]} is for files of images; this model takes rows of a table.")
 
 
 def open_grids(
@@ -96,7 +123,10 @@ def predict_grids(estimator: Any, table: "GridTable", **options: Any) -> "pd.Dat
 def write_masks(
     estimator: Any, data: str, options: Mapping[str, Any], out: Path, *, overwrite: bool
 ) -> None:
-    """The predicted masks as PNG files of the classes' numbers, whole or not at all.
+    """The predicted masks as images of the classes' numbers, whole or not at all.
+
+    A folder gets a PNG file for each image and a TIFF file for each stack of pages and each
+    volume; a TIFF file gets all masks as its pages.
 
     Example:
         >>> import inspect
@@ -106,20 +136,22 @@ def write_masks(
     """
     import numpy as np
 
-    from ansatz.cli.mask_folder import encode_mask, file_names, mask_values, write_mask_folder
+    from ansatz.cli.mask_folder import encode_mask, mask_values, write_mask_files
 
-    if len(estimator.model_.preprocessor.shape) != 3:
-        raise UsageError("masks of volumes and signals are arrays: use predict in Python.")
+    if len(estimator.model_.preprocessor.shape) < 3:
+        raise UsageError("masks of signals are arrays: use predict in Python.")
     value = mask_values(estimator.classes_.tolist())
     coded = np.vectorize(value.__getitem__, otypes=[np.uint8])
-    names, pages = [], []
-    for number, (name, labels) in enumerate(_labelled(estimator, data, options)):
-        names.append(str(number) if name is None else name)
-        pages.append(encode_mask(coded(labels)))
-    files = dict(zip(file_names(names), pages, strict=True))
-    write_mask_folder(out, files, overwrite=overwrite)
+    stacks: dict[str, list[bytes]] = {}
+    count = 0
+    for count, (name, stack, labels) in enumerate(_labelled(estimator, data, options), 1):
+        known = str(count - 1) if name is None else name
+        pages = coded(labels)
+        pages = pages if pages.ndim == 3 else pages[None]
+        stacks.setdefault(stack or known, []).extend(map(encode_mask, pages))
+    write_mask_files(out, stacks, overwrite=overwrite)
     told = ", ".join(str(v) if str(v) == str(name) else f"{v} {name}" for name, v in value.items())
-    say(f"{len(files)} masks: {out} (values: {told})")
+    say(f"{count} masks: {out} (values: {told})")
 
 
 def predict_shares(estimator: Any, data: str, options: Mapping[str, Any]) -> "pd.DataFrame":
@@ -134,7 +166,7 @@ def predict_shares(estimator: Any, data: str, options: Mapping[str, Any]) -> "pd
     import pandas as pd
 
     rows = []
-    for name, labels in _labelled(estimator, data, options):
+    for name, _, labels in _labelled(estimator, data, options):
         row = {} if name is None else {"image": name}
         shares = {f"share_{each}": (labels == each).mean() for each in estimator.classes_}
         rows.append({**row, **shares})
@@ -143,19 +175,19 @@ def predict_shares(estimator: Any, data: str, options: Mapping[str, Any]) -> "pd
 
 def _labelled(
     estimator: Any, data: str, options: Mapping[str, Any]
-) -> "Iterator[tuple[str | None, NDArray[Any]]]":
-    """Each example's name and its cells' classes, at the size that its image has."""
+) -> "Iterator[tuple[str | None, str | None, NDArray[Any]]]":
+    """Each example's name, its stack's, and its cells' classes, at the size that its image has."""
     import numpy as np
 
     from ansatz.cli.mask_folder import restored
     from ansatz.estimators.posing import read_each_like
 
     notes: list[str] = []
-    for table, size in read_each_like(estimator, data, notes=notes, **options):
+    for table, size, stack in read_each_like(estimator, data, notes=notes, **options):
         for number in range(len(table)):
             (labels,) = estimator.predict(table.grids[np.arange(number, number + 1)])
             name = None if table.grids.names is None else table.grids.names[number]
-            yield name, labels if size is None else restored(labels, size)
+            yield name, stack, labels if size is None else restored(labels, size)
         _say_if_at_once(table, data, options if size is None and len(table) > 1 else {})
     for note in notes:
         remark(f"note: {note}")

@@ -1,4 +1,4 @@
-"""Predicted masks as a folder of PNG files, whole or not at all."""
+"""Predicted masks as image files, whole or not at all."""
 
 import contextlib
 import io
@@ -27,22 +27,22 @@ def mask_values(classes: Sequence[Any]) -> dict[Any, int]:
     return {name: place for place, name in enumerate(classes)}
 
 
-def file_names(names: Sequence[str]) -> list[str]:
-    """One PNG file's name for each example's name, no two alike.
+def file_stems(names: Sequence[str]) -> list[str]:
+    """A file's name without its ending for each example's name, no two alike.
 
     Example:
-        >>> from ansatz.cli.mask_folder import file_names
-        >>> file_names(["a/1.jpg", "b/1.jpg"]), file_names(["1.jpg", "1.png"])
-        (['a-1.png', 'b-1.png'], ['1.jpg.png', '1.png.png'])
-        >>> file_names(["../a/1.jpg", "../b/1.jpg"])
-        ['a-1.png', 'b-1.png']
+        >>> from ansatz.cli.mask_folder import file_stems
+        >>> file_stems(["a/1.jpg", "b/1.jpg"]), file_stems(["1.jpg", "1.png"])
+        (['a-1', 'b-1'], ['1.jpg', '1.png'])
+        >>> file_stems(["../a/1.jpg", "../b/1.jpg"])
+        ['a-1', 'b-1']
     """
     flat = [_flat(name) for name in names]
     short = [str(Path(name).with_suffix("")) for name in flat]
     chosen = short if len(set(short)) == len(short) else flat
     if len(set(chosen)) < len(chosen):
         chosen = [f"{place}-{name}" for place, name in enumerate(chosen)]
-    return [f"{name}.png" for name in chosen]
+    return chosen
 
 
 def _flat(name: str) -> str:
@@ -92,11 +92,76 @@ def encode_mask(values: "NDArray[Any]") -> bytes:
     return page.getvalue()
 
 
+def encode_stack(pages: Sequence[bytes]) -> bytes:
+    """A TIFF file with a page for each PNG file.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.cli.mask_folder import encode_mask, encode_stack
+        >>> encode_stack([encode_mask(np.zeros((4, 4), np.uint8))] * 3)[:2] in (b"II", b"MM")
+        True
+    """
+    from PIL import Image
+
+    first, *others = (Image.open(io.BytesIO(page)) for page in pages)
+    file = io.BytesIO()
+    first.save(
+        file, format="TIFF", save_all=True, append_images=others, compression="tiff_adobe_deflate"
+    )
+    return file.getvalue()
+
+
+def write_mask_files(out: Path, stacks: Mapping[str, Sequence[bytes]], *, overwrite: bool) -> None:
+    """Masks by the names of their images: a folder of files, or one TIFF file of all of them.
+
+    Args:
+        out: a folder, or a file that ends in .tif or .tiff.
+        stacks: the pages of each as PNG files; several become one TIFF file.
+        overwrite: replace what is there.
+
+    Example:
+        >>> import tempfile
+        >>> import numpy as np
+        >>> from pathlib import Path
+        >>> from ansatz.cli.mask_folder import encode_mask, write_mask_files
+        >>> page = encode_mask(np.zeros((4, 4), np.uint8))
+        >>> with tempfile.TemporaryDirectory() as parent:
+        ...     write_mask_files(Path(parent, "m"), {"a.tif": [page, page]}, overwrite=False)
+        ...     [path.name for path in Path(parent, "m").iterdir()]
+        ['a.tif']
+    """
+    from ansatz.storage import write_file
+
+    if is_tiff(out):
+        every = [page for pages in stacks.values() for page in pages]
+        write_file(out, encode_stack(every), overwrite=overwrite)
+        return
+    files = {}
+    for name, pages in zip(file_stems(list(stacks)), stacks.values(), strict=True):
+        if len(pages) == 1:
+            files[f"{name}.png"] = pages[0]
+        else:
+            files[f"{name}.tif"] = encode_stack(pages)
+    write_mask_folder(out, files, overwrite=overwrite)
+
+
+def is_tiff(path: Path) -> bool:
+    """Whether a file is called as TIFF files are.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from ansatz.cli.mask_folder import is_tiff
+        >>> is_tiff(Path("labels.TIF")), is_tiff(Path("labels"))
+        (True, False)
+    """
+    return path.suffix.lower() in (".tif", ".tiff")
+
+
 def write_mask_folder(out: Path, files: Mapping[str, bytes], *, overwrite: bool) -> None:
     """Writes files into a new folder that gets its name when it is complete.
 
     Args:
-        out: the folder; one that holds anything but PNG files is never replaced.
+        out: the folder; one that holds anything but PNG and TIFF files is never replaced.
         files: the content of each by name.
         overwrite: replace a folder of masks.
 
@@ -137,10 +202,14 @@ def _require_masks(out: Path, overwrite: bool) -> None:
         return
     if not out.is_dir():
         raise UsageError(f"{out} is a file; masks are written to a folder. Choose another --out.")
-    odd = next((path.name for path in out.iterdir() if path.suffix.lower() != ".png"), None)
+    odd = next((path.name for path in out.iterdir() if not _is_mask(path)), None)
     if odd is not None:
         raise UsageError(
             f"{out} holds {odd}, which is no mask: not ours to replace. Another --out."
         )
     if not overwrite and any(out.iterdir()):
         raise UsageError(f"{out} exists. To replace it: --overwrite.")
+
+
+def _is_mask(path: Path) -> bool:
+    return path.suffix.lower() == ".png" or is_tiff(path)

@@ -17,6 +17,7 @@ from ansatz.cli.reading import (
     Missing,
     Names,
     NoHeader,
+    Pages,
     SkipCorrupt,
     Stream,
     reader_options,
@@ -72,13 +73,15 @@ def predict(
     stream: Stream = None,
     memory_limit: MemoryLimit = None,
     skip_corrupt: SkipCorrupt = False,
+    pages: Pages = None,
 ) -> None:
     """Predict each row of a table with a saved model.
 
     Writes CSV: row (0 for the first), prediction, lower and upper with --interval, and
     p_CLASS for each class. A survival model predicts the median, and with --times survival_T
     for each time. A model of masks writes them as images where --out is a folder, each of the
-    size of its image, else the share of each class.
+    size of its image, or as the pages of one file where it ends in .tif, else the share of each
+    class.
 
     Example:
         ansatz predict houses-model new.csv
@@ -86,6 +89,7 @@ def predict(
         ansatz predict patients-model new.csv --times 12,24
         ansatz predict flowers-model photos/ --out predictions.csv
         ansatz predict cells-model slides/ --out masks/
+        ansatz predict cells-model test-volume.tif --out test-labels.tif
     """
     if interval is not None and not 0 < interval < 1:
         raise UsageError(f"--interval must be in (0, 1), got {interval}. For 90 percent: 0.9.")
@@ -96,7 +100,7 @@ def predict(
         if out.suffix.lower() in _NOT_CSV:
             raise UsageError(f"--out {out}: predictions are CSV; name the file something.csv.")
         require_free(out, overwrite=overwrite, advice="To replace it: --overwrite.")
-    from ansatz.cli.grids import file_options, is_grid_model
+    from ansatz.cli.grids import file_options, is_grid_model, refuse_image_options
     from ansatz.cli.model import open_model, open_table, prepare
 
     estimator = open_model(model)
@@ -109,11 +113,10 @@ def predict(
         options["method"] = method
     reading = reader_options(delimiter, no_header, names, comment, missing, decimal, encoding)
     if is_grid_model(estimator):
-        files = file_options(reading, skip_corrupt, stream, memory_limit)
+        files = file_options(reading, skip_corrupt, stream, memory_limit, pages=pages)
         _grids(estimator, data, files, out, raw, overwrite, interval, options)
         return
-    if skip_corrupt:
-        raise UsageError("--skip-corrupt is for files of images; this model takes rows of a table.")
+    refuse_image_options(skip_corrupt, pages=pages)
     from ansatz.data.streams.available import reason_to_stream
 
     why = reason_to_stream(data, stream=stream, memory_limit=memory_limit)
@@ -142,8 +145,12 @@ def _grids(
 ) -> None:
     """Predicts images, signals or volumes; masks are written as a folder of images."""
     from ansatz.cli.grids import open_grids, predict_grids, predict_shares, write_masks
+    from ansatz.cli.mask_folder import is_tiff
 
-    if estimator.labels_cells and out is not None and not out.suffix:
+    is_image = out is not None and is_tiff(out)
+    if is_image and not estimator.labels_cells:
+        raise UsageError(f"--out {out}: predictions are CSV; name the file something.csv.")
+    if estimator.labels_cells and out is not None and (is_image or not out.suffix):
         write_masks(estimator, data, files, out, overwrite=overwrite)
         return
     if estimator.labels_cells:

@@ -58,6 +58,13 @@ MemoryLimit = Annotated[
 ]
 
 
+Pages = Annotated[
+    str | None,
+    _option(
+        "What the pages of an image file (a TIFF stack) are. Default: as in the fit.",
+        metavar="images|volume|first",
+    ),
+]
 SkipCorrupt = Annotated[
     bool, _option("Images: leave out files that cannot be read.", "--skip-corrupt")
 ]

@@ -7,9 +7,10 @@ from typing import Any
 
 from ansatz.data import read_table
 from ansatz.data.grids import GridTable, is_grids, read_grids
-from ansatz.data.grids.each import read_each
-from ansatz.data.grids.find import is_data_set, is_table
+from ansatz.data.grids.each import Each, read_each
+from ansatz.data.grids.find import is_data_set, is_image_file, is_table
 from ansatz.data.grids.idx import is_idx
+from ansatz.data.grids.listing import family, files_below
 from ansatz.errors import UsageError
 from ansatz.estimators.grid_problem import pose_grids
 from ansatz.estimators.origin import Origin, origin_of
@@ -103,7 +104,8 @@ def read_like(estimator: Any, data: Any, *, outcomes: bool = True, **options: An
         estimator: fitted to grids.
         data: a folder, a file, the name of a data set, or arrays.
         outcomes: whether they are judged; False reads the examples alone.
-        options: of :func:`ansatz.data.grids.read_grids`: ``on_corrupt``, ``memory_limit``.
+        options: of :func:`ansatz.data.grids.read_grids`: ``on_corrupt``, ``memory_limit``,
+            ``pages``, ``masks``.
 
     Example:
         >>> import numpy as np
@@ -120,8 +122,8 @@ def read_like(estimator: Any, data: Any, *, outcomes: bool = True, **options: An
 
 def read_each_like(
     estimator: Any, data: Any, *, notes: list[str], **options: Any
-) -> Iterator[tuple[GridTable, tuple[int, int] | None]]:
-    """Examples to label cell by cell: files one by one, each at its own size.
+) -> Iterator[Each]:
+    """Examples to label cell by cell: files or pages one by one, each at its own size.
 
     Where the fit was told a size, images are brought to it, and their own size is given beside.
 
@@ -137,7 +139,7 @@ def read_each_like(
         >>> from ansatz.estimators.posing import read_each_like
         >>> x = np.random.default_rng(0).normal(size=(6, 8, 8)).astype(np.float32)
         >>> model = Segmenter(network="linear_pixels", epochs=1).fit(x, x > 0)
-        >>> [len(table) for table, _ in read_each_like(model, {"x": x}, notes=[])]
+        >>> [len(each.table) for each in read_each_like(model, {"x": x}, notes=[])]
         [6]
     """
     reading = {**_reading(estimator, data, outcomes=False), **options}
@@ -163,9 +165,29 @@ def _reading(estimator: Any, data: Any, *, outcomes: bool) -> dict[str, Any]:
         options |= {"size": _sides(size), "shares": _holds_shares(preprocessor)}
     if told is None:
         return options
+    pages = _pages(data, told)
+    if pages is not None:
+        options["pages"] = pages
+    if pages == "volume":
+        options["shares"] = _holds_shares(preprocessor)
     if outcomes and (estimator.labels_cells or _numbers_classes(data)):
         options |= _some(reader, "classes", "unlabelled")
     return options | _paths_and_masks(data, told)
+
+
+def _pages(data: Any, told: Origin) -> str | None:
+    """What the pages of image files were to the fit; None where data are no such files."""
+    said = told.reader.get("pages")
+    if said is None and "masks" in told.reader and is_image_file(told.source.path):
+        said = "images"  # as one file with a file of masks is read when nobody says
+    return said if said is not None and _holds_image_files(data) else None
+
+
+def _holds_image_files(data: Any) -> bool:
+    if isinstance(data, str | Path) and Path(data).is_dir():
+        return any(family(path) == "image" for path in files_below(Path(data)))
+    is_list = isinstance(data, list | tuple) and bool(data) and isinstance(data[0], str | Path)
+    return is_list or is_image_file(data) or is_table(data)
 
 
 def _paths_and_masks(data: Any, told: Origin) -> dict[str, Any]:
@@ -197,13 +219,15 @@ def _sides(size: Any) -> Any:
     return size[0] if isinstance(size, list | tuple) and len(size) == 1 else size
 
 
-def _holds_shares(preprocessor: Any) -> bool:
-    """Whether a model learned from numbers in [0, 1], as images of 16 bits are read.
+def _holds_shares(preprocessor: Any) -> bool | None:
+    """Whether a model learned from numbers in [0, 1], as images of 16 bits are read, or from bytes.
 
-    Such numbers of mean m have a variance of at most m (1 - m).
+    Such numbers of mean m have a variance of at most m (1 - m). None for other numbers.
     """
+    if preprocessor.unit == 255:
+        return False
     moments = zip(preprocessor.mean, preprocessor.spread, strict=True)
-    return preprocessor.unit == 1 and all(s**2 <= m * (1 - m) + 1e-9 for m, s in moments)
+    return True if all(s**2 <= m * (1 - m) + 1e-9 for m, s in moments) else None
 
 
 def _holds_signals(data: Any, reader: Mapping[str, Any]) -> bool:

@@ -443,7 +443,7 @@ def _from_grids(table: GridTable, uses: Any, *, outcomes: bool) -> TableRows:
     if outcomes:
         y = table.masks if uses.target == ["mask"] else uses.outcomes(frame)
         if y is None:
-            raise DataError(f"{table.origin}: no masks to judge by.")
+            raise DataError(f"{table.origin}: no masks to judge by: --masks says where they are.")
     return TableRows(
         table.grids, y, uses.weight(frame), uses.offsets(frame), uses.trial_counts(frame)
     )

@@ -18,16 +18,16 @@ def folder(tmp_path):
 def test_every_file_keeps_its_size(folder):
     notes = []
     found = list(read_each(folder, notes=notes, channels=1))
-    assert [table.grids.shape[1:] for table, _ in found] == [(4, 6), (5, 5), (8, 4)]
-    assert [table.grids.names for table, _ in found] == [("0.png",), ("1.png",), ("2.png",)]
-    assert [size for _, size in found] == [None] * 3
+    assert [each.table.grids.shape[1:] for each in found] == [(4, 6), (5, 5), (8, 4)]
+    assert [each.table.grids.names for each in found] == [("0.png",), ("1.png",), ("2.png",)]
+    assert [each.size for each in found] == [None] * 3
     assert notes == ["some images have colours: they were read as grey."]
 
 
 def test_a_size_that_is_asked_for_comes_with_the_image_s_own(folder):
     found = list(read_each(folder, notes=[], size=4))
-    assert {table.grids.shape[1:] for table, _ in found} == {(4, 4)}
-    assert [size for _, size in found] == [(4, 6), (5, 5), (8, 4)]
+    assert {each.table.grids.shape[1:] for each in found} == {(4, 4)}
+    assert [each.size for each in found] == [(4, 6), (5, 5), (8, 4)]
 
 
 def test_damaged_files_are_refused_or_left_out_and_told(folder):
@@ -46,5 +46,5 @@ def test_damaged_files_are_refused_or_left_out_and_told(folder):
 
 def test_what_is_no_list_of_files_is_one_table():
     x = np.zeros((3, 4, 4), np.uint8)
-    ((table, size),) = read_each(x, notes=[], channels=1)
-    assert len(table) == len(read_grids(x)) and size is None
+    ((table, size, stack),) = read_each(x, notes=[], channels=1)
+    assert len(table) == len(read_grids(x)) and size is stack is None

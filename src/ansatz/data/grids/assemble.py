@@ -1,5 +1,6 @@
 """From a list of files to grids with their table."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,14 +10,17 @@ from ansatz.data.grids.gather import gather, refuse_or_tell
 from ansatz.data.grids.grid_files import GridFiles
 from ansatz.data.grids.grid_table import GridTable
 from ansatz.data.grids.grids import Grids
-from ansatz.data.grids.image import Look
+from ansatz.data.grids.image import FIRST_PAGE, Look
 from ansatz.data.grids.images import choose_kind, image_files, look_at
 from ansatz.data.grids.listing import Listing, family
 from ansatz.data.grids.mask_files import mask_files
 from ansatz.data.grids.masks import Masks
-from ansatz.data.grids.options import Options
+from ansatz.data.grids.options import Options, refuse_given
+from ansatz.data.grids.stacks import stack_files
 from ansatz.data.grids.volumes import array_files
 from ansatz.errors import DataError, UsageError
+
+_LARGE = 1024 * 1024  # pixels
 
 
 def assemble(listing: Listing, options: Options) -> GridTable:
@@ -45,7 +49,12 @@ def assemble(listing: Listing, options: Options) -> GridTable:
     damaged: dict[int, DataError] = {}
     notes = list(listing.notes)
     if families == {"array"}:
+        refuse_given(
+            f"{listing.origin} holds arrays, which have no pages", pages=options.said_pages
+        )
         files, coded = array_files(listing, options, damaged, notes)
+    elif options.pages == "volume":
+        files, coded = stack_files(listing, options, damaged, notes)
     else:
         files, coded = _images(listing, options, damaged, notes)
     store = gather(files, options.memory, damaged)
@@ -68,27 +77,33 @@ Coded = tuple[GridFiles, tuple[str, ...]] | None  # mask files and the names of 
 def _images(
     listing: Listing, options: Options, damaged: dict[int, DataError], notes: list[str]
 ) -> tuple[GridFiles, Coded]:
-    looks = look_at(listing.paths, options.limits, damaged)
+    looks = look_at(listing.places, options.limits, damaged)
     if listing.masks:
         _compare_sizes(listing, looks, options, damaged)
     places = [k for k, each in enumerate(looks) if each is not None and k not in damaged]
     if not places or (damaged and not options.skips):
         refuse_or_tell(damaged, len(looks), options.skips, notes)
     seen = [each for k in places if (each := looks[k]) is not None]
+    if options.pages == "first":
+        seen = [_without(each, FIRST_PAGE) for each in seen]
     kind = choose_kind(
         seen,
         [listing.names[k] for k in places],
         size=options.image_size,
         channels=options.channels,
         notes=notes,
+        shares=options.shares,
     )
-    if options.shares and kind.depth == "8 bit":
-        kind = kind._replace(depth="16 bit")
-    files = image_files(listing.paths, listing.names, kind, options.limits)
+    if math.prod(kind.size) > _LARGE:
+        notes.append(
+            f"images of {kind.size[0]} x {kind.size[1]} take long to learn from: --size "
+            "(size=) reads them smaller."
+        )
+    files = image_files(listing.places, listing.names, kind, options.limits)
     if not listing.masks:
         return files, None
     coded = mask_files(
-        listing.masks,
+        listing.mask_places,
         listing.names,
         kind.size,
         options.limits,
@@ -109,16 +124,20 @@ def _compare_sizes(
 ) -> None:
     """A mask has the size of its image."""
     odd: dict[int, DataError] = {}
-    for place, mask in enumerate(look_at(listing.masks, options.limits, odd)):
+    for place, mask in enumerate(look_at(listing.mask_places, options.limits, odd)):
         image = looks[place]
         if place in odd:
             damaged.setdefault(place, odd[place])
         elif image is not None and mask is not None and mask.size != image.size:
             (height, width), (h, w) = mask.size, image.size
             damaged[place] = DataError(
-                f"{listing.masks[place]} is {height} x {width}, its image {listing.names[place]} "
-                f"{h} x {w}: a mask has the size of its image."
+                f"{listing.mask_places[place]} is {height} x {width}, its image "
+                f"{listing.names[place]} {h} x {w}: a mask has the size of its image."
             )
+
+
+def _without(seen: Look, remark: str) -> Look:
+    return seen._replace(remarks=tuple(each for each in seen.remarks if each != remark))
 
 
 def _rows(store: Tensor | GridFiles, kept: np.ndarray) -> Tensor | GridFiles:

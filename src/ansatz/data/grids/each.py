@@ -1,23 +1,40 @@
 """Files one by one, each at its own size: for what is predicted cell by cell."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from ansatz.data.grids.assemble import assemble
 from ansatz.data.grids.find import list_files
 from ansatz.data.grids.gather import ADVICE, refuse_or_tell
 from ansatz.data.grids.grid_table import GridTable
 from ansatz.data.grids.image import look
-from ansatz.data.grids.listing import family
+from ansatz.data.grids.listing import Listing, family
 from ansatz.data.grids.options import Options
 from ansatz.data.grids.read import read_grids
 from ansatz.errors import DataError
 
 
-def read_each(
-    data: Any, *, notes: list[str], **reading: Any
-) -> Iterator[tuple[GridTable, tuple[int, int] | None]]:
-    """A table for each file, and the size its image had where it was brought to another.
+class Each(NamedTuple):
+    """One file, or one page of it.
+
+    Args:
+        table: of one example; of all examples where data are no files.
+        size: (height, width) that the image had where it was brought to another.
+        stack: the name of the file that the image is a page of; None for a whole file.
+
+    Example:
+        >>> from ansatz.data.grids.each import Each
+        >>> Each._fields
+        ('table', 'size', 'stack')
+    """
+
+    table: GridTable
+    size: tuple[int, int] | None = None
+    stack: str | None = None
+
+
+def read_each(data: Any, *, notes: list[str], **reading: Any) -> Iterator[Each]:
+    """A table for each file, or for each page where pages are images.
 
     What is not a list of files (arrays, a data set by name) is one table.
 
@@ -33,7 +50,7 @@ def read_each(
         >>> folder = pathlib.Path(tempfile.mkdtemp())
         >>> for k in (4, 8):
         ...     Image.new("L", (k, k)).save(folder / f"{k}.png")
-        >>> [table.grids.shape for table, _ in read_each(folder, notes=[])]
+        >>> [each.table.grids.shape for each in read_each(folder, notes=[])]
         [(1, 4, 4), (1, 8, 8)]
     """
     of_table = {name: reading.get(name) for name in ("image", "masks")}
@@ -45,11 +62,11 @@ def read_each(
     if listing is None:
         table = read_grids(data, **{**reading, "outcomes": False})
         notes += table.notes
-        yield table, None
+        yield Each(table)
         return
     notes += listing.notes
     damaged: dict[int, DataError] = {}
-    for place, path in enumerate(listing.paths):
+    for place, path in enumerate(listing.places):
         try:
             table = assemble(listing.one(place), options._replace(on_corrupt="refuse"))
         except DataError as error:
@@ -59,6 +76,13 @@ def read_each(
             continue
         said = [note.replace("1 of 1 images", "some images") for note in table.notes]
         notes += [note for note in said if note not in notes]
-        is_fitted = options.size is not None and family(path) == "image"
-        yield table, look(path, options.limits).size if is_fitted else None
+        is_fitted = options.size is not None and family(listing.paths[place]) == "image"
+        size = look(path, options.limits).size if is_fitted else None
+        yield Each(table, size, _stack(listing, place))
     refuse_or_tell(damaged, len(listing.paths), options.skips, notes)
+
+
+def _stack(listing: Listing, place: int) -> str | None:
+    """The name of the file that an example is a page of."""
+    page = listing.pages[place] if listing.pages else None
+    return None if page is None else listing.names[place].removesuffix(f" page {page + 1}")

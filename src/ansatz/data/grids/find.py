@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ansatz.data.files import checked_path
+from ansatz.data.grids.by_page import by_page
 from ansatz.data.grids.folder import list_folder, list_inputs
 from ansatz.data.grids.idx import is_idx
 from ansatz.data.grids.listing import Listing, family
@@ -26,7 +27,7 @@ def list_files(
         data: as of :func:`~ansatz.data.grids.read_grids`.
         options: how they will be read.
         image: the column of paths in a table.
-        masks: a folder of masks, the column of a table, or a list.
+        masks: a folder of masks, the file of masks of a file, the column of a table, or a list.
 
     Example:
         >>> import numpy as np
@@ -37,13 +38,32 @@ def list_files(
         >>> list_files(np.zeros((2, 4, 4)), Options()) is None
         True
     """
-    if isinstance(data, str | PathLike):
-        return _list_path(str(data), options, image, masks)
-    if hasattr(data, "columns"):
-        return list_table(data, "the table", Path(), image, masks, outcomes=options.outcomes)
-    if isinstance(data, Sequence) and data and isinstance(data[0], str | PathLike):
-        return _from_paths(data, masks)
-    return None
+    listing = _list(data, options, image, masks)
+    if listing is None or not _are_images(listing):
+        return listing
+    if options.pages == "images":
+        return by_page(listing, options.limits, skip=options.skips)
+    if options.pages != "auto" or not is_image_file(data) or not listing.masks:
+        return listing
+    found = by_page(listing, options.limits, skip=options.skips)
+    if found.pages:
+        found.notes.append(
+            f"the {len(found.pages)} pages of {listing.names[0]} and of its masks were read as "
+            "images of their own (--pages images)."
+        )
+    return found
+
+
+def is_image_file(data: Any) -> bool:
+    """Whether data are the path of one image file, by its name.
+
+    Example:
+        >>> from ansatz.data.grids.find import is_image_file
+        >>> is_image_file("stack.tif"), is_image_file("faces.csv")
+        (True, False)
+    """
+    is_path = isinstance(data, str | PathLike)
+    return is_path and family(Path(data)) == "image" and not Path(data).is_dir()
 
 
 def is_table(data: Any) -> bool:
@@ -73,6 +93,20 @@ def is_data_set(data: Any) -> bool:
     return isinstance(data, str) and data in names() and not Path(data).exists()
 
 
+def _list(data: Any, options: Options, image: str | None, masks: Any) -> Listing | None:
+    if isinstance(data, str | PathLike):
+        return _list_path(str(data), options, image, masks)
+    if hasattr(data, "columns"):
+        return list_table(data, "the table", Path(), image, masks, outcomes=options.outcomes)
+    if isinstance(data, Sequence) and data and isinstance(data[0], str | PathLike):
+        return _from_paths(data, masks)
+    return None
+
+
+def _are_images(listing: Listing) -> bool:
+    return all(family(path) == "image" for path in (*listing.paths, *listing.masks))
+
+
 def _list_path(given: str, options: Options, image: str | None, masks: Any) -> Listing | None:
     if is_data_set(given):
         return None
@@ -86,8 +120,7 @@ def _list_path(given: str, options: Options, image: str | None, masks: Any) -> L
     if is_idx(path) or path.suffix.lower() in ARRAYS:
         return None
     if family(path):
-        refuse_given(f"{given} is a single file; masks go with a folder of images", masks=masks)
-        return Listing(given, [path], [path.name], {"image": [path.name]})
+        return _one_file(path, given, options, masks)
     if is_table(path):
         from ansatz.data.table import read_table
 
@@ -100,6 +133,19 @@ def _list_path(given: str, options: Options, image: str | None, masks: Any) -> L
         f"{given}: {path.suffix.lower() or path.name} files hold no images that are read. Give a "
         "folder, .npz, .npy, NIfTI, IDX, or a table with a column of paths."
     )
+
+
+def _one_file(path: Path, given: str, options: Options, masks: Any) -> Listing:
+    listing = Listing(given, [path], [path.name], {"image": [path.name]})
+    if masks is None or not options.outcomes:
+        return listing
+    if not (is_image_file(path) and is_image_file(masks)):
+        why = f"{given} is a single file; its masks are an image file with as many pages"
+        refuse_given(why, masks=masks)
+    beside = path.parent / masks
+    found = beside if beside.is_file() and not Path(masks).is_file() else masks
+    listing.masks, listing.target = [checked_path(str(found))], "mask"
+    return listing
 
 
 def _mask_folder(folder: Path, masks: Any) -> Path:

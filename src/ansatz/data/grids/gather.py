@@ -9,7 +9,7 @@ from torch import Tensor
 from ansatz.data.grids.grid_files import GridFiles
 from ansatz.data.grids.grids import digest
 from ansatz.data.grids.image_file import bombs_are_errors
-from ansatz.data.grids.pool import in_order
+from ansatz.data.grids.runs import in_runs
 from ansatz.errors import DataError, ResourceError
 
 ADVICE = " To leave such files out: --skip-corrupt (on_corrupt='skip')."
@@ -49,7 +49,8 @@ def gather(files: GridFiles, memory: int, damaged: dict[int, DataError]) -> Tens
     digests = np.zeros(count, np.uint64)
     places = [place for place in range(count) if place not in damaged]
     with bombs_are_errors():
-        for place, found in zip(places, in_order(attempt, places, ahead=files.ahead), strict=True):
+        arrays = in_runs(attempt, places, files.paths, ahead=files.ahead)
+        for place, found in zip(places, arrays, strict=True):
             if isinstance(found, DataError):
                 damaged[place] = found
             elif fits:

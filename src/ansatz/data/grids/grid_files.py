@@ -1,14 +1,14 @@
-"""Files that each hold one grid, decoded when they are needed."""
+"""Files or pages that each hold one grid, decoded when they are needed."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from ansatz.data.grids.page import Place
 from ansatz.data.grids.pool import in_order
 
 _MOST_AHEAD = 32
@@ -19,7 +19,7 @@ class GridFiles(NamedTuple):
     """Paths and how to read them.
 
     Args:
-        paths: one file per example.
+        paths: one file, or one page of a file, per example.
         names: what errors and tables call them.
         read: a path to its ``(C, *size)`` array, always of this shape and type.
         shape: ``(C, *size)``.
@@ -36,9 +36,9 @@ class GridFiles(NamedTuple):
         8
     """
 
-    paths: tuple[Path, ...]
+    paths: tuple[Place, ...]
     names: tuple[str, ...]
-    read: Callable[[Path], np.ndarray]
+    read: Callable[[Any], np.ndarray]
     shape: tuple[int, ...]
     dtype: torch.dtype
     digests: np.ndarray | None = None

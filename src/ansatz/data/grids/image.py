@@ -1,18 +1,21 @@
 """One image: what its header says, and its pixels."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from ansatz.data.grids.image_file import SIDEWAYS, Limits, opened, orientation, upright
+from ansatz.data.grids.page import Page, Place
+from ansatz.data.grids.sixteen_bits import has_sixteen_bits, read_colours
 from ansatz.errors import DataError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 Depth = Literal["8 bit", "16 bit", "float"]
+FIRST_PAGE = "read at their first frame or page; for all: --pages images or volume (pages=)"
+_LUMA = np.array([0.299, 0.587, 0.114], np.float32)  # grey of colours, as pillow weighs them
 SIXTEEN = ("I;16", "I;16B", "I;16L", "I;16N")
 
 
@@ -37,8 +40,12 @@ class Look(NamedTuple):
     remarks: tuple[str, ...] = ()
 
 
-def look(path: Path, limits: Limits) -> Look:
+def look(path: Place, limits: Limits) -> Look:
     """Size and kind of an image, from its header alone.
+
+    Args:
+        path: its file, or its page in a file of several.
+        limits: what the file may claim.
 
     Example:
         >>> import pathlib, tempfile
@@ -54,16 +61,20 @@ def look(path: Path, limits: Limits) -> Look:
         (width, height), mode, turn = image.size, image.mode, orientation(image)
         size = (width, height) if turn in SIDEWAYS else (height, width)
         depth: Depth = "8 bit"
-        if mode in SIXTEEN or (mode == "I" and image.format in ("PNG", "PPM")):
+        is_grey16 = mode in SIXTEEN or (mode == "I" and image.format in ("PNG", "PPM"))
+        if is_grey16 or has_sixteen_bits(image):
             depth = "16 bit"
         elif mode in ("F", "I"):
             depth = "float"
         is_colour = mode not in ("1", "L", "LA", "La", "I", "F", *SIXTEEN)
-        return Look(size, is_colour, depth, tuple(_remarks(image, mode, turn)))
+        remarks = list(_remarks(image, mode, turn))
+        if not isinstance(path, Page) and _has_frames(image):
+            remarks.append(FIRST_PAGE)
+        return Look(size, is_colour, depth, tuple(remarks))
 
 
 def decode(
-    path: Path,
+    path: Place,
     channels: int,
     depth: Depth,
     limits: Limits,
@@ -72,7 +83,7 @@ def decode(
     """The image, upright, in pillow's mode L (one channel), RGB (three) or F (one, numbers).
 
     Args:
-        path: the file.
+        path: the file, or a page of it.
         channels: 1 or 3.
         depth: what the numbers of all images of the set become.
         limits: what the file may claim.
@@ -95,17 +106,61 @@ def decode(
             height, width = size[::-1] if turn in SIDEWAYS else size
             image.draft(image.mode, (2 * width, 2 * height))
         found = upright(_plain(image), turn)
+        if found is image and isinstance(path, Page):
+            found = found.copy()  # the open file may turn to another page
         if found.mode not in ("F", "I"):
             mode = "L" if channels == 1 else "RGB"
             return found if found.mode == mode else found.convert(mode)
         values = np.asarray(found, dtype=np.float32)
-        if depth != "float":
-            values = values / np.float32(65535)
-        elif not np.isfinite(values).all():
+        if depth == "float" and not np.isfinite(values).all():
             raise DataError(f"{path} holds values that are not finite.")
         from PIL import Image
 
-        return Image.fromarray(values)
+        return Image.fromarray(values if depth == "float" else values / np.float32(65535))
+
+
+def decode_planes(
+    path: Place, channels: int, depth: Depth, limits: Limits, size: tuple[int, int] | None = None
+) -> "list[Image]":
+    """The image as a plane of numbers, pillow's mode F, for each channel: more than 8 bits.
+
+    Args:
+        path: the file, or a page of it.
+        channels: 1 or 3.
+        depth: ``"16 bit"`` for shares of the largest value, ``"float"`` for numbers as they are.
+        limits: what the file may claim.
+        size: as of :func:`decode`.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from PIL import Image
+        >>> from ansatz.data.grids.image_file import Limits
+        >>> from ansatz.data.grids.image import decode_planes
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.png"
+        >>> Image.new("RGB", (5, 4), (255, 0, 51)).save(path)
+        >>> [plane.getpixel((0, 0)) for plane in decode_planes(path, 3, "16 bit", Limits())]
+        [1.0, 0.0, 0.20000000298023224]
+    """
+    from PIL import Image
+
+    with opened(path, limits) as image:
+        is_deep, turn = has_sixteen_bits(image), orientation(image)
+    if is_deep:
+        values = read_colours(path, limits)
+        values = (values @ _LUMA)[..., None] if channels == 1 else values
+        return [
+            upright(Image.fromarray(np.ascontiguousarray(each)), turn) for each in _bands(values)
+        ]
+    found = decode(path, channels, depth, limits, size)
+    if found.mode == "F":
+        return [found] * channels
+    values = np.asarray(found, dtype=np.float32) / np.float32(255)
+    return [Image.fromarray(np.ascontiguousarray(each)) for each in _bands(values)]
+
+
+def _bands(values: np.ndarray) -> list[np.ndarray]:
+    """The channels of ``(H, W)`` or ``(H, W, C)``."""
+    return [values] if values.ndim == 2 else list(np.moveaxis(values, -1, 0))
 
 
 def _remarks(image: Any, mode: str, turn: int) -> Iterator[str]:
@@ -117,10 +172,9 @@ def _remarks(image: Any, mode: str, turn: int) -> Iterator[str]:
         yield "turned from a palette into colours"
     if mode in ("CMYK", "YCbCr", "LAB", "HSV"):
         yield f"turned from {mode} into RGB"
-    if mode in ("RGB", "RGBA", "LA") and any("16" in str(tile[3]) for tile in image.tile):
+    is_deep = mode in ("RGB", "RGBA", "LA") and any("16" in str(tile[3]) for tile in image.tile)
+    if is_deep and not has_sixteen_bits(image):
         yield "read at 8 of their 16 bits per colour"
-    if _has_frames(image):
-        yield "read at their first frame or page"
 
 
 def _plain(image: "Image") -> "Image":

@@ -2,12 +2,14 @@
 
 import re
 import stat
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ansatz.data.grids.page import Page, Place, file_of
 from ansatz.errors import DataError, MissingExtraError, UsageError
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ _PNM = (".pgm", ".ppm", ".pbm", ".pnm")
 _PNM_HEADER = 4096  # bytes
 _WITH_TAGS = ("exif", "Raw profile type exif", "XML:com.adobe.xmp", "xmp")
 SIDEWAYS = (5, 6, 7, 8)  # values of the EXIF tag that exchange height and width
+_THREAD = threading.local()
 
 
 class Limits(NamedTuple):
@@ -67,8 +70,37 @@ def bombs_are_errors() -> Iterator[None]:
 
 
 @contextmanager
-def opened(path: Path, limits: Limits) -> "Iterator[Image]":
+def kept_open() -> Iterator[None]:
+    """Pages that this thread reads inside are read from one open file as long as it is the same.
+
+    A file's pages are a chain: each that is found from the beginning costs as many steps as come
+    before it.
+
+    Example:
+        >>> from ansatz.data.grids.image_file import kept_open
+        >>> with kept_open():
+        ...     pass
+    """
+    if hasattr(_THREAD, "kept"):
+        yield
+        return
+    _THREAD.kept = {}
+    try:
+        yield
+    finally:
+        kept = _THREAD.kept
+        del _THREAD.kept
+        _close(kept)
+
+
+@contextmanager
+def opened(path: Place, limits: Limits, *, anew: bool = False) -> "Iterator[Image]":
     """Pillow's image, its header read; whatever a decoder makes of foreign bytes ends in one line.
+
+    Args:
+        path: the file, or one page of it.
+        limits: what it may claim.
+        anew: open the file even if it is kept open.
 
     Example:
         >>> import pathlib, tempfile
@@ -81,15 +113,13 @@ def opened(path: Path, limits: Limits) -> "Iterator[Image]":
         (5, 4)
     """
     pillow = _pillow()
-    check_file(path, limits.bytes)
+    check_file(file_of(path), limits.bytes)
     try:
-        plain = path.suffix.lower() in _PNM
-        if plain:
-            _check_header(path)
-        with pillow.open(path, formats=FORMATS if plain else FORMATS[:-1]) as image:
-            width, height = image.size
-            if width * height > limits.pixels:
-                raise DataError(_too_many(path, f"{width:,} x {height:,}", limits))
+        with _open(file_of(path)) if anew else _file(path) as image:
+            _check_pixels(path, image, limits)
+            if isinstance(path, Page):
+                image.seek(path.number)
+                _check_pixels(path, image, limits)
             yield image
     except DataError:
         raise
@@ -97,7 +127,7 @@ def opened(path: Path, limits: Limits) -> "Iterator[Image]":
         found = re.search(r"\d+", str(error))
         raise DataError(_too_many(path, f"{int(found[0]):,}" if found else "", limits)) from None
     except pillow.UnidentifiedImageError:
-        raise DataError(f"{path} is not an image: {_what_it_is(path)}.") from None
+        raise DataError(f"{path} is not an image: {_what_it_is(file_of(path))}.") from None
     except (FileNotFoundError, PermissionError) as error:
         raise DataError(f"{path} cannot be opened: {error.strerror or error}.") from None
     except MemoryError:
@@ -105,6 +135,38 @@ def opened(path: Path, limits: Limits) -> "Iterator[Image]":
     except Exception as error:  # decoders of foreign bytes raise anything
         reason = str(error).split("\n")[0] or type(error).__name__
         raise DataError(f"{path} is a damaged image: {reason}.") from None
+
+
+@contextmanager
+def _file(place: Place) -> "Iterator[Image]":
+    """The open file; its pixels outlive it, unless it is kept open for its next page."""
+    kept: dict[Path, Image] | None = getattr(_THREAD, "kept", None)
+    if kept is None or not isinstance(place, Page):
+        with _open(file_of(place)) as image:
+            yield image
+        return
+    if place.path not in kept:
+        _close(kept)
+        kept[place.path] = _open(place.path)
+    try:
+        yield kept[place.path]
+    except BaseException:
+        _close(kept)
+        raise
+
+
+def _open(path: Path) -> "Image":
+    plain = path.suffix.lower() in _PNM
+    if plain:
+        _check_header(path)
+    found: Image = _pillow().open(path, formats=FORMATS if plain else FORMATS[:-1])
+    return found
+
+
+def _close(kept: "dict[Path, Image]") -> None:
+    while kept:
+        with kept.popitem()[1]:
+            pass
 
 
 def check_file(path: Path, limit_bytes: int) -> None:
@@ -140,7 +202,13 @@ def _check_header(path: Path) -> None:
         raise DataError(f"{path} is not an image: no size within {_PNM_HEADER} bytes.")
 
 
-def _too_many(path: Path, found: str, limits: Limits) -> str:
+def _check_pixels(path: Place, image: "Image", limits: Limits) -> None:
+    width, height = image.size
+    if width * height > limits.pixels:
+        raise DataError(_too_many(path, f"{width:,} x {height:,}", limits))
+
+
+def _too_many(path: Place, found: str, limits: Limits) -> str:
     return (
         f"{path} declares {found} pixels, more than {limits.pixels:,}: not decoded. "
         "If you trust it: limit_pixels=."

@@ -1,10 +1,8 @@
 """Image files as grids: one size, one number of channels, one kind of numbers."""
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -12,12 +10,11 @@ import torch
 
 from ansatz.data.grids.fitting import check_scale, common_size, fitted
 from ansatz.data.grids.grid_files import GridFiles
-from ansatz.data.grids.image import Depth, Look, decode, look
+from ansatz.data.grids.image import Depth, Look, decode, decode_planes, look
 from ansatz.data.grids.image_file import Limits, bombs_are_errors
-from ansatz.data.grids.pool import in_order
+from ansatz.data.grids.page import Place
+from ansatz.data.grids.runs import in_runs
 from ansatz.errors import DataError, UsageError
-
-_LARGE = 1024 * 1024  # pixels
 
 
 class Kind(NamedTuple):
@@ -41,7 +38,7 @@ class Kind(NamedTuple):
 
 
 def look_at(
-    paths: Sequence[Path], limits: Limits, damaged: dict[int, DataError]
+    paths: Sequence[Place], limits: Limits, damaged: dict[int, DataError]
 ) -> list[Look | None]:
     """What the files' headers say; files that cannot be read are put into ``damaged``.
 
@@ -54,15 +51,15 @@ def look_at(
         ([None], [0])
     """
 
-    def attempt(path: Path) -> Look | DataError:
+    def attempt(place: int) -> Look | DataError:
         try:
-            return look(path, limits)
+            return look(paths[place], limits)
         except DataError as error:
             return error
 
     found: list[Look | None] = []
     with bombs_are_errors():
-        for place, each in enumerate(in_order(attempt, paths, ahead=256)):
+        for place, each in enumerate(in_runs(attempt, range(len(paths)), paths, ahead=256)):
             if isinstance(each, DataError):
                 damaged[place] = each
             found.append(each if isinstance(each, Look) else None)
@@ -76,11 +73,13 @@ def choose_kind(
     size: tuple[int, int] | None,
     channels: int | None,
     notes: list[str],
+    shares: bool | None = None,
 ) -> Kind:
     """One size, number of channels and depth for all, said in ``notes``.
 
     Grey images become colour where any image is. Bytes beside 16-bit images become shares of
-    255; images of free numbers do not mix with either.
+    255, and so they do where ``shares`` are asked for; where they are not wanted (False), colours
+    of 16 bits are read at 8. Images of free numbers do not mix with either.
 
     Example:
         >>> from ansatz.data.grids.image import Look
@@ -99,17 +98,15 @@ def choose_kind(
         channels = 3 if colours else 1
     if channels not in (1, 3):
         raise UsageError(f"images are read with 1 or 3 channels, asked for {channels}.")
-    if depth != "8 bit" and channels == 3:
-        where = names[next(k for k, each in enumerate(looks) if each.depth != "8 bit")]
-        raise DataError(
-            f"{where} has {depth} grey values, beside colour. Say --channels 1 (channels=1)."
-        )
-    notes += _notes(looks, Kind(target, channels, depth), colours)
-    return Kind(target, channels, depth)
+    kind = Kind(target, channels, depth)
+    if depth == "16 bit" and shares is False and _are_colours(looks):
+        kind = kind._replace(depth="8 bit")
+    notes += _notes(looks, kind, colours)
+    return kind._replace(depth="16 bit") if depth == "8 bit" and shares else kind
 
 
-def read_image(path: Path, kind: Kind, limits: Limits) -> np.ndarray:
-    """One file as ``(C, H, W)`` of a set's kind: uint8, or float32 where the depth is not 8 bit.
+def read_image(path: Place, kind: Kind, limits: Limits) -> np.ndarray:
+    """One image as ``(C, H, W)`` of a set's kind: uint8, or float32 where the depth is not 8 bit.
 
     Example:
         >>> import pathlib, tempfile
@@ -121,19 +118,16 @@ def read_image(path: Path, kind: Kind, limits: Limits) -> np.ndarray:
         >>> read_image(path, Kind((8, 8), 3, "8 bit"), Limits()).shape
         (3, 8, 8)
     """
-    image = decode(path, kind.channels, kind.depth, limits, kind.size)
-    if kind.depth != "8 bit" and image.mode != "F":
-        values = np.asarray(image, dtype=np.float32) / np.float32(255)
-        from PIL import Image
-
-        image = Image.fromarray(values)
-    array = fitted(image, kind.size)
+    if kind.depth != "8 bit":
+        planes = decode_planes(path, kind.channels, kind.depth, limits, kind.size)
+        return np.stack([fitted(plane, kind.size) for plane in planes])
+    array = fitted(decode(path, kind.channels, kind.depth, limits, kind.size), kind.size)
     array = array[None] if array.ndim == 2 else array.transpose(2, 0, 1)
     return np.ascontiguousarray(array)
 
 
 def image_files(
-    paths: Sequence[Path], names: Sequence[str], kind: Kind, limits: Limits
+    paths: Sequence[Place], names: Sequence[str], kind: Kind, limits: Limits
 ) -> GridFiles:
     """Image files of one kind; nothing is decoded yet.
 
@@ -159,6 +153,11 @@ def _one_depth(looks: Sequence[Look], names: Sequence[str]) -> Depth:
     return "16 bit" if "16 bit" in depths else "8 bit"
 
 
+def _are_colours(looks: Sequence[Look]) -> bool:
+    """Whether all images of 16 bits have colours: cameras fill the range, which greys need not."""
+    return all(each.is_colour for each in looks if each.depth == "16 bit")
+
+
 def _notes(looks: Sequence[Look], kind: Kind, colours: int) -> list[str]:
     notes, count = [], len(looks)
     other = sum(each.size != kind.size for each in looks)
@@ -168,17 +167,15 @@ def _notes(looks: Sequence[Look], kind: Kind, colours: int) -> list[str]:
             f"{other} of {count} images have another size than {height} x {width}: they were "
             "scaled to fit (bilinear, antialiased, proportions kept, black around them)."
         )
-    if math.prod(kind.size) > _LARGE:
-        notes.append(
-            f"images of {kind.size[0]} x {kind.size[1]} take long to learn from: --size "
-            "(size=) reads them smaller."
-        )
     if kind.channels == 3 and 0 < colours < count:
         notes.append(f"{count - colours} of {count} images are grey: they were read as colour.")
     if kind.channels == 1 and colours:
         notes.append(f"{colours} of {count} images have colours: they were read as grey.")
     if kind.depth == "16 bit":
         notes.append("images of 16 bits were read as shares of 65,535, in [0, 1].")
+    deep = sum(each.depth == "16 bit" for each in looks)
+    if kind.depth == "8 bit" and deep:
+        notes.append(f"{deep} of {count} images have 16 bits per colour: they were read at 8.")
     if kind.depth == "float":
         notes.append("the images hold free numbers: they were read as they are.")
     for remark, times in sorted(Counter(r for each in looks for r in each.remarks).items()):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from ansatz.data.grids.image_file import SUFFIXES, UNREAD
+from ansatz.data.grids.page import Page, Place
 from ansatz.errors import DataError
 
 ARRAYS = frozenset({".npy", ".nii"})
@@ -27,6 +28,8 @@ class Listing:
         masks: the file of each example's mask; empty where there are no masks.
         notes: what was assumed.
         target: the column to predict if nobody says.
+        pages: which page of its file each example is, 0 for the first, None for the whole file;
+            empty where all are whole files.
 
     Example:
         >>> from pathlib import Path
@@ -42,11 +45,30 @@ class Listing:
     masks: list[Path] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     target: str | None = None
+    pages: list[int | None] = field(default_factory=list)
+
+    @property
+    def places(self) -> list[Place]:
+        """Where each example is."""
+        return self._on_pages(self.paths)
+
+    @property
+    def mask_places(self) -> list[Place]:
+        """Where each example's mask is."""
+        return self._on_pages(self.masks)
+
+    def _on_pages(self, paths: list[Path]) -> list[Place]:
+        if not self.pages:
+            return list(paths)
+        found = zip(paths, self.pages, strict=False)  # there may be no masks
+        return [path if page is None else Page(path, page) for path, page in found]
 
     def one(self, place: int) -> "Listing":
         """The file at a place alone, without a mask."""
         columns = {name: [cells[place]] for name, cells in self.columns.items()}
-        return Listing(self.origin, [self.paths[place]], [self.names[place]], columns)
+        pages = self.pages[place : place + 1]
+        paths, names = [self.paths[place]], [self.names[place]]
+        return Listing(self.origin, paths, names, columns, pages=pages)
 
 
 def family(path: Path) -> str | None:

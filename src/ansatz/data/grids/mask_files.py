@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +12,8 @@ from ansatz.data.grids.grid_files import GridFiles
 from ansatz.data.grids.image import SIXTEEN
 from ansatz.data.grids.image_file import Limits, opened, orientation, upright
 from ansatz.data.grids.masks import class_names, codes_of, values_in
-from ansatz.data.grids.pool import in_order
+from ansatz.data.grids.page import Place
+from ansatz.data.grids.runs import in_runs
 from ansatz.data.unlabelled import UNLABELLED
 from ansatz.errors import DataError
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 
-def open_mask(path: Path, limits: Limits) -> np.ndarray:
+def open_mask(path: Place, limits: Limits) -> np.ndarray:
     """The whole numbers in an image, ``(H, W)``: grey values, or places in its palette.
 
     Colours are no classes, and the values between two classes that JPEG invents are none either:
@@ -51,7 +51,7 @@ def open_mask(path: Path, limits: Limits) -> np.ndarray:
     return values
 
 
-def read_mask(path: Path, size: tuple[int, int], limits: Limits) -> np.ndarray:
+def read_mask(path: Place, size: tuple[int, int], limits: Limits) -> np.ndarray:
     """The numbers in a mask, ``(H, W)``, fitted into ``size`` as its image is.
 
     Palettes count by their index. The nearest pixel is taken; outside of the mask it is -1.
@@ -80,7 +80,7 @@ def read_mask(path: Path, size: tuple[int, int], limits: Limits) -> np.ndarray:
 
 
 def mask_files(
-    paths: Sequence[Path],
+    paths: Sequence[Place],
     names: Sequence[str],
     size: tuple[int, int],
     limits: Limits,
@@ -111,7 +111,7 @@ def mask_files(
 
     found: set[int] = set()
     places = [place for place in range(len(paths)) if place not in damaged]
-    for place, seen in zip(places, in_order(values_of, places), strict=True):
+    for place, seen in zip(places, in_runs(values_of, places, paths, ahead=256), strict=True):
         if isinstance(seen, DataError):
             damaged[place] = seen
         else:
@@ -126,12 +126,12 @@ def mask_files(
     return GridFiles(tuple(paths), tuple(names), read, (1, *size), torch.uint8), named
 
 
-def _coded(path: Path, values: np.ndarray, size: tuple[int, int], limits: Limits) -> np.ndarray:
+def _coded(path: Place, values: np.ndarray, size: tuple[int, int], limits: Limits) -> np.ndarray:
     """``(1, H, W)`` uint8 codes; 255 for what is no class."""
     return codes_of(read_mask(path, size, limits), values)[None]
 
 
-def _grey_of_equal(path: Path, image: "Image") -> "Image":
+def _grey_of_equal(path: Place, image: "Image") -> "Image":
     """The red channel of an image whose colours are all grey and opaque."""
     bands = image.split() if image.mode in ("RGB", "RGBA", "LA") else ()
     levels = [np.asarray(band) for band in bands]

@@ -1,10 +1,11 @@
 """How grids are to be read."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from ansatz.data.grids.image_file import Limits
 from ansatz.data.grids.layout import Channels
+from ansatz.data.grids.page import Pages
 from ansatz.data.streams.available import SHARE, available_memory, parse_bytes
 from ansatz.errors import UsageError
 
@@ -22,7 +23,8 @@ class Options(NamedTuple):
         on_corrupt: what becomes of files that cannot be read.
         memory_limit: bytes that decoded examples may take; None for a quarter of what is free.
         outcomes: whether masks and classes are read too; False takes the inputs alone.
-        shares: whether images of 8 bits become shares in [0, 1] too.
+        shares: True for images of 8 bits too, False for none, None for those of 16 bits.
+        pages: what the pages of image files are.
 
     Example:
         >>> from ansatz.data.grids.options import Options
@@ -39,7 +41,8 @@ class Options(NamedTuple):
     on_corrupt: Literal["refuse", "skip"] = "refuse"
     memory_limit: int | None = None
     outcomes: bool = True
-    shares: bool = False
+    shares: bool | None = None
+    pages: Pages = "auto"
 
     @classmethod
     def of(
@@ -54,11 +57,15 @@ class Options(NamedTuple):
         on_corrupt: str = "refuse",
         memory_limit: str | int | None = None,
         outcomes: bool = True,
-        shares: bool = False,
+        shares: bool | None = None,
+        pages: str = "auto",
     ) -> "Options":
         """The options of :func:`~ansatz.data.grids.read_grids`, or an error that names the odd."""
         if on_corrupt not in ("refuse", "skip"):
             raise UsageError(f"on_corrupt must be 'refuse' or 'skip', got {on_corrupt!r}.")
+        if pages not in get_args(Pages):
+            known = ", ".join(map(repr, get_args(Pages)))
+            raise UsageError(f"pages must be one of {known}, got {pages!r}.")
         number = channels if isinstance(channels, int) else None
         place = "auto" if isinstance(channels, int) else channels
         place = None if place == "none" else place  # as the command line says it
@@ -79,6 +86,7 @@ class Options(NamedTuple):
             None if memory_limit is None else parse_bytes(memory_limit),
             outcomes,
             shares,
+            pages,  # type: ignore[arg-type]  # checked above
         )
 
     @property
@@ -89,6 +97,11 @@ class Options(NamedTuple):
         if len(self.size) != 2:
             raise UsageError(f"images have a height and a width, got size {self.size}.")
         return self.size[0], self.size[1]
+
+    @property
+    def said_pages(self) -> str | None:
+        """What the pages are, if it was said."""
+        return None if self.pages == "auto" else self.pages
 
     @property
     def skips(self) -> bool:

@@ -32,12 +32,13 @@ def read_grids(
     channels: int | str | None = "auto",
     image: str | None = None,
     masks: Any = None,
+    pages: str = "auto",
     classes: Sequence[str] | None = None,
     unlabelled: int | None = None,
     signals: bool = False,
     target: Sequence[str] = (),
     outcomes: bool = True,
-    shares: bool = False,
+    shares: bool | None = None,
     limit_pixels: int = Limits().pixels,
     limit_bytes: int = Limits().bytes,
     on_corrupt: str = "refuse",
@@ -55,14 +56,19 @@ def read_grids(
             also where they are: ``"first"``, ``"last"``, None or ``"none"`` for no channels;
             ``"auto"`` tells by the shape.
         image: the column of paths in a table; None looks for one.
-        masks: a folder of masks, a table's column of paths to them, or an array.
+        masks: a folder of masks, a table's column of paths to them, an array, or, for one file
+            of several pages, a file of as many.
+        pages: what the pages of image files (TIFF stacks, animations) are: ``"images"``, an
+            example each; ``"volume"``, the slices of one; ``"first"``, left out but the first.
+            ``"auto"`` takes the first and says so; of one file with a file of masks, all as images.
         classes: names of the classes that masks or labels give as numbers.
         unlabelled: the value in masks that means "not known".
         signals: whether each row's numbers in a table are one signal.
         target: columns of a table of signals that are no part of the signal.
         outcomes: False reads the examples alone, to predict them: masks may be missing, and
             folders are no classes.
-        shares: whether images of 8 bits become shares in [0, 1], as they do beside 16 bits.
+        shares: True makes shares in [0, 1] of images of 8 bits, as of 16 bits; False reads
+            colours of 16 bits at 8; None takes what the files have, and shares where both occur.
         limit_pixels: height times width that an image file may declare.
         limit_bytes: that an image file may have.
         on_corrupt: ``"refuse"``, or ``"skip"`` to leave out files that cannot be read.
@@ -86,6 +92,7 @@ def read_grids(
         memory_limit=memory_limit,
         outcomes=outcomes,
         shares=shares,
+        pages=pages,
     )
     if isinstance(data, GridTable):
         return data
@@ -93,9 +100,12 @@ def read_grids(
         refuse_given(f"{_called(data)} has no columns of paths", image=image)
     if signals and _holds_rows(data):
         said = {"size": size, "channels": options.channels, "classes": classes, "masks": masks}
-        refuse_given("a row of numbers is one signal as it is", unlabelled=unlabelled, **said)
+        said |= {"unlabelled": unlabelled, "pages": options.said_pages}
+        refuse_given("a row of numbers is one signal as it is", **said)
         return read_signals(data, target)
     listing = list_files(data, options, image=image, masks=masks)
+    if listing is None:
+        refuse_given(f"{_called(data)} holds arrays, which have no pages", pages=options.said_pages)
     if listing is not None:
         table = assemble(listing, options)
     elif isinstance(data, str | PathLike):

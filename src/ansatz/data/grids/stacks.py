@@ -1,0 +1,192 @@
+"""Files of several pages as volumes: a page is a slice."""
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from ansatz.data.grids.by_page import count_pages
+from ansatz.data.grids.grid_files import GridFiles
+from ansatz.data.grids.image import Look, look
+from ansatz.data.grids.image_file import Limits, bombs_are_errors, kept_open
+from ansatz.data.grids.images import Kind, choose_kind, read_image
+from ansatz.data.grids.layout import check_shape
+from ansatz.data.grids.listing import Listing
+from ansatz.data.grids.mask_files import open_mask
+from ansatz.data.grids.masks import class_names, codes_of, values_in
+from ansatz.data.grids.options import Options
+from ansatz.data.grids.page import Page
+from ansatz.data.grids.pool import in_order
+from ansatz.data.grids.volumes import LIMIT_BYTES
+from ansatz.errors import DataError
+
+Size = tuple[int, int, int]  # pages, height, width
+
+
+def look_through(path: Path, limits: Limits) -> list[Look]:
+    """What the headers of all pages say; they have one size, and fit into memory together.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from PIL import Image
+        >>> from ansatz.data.grids.image_file import Limits
+        >>> from ansatz.data.grids.stacks import look_through
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.tif"
+        >>> page = Image.new("L", (5, 4))
+        >>> page.save(path, save_all=True, append_images=[page, page])
+        >>> [seen.size for seen in look_through(path, Limits())]
+        [(4, 5), (4, 5), (4, 5)]
+    """
+    count = count_pages(path, limits)
+    if count == 1:
+        raise DataError(f"{path} has one page, which is no volume: leave out --pages (pages=).")
+    with kept_open():
+        found = [look(Page(path, number), limits) for number in range(count)]
+    for number, each in enumerate(found):
+        if each.size != found[0].size:
+            raise DataError(
+                f"{Page(path, number)} is {_text(each.size)}, the first {_text(found[0].size)}: "
+                "the pages of a volume have one size. As images of their own: --pages images."
+            )
+    cells = sum(math.prod(each.size) * _bytes(each) for each in found)
+    if cells > LIMIT_BYTES:
+        raise DataError(
+            f"{path} declares {count} pages of {_text(found[0].size)}, {cells:,} bytes, more than "
+            f"{LIMIT_BYTES:,}: not decoded."
+        )
+    return found
+
+
+def stack_files(
+    listing: Listing, options: Options, damaged: dict[int, DataError], notes: list[str]
+) -> tuple[GridFiles, tuple[GridFiles, tuple[str, ...]] | None]:
+    """Files of as many pages of one size, each a volume, and their masks if they have some.
+
+    Like arrays they are never resized; a file of another shape than the first is an odd one.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from PIL import Image
+        >>> from ansatz.data.grids.listing import Listing
+        >>> from ansatz.data.grids.options import Options
+        >>> from ansatz.data.grids.stacks import stack_files
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.tif"
+        >>> page = Image.new("L", (5, 4))
+        >>> page.save(path, save_all=True, append_images=[page, page])
+        >>> stack_files(Listing("cells", [path], ["a.tif"]), Options(), {}, [])[0].shape
+        (1, 3, 4, 5)
+    """
+    size, looks = _one_size(listing.paths, options.limits, damaged)
+    names = [f"{listing.names[place]} page {k + 1}" for place in looks for k in range(size[0])]
+    seen = [each for place in looks for each in looks[place]]
+    kind = choose_kind(
+        seen, names, size=size[1:], channels=options.channels, notes=notes, shares=options.shares
+    )
+    shape = (kind.channels, *size)
+    check_shape(shape, None, options.size, str(listing.paths[0]))
+    dtype = torch.uint8 if kind.depth == "8 bit" else torch.float32
+    read = partial(_read, kind=kind, shape=shape, limits=options.limits)
+    files = GridFiles(tuple(listing.paths), tuple(listing.names), read, shape, dtype)
+    if not listing.masks:
+        return files, None
+    values = _values(listing.masks, size, options.limits, damaged)
+    values = [value for value in values if value >= 0 and value != options.unlabelled]
+    named = class_names(values, options.classes, f"masks like {listing.masks[0].name}")
+    coded = partial(_coded, values=np.array(values), size=size, limits=options.limits)
+    masks = tuple(listing.masks)
+    return files, (GridFiles(masks, tuple(listing.names), coded, (1, *size), torch.uint8), named)
+
+
+def _one_size(
+    paths: Sequence[Path], limits: Limits, damaged: dict[int, DataError]
+) -> tuple[Size, dict[int, list[Look]]]:
+    """The first stack's size, and what is seen in the stacks that have it."""
+
+    def attempt(path: Path) -> list[Look] | DataError:
+        try:
+            return look_through(path, limits)
+        except DataError as error:
+            return error
+
+    size: Size | None = None
+    found: dict[int, list[Look]] = {}
+    with bombs_are_errors():
+        for place, seen in enumerate(in_order(attempt, paths)):
+            if isinstance(seen, DataError):
+                damaged[place] = seen
+                continue
+            own = (len(seen), *seen[0].size)
+            size = size or own
+            if own == size:
+                found[place] = seen
+            else:
+                damaged[place] = _odd(paths[place], own, size, "the first file")
+    if size is None:
+        raise damaged[min(damaged)]
+    return size, found
+
+
+def _read(path: Path, kind: Kind, shape: tuple[int, ...], limits: Limits) -> np.ndarray:
+    """``(C, D, H, W)``."""
+    made = np.empty(shape, np.uint8 if kind.depth == "8 bit" else np.float32)
+    with kept_open():
+        for number in range(shape[1]):
+            made[:, number] = read_image(Page(path, number), kind, limits)
+    return made
+
+
+def _numbers(path: Path, size: Size, limits: Limits) -> np.ndarray:
+    """``(D, H, W)`` whole numbers of a mask, which has the size of its volume."""
+    seen = look_through(path, limits)
+    own = (len(seen), *seen[0].size)
+    if own != size:
+        raise _odd(path, own, size, "its volume")
+    with kept_open():
+        return np.stack([open_mask(Page(path, k), limits) for k in range(size[0])])
+
+
+def _values(
+    paths: Sequence[Path], size: Size, limits: Limits, damaged: dict[int, DataError]
+) -> list[int]:
+    """The different numbers in all masks, sorted."""
+
+    def attempt(place: int) -> list[int] | DataError:
+        try:
+            return values_in(_numbers(paths[place], size, limits))
+        except DataError as error:
+            return error
+
+    found: set[int] = set()
+    places = [place for place in range(len(paths)) if place not in damaged]
+    for place, seen in zip(places, in_order(attempt, places), strict=True):
+        if isinstance(seen, DataError):
+            damaged[place] = seen
+        else:
+            found.update(seen)
+    if not found:
+        raise damaged[min(damaged)]
+    return sorted(found)
+
+
+def _coded(path: Path, values: np.ndarray, size: Size, limits: Limits) -> np.ndarray:
+    """``(1, D, H, W)`` uint8 codes; 255 for what is no class."""
+    return codes_of(_numbers(path, size, limits), values)[None]
+
+
+def _bytes(seen: Look) -> int:
+    """Of a decoded cell."""
+    return (3 if seen.is_colour else 1) * (1 if seen.depth == "8 bit" else 4)
+
+
+def _odd(path: Path, own: Size, size: Size, other: str) -> DataError:
+    return DataError(
+        f"{path} has {own[0]} pages of {_text(own[1:])}, {other} {size[0]} of {_text(size[1:])}: "
+        "volumes keep one shape."
+    )
+
+
+def _text(size: tuple[int, int]) -> str:
+    return f"{size[0]} x {size[1]}"
