@@ -149,9 +149,18 @@ def tune(
     masks: Annotated[
         str | None,
         _option(
-            "A label for every pixel: a folder of masks, or the column that names them.",
+            "A label for every pixel: a folder of masks, the column that names them, or a file "
+            "with a page for each page of DATA.",
             _IMAGES,
-            metavar="DIR|COL",
+            metavar="DIR|COL|FILE",
+        ),
+    ] = None,
+    pages: Annotated[
+        str | None,
+        _option(
+            "What the pages of an image file are, as for fit.",
+            _IMAGES,
+            metavar="images|volume|first",
         ),
     ] = None,
     size: Annotated[
@@ -216,6 +225,7 @@ def tune(
     grids = {
         "image": image,
         "masks": masks,
+        "pages": pages,
         "size": None if size is None else whole_numbers("--size", size),
         "channels": int(channels) if channels is not None and channels.isdigit() else channels,
         "unlabelled": unlabelled,
