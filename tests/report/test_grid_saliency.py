@@ -28,12 +28,11 @@ every_grid = pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
 LINEAR = {"network": "linear_grid", "epochs": 1, "holdout": 0.0}
 
 
-def small(size, kinked=False):
+def small(size):
     """A convolution and a linear map of everything, to three outputs."""
     conv = {1: nn.Conv1d, 2: nn.Conv2d, 3: nn.Conv3d}[len(size)]
-    act = nn.ReLU() if kinked else nn.Tanh()
-    cells = 3 * int(np.prod(size))
-    return nn.Sequential(conv(2, 3, 3, padding=1), act, nn.Flatten(), nn.Linear(cells, 3))
+    head = nn.Linear(3 * int(np.prod(size)), 3)
+    return nn.Sequential(conv(2, 3, 3, padding=1), nn.Tanh(), nn.Flatten(), head)
 
 
 @every_grid
@@ -51,14 +50,11 @@ def test_integrated_gradients_add_up_to_the_difference_of_the_outputs(size):
 
 
 def test_points_are_doubled_while_a_sum_is_off_by_a_hundredth():
-    """A step of height 1 at the end of the way: the rule sees it or not."""
-
-    def late(x):
-        return 50 * (x.flatten(1).mean(1) - 0.98).relu()
+    """A rise that begins late on the way, between two points of the rule."""
 
     class Late(nn.Module):
         def forward(self, x):
-            return late(x)
+            return 50 * (x.flatten(1).mean(1) - 0.98).relu()
 
     x = torch.ones(1, 1, 4)
     few, many = (attributions(Late(), x, 0, most=most) for most in (32, 256))
@@ -139,7 +135,6 @@ def test_every_grid_has_its_section_in_its_words(size, kind, grids):
     assert evidence.unit.removesuffix("s") in figure.caption
     assert "drawn at random" in note.text and f"of {evidence.unit}: " in figure.alt
     if kind == "number":
-        # The outputs are exponentials of sums of the cells: at the mean, that of the constant.
         start = model.predict(Grids(torch.from_numpy(np.full_like(x.load()[:1], x.load().mean()))))
         assert f"where it is {start[0]:.3g}," in figure.caption
         k = int(evidence.row_losses().argmax())
@@ -206,7 +201,10 @@ def test_what_is_explained_is_one_number_of_the_law(law):
 
 def test_a_censored_time_is_said_to_be_larger():
     x = np.random.default_rng(0).normal(size=(30, 6, 6)).astype(np.float32)
-    evidence = gather(*(lambda model, y: (model, x, y))(*fitted("log_normal", x)))
-    times = np.exp(x.mean((1, 2)))
-    assert outcome_words(evidence, 0).startswith("> ") and times[0] > 0
-    assert float(outcome_words(evidence, 1)) == pytest.approx(evidence.y["time"][1], rel=1e-2)
+    model, y = fitted("log_normal", x)
+    evidence = gather(model, x, y)
+    assert float(outcome_words(evidence, 0).removeprefix("> ")) == pytest.approx(
+        y.time[0], rel=1e-2
+    )
+    assert outcome_words(evidence, 0).startswith("> ") and y.event[0] == 0
+    assert float(outcome_words(evidence, 1)) == pytest.approx(y.time[1], rel=1e-2)

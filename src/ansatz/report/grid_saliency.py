@@ -144,9 +144,7 @@ def _drawn(
         return image_saliency.draw(pictures_of(grids), maps, chosen.labels), []
     cells = grids.load().numpy()  # (N, C, *size)
     if evidence.unit == "signals":
-        channels = cells.shape[1]
-        some = [f"The first three of {channels} channels are drawn."] if channels > 3 else []
-        return signal_saliency.draw(cells, maps, chosen.labels), some
+        return signal_saliency.draw(cells, maps, chosen.labels), _channels(cells.shape[1])
     at = strongest_slices(maps)
     images = sliced(np.moveaxis(cells, 1, -1), at)
     heats = {name: sliced(heat, at) for name, heat in maps.items()}
@@ -157,6 +155,16 @@ def _drawn(
     ]
     said = "Of each volume the slice along its first axis with the most attribution is shown."
     return image_saliency.draw(images, heats, labels, name="slice"), [said]
+
+
+def _channels(count: int) -> list[str]:
+    if count == 1:
+        return []
+    shown = " and ".join(
+        ["the first channel grey, the second green", "the third purple"][: count - 1]
+    )
+    few = f" Of {count} channels these are drawn." if count > 3 else ""
+    return [f"Curves, each channel on its own scale: {shown}.{few}"]
 
 
 def _caption(evidence: Evidence, what: Explained, found: Attributions) -> str:

@@ -45,61 +45,62 @@ def draw(signals: NDArray[Any], maps: Mapping[str, NDArray[Any]], labels: Sequen
         True
     """
     each = CURVE + len(maps) * (GAP + BAND) + APART
-    height = len(signals) * each - APART + FOOT
+    tall = len(signals) * each - APART
     bands = {name: _tinted(np.asarray(heat)) for name, heat in maps.items()}
-    low, high = _limits(signals)
-    with figure(WIDTH, height) as paper:
-        for i, signal in enumerate(signals):
+    scaled = _scaled(signals)
+    with figure(WIDTH, tall + FOOT) as paper:
+        axes = _page(paper, tall, signals.shape[-1])
+        for i, signal in enumerate(scaled):
             top = i * each
-            curve = _panel(paper, height, top, CURVE)
-            _curves(curve, signal, low, high)
-            _label(curve, labels[i], SMALL + 0.5)
-            top += CURVE
+            _curves(axes, signal, top)
+            _label(axes, labels[i], top + CURVE / 2, SMALL + 0.5)
+            top += CURVE + GAP
             for name, band in bands.items():
-                panel = _panel(paper, height, top + GAP, BAND)
-                _band(panel, band[i], signals.shape[-1])
-                _label(panel, name, SMALL)
-                top += GAP + BAND
-        panel.tick_params(bottom=True, labelbottom=True, labelsize=SMALL, length=2, pad=2)
-        panel.set_xlabel("cell", fontsize=SMALL, labelpad=1)
+                _band(axes, band[i], top)
+                _label(axes, name, top + BAND / 2, SMALL)
+                top += BAND + GAP
         return to_svg(paper)
 
 
-def _panel(paper: "Figure", height: float, top: float, tall: float) -> "Axes":
-    place = (MARGIN / WIDTH, 1 - (top + tall) / height, 1 - (MARGIN + EDGE) / WIDTH, tall / height)
-    axes = paper.add_axes(place)
-    axes.tick_params(left=False, labelleft=False, bottom=False, labelbottom=False)
+def _page(paper: "Figure", tall: float, cells: int) -> "Axes":
+    """Cells to the right, inches downwards."""
+    height = tall + FOOT
+    wide = 1 - (MARGIN + EDGE) / WIDTH
+    axes = paper.add_axes((MARGIN / WIDTH, FOOT / height, wide, tall / height))
+    axes.set(xlim=(0, cells), ylim=(tall, 0))
     axes.spines[:].set_visible(False)
+    axes.tick_params(left=False, labelleft=False, labelsize=SMALL, length=2, pad=2)
+    axes.set_xlabel("cell", fontsize=SMALL, labelpad=1)
     return axes
 
 
-def _curves(axes: "Axes", signal: NDArray[Any], low: NDArray[Any], high: NDArray[Any]) -> None:
-    for channel, tint in zip(range(len(signal)), TINTS, strict=False):
-        places, values = _thinned(np.nan_to_num(signal[channel].astype(np.float64)))
-        span = max(float(high[channel] - low[channel]), 1e-30)
-        axes.plot(places, (values - low[channel]) / span, color=tint, linewidth=0.9)
-    axes.set(xlim=(0, signal.shape[-1]), ylim=(-0.04, 1.04))
+def _curves(axes: "Axes", signal: NDArray[np.float64], top: float) -> None:
+    for line, tint in zip(signal, TINTS, strict=False):
+        places, values = _thinned(line)
+        axes.plot(places, top + CURVE * (1 - values), color=tint, linewidth=0.9)
 
 
 def _thinned(line: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Places and values; of a long curve the extremes of pieces, so that no peak is lost."""
     if len(line) <= 2 * POINTS:
-        return np.arange(len(line)) + 0.5, line
+        return np.linspace(0.5, len(line) - 0.5, len(line)), line
     pieces = np.array_split(line, POINTS)
     values = np.array([[piece.min(), piece.max()] for piece in pieces])
     ends = np.cumsum([len(piece) for piece in pieces])
-    middles = (ends - np.diff(ends, prepend=0) / 2).astype(np.float64)
+    middles = ends - np.diff(ends, prepend=0) / 2
     return middles.repeat(2), values.ravel()
 
 
-def _band(axes: "Axes", band: NDArray[np.uint8], cells: int) -> None:
-    axes.imshow(band[None], interpolation="none", extent=(0, cells, 0, 1), aspect="auto")
-    axes.set(xlim=(0, cells), ylim=(0, 1))
-    axes.spines["bottom"].set(visible=True, alpha=0.5)
+def _band(axes: "Axes", band: NDArray[np.uint8], top: float) -> None:
+    bottom, cells = top + BAND, len(band)
+    where = (0, cells, bottom, top)
+    axes.imshow(band[None], interpolation="none", extent=where, aspect="auto")
+    axes.plot([0, cells], [bottom, bottom], color=INK, linewidth=0.5, alpha=0.5)
 
 
-def _label(axes: "Axes", text: str, size: float) -> None:
-    axes.text(-0.012, 0.5, text, ha="right", va="center", fontsize=size, transform=axes.transAxes)
+def _label(axes: "Axes", text: str, middle: float, size: float) -> None:
+    place = axes.get_yaxis_transform()  # a share of the width, inches
+    axes.text(-0.012, middle, text, ha="right", va="center", fontsize=size, transform=place)
 
 
 def _tinted(heat: NDArray[Any]) -> NDArray[np.uint8]:
@@ -110,6 +111,9 @@ def _tinted(heat: NDArray[Any]) -> NDArray[np.uint8]:
     return found
 
 
-def _limits(signals: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+def _scaled(signals: NDArray[Any]) -> NDArray[np.float64]:
+    """Each channel from 0, its least, to 1, its largest number in all signals."""
     values = np.nan_to_num(signals.astype(np.float64))
-    return values.min((0, 2)), values.max((0, 2))
+    low, high = (values.min((0, 2), keepdims=True), values.max((0, 2), keepdims=True))
+    found: NDArray[np.float64] = (values - low) / np.maximum(high - low, 1e-30)
+    return found
