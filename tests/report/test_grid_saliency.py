@@ -65,11 +65,14 @@ def test_points_are_doubled_while_a_sum_is_off_by_a_hundredth():
 
 
 @every_grid
-def test_occlusion_is_the_mean_fall_over_the_windows_on_a_cell(size):
+@pytest.mark.parametrize("overlap", [True, False])
+def test_occlusion_is_the_mean_fall_over_the_windows_on_a_cell(size, overlap):
     network, x = small(size), torch.randn(2, 2, *size)
     window = [-(-n // PARTS[len(size)]) for n in size]
+    steps = [max(w // 2, 1) if overlap else w for w in window]
     starts = [
-        sorted({*range(0, n - w, max(w // 2, 1)), n - w}) for n, w in zip(size, window, strict=True)
+        sorted({*range(0, n - w, step), n - w})
+        for n, w, step in zip(size, window, steps, strict=True)
     ]
     total, count = np.zeros((2, *size)), np.zeros(size)
     with torch.no_grad():
@@ -80,7 +83,8 @@ def test_occlusion_is_the_mean_fall_over_the_windows_on_a_cell(size):
             fall = (network(x) - network(covered))[:, 1].numpy()
             total[(slice(None), *there)] += fall.reshape(2, *(1,) * len(size))
             count[there] += 1
-    assert_allclose(attributions(network, x, 1).maps["occlusion"], total / count, atol=1e-12)
+    found = attributions(network, x, 1, overlap=overlap).maps["occlusion"]
+    assert_allclose(found, total / count, atol=1e-12)
 
 
 def test_the_slice_with_the_largest_share_of_all_methods_is_shown():

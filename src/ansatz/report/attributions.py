@@ -58,12 +58,13 @@ def attributions(
     *,
     baseline: float = 0.0,
     most: int = 256,
+    overlap: bool = True,
 ) -> Attributions:
     """Integrated gradients, Grad-CAM and occlusion of some signals, images or volumes.
 
     Grad-CAM needs maps of several cells: a network without any goes without it. The windows of
     occlusion cover a sixteenth of a signal, an eighth of each axis of an image and a quarter of
-    those of a volume, and overlap by half. Integrated gradients take 32 points, and twice as many
+    those of a volume. Integrated gradients take 32 points, and twice as many
     again while a sum misses more than a hundredth of what it should be.
 
     Args:
@@ -72,6 +73,7 @@ def attributions(
         target: which output; None: the largest of each example.
         baseline: where nothing is shown, as the network sees it.
         most: points of the integrated gradients.
+        overlap: whether windows overlap by half; else they stand side by side.
 
     Shapes:
         - x: ``(B, C, *size)``.
@@ -99,7 +101,15 @@ def attributions(
     if _has_maps(network, x):
         found["Grad-CAM"] = grad_cam(network, x, at)
     window = tuple(-(-cells // PARTS[x.ndim - 2]) for cells in x.shape[2:])
-    found["occlusion"] = occlusion(network, x, at, window=window, fill=baseline, batch_size=batch)
+    found["occlusion"] = occlusion(
+        network,
+        x,
+        at,
+        window=window,
+        stride=None if overlap else window,
+        fill=baseline,
+        batch_size=batch,
+    )
     return Attributions(
         {name: _numbers(value) for name, value in found.items()},
         _numbers(start),

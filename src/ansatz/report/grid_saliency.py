@@ -58,19 +58,15 @@ def section(evidence: Evidence) -> Section | None:
         >>> section(gather(model, images, np.arange(20) % 2)).title
         'What predictions rest on'
     """
-    axes = len(evidence.X.shape) - 1
-    most = signal_saliency.SHOWN if axes == 1 else image_saliency.SHOWN
-    times = 3 * STEPS + (2 * PARTS[axes] - 1) ** axes  # gradients along a path, covered windows
-    count = affordable(evidence, WORK, least=2, most=most, times=times)
-    chosen = (
-        _classes(evidence, count) if evidence.classes is not None else _numbers(evidence, count)
-    )
+    count, overlap = _count(evidence)
+    choose = _numbers if evidence.classes is None else _classes
+    chosen = choose(evidence, count)
     if chosen is None:
         return None
     x = inputs_of(evidence, chosen.rows)
     what = explained(evidence, chosen.rows, x)
     points = affordable(evidence, WORK, least=STEPS, most=256, times=6 * len(x))
-    found = attributions(what.network, x, what.target, most=points)  # from 0: means of the channels
+    found = attributions(what.network, x, what.target, most=points, overlap=overlap)
     svg, shown = _drawn(evidence, chosen, found.maps)
     caption = _caption(evidence, what, found)
     said = "; ".join(label.replace("\n", ", ") for label in chosen.labels)
@@ -82,6 +78,20 @@ def section(evidence: Evidence) -> Section | None:
     notes = [chosen.words, *shown, *_caveats(evidence)]
     figure = Figure(svg, caption, alt)
     return Section("What predictions rest on", lead, [figure, Text(" ".join(notes), "note")])
+
+
+def _count(evidence: Evidence) -> tuple[int, bool]:
+    """How many examples, and whether windows overlap: not where that would cost too much."""
+    axes = len(evidence.X.shape) - 1
+    most = signal_saliency.SHOWN if axes == 1 else image_saliency.SHOWN
+    windows = {True: 2 * PARTS[axes] - 1, False: PARTS[axes]}
+    costs = {overlap: 3 * STEPS + count**axes for overlap, count in windows.items()}
+    counts = {
+        overlap: affordable(evidence, WORK, least=1, most=most, times=times)
+        for overlap, times in costs.items()
+    }
+    overlap = counts[True] > 1
+    return max(counts[overlap], 2), overlap
 
 
 def _classes(evidence: Evidence, count: int) -> Chosen | None:
