@@ -17,7 +17,7 @@ from ansatz.attribution import (
     score,
     smooth_grad,
 )
-from ansatz.networks import DenseNet121, LeNet5
+from ansatz.networks import DenseNet121, LeNet5, SlidingWindow
 from ansatz.spec import InputSpec
 
 SIZES = {"signal": (12,), "image": (8, 6), "volume": (4, 5, 3)}
@@ -385,6 +385,43 @@ def test_grad_cam_of_lenet_sees_maps_that_are_activated_after_the_pool():
     (gradient,) = torch.autograd.grad(head[:, 1].sum(), A)
     L = torch.einsum("bk,bkhw->bhw", gradient.mean((2, 3)), A.detach()).relu()
     assert_close(grad_cam(network, x, 1, upsample=False), L)
+
+
+def naive_grad_cam(A, head):
+    """L_i = max(0, sum_k A^k_i mean_j ds/dA^k_j), one map after the other."""
+    A = A.detach().requires_grad_()
+    (gradient,) = torch.autograd.grad(head(A).sum(), A)
+    L = [
+        sum(g.sum() / g.numel() * a for g, a in zip(one, maps, strict=True))
+        for one, maps in zip(gradient, A.detach(), strict=True)
+    ]
+    return torch.stack(L).clamp(min=0)
+
+
+def test_grad_cam_of_the_classic_lenet_sees_the_activated_maps_of_c3():
+    """Its kernels are of a class of their own, and both they and the pools are activated."""
+    network = LeNet5(InputSpec.grid(1, 28, 28), 3, classic=True)
+    x, phi = torch.randn(2, 1, 28, 28), network.activation
+    assert last_maps(network, x) == ("before_pool", 1)
+
+    def head(A):
+        h = phi(network.c5(phi(network.s4(A)).flatten(1)))
+        return network.output(phi(network.f6(h)))[:, 1]
+
+    A = phi(network.c3(phi(network.s2(phi(network.c1(x))))))
+    assert A.shape == (2, 16, 10, 10)
+    assert_close(grad_cam(network, x, 1, upsample=False), naive_grad_cam(A, head))
+
+
+@every_grid
+def test_grad_cam_of_a_sliding_window_sees_the_rectified_hidden_layer(size):
+    spec = InputSpec.grid(1, *size)
+    network, x = SlidingWindow(spec, 2, widths=(3, 3), last=1, hidden=5), examples(size, 2, 1)
+    assert last_maps(network, x) == ("activation", 2)
+    with torch.no_grad():
+        A = feature_maps(network, x, "hidden").relu()
+    found = grad_cam(network, x, 1, upsample=False)
+    assert_close(found, naive_grad_cam(A, lambda A: network.output(A)[:, 1].flatten(1).sum(1)))
 
 
 def test_grad_cam_of_densenet_is_its_class_activation_map():

@@ -11,6 +11,7 @@ from torch import nn
 from ansatz.attribution import feature_maps, filters
 from ansatz.report import (
     Figure,
+    Section,
     Table,
     image_confusion,
     image_examples,
@@ -19,7 +20,9 @@ from ansatz.report import (
     image_overlays,
     image_robustness,
     image_saliency,
+    signal_saliency,
 )
+from ansatz.report.attributions import attributions
 from ansatz.report.image_perturbations import Curve
 from ansatz.report.page import render
 from ansatz.symmetry import certify
@@ -115,18 +118,17 @@ def test_examples_show_every_class_and_say_how_many(rng):
 
 
 def test_saliency_is_computed_and_drawn_for_a_network(rng):
-    images, truth, _ = classified(rng, n=3)
+    images, _, _ = classified(rng, n=3)
     network = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(320, 3))
     x = torch.tensor(images).permute(0, 3, 1, 2) / 255.0
-    probs = network(x).softmax(1).detach().numpy()
-    maps = image_saliency.attributions(network, x)
+    maps = attributions(network, x).maps
     assert {name: value.shape for name, value in maps.items()} == dict.fromkeys(
         ["integrated gradients", "Grad-CAM", "occlusion"], (3, 12, 10)
     )
-    svg = drawn(image_saliency.section(images, maps, truth, probs, list("abc")))[0].svg
+    svg = image_saliency.draw(images, maps, list("abc"))
     assert "Grad-CAM" in svg and "integrated gradients" in svg
     flat = nn.Sequential(nn.Flatten(), nn.Linear(360, 3))
-    assert "Grad-CAM" not in image_saliency.attributions(flat, x)
+    assert "Grad-CAM" not in attributions(flat, x).maps
 
 
 def test_filters_and_maps_are_drawn(rng):
@@ -201,11 +203,13 @@ def every_section(rng, classes):
     images, truth, probs = classified(rng, k=4)
     mask_truth, guess, grey = masks(rng)
     maps = {"occlusion": rng.normal(size=(4, 12, 10)), HOSTILE[0]: np.zeros((4, 12, 10))}
+    waves, bands = rng.normal(size=(4, 2, 30)), {HOSTILE[0]: rng.normal(size=(4, 30))}
     return [
         image_examples.section(images, truth, classes),
         image_confusion.section(truth, probs, classes),
         image_mistakes.section(images, truth, probs, classes, names=HOSTILE * 15),
-        image_saliency.section(images[:4], maps, truth[:4], probs[:4], classes),
+        Section("Images", "", [Figure(image_saliency.draw(images[:4], maps, classes), "", "")]),
+        Section("Signals", "", [Figure(signal_saliency.draw(waves, bands, classes), "", "")]),
         image_filters.section(
             rng.normal(size=(70, 1, 5, 5)), images[0], rng.normal(size=(9, 4, 4))
         ),
@@ -234,7 +238,6 @@ def test_no_rows_no_section():
     assert image_examples.section(nothing, none, ["a", "b"]) is None
     assert image_confusion.section(none, probs, ["a", "b"]) is None
     assert image_mistakes.section(nothing, none, probs, ["a", "b"]) is None
-    assert image_saliency.section(nothing, {}, none, probs, ["a", "b"]) is None
     assert image_overlays.section(nothing, nothing, nothing, ["a", "b"]) is None
 
 

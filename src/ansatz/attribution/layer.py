@@ -70,11 +70,13 @@ def last_maps(network: nn.Module, x: Tensor) -> Call:
     """The layer with the last feature maps: those of the last convolution, activated.
 
     It is found by running one example: among the layers that are called after the last convolution
-    those count that keep the cells of its maps (a normalisation, an activation, the end of a block
-    that joins its branches), and the last of them is taken. Where a pool comes before the
-    activation, it is the activated maps after it. Maps of a single cell are passed over, and of a
-    network for segmentation those with as many channels as its output, which are its output.
-    Without a convolution it is the last layer that gives maps.
+    (torch's, or a layer of another class whose weight has more than two axes) those count that keep
+    the cells of its maps (a normalisation, an activation, the end of a block that joins its
+    branches), and the last of them is taken. Where a pool comes before the activation, it is the
+    activated maps after it. Maps of a single cell are passed over, and of a network for
+    segmentation those with as many channels as its output, which are its output. Without a
+    convolution it is the last layer that gives maps. What is no layer is not seen: of an activation
+    that ``forward`` calls as a function, the maps before it are taken.
 
     Returns:
         The layer's name, and which of its calls it is.
@@ -99,7 +101,7 @@ def last_maps(network: nn.Module, x: Tensor) -> Call:
         raise ValueError(
             f"no layer of {type(network).__name__} gives maps (B, C, *size) before its output."
         )
-    placed = [i for i, (_, module, _) in enumerate(maps) if _is_convolution(module)]
+    placed = [i for i, (_, module, _) in enumerate(maps) if _has_kernels(module)]
     last = placed[-1] if placed else len(maps) - 1
     first, cells = last, maps[last][2].shape[2:]
     while last + 1 < len(maps) and maps[last + 1][2].shape[2:] == cells:
@@ -164,6 +166,14 @@ def captured(layer: nn.Module) -> Iterator[list[Tensor]]:
 
 def _is_convolution(module: nn.Module) -> bool:
     return isinstance(module, _ConvNd)
+
+
+def _has_kernels(module: nn.Module) -> bool:
+    """Torch's convolutions, and layers of other classes that give maps with such a weight."""
+    if type(module).__module__.startswith(f"{nn.__name__}."):
+        return _is_convolution(module)  # a normalisation of whole maps has a weight for each cell
+    weight = getattr(module, "weight", None)
+    return isinstance(weight, Tensor) and weight.ndim > 2
 
 
 def _is_activation(module: nn.Module) -> bool:

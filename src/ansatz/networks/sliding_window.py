@@ -98,6 +98,7 @@ class SlidingWindow(nn.Module):
             self.pools.append(max_pool(d, 2, stride=1, dilation=2**stage))
         made = convolution(d, channels[-1], hidden, last, generator=generator)
         self.hidden = _apart(made, 2 ** len(sizes))
+        self.activation = nn.ReLU()
         # Small weights, so that it starts near the constant model.
         self.output = convolution(
             d, hidden, outputs, 1, init="lecun_normal", gain=0.1, generator=generator
@@ -117,8 +118,8 @@ class SlidingWindow(nn.Module):
         reach = self.window // 2
         h = mirror_pad(x, ((reach, reach),) * self.grid.dimensions)
         for convolve, pool in zip(self.convolutions, self.pools, strict=True):
-            h = torch.relu(pool(convolve(h)))
-        y: Tensor = self.output(torch.relu(self.hidden(h)))
+            h = self.activation(pool(convolve(h)))
+        y: Tensor = self.output(self.activation(self.hidden(h)))
         return y
 
     def classify(self, patches: Tensor) -> Tensor:
@@ -135,8 +136,8 @@ class SlidingWindow(nn.Module):
             )
         h = patches
         for layer in self.convolutions:
-            h = torch.relu(_POOL[d](_of_neighbours(layer, h), 2))
-        y: Tensor = self.output(torch.relu(_of_neighbours(self.hidden, h)))
+            h = self.activation(_POOL[d](_of_neighbours(layer, h), 2))
+        y: Tensor = self.output(self.activation(_of_neighbours(self.hidden, h)))
         return y.flatten(1)
 
 

@@ -10,7 +10,7 @@ from ansatz.report.grid_network import names_of
 from ansatz.report.grid_pictures import pictures_of
 from ansatz.report.image_montage import pictures, strip
 from ansatz.report.number import number
-from ansatz.report.printable import printable
+from ansatz.report.outcome_words import outcome_words, prediction_words
 from ansatz.report.section import Cell, Figure, Section, Table, Text
 from ansatz.report.worst_rows import shown_outcome, shown_prediction
 
@@ -59,8 +59,7 @@ def section(evidence: Evidence) -> Section | None:
 def _figure(evidence: Evidence, rows: NDArray[np.intp], which: str, what: str) -> Figure:
     shown = pictures(pictures_of(evidence.X[rows]), 64)
     captions = [
-        f"is {_words(shown_outcome(evidence, int(k)))}\n"
-        f"said {_words(shown_prediction(evidence, int(k)))}"
+        f"is {outcome_words(evidence, int(k), 12)}\nsaid {prediction_words(evidence, int(k), 12)}"
         for k in rows
     ]
     svg = strip(shown, captions, columns=max(len(rows), 6), lines=2)
@@ -90,7 +89,3 @@ def _table(
         cells,
         "The worst of them, called by their files, or numbered as in the data they came from.",
     )
-
-
-def _words(value: Cell) -> str:
-    return printable(value if isinstance(value, str) else number(value, 3), 12)

@@ -107,14 +107,34 @@ def blended(ground: Pictures, heat: NDArray[Any], *, signed: bool = True) -> Pic
         (1, 4, 4, 3)
     """
     faded = 255 - 0.28 * (255 - ground.astype(np.float32).mean(-1, keepdims=True))
-    values = np.nan_to_num(np.asarray(heat, dtype=np.float32))
-    top = np.quantile(np.abs(values), 0.99, axis=(1, 2), keepdims=True)
-    top = np.where(top > 0, top, np.abs(values).max((1, 2), keepdims=True))
-    strength = np.clip(np.abs(values) / np.where(top > 0, top, 1), 0, 1)[..., None]
+    values, strength = np.asarray(heat), strengths(heat)[..., None]
     positive, negative = (np.array(tint, np.float32) for tint in (BLUE, VERMILION))
     tint = np.where((values < 0)[..., None] & signed, negative, positive)
     found = faded * (1 - strength) + tint * strength
     return coarse(found)
+
+
+def strengths(heat: NDArray[Any]) -> NDArray[np.float32]:
+    """How opaque a heat is, from 0 to 1: its largest magnitude but one in a hundred is 1.
+
+    Args:
+        heat: a number for each cell, each example on its own scale.
+
+    Shapes:
+        - heat: ``(N, *size)``, and so the result.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.report.image_montage import strengths
+        >>> strengths(np.array([[-2.0, 1.0, 2.0, 0.0]])).tolist()
+        [[1.0, 0.5, 1.0, 0.0]]
+    """
+    size = np.abs(np.nan_to_num(np.asarray(heat, dtype=np.float32)))
+    cells = tuple(range(1, size.ndim))
+    top = np.quantile(size, 0.99, axis=cells, keepdims=True)
+    top = np.where(top > 0, top, size.max(cells, keepdims=True))
+    found: NDArray[np.float32] = np.clip(size / np.where(top > 0, top, 1), 0, 1)
+    return found
 
 
 class Montage(NamedTuple):
