@@ -293,8 +293,6 @@ def test_what_classes_of_images_lack_is_said(fitted):
         fitted.model.interval(images)
     with pytest.raises(UsageError, match="classes have no intervals"):
         fitted.model.calibrate(images, y)
-    with pytest.raises(UsageError, match=r"recipes of tables.*compare A B"):
-        ansatz.tune({"x": images, "y": y}, target="y", x="grid")
 
 
 def test_the_command_that_repeats_a_fit_to_signals_names_them(tmp_path, single):
