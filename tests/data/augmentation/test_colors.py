@@ -175,7 +175,7 @@ def test_pca_shifts_have_mean_0_and_the_squared_covariance():
 def test_values_that_cutting_would_ruin_are_refused(augment):
     bytes_as_floats = torch.randint(256, (4, 1, 8, 8)).double()
     for x in (bytes_as_floats, (bytes_as_floats - 128) / 74):  # standardised
-        with pytest.raises(UsageError, match="cuts values at 0 and 1, and x has .*clip=False"):
+        with pytest.raises(UsageError, match=r"cuts values at 0 and 1, and x has .*clip=False"):
             augment(x)
     augment(torch.rand(4, 1, 8, 8) + 0.1 * torch.randn(4, 1, 8, 8))  # noise before it is fine
     replace(augment, clip=False)(bytes_as_floats)
