@@ -1,8 +1,13 @@
+import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from ansatz import Regressor
+from ansatz.estimators.baselines import judge_raw
+from ansatz.estimators.grid_baselines import judge_linear_grid
 from ansatz.estimators.grid_recipe import choose_grid_recipe, default_options, linear_grid_recipe
 from ansatz.estimators.recipe import Recipe
+from ansatz.likelihoods import Normal
 from ansatz.spec import InputSpec
 
 IMAGES = InputSpec.grid(1, 28, 28)
@@ -56,3 +61,16 @@ def test_an_augmentation_of_a_damaged_recipe_is_refused():
     assert Recipe(augment=[{"name": "flip"}]).augment == ({"name": "flip"},)
     with pytest.raises(ValidationError, match="needs a name"):
         Recipe.model_validate_json('{"augment": [{"cells": 2}]}')
+
+
+def test_a_linear_model_of_few_examples_is_stopped_by_some_of_them():
+    """Fewer discs than cells: unstopped, its spread goes to 0 and its score to thousands."""
+    rng = np.random.default_rng(0)
+    i, j = np.mgrid[:32, :32]
+    a, b, radius = (*rng.uniform(10, 22, (2, 40, 1, 1)), rng.uniform(4, 8, (40, 1, 1)))
+    x = (np.hypot(i - a, j - b) < radius) + 0.2 * rng.normal(size=(40, 32, 32))
+    y = radius.ravel() + rng.normal(size=40)
+    model = Regressor("normal")
+    learn, test = model._read(x[:32], y[:32]), model._read(x[32:], y[32:])
+    found, _ = judge_linear_grid(Normal(), learn, test, judge_raw, seed=0)
+    assert found["nll"] < 10

@@ -212,3 +212,17 @@ def test_images_a_little_larger_than_the_fits_have_masks(side):
     model = Segmenter(network="unet", **settings).fit(images, images > 0)
     larger = np.zeros((1, side + 20, side + 20), np.float32)
     assert model.predict(larger).shape == larger.shape
+
+
+@pytest.mark.parametrize("place", [1, -1])
+def test_an_axis_of_one_channel_is_no_part_of_a_mask(place):
+    images, masks = discs(6, 12)
+    model = Segmenter(network="linear_pixels", epochs=1).fit(images, np.expand_dims(masks, place))
+    assert model.predict(images).shape == masks.shape
+    judged = model.evaluate(images, np.expand_dims(masks, place))
+    assert judged == model.evaluate(images, masks)
+
+
+def test_files_of_masks_are_read_with_their_images():
+    with pytest.raises(UsageError, match=r"read_grids\(images, masks=masks\)"):
+        Segmenter().fit(np.zeros((2, 8, 8)), ["a.png", "b.png"])

@@ -172,3 +172,8 @@ def test_a_warm_start_goes_on_from_the_fit_not_from_the_file(tmp_path):
     again = model.set_params(learning_rate=1e-9).fit(images, labels).model_.network.conv1.weight
     away = (first - began.model_.network.conv1.weight).abs().max()
     assert away > 1e-4 and (again - first).abs().max() < 1e-3 * away
+
+
+def test_layers_that_are_frozen_at_random_weights_are_told():
+    with pytest.warns(UserWarning, match=r"stay at random weights.*without pretrained="):
+        Classifier(**{**RESNET, "epochs": 1}, freeze="backbone").fit(*digits())

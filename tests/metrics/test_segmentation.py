@@ -130,3 +130,27 @@ def test_what_they_refuse():
         overlap(y[:, 0, 0], y[:, 0, 0])
     with pytest.raises(ValueError, match="tolerance of boundary_f1 must be >= 0, got -1"):
         boundary_f1(y, y, tolerance=-1)
+
+
+def test_masks_of_0_and_255_are_not_256_classes():
+    """254 classes that nobody has would agree, and the mean over all would be near 1."""
+    y, other = torch.zeros(2, 3, 8, 8, dtype=torch.long)
+    y[:, :4], other[:, 4:] = 255, 255
+    for metric in (dice, iou, boundary_f1):
+        with pytest.raises(ValueError, match=r"2 different ones up to 255.*mask > 0"):
+            metric(y, other)
+    assert dice(y > 0, other > 0).item() == 0
+    assert dice(y, other, classes=256).item() > 0.99
+
+
+def test_probabilities_are_no_labels():
+    with pytest.raises(ValueError, match=r"not whole.*p > 0.5"):
+        dice(torch.ones(1, 4), torch.full((1, 4), 0.7))
+
+
+def test_numpy_masks_have_the_numbers_of_tensors():
+    y, other = torch.randint(3, (2, 4, 8, 8))
+    weight = torch.rand(4)
+    for metric in (dice, iou, boundary_f1, pixel_error):
+        found = metric(y.numpy(), other.numpy(), weight.numpy())
+        assert_close(found, metric(y, other, weight))

@@ -199,3 +199,10 @@ def test_what_is_unused_is_told_in_the_order_of_the_file(tmp_path):
     told = load_weights(alone, tmp_path / "w.pth", head="strict")
     names = [key for key in torch.load(tmp_path / "w.pth") if key.startswith("aux")]
     assert list(told.unused) == names
+
+
+def test_a_dictionary_of_tensors_is_loaded_like_its_file(saved):
+    one, two = resnet(outputs=7), resnet(outputs=7)
+    state = {f"module.{name}": values for name, values in resnet(seed=1).state_dict().items()}
+    assert load_weights(one, state)[1:] == load_weights(two, saved)[1:]
+    assert_close(one.state_dict(), two.state_dict(), rtol=0, atol=0)

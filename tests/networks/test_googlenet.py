@@ -1,3 +1,4 @@
+import pytest
 import torch
 from torch import nn
 from torch.testing import assert_close
@@ -82,3 +83,10 @@ def test_the_original_has_real_5x5_kernels_and_runs():
     assert network.inception3a.branch3[1].conv.kernel_size == (5, 5)
     assert not any(isinstance(m, nn.BatchNorm2d) for m in network.modules())
     assert all(head.shape == (1, 3) for head in network(torch.randn(1, 1, 80, 80)))
+
+
+@pytest.mark.slow
+def test_it_compiles_as_one_graph():
+    network = GoogLeNet(1, 3).train()
+    graph = torch.compile(network, backend="eager", fullgraph=True)
+    assert len(graph(torch.randn(2, 1, 15, 15))) == 3

@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from ansatz import networks
+from ansatz.errors import UsageError
 from ansatz.networks import MLP, Linear, RandomFeatureNetwork, summary
 from ansatz.spec import InputSpec
 
@@ -106,3 +107,8 @@ def test_rows_of_a_grid_network_say_what_a_unit_sees():
     lines = str(found).splitlines()
     assert lines[0].endswith("receptive field") and lines[2].endswith("6 x 6")
     assert "receptive field" not in str(summary(MLP(3, 1), 3))
+
+
+def test_a_bare_shape_is_asked_for_its_batch_axis():
+    with pytest.raises(UsageError, match=r"with or without a batch.*torch.zeros\(3, 8, 8\)"):
+        summary(torch.nn.Conv2d(3, 8, 3), (3, 8, 8))

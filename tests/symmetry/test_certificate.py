@@ -223,3 +223,8 @@ def test_what_returns_no_tensor_or_another_shape_is_named(x):
         certify(lambda x: {"y": 1}, x, "flip")
     with pytest.raises(ValueError, match="use square ones"):
         certify(lambda x: x, x[..., :5], "rotation90", samples=16)
+
+
+def test_arrays_are_asked_for_as_tensors():
+    with pytest.raises(TypeError, match="needs tensors, got ndarray"):
+        certify(torch.nn.Identity(), torch.zeros(2, 1, 4, 4).numpy(), "flip")

@@ -1,5 +1,6 @@
 """What the user handed over as X and beside it, checked as scikit-learn checks it."""
 
+import warnings
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,10 @@ from sklearn.utils.validation import (
 )
 
 from ansatz.data import as_frame, is_frame
-from ansatz.data.grids import Grids, GridTable, read_grids
+from ansatz.data.grids import Grids, GridTable, is_grids, read_grids
+from ansatz.data.grids.layout import doubtful_images
 from ansatz.data.grids.listing import family
+from ansatz.data.grids.path_table import image_columns
 from ansatz.errors import DataError, UsageError
 
 
@@ -27,9 +30,10 @@ def read_rows(estimator: Any, X: Any, *, reset: bool, as_table: bool = False) ->
 
     ``as_table`` keeps a frame a frame, even if all of it is numeric.
 
-    Arrays of three and more axes, lists and arrays of image or array files, and what
-    ``read_grids`` gives are grids; of an array of two axes they are where the estimator was made
-    with ``x="grid"``: each row is a signal. Files to predict are brought to the fit's size.
+    Arrays of three and more axes, lists of images as arrays, lists and arrays of image or array
+    files, and what ``read_grids`` gives are grids; of an array of two axes they are where the
+    estimator was made with ``x="grid"``: each row is a signal. Files to predict are brought to the
+    fit's size; their folder will do, too.
 
     Names, number and order of columns are remembered when ``reset``, and compared otherwise.
     Missing values are allowed; infinities are refused. None, and a frame without columns, stand
@@ -77,19 +81,62 @@ def _are_grids(estimator: Any, X: Any, *, reset: bool) -> bool:
 def _read_grids(estimator: Any, X: Any, *, reset: bool) -> Grids:
     if isinstance(X, Grids | GridTable):
         grids = X.grids if isinstance(X, GridTable) else X
-    elif (files := _files(X)) is not None:
+    elif isinstance(X, str | PathLike) and reset:
+        raise UsageError(
+            f"X is the path '{X}': read it first, table = read_grids(X), and fit table.grids and a "
+            "column of table.frame."
+        )
+    elif isinstance(X, str | PathLike) or (files := _files(X)) is not None:
         from ansatz.estimators.posing import read_like  # it poses problems
 
-        table = read_grids(files) if reset else read_like(estimator, files, outcomes=False)
+        named = X if isinstance(X, str | PathLike) else files
+        table = read_grids(named) if reset else read_like(estimator, named, outcomes=False)
         grids = table.grids
     else:
-        grids = Grids.of(X.to_numpy() if hasattr(X, "to_numpy") else X)
+        grids = _of_arrays(X, reset=reset)
     if reset:
         if not len(grids):
             raise ValueError("Found array with 0 sample(s), but a minimum of 1 is required.")
         estimator.n_features_in_ = int(np.prod(grids.shape))
         estimator.__dict__.pop("feature_names_in_", None)
     return grids
+
+
+def _of_arrays(X: Any, *, reset: bool) -> Grids:
+    values = X.to_numpy() if hasattr(X, "to_numpy") else X
+    if _is_list_of_images(values):
+        values = _stacked(values)
+    doubt = doubtful_images(np.shape(values)) if reset else None
+    if doubt:
+        warnings.warn(f"X {doubt}", stacklevel=2)
+    return Grids.of(values)
+
+
+def _is_list_of_images(X: Any) -> bool:
+    """Whether X is a sequence of arrays of two or more axes each; Pillow's images are, too."""
+    if isinstance(X, np.ndarray) and (X.dtype != object or X.ndim != 1):
+        return False
+    if not isinstance(X, np.ndarray | list | tuple) or not len(X):
+        return False
+    return len(_shape(X[0])) >= 2
+
+
+def _shape(example: Any) -> tuple[int, ...]:
+    if hasattr(example, "shape"):
+        return tuple(example.shape)
+    return np.asarray(example).shape if hasattr(example, "__array_interface__") else ()
+
+
+def _stacked(X: Any) -> NDArray[Any]:
+    arrays = [each.detach().cpu() if hasattr(each, "detach") else each for each in X]
+    first = _shape(arrays[0])
+    for place, each in enumerate(arrays):
+        if _shape(each) != first:
+            raise DataError(
+                f"X holds examples of several shapes, {first} and {_shape(each)} at X[{place}]: "
+                "bring them to one. Images in files are: give a list of their paths."
+            )
+    return np.stack([np.asarray(each) for each in arrays])
 
 
 def looks_like_grids(X: Any) -> bool:
@@ -103,14 +150,20 @@ def looks_like_grids(X: Any) -> bool:
     """
     if isinstance(X, Grids | GridTable):
         return True
+    if isinstance(X, str | PathLike):
+        return is_grids(X)
     files = _files(X)
     if files is not None:
         return family(Path(files[0])) is not None
+    if _is_list_of_images(X):
+        return True
     return isinstance(X, np.ndarray | torch.Tensor) and X.ndim >= 3
 
 
 def _files(X: Any) -> list[Any] | None:
     """The paths in a list, an array or a column of them; None where X is anything else."""
+    if isinstance(X, pd.DataFrame) and X.shape[1] == 1 and image_columns(X):
+        X = X.iloc[:, 0]
     if isinstance(X, np.ndarray | pd.Series) and X.ndim == 1 and X.dtype.kind in "OUT":
         X = X.tolist()
     is_list = isinstance(X, list | tuple) and len(X) > 0 and isinstance(X[0], str | PathLike)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
+from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
@@ -274,12 +275,14 @@ class Segmenter(TableEstimator):
         return {name: None if math.isnan(v) else v for name, v in found.items() if v is not None}
 
     def _read(self, X: Any, y: Any, *given: Any, **options: Any) -> Job:
-        job = super()._read(X, y, *given, **options)
+        job = super()._read(X, _without_channel(y, _axes(X)), *given, **options)
         if job.grid is not None:
             _require_size(job.target.shape, job.grid.size)
         return job
 
     def _encode(self, y: Any, *, reset: bool) -> tuple[NDArray[Any], TargetSpec]:
+        if not reset:
+            y = _without_channel(y, len(self.model_.preprocessor.shape) - 1)
         masks = y if isinstance(y, Masks) else _coded(y)
         if reset:
             self.classes_ = _labels(y, masks)
@@ -342,7 +345,27 @@ def _require_size(masks: tuple[int, ...], examples: tuple[int, ...]) -> None:
 
 def _coded(y: Any) -> Masks:
     """Masks from an array."""
+    if isinstance(y, list | tuple | np.ndarray) and len(y) and isinstance(y[0], str | PathLike):
+        raise UsageError(
+            "y names files: read images and masks together, table = read_grids(images, "
+            "masks=masks), and fit table.grids and table.masks."
+        )
     return Masks.coded(y.load() if isinstance(y, Grids) else y, "masks")
+
+
+def _axes(X: Any) -> int:
+    """How many axes of cells examples have."""
+    if isinstance(X, Grids | GridTable):
+        return len((X.grids if isinstance(X, GridTable) else X).shape) - 1
+    return 3 if np.ndim(X) == 5 else min(np.ndim(X) - 1, 2)
+
+
+def _without_channel(y: Any, axes: int) -> Any:
+    """Masks ``(N, 1, *size)`` or ``(N, *size, 1)`` as ``(N, *size)``."""
+    shape = tuple(getattr(y, "shape", ()))
+    if isinstance(y, Grids) or len(shape) != axes + 2 or 1 not in (shape[1], shape[-1]):
+        return y
+    return y.squeeze(1 if shape[1] == 1 else -1)
 
 
 def _labels(y: Any, masks: Masks) -> NDArray[Any]:

@@ -1,5 +1,6 @@
 """Weights that a network begins with, and what of it stays as it began."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -59,6 +60,12 @@ def begin_transfer(network: nn.Module, plan: Plan) -> Transfer:
         )
     elif plan.freeze is not None:
         frozen = freeze(network, plan.freeze)  # type: ignore[arg-type]  # it says what it takes
+        if frozen and plan.pretrained is None and isinstance(plan.network, str):
+            warnings.warn(
+                f"{frozen} groups of layers stay at random weights: freeze= without pretrained= "
+                "(--freeze without --weights).",
+                stacklevel=2,
+            )
         notes.append(f"groups of layers that stay as they began: {frozen}.")
     groups = discriminative_groups(network, plan.recipe.learning_rate)
     return Transfer(groups, callbacks, tuple(notes))

@@ -1,6 +1,6 @@
 """How well masks agree: overlap and wrong pixels. N images, K classes."""
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -60,16 +60,14 @@ def overlap(
         >>> overlap(y, predicted).both
         tensor([[1., 2.]], dtype=torch.float64)
     """
+    y, predicted = labels_of(y), labels_of(predicted)
     require_equal_shapes("the overlap of masks", y, predicted)
     if y.ndim < 2:
         raise ValueError(f"masks need the shape (N, *size), got {tuple(y.shape)}.")
     weight, image = _weights(y, weight)
     seen = weight > 0
-    a, b = (torch.where(seen, t, 0).long().flatten(1) for t in (y, predicted))
-    largest = int(torch.maximum(a.max(), b.max())) + 1 if a.numel() else 1
-    count = max(largest, 2) if classes is None else classes
-    if largest > count or int(torch.minimum(a.min(), b.min())) < 0:
-        raise ValueError(f"labels must be codes 0..{count - 1} of {count} classes.")
+    a, b = (_codes(torch.where(seen, t, 0)) for t in (y, predicted))
+    count = _count(a, b, classes)
     shares = (weight / torch.where(image > 0, image, 1).reshape(-1, *(1,) * (y.ndim - 1))).flatten(
         1
     )
@@ -80,6 +78,51 @@ def overlap(
         empty.scatter_add(1, a, torch.where(a == b, shares, 0)),
         image,
     )
+
+
+def labels_of(masks: Any) -> Tensor:
+    """Label arrays as a tensor: NumPy's are taken as well.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.metrics.segmentation import labels_of
+        >>> labels_of(np.array([[True, False]]))
+        tensor([[ True, False]])
+    """
+    return torch.as_tensor(masks)
+
+
+def _codes(masks: Tensor) -> Tensor:
+    """``(N, cells)`` int64."""
+    codes = masks.long()
+    if masks.is_floating_point() and not bool((codes == masks).all()):
+        raise ValueError(
+            "masks hold numbers that are not whole; labels are codes 0, 1, ...: threshold "
+            "probabilities first, p > 0.5 or p.argmax(1)."
+        )
+    return codes.flatten(1)
+
+
+def _count(a: Tensor, b: Tensor, classes: int | None) -> int:
+    """K, where the codes allow it."""
+    if not a.numel():
+        return classes or 2
+    least, most = (int(each) for each in torch.stack([*a.aminmax(), *b.aminmax()]).aminmax())
+    count = max(most + 1, 2) if classes is None else classes
+    if least < 0 or most >= count:
+        odd = least if least < 0 else most
+        raise ValueError(
+            f"labels must be codes 0..{count - 1} of {count} classes, got {odd}. "
+            "Pixels without a label have weight 0."
+        )
+    # Codes that nobody has would count as empty masks that agree: 0 and 255 are no 256 classes.
+    found = len(torch.unique(torch.cat([a.unique(), b.unique()]))) if most > 3 else count
+    if classes is None and count > 2 * found:
+        raise ValueError(
+            f"labels must be codes 0..K-1, got {found} different ones up to {most}. "
+            f"Say classes={count} if there are as many; of a mask of 0 and {most}: mask > 0."
+        )
+    return count
 
 
 def dice(
@@ -200,6 +243,7 @@ def pixel_error(
         >>> pixel_error(torch.tensor([[0, 1, 1, 1]]), torch.tensor([[0, 0, 1, 1]])).item()
         0.25
     """
+    y, predicted = labels_of(y), labels_of(predicted)
     require_equal_shapes("pixel_error", y, predicted)
     weight, _ = _weights(y, weight)
     wrong, count = ((weight * (y != predicted)).flatten(1).sum(1), weight.flatten(1).sum(1))
@@ -239,6 +283,7 @@ def _weights(y: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor]:
     """A weight per pixel, and the mean weight of the observed pixels of each image, in double."""
     if weight is None:
         weight = torch.ones(len(y), dtype=torch.float64, device=y.device)
+    weight = torch.as_tensor(weight, device=y.device)
     if weight.shape not in (y.shape, y.shape[:1]):
         raise ValueError(
             f"weight needs one entry per image, {tuple(y.shape[:1])}, or per pixel, "

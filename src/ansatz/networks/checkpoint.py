@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from ansatz.errors import ModelError, UsageError
 from ansatz.networks.transfer import head_names
-from ansatz.networks.weights_file import LIMIT_BYTES, read_weights
+from ansatz.networks.weights_file import LIMIT_BYTES, read_weights, weights_in
 from ansatz.storage.json_file import shorten
 
 Head = Literal["reset", "keep", "strict"]
@@ -50,7 +50,7 @@ class Loaded(NamedTuple):
 
 def load_weights(
     network: nn.Module,
-    path: str | Path,
+    path: str | Path | Mapping[str, Tensor],
     *,
     head: Head = "reset",
     channels: Channels = "same",
@@ -66,7 +66,7 @@ def load_weights(
 
     Args:
         network: changed in place.
-        path: the file.
+        path: the file, or what ``state_dict()`` of another network gave.
         head: ``"reset"`` leaves the last maps as they are: the file's belong to other outcomes.
             ``"keep"`` takes them if they fit. ``"strict"`` demands them.
         channels: what to do if the first convolution was made for another number of channels, C
@@ -94,8 +94,11 @@ def load_weights(
             raise UsageError(
                 f"{option} must be one of {', '.join(get_args(known))}, got {chosen!r}."
             )
-    name = Path(path).name
-    found = _named(network, read_weights(path, limit_bytes=limit_bytes))
+    if isinstance(path, Mapping):
+        name, held = "state_dict", weights_in(path, "state_dict")
+    else:
+        name, held = Path(path).name, read_weights(path, limit_bytes=limit_bytes)
+    found = _named(network, held)
     own = network.state_dict()
     heads = {key for key in own if _within(key, head_names(network))}
     fresh = _fresh(own, found, heads, head)

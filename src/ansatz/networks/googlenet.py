@@ -161,7 +161,8 @@ class GoogLeNet(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor | GoogLeNetOutputs:
         require_grid("googlenet", self.grid, x, least=self.least, network=self)
-        training, extra = self.training and self.auxiliary, list[Tensor]()
+        training = self.training and self.auxiliary
+        extra: list[Tensor] = []
         h = self.conv2(self.norm(self.maxpool1(self.conv1(x))))
         h = self.maxpool2(self.norm(self.conv3(h)))  # 28 x 28 for x of 224 x 224
         for name in MODULES:

@@ -122,6 +122,8 @@ def require_grid(
     """
     if x.ndim != grid.dimensions + 2 or x.shape[1] != grid.channels:
         hint = " For rows of a table take mlp." if x.ndim == 2 else ""
+        if x.ndim == grid.dimensions + 1 and x.shape[0] == grid.channels:
+            hint = " A single example needs a batch axis: x[None]."
         raise UsageError(
             f"{owner} needs x of shape (B, {grid.channels}, {AXES[grid.dimensions]}), "
             f"got {tuple(x.shape)}.{hint}"
@@ -141,7 +143,9 @@ def require_size(owner: str, grid: Grid, x: Tensor, *, network: nn.Module | None
     """
     if tuple(x.shape[1:]) != (grid.channels, *grid.size):
         shape = ", ".join(str(length) for length in (grid.channels, *grid.size))
-        raise UsageError(f"{owner} needs x of shape (B, {shape}), got {tuple(x.shape)}.")
+        is_one = tuple(x.shape) == (grid.channels, *grid.size)
+        hint = " A single example needs a batch axis: x[None]." if is_one else ""
+        raise UsageError(f"{owner} needs x of shape (B, {shape}), got {tuple(x.shape)}.{hint}")
     _require_precision(owner, x, network)
 
 

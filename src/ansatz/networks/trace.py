@@ -95,8 +95,14 @@ def trace(network: nn.Module, inputs: InputSpec | int | Tensor | tuple[Tensor, .
 def _arguments(network: nn.Module, inputs: Any) -> tuple[Any, ...]:
     if isinstance(inputs, Tensor):
         return (inputs,)
-    if isinstance(inputs, tuple):
-        return inputs
+    if isinstance(inputs, tuple | list):
+        if inputs and all(isinstance(each, int) for each in inputs):
+            shape = ", ".join(map(str, inputs))
+            raise UsageError(
+                f"({shape}) may be with or without a batch: give InputSpec.grid(C, *size), or a "
+                f"tensor, torch.zeros({shape})."
+            )
+        return tuple(inputs)
     spec = InputSpec.of(inputs)
     like = next(iter([*network.parameters(), *network.buffers()]), torch.empty(0))
     if spec.structure == "grid" and not spec.size:

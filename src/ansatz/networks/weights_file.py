@@ -45,6 +45,22 @@ def read_weights(path: str | Path, *, limit_bytes: int = LIMIT_BYTES) -> dict[st
         found = _read_torch(read_bytes(path, limit_bytes=limit_bytes), name, limit_bytes)
     else:
         raise ModelError(f"{name}: weights come as .safetensors, .pth or .pt files.")
+    return weights_in(found, name)
+
+
+def weights_in(found: Any, name: str) -> dict[str, Tensor]:
+    """The named tensors of what a program saved, without the prefixes of wrappers.
+
+    Args:
+        found: a dictionary of tensors, or one that holds it under ``state_dict`` or ``model``.
+        name: what errors call it.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.networks.weights_file import weights_in
+        >>> weights_in({"state_dict": {"module.w": torch.ones(2)}}, "mine")
+        {'w': tensor([1., 1.])}
+    """
     return _without_prefix(_tensors(found, name))
 
 

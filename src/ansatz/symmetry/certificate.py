@@ -108,6 +108,9 @@ def certify(
         raise ValueError(f"samples of certify must be 1 or more, got {samples}.")
     acting = create(group) if isinstance(group, str) else group
     x = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    if not all(isinstance(each, Tensor) for each in x):
+        kind_of = type(inputs).__name__
+        raise TypeError(f"certify needs tensors, got {kind_of}. Try torch.as_tensor(inputs).")
     rho = _outputs_move(acting, kind, output_action)
     with evaluation_mode(network), torch.no_grad():
         there = _tensors(network(*x))

@@ -197,7 +197,7 @@ WRONG = {
     "Compose is made of augmentations, got 'flip'": lambda: Compose(["flip"]),
     "unknown augmentation 'flop'. Did you mean 'flip'?": lambda: augmentation.create("flop"),
     "written as {'name': ...}": lambda: from_record({"cells": 2}),
-    "needs x of shape (B, C, HW)": lambda: Rotate()(torch.rand(2, 3, 8)),
+    "needs x of shape (B, C, H, W)": lambda: Rotate()(torch.rand(2, 3, 8)),
     "needs square grids, got (4, 5)": lambda: Turn()(torch.rand(2, 1, 4, 5)),
     "axis -2 needs a grid that has it": lambda: Flip((-2,))(torch.rand(2, 1, 4)),
     "masks of Flip must have shape (2, 4), got (2, 5)": lambda: Flip()(
@@ -244,3 +244,16 @@ def test_a_class_of_ones_own_can_be_named():
     with pytest.raises(UsageError, match="Silence has no name"):
         to_record(Silence())
     assert Silence()(torch.rand(2, 1, 4))[0].sum() == 0
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_single_image_is_not_taken_for_signals_in_silence():
+    image = torch.rand(3, 32, 40)
+    with pytest.warns(UserWarning, match=r"\(3, 32, 40\) for 3 signals.*x\[None\]"):
+        Flip()(image)
+    Flip()(image[None])
+    Shift(2)(torch.rand(4, 12, 500))  # a batch of ECGs
+    with pytest.raises(UsageError, match=r"\(B, C, H, W\), got \(3, 32, 40\).*x\[None\]"):
+        Elastic()(image)
+    with pytest.raises(UsageError, match=r"as a tensor, got ndarray.*torch.as_tensor"):
+        Flip()(image[None].numpy())

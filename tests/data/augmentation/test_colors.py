@@ -2,6 +2,7 @@
 
 import colorsys
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from ansatz.data.augmentation import Blur, Brightness, Contrast, Erase, Hue, Noi
 from ansatz.data.augmentation.blur import blurred
 from ansatz.data.augmentation.enhance import blended, gray
 from ansatz.data.augmentation.hue import hue_turned
+from ansatz.errors import UsageError
 
 
 def seeded(seed=0):
@@ -167,3 +169,22 @@ def test_pca_shifts_have_mean_0_and_the_squared_covariance():
     d = predicted.diag()
     spread_error = ((d[:, None] * d + predicted**2) / count).sqrt()
     assert ((shifts.T.cov() - predicted).abs() < 5 * spread_error).all()
+
+
+@pytest.mark.parametrize("augment", [Brightness(), Contrast(), Noise(clip=True)])
+def test_values_that_cutting_would_ruin_are_refused(augment):
+    bytes_as_floats = torch.randint(256, (4, 1, 8, 8)).double()
+    for x in (bytes_as_floats, (bytes_as_floats - 128) / 74):  # standardised
+        with pytest.raises(UsageError, match=r"cuts values at 0 and 1, and x has .*clip=False"):
+            augment(x)
+    augment(torch.rand(4, 1, 8, 8) + 0.1 * torch.randn(4, 1, 8, 8))  # noise before it is fine
+    replace(augment, clip=False)(bytes_as_floats)
+
+
+@pytest.mark.filterwarnings("error")
+def test_noise_that_drowns_a_signal_is_told():
+    volts = 1e-5 * torch.randn(4, 1, 100)
+    with pytest.warns(UserWarning, match=r"drowns x, whose spread is .*: relative=True"):
+        Noise(0.05)(volts)
+    Noise(0.05, relative=True)(volts)
+    Noise(0.05)(torch.rand(4, 1, 8, 8))

@@ -596,3 +596,35 @@ def test_a_number_of_channels_is_found_in_array_files(tmp_path):
     np.save(tmp_path / "a.npy", np.zeros((2, 8, 9)))
     assert read_grids(tmp_path, channels=2).grids.shape == (2, 8, 9)
     assert read_grids(tmp_path, channels=1).grids.shape == (1, 2, 8, 9)
+
+
+def test_a_mask_beside_its_image_is_no_example_of_the_class(tmp_path):
+    names = ["a/1.png", "a/1_mask.png", "a/1_mask_1.png", "a/2.png", "b/3.png", "b/face_mask.png"]
+    put(tmp_path, {name: shade(k) for k, name in enumerate(names)})
+    for table in (read_grids(tmp_path), read_grids(tmp_path, outcomes=False)):
+        assert levels(table) == [0, 3, 4, 5]
+        said = "2 masks left out: called like an image beside them (1_mask.png)."
+        assert said in table.notes
+
+
+def test_masks_beside_their_images_are_pairs(tmp_path):
+    for k in (1, 2):
+        put(tmp_path, {f"{k}.png": shade(k), f"{k}_mask.png": shade(255 * (k - 1))})
+    table = read_grids(tmp_path)
+    assert levels(table) == [1, 2] and table.target == "mask"
+    assert table.masks.load()[:, 0, 0].tolist() == [0, 1]
+
+
+def test_the_folders_of_nnunet_are_images_and_masks(tmp_path):
+    put(tmp_path, {"imagesTr/a_0000.png": shade(7), "labelsTr/a.png": shade(1)})
+    table = read_grids(tmp_path)
+    assert levels(table) == [7] and table.target == "mask"
+
+
+def test_a_column_of_masks_is_not_taken_for_images(tmp_path):
+    put(tmp_path, {"1.png": shade(1), "m.png": shade(2)})
+    frame = pd.DataFrame({"id": ["p1"], "mask": [str(tmp_path / "m.png")], "age": [3]})
+    with pytest.raises(UsageError, match=r"column 'mask' seems to name masks.*--image"):
+        read_grids(frame)
+    assert levels(read_grids(frame, image="mask")) == [2]
+    assert levels(read_grids(frame.assign(file=str(tmp_path / "1.png")))) == [1]

@@ -1,5 +1,6 @@
 """What every augmentation is: a random map of grids that keeps their label."""
 
+import warnings
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
@@ -65,12 +66,26 @@ class Augmentation(ABC):
         return self.moves_only
 
     def _check(self, x: Tensor, masks: Tensor | None) -> None:
-        name, axes = type(self).__name__, x.ndim - 2
+        name = type(self).__name__
+        if not isinstance(x, Tensor):
+            raise UsageError(
+                f"{name} needs x as a tensor, got {type(x).__name__}. Try torch.as_tensor(x)."
+            )
+        axes = x.ndim - 2
         if axes not in self.grid_axes:
             wanted = " or ".join(
-                f"(B, C, {'DHW'[3 - n :] if n > 1 else 'L'})" for n in self.grid_axes
+                f"(B, C, {', '.join('DHW'[3 - n :] if n > 1 else 'L')})" for n in self.grid_axes
             )
-            raise UsageError(f"{name} needs x of shape {wanted}, got {tuple(x.shape)}.")
+            raise UsageError(
+                f"{name} needs x of shape {wanted}, got {tuple(x.shape)}. "
+                "A single example needs a batch axis: x[None]."
+            )
+        if _looks_like_one_image(x):
+            warnings.warn(
+                f"{name} takes x of shape {tuple(x.shape)} for {len(x)} signals of {x.shape[1]} "
+                "channels. A single image needs a batch axis: x[None].",
+                stacklevel=3,
+            )
         if not self.moves_only and not x.is_floating_point():
             raise UsageError(
                 f"{name} computes new values and needs floats, got {x.dtype}. "
@@ -90,6 +105,13 @@ class Augmentation(ABC):
                 f"masks of {name} need a type that has -1, unknown, got {masks.dtype}. "
                 "Try masks.long()."
             )
+
+
+def _looks_like_one_image(x: Tensor) -> bool:
+    """Three axes, the first grey or colours, the others alike: hardly a batch of signals."""
+    if x.ndim != 3 or x.shape[0] not in (1, 3, 4) or min(x.shape[1:]) < 8:
+        return False
+    return max(x.shape[1:]) <= 4 * min(x.shape[1:])
 
 
 class Recoloring(Augmentation):

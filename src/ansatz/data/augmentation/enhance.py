@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ansatz.data.augmentation.augmentation import Recoloring, per_example, uniform
-from ansatz.data.augmentation.limits import check_between
+from ansatz.data.augmentation.limits import check_between, check_shares
 
 _LUMA = (0.299, 0.587, 0.114)  # how bright red, green and blue seem: ITU-R BT.601
 
@@ -74,6 +74,8 @@ class _Enhancement(Recoloring):
         """Blends each example by its own draw."""
         if not self.strength:
             return x
+        if self.clip:
+            check_shares(x, type(self).__name__)
         factors = 1 + self.strength * uniform(x, generator=generator)
         return blended(x, self.dull(x), factors, clip=self.clip)
 

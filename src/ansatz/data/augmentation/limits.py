@@ -3,10 +3,14 @@
 import math
 from typing import Literal, get_args
 
+from torch import Tensor
+
 from ansatz.errors import UsageError
 
 Padding = Literal["reflect", "border", "zeros"]
 Interpolation = Literal["linear", "nearest"]
+_LOOKED_AT = 8  # examples of a batch that tell the range of its values
+_CUT = 0.1  # noise may take x a little beyond; bytes as floats are far beyond
 
 
 def check_between(name: str, value: object, low: float, high: float) -> None:
@@ -36,6 +40,28 @@ def check_whole(name: str, value: object, low: int) -> None:
     """
     if isinstance(value, bool) or not isinstance(value, int) or value < low:
         raise UsageError(f"{name} must be a whole number from {low} on, got {value!r:.40}.")
+
+
+def check_shares(x: Tensor, name: str) -> None:
+    """Refuses images that cutting at 0 and 1 would ruin: bytes as floats, standardised ones.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data.augmentation.limits import check_shares
+        >>> from ansatz.errors import UsageError
+        >>> try:
+        ...     check_shares(torch.full((1, 1, 8, 8), 128.0), "Brightness")
+        ... except UsageError as error:
+        ...     print(str(error)[:56])
+        Brightness cuts values at 0 and 1, and x has 128 to 128.
+    """
+    few = x[:_LOOKED_AT]
+    if float((few - few.clamp(0, 1)).abs().mean()) > _CUT:
+        low, high = (float(each) for each in few.aminmax())
+        raise UsageError(
+            f"{name} cuts values at 0 and 1, and x has {low:.3g} to {high:.3g}. "
+            "Scale x to [0, 1] first, or say clip=False."
+        )
 
 
 def check_padding(name: str, padding: object, interpolation: object = "linear") -> None:

@@ -1,12 +1,13 @@
 """Noise on every cell."""
 
+import warnings
 from dataclasses import KW_ONLY, dataclass
 
 import torch
 from torch import Tensor
 
 from ansatz.data.augmentation.augmentation import Recoloring, per_example
-from ansatz.data.augmentation.limits import check_between
+from ansatz.data.augmentation.limits import check_between, check_shares
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,22 @@ class Noise(Recoloring):
         """Adds the noise."""
         if not self.sigma:
             return x
+        if self.clip:
+            check_shares(x, "Noise")
+        if not self.relative:
+            self._warn_of_drowning(x)
         noise = torch.randn(x.shape, generator=generator, dtype=x.dtype).to(x.device)
         noise *= self.sigma
         if self.relative:
             noise *= per_example(x.flatten(1).std(1, correction=0), x)
         noise += x
         return noise.clamp_(0, 1) if self.clip else noise
+
+    def _warn_of_drowning(self, x: Tensor) -> None:
+        spread = float(x[:8].std(correction=0))
+        if 0 < spread < self.sigma / 10:
+            warnings.warn(
+                f"Noise of sigma {self.sigma:g} drowns x, whose spread is {spread:.2g}: "
+                "relative=True makes sigma a share of it.",
+                stacklevel=5,
+            )

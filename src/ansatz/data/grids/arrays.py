@@ -8,7 +8,7 @@ import numpy as np
 
 from ansatz.data.grids.grid_table import GridTable
 from ansatz.data.grids.grids import Grids
-from ansatz.data.grids.layout import as_values, channels_first
+from ansatz.data.grids.layout import as_values, channels_first, doubtful_images
 from ansatz.data.grids.masks import Masks
 from ansatz.data.grids.options import Options
 from ansatz.errors import DataError
@@ -70,7 +70,9 @@ def from_arrays(arrays: Mapping[str, Any], origin: str, options: Options) -> Gri
     target = "mask" if masks is not None else _outcome_name(frame)
     if masks is None and target is not None and classes is not None:
         frame[target] = _named(frame[target].to_numpy(), classes, f"{origin}: '{target}'")
-    return GridTable(origin, frame, grids, masks, [], target)
+    doubt = doubtful_images(inputs.shape) if options.place == "auto" else None
+    notes = [] if doubt is None else [f"array '{key}' {doubt}"]
+    return GridTable(origin, frame, grids, masks, notes, target)
 
 
 def _array(values: Any) -> np.ndarray:

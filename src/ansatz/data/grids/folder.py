@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ansatz.data.grids.listing import Listing, entries, family, files_below
-from ansatz.data.grids.pairs import IMAGE_FOLDERS, MASK_FOLDERS, pair
+from ansatz.data.grids.pairs import IMAGE_FOLDERS, MASK_FOLDERS, apart, pair
 from ansatz.errors import DataError
 
 PARTS = ("train", "training", "val", "valid", "validation", "test", "testing")
@@ -20,6 +20,7 @@ def list_folder(folder: Path, masks: Path | None = None, *, skip: bool = False) 
     ``images/`` and ``masks/``  pairs by file name (also image, img; mask, label, annotation, gt)
     ``train/``, ``test/``       the same in each of them, with a column ``split``
     ``images/`` alone           what is in it
+    ``1.png``, ``1_mask.png``   pairs; in class folders such masks are left out
     images                      examples without a class; with masks from ``masks``, if given
     ==========================  ================================================================
 
@@ -52,6 +53,8 @@ def list_folder(folder: Path, masks: Path | None = None, *, skip: bool = False) 
         return list_folder(images, skip=skip)
     if any(found.values()):
         return _classes(folder, found, loose)
+    if apart(loose)[1]:
+        return pair(folder, folder, folder, skip=skip)
     if loose:
         return _flat(folder, loose, files)
     raise DataError(_nothing(folder, files))
@@ -77,10 +80,13 @@ def list_inputs(folder: Path, masks: Path | None = None) -> Listing:
     paths = _inputs(folder)
     if masks is not None:
         paths = [path for path in paths if not path.is_relative_to(masks)]
+    paths, beside = apart(paths)
     if not paths:
         raise DataError(_nothing(folder, entries(folder)[1]))
     names = [path.relative_to(folder).as_posix() for path in paths]
-    return Listing(str(folder), paths, names, {"image": list(names)})
+    listing = Listing(str(folder), paths, names, {"image": list(names)})
+    _tell_of_masks(listing, beside)
+    return listing
 
 
 def _inputs(folder: Path) -> list[Path]:
@@ -110,12 +116,15 @@ def _flat(folder: Path, images: list[Path], files: list[Path]) -> Listing:
 
 
 def _classes(folder: Path, found: dict[Path, list[Path]], loose: list[Path]) -> Listing:
+    beside = [mask for paths in found.values() for mask in apart(paths)[1]]
+    found = {each: apart(paths)[0] for each, paths in found.items()}
     full = [each for each in found if found[each]]
     paths = [path for each in full for path in found[each]]
     names = [path.relative_to(folder).as_posix() for path in paths]
     classes = [each.name for each in full for _ in found[each]]
     listing = Listing(str(folder), paths, names, {"image": list(names), "class": list(classes)})
     listing.target = "class"
+    _tell_of_masks(listing, beside)
     empty = [each.name for each in found if not found[each]]
     if empty:
         listing.notes.append(f"no images in {', '.join(empty[:5])}: left out.")
@@ -134,6 +143,13 @@ def _classes(folder: Path, found: dict[Path, list[Path]], loose: list[Path]) -> 
             "judged."
         )
     return listing
+
+
+def _tell_of_masks(listing: Listing, masks: Sequence[Path]) -> None:
+    if masks:
+        listing.notes.append(
+            f"{_count(masks, 'mask')} left out: called like an image beside them ({masks[0].name})."
+        )
 
 
 def _parts(folder: Path, parts: list[Path], skip: bool) -> Listing:

@@ -10,6 +10,8 @@ from ansatz.errors import DataError, UsageError
 
 Channels = Literal["auto", "first", "last"] | None
 _USUAL = (1, 3, 4)  # grey, colour, colour with alpha
+_LEADS = 16  # channels that signals have at most, as a rule
+_LONG = 8  # and how many times as many samples
 
 
 def channels_first(
@@ -76,6 +78,28 @@ def channels_first(
     return made
 
 
+def doubtful_images(shape: tuple[int, ...]) -> str | None:
+    """A sentence where what is read as grey images may well be signals of several channels.
+
+    Example:
+        >>> from ansatz.data.grids.layout import doubtful_images
+        >>> doubtful_images((20, 12, 500))[:59]
+        'of shape (20, 12, 500) is read as grey images of 12 x 500; '
+        >>> doubtful_images((20, 28, 28)) is None
+        True
+    """
+    if len(shape) != 3 or not 1 < min(shape[1:]) <= _LEADS:
+        return None
+    few, many = min(shape[1:]), max(shape[1:])
+    if many < _LONG * few:
+        return None
+    place = "first" if shape[1] == few else "last"
+    return (
+        f"of shape {shape} is read as grey images of {shape[1]} x {shape[2]}; signals of {few} "
+        f"channels: Grids.of(X, channels='{place}'), --channels {place}."
+    )
+
+
 def check_shape(
     found: tuple[int, ...], count: int | None, size: tuple[int, ...] | None, what: str
 ) -> None:
@@ -106,7 +130,8 @@ def _usual_place(
             none, word = " or None for volumes without channels", ", none"
         raise DataError(
             f"{what} has shape {shape}: its second and last axis {said}. "
-            f"Say channels='first' or 'last'{none}: --channels first, last{word}."
+            f"Say channels='first' or 'last'{none} to Grids.of or read_grids: --channels first, "
+            f"last{word}."
         )
     return "first" if first else "last"
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ansatz.data.grids.listing import Listing, family
+from ansatz.data.grids.pairs import MASK_FOLDERS
 from ansatz.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -76,8 +77,14 @@ def _are_files(cells: Iterable[Any]) -> bool:
 
 def _image_column(frame: "pd.DataFrame", origin: str, masks: str | None) -> Any:
     found = [name for name in image_columns(frame) if str(name) != masks]
+    pictures = [name for name in found if str(name).lower() not in MASK_FOLDERS]
+    if len(pictures) == 1:
+        return pictures[0]
     if len(found) == 1:
-        return found[0]
+        raise UsageError(
+            f"{origin}: column '{found[0]}' seems to name masks, and no other names images. Say "
+            "--image COL (image=)."
+        )
     if found:
         raise UsageError(
             f"{origin}: which column holds the images, {' or '.join(map(str, found))}? Say --image "

@@ -1,6 +1,7 @@
 """What a network sees of grids: bytes as shares of 255, every channel standardised."""
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,10 @@ from ansatz.spec import InputSpec
 
 SAMPLE = 10_000  # examples that tell the mean and the spread of a channel
 _CELLS = 2**21  # numbers that are looked at together
+_LOOKED_AT = 64  # examples that tell whether they are in the unit of the fit
+_FAR = (
+    50.0  # times the spread of the fit, or its fiftieth part: 0..1 for 0..255, volts for millivolts
+)
 _ROUNDING = 1e-6  # of float32 in units of the mean: a spread that is no larger is none
 
 
@@ -107,15 +112,43 @@ class GridPreprocessor:
         """
         same = len(grids.shape) == len(self.shape) and grids.shape[0] == self.shape[0]
         if not same or (not any_size and grids.shape != self.shape):
+            advice = (
+                "A single example needs an axis in front: X[None]."
+                if self._is_one(grids, any_size)
+                else "Give examples of that size: size= of read_grids brings images to one."
+            )
             raise DataError(
                 f"the model was fitted to examples of {_text(self.shape)}, got "
-                f"{_text(grids.shape)}. Give examples of that size: size= of read_grids brings "
-                "images to one."
+                f"{_text(grids.shape)}. {advice}"
             )
         bytes_now = grids.dtype == torch.uint8
         if bytes_now != (self.unit == 255):
             then, now = ("bytes from 0 to 255", "other numbers")[:: 1 if not bytes_now else -1]
-            raise DataError(f"the model was fitted to {then}, got {now}: give the same kind.")
+            advice = " X.astype('uint8'), if they are whole numbers." if not bytes_now else ""
+            raise DataError(
+                f"the model was fitted to {then}, got {now}: give the same kind.{advice}"
+            )
+        if not bytes_now and grids.is_in_memory and len(grids):
+            self._warn_of_another_unit(grids)
+
+    def _is_one(self, grids: Grids, any_size: bool) -> bool:
+        """Whether the first axis of an example was taken for the examples."""
+        channels, *size = self.shape
+        axes = (len(grids), *grids.shape[1:])
+        is_known = axes in {self.shape, (*size, channels), tuple(size)}
+        return grids.shape[0] == 1 and (is_known or (any_size and len(axes) == len(size)))
+
+    def _warn_of_another_unit(self, grids: Grids) -> None:
+        few = grids.load(slice(0, _LOOKED_AT))
+        low, high = (float(each) for each in few.aminmax())
+        z = self.standardized(few)
+        spread, mean = float(z.std(correction=0)), float(z.mean())
+        if low < high and (max(spread, abs(mean)) > _FAR or spread < 1 / _FAR):
+            warnings.warn(
+                f"X has values from {low:.3g} to {high:.3g}, where those of the fit had a mean of "
+                f"{self.mean[0]:.3g} and a spread of {self.spread[0]:.3g}: were they scaled alike?",
+                stacklevel=2,
+            )
 
     def state(self) -> dict[str, Any]:
         """As JSON can say it."""
