@@ -15,6 +15,28 @@ def test_value_and_slope_are_torchs(dtype):
     torch.testing.assert_close(ours, theirs, rtol=0, atol=0, equal_nan=True)
 
 
+def test_second_derivatives_are_plain_zeros():
+    """Torch's own are symbolic, and to add two of them it imports its compiler: a second."""
+
+    def curvature(f):
+        x = X[:5].clone().requires_grad_()
+        (slope,) = torch.autograd.grad(f(x).sum(), x, create_graph=True)
+        return torch.autograd.grad(slope.sum(), x)[0]
+
+    assert curvature(torch.abs)._is_zerotensor()  # else there is no need for ours
+    assert not curvature(absolute)._is_zerotensor() and not curvature(absolute).any()
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")  # by torch of itself
+def test_it_maps_over_a_batch_and_forward():
+    x = torch.randn(3, 4)
+    torch.testing.assert_close(
+        torch.vmap(torch.func.grad(lambda r: absolute(r).sum()))(x), x.sign()
+    )
+    _, slope = torch.func.jvp(absolute, (x,), (torch.ones(3, 4),))
+    torch.testing.assert_close(slope, x.sign())
+
+
 def names(node):
     """Of the nodes of an autograd graph."""
     return {node.name()}.union(*(names(below) for below, _ in node.next_functions if below))
