@@ -15,10 +15,9 @@ hypothesis.settings.load_profile("ansatz")
 
 
 @pytest.fixture(autouse=True)
-def _seeded():
-    """Identities hold in float64 and for any seed; a fixed one makes a failure repeatable."""
+def _float64_on_one_thread(_same_draws):
+    """Identities hold in float64 and for any seed; the conftest above fixes one."""
     threads, dtype = torch.get_num_threads(), torch.get_default_dtype()
-    torch.manual_seed(0)
     torch.set_num_threads(1)
     torch.set_default_dtype(torch.float64)
     yield

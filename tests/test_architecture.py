@@ -314,7 +314,8 @@ def test_a_broken_torchvision_breaks_nothing(tmp_path):
         "raise RuntimeError('operator torchvision::nms does not exist')"
     )
     names = ", ".join(name for name in modules() if not name.startswith("ansatz.cli"))
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    path = [str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
     code = f"import {names}; from ansatz.cli.main import run; assert run(['list']) == 0"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env=environment

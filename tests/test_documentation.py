@@ -68,20 +68,20 @@ def shell(command: str) -> tuple[int, str]:
     return done.returncode, done.stdout or done.stderr
 
 
-def outcome(command: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+def outcome(command: str, capfd: pytest.CaptureFixture[str]) -> tuple[int, str]:
     if any(sign in command for sign in "|><;&") or not command.startswith("ansatz "):
         return shell(command)
-    capsys.readouterr()
+    capfd.readouterr()
     status = run(shlex.split(command, comments=True)[1:])
-    out, err = capsys.readouterr()
+    out, err = capfd.readouterr()
     return status, out or err
 
 
-def check_console(page: Path, block: Block, capsys: pytest.CaptureFixture[str]) -> None:
+def check_console(page: Path, block: Block, capfd: pytest.CaptureFixture[str]) -> None:
     for command, expected in commands(block.text):
         if command.split()[0] in NOT_OURS:
             continue
-        status, output = outcome(command, capsys)
+        status, output = outcome(command, capfd)
         where = f"{page.name}, block at line {block.line}: $ {command}"
         assert status == 0 or "ansatz:" in expected, f"{where}\nexit status {status}\n{output}"
         if expected.strip():
@@ -102,13 +102,13 @@ def check_python(page: Path, block: Block, names: dict[str, object]) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_examples_run_as_pasted(page, tmp_path, monkeypatch, capsys):
+def test_examples_run_as_pasted(page, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     torch.set_default_dtype(torch.float32)  # what a user has
     names: dict[str, object] = {"__name__": "__main__"}
     for block in blocks(page):
         if block.kind == "console":
-            check_console(page, block, capsys)
+            check_console(page, block, capfd)
         else:
             check_python(page, block, names)
 

@@ -25,10 +25,15 @@ def evaluation_mode(*networks: Callable[..., Any]) -> Iterator[None]:
     modules = [network for network in networks if isinstance(network, nn.Module)]
     # One by one, since part of a network may be in evaluation mode for good (a frozen backbone).
     training = [part for module in modules for part in module.modules() if part.training]
-    for part in training:
-        part.training = False
+    _set(training, False)
     try:
         yield
     finally:
-        for part in training:
-            part.training = True
+        _set(training, True)
+
+
+def _set(parts: list[nn.Module], training: bool) -> None:
+    """Past ``nn.Module.__setattr__``, which looks for parameters first: ten times as long."""
+    for part in parts:
+        plain = type(part).__setattr__ is nn.Module.__setattr__
+        (object.__setattr__ if plain else setattr)(part, "training", training)

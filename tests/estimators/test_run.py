@@ -13,6 +13,7 @@ import pytest
 import torch
 
 import ansatz
+from ansatz.cli.main import run
 from ansatz.errors import AnsatzError, UsageError
 from ansatz.storage import read_tensors
 
@@ -329,7 +330,5 @@ def test_a_stopped_command_resumes_to_the_same_bits(tmp_path, number, status):
     assert steps_written(tmp_path / "cut.training")
     options = {"widths": [8], "dropout": 0.1, "epochs": 500}
     ansatz.fit(data, target="price", likelihood="normal", out=whole, options=options)
-    again = start("fit", data, *words, "--out", out, "--resume", code=None)
-    printed, said = again.communicate(timeout=300)
-    assert again.returncode == 0, said
+    assert run(["fit", str(data), *words, "--out", str(out), "--resume"]) == 0
     assert_same_bits(whole, out)

@@ -49,20 +49,6 @@ def test_cells_are_standardised_as_in_the_fit():
     assert_close(GridCells(preprocessor)(grids.load().float())[0], preprocessor.transform(grids)[0])
 
 
-def test_classes_of_images_by_their_names(tmp_path):
-    x, y = images()
-    names = np.array(["ape", "bee", "cat"])[y]
-    model = Classifier(network="linear_grid", **QUICK).fit(x, names)
-    written = ansatz.export(model, tmp_path / "a.onnx")
-    found, about = answers(written.path, x[:7])  # another number of rows than was traced
-    assert written.difference < 1e-5
-    np.testing.assert_allclose(found["probabilities"], model.predict_proba(x[:7]), atol=1e-6)
-    assert found["prediction"].tolist() == model.predict(x[:7]).tolist()
-    assert "(N, 1, 16, 16)" in json.loads(about["inputs"])[0]["takes"]
-    with pytest.raises(UsageError, match="compute in float32"):
-        ansatz.export(model, tmp_path / "b.onnx", double=True)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("members", [1, 2])
 def test_a_class_for_every_cell(members, tmp_path):
@@ -89,11 +75,14 @@ def test_numbers_with_their_law_by_an_ensemble_or_one_network(network, tmp_path)
     np.testing.assert_allclose(found["prediction"], model.predict(x[:5]), rtol=1e-4)
 
 
-def test_only_the_rows_are_called_rows(tmp_path):
+def test_only_the_rows_are_called_rows_and_images_get_their_probabilities(tmp_path):
     """The neocognitron folds channels into rows: an axis of 8 N must not be said to have N."""
     x, y = images(count=12, size=(8, 8))
     model = Classifier(network="neocognitron", **QUICK).fit(x, y)
-    proto = onnx.load(ansatz.export(model, tmp_path / "a.onnx").path)
+    written = ansatz.export(model, tmp_path / "a.onnx")
+    found, _ = answers(written.path, x[:5])
+    np.testing.assert_allclose(found["probabilities"], model.predict_proba(x[:5]), atol=1e-6)
+    proto = onnx.load(written.path)
     within = list(proto.graph.value_info)
     proto.graph.output.extend(within)  # so that the session gives what is within
     session = onnxruntime.InferenceSession(proto.SerializeToString())
@@ -109,11 +98,18 @@ def test_means_over_blocks_of_a_volume_are_torchs(size, cells):
     assert_close(adaptive_mean(x, cells), torch.nn.functional.adaptive_avg_pool3d(x, cells))
 
 
-def test_a_volume_is_averaged_over_blocks_in_the_graph(tmp_path):
-    """Torch has no ONNX of its own for them."""
+def test_volumes_are_averaged_over_blocks_in_the_graph_and_classes_have_their_names(tmp_path):
+    """Torch has no ONNX of its own for such means."""
     x, y = images(count=12, size=(5, 7, 6))
+    names = np.array(["ape", "bee", "cat"])[y]
     volumes, options = Grids.of(x[:, None], channels="first"), {"limit": 30}
-    model = Classifier(network="linear_grid", network_options=options, **QUICK).fit(volumes, y)
-    found, _ = answers(ansatz.export(model, tmp_path / "a.onnx").path, x[:5])
+    model = Classifier(network="linear_grid", network_options=options, **QUICK).fit(volumes, names)
+    written = ansatz.export(model, tmp_path / "a.onnx")
+    found, about = answers(written.path, x[:5])  # another number of rows than was traced
+    assert written.difference < 1e-5
     expected = model.predict_proba(volumes)[:5]
     np.testing.assert_allclose(found["probabilities"], expected, atol=1e-6)
+    assert found["prediction"].tolist() == model.predict(volumes)[:5].tolist()
+    assert "(N, 1, 5, 7, 6)" in json.loads(about["inputs"])[0]["takes"]
+    with pytest.raises(UsageError, match="compute in float32"):
+        ansatz.export(model, tmp_path / "b.onnx", double=True)

@@ -119,7 +119,8 @@ class Origin(BaseModel):
 
     Example:
         >>> import ansatz
-        >>> fit = ansatz.fit({"x": range(50), "y": range(50)}, target="y", network="linear")
+        >>> table = {"x": range(50), "y": range(50)}
+        >>> fit = ansatz.fit(table, target="y", likelihood="normal", network="linear")
         >>> origin = fit.model.evidence_["origin"]
         >>> origin["source"]["kind"], origin["chosen"], origin["seed"]
         ('memory', 'normal', 0)
@@ -157,7 +158,8 @@ def origin_of(estimator: Any, name: str = "the model") -> Origin | None:
     Example:
         >>> import ansatz
         >>> from ansatz.estimators.origin import origin_of
-        >>> fit = ansatz.fit({"x": range(50), "y": range(50)}, target="y", network="linear")
+        >>> table = {"x": range(50), "y": range(50)}
+        >>> fit = ansatz.fit(table, target="y", likelihood="normal", network="linear")
         >>> origin_of(fit.model).chosen
         'normal'
     """

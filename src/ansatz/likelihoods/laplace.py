@@ -5,6 +5,7 @@ import math
 import torch
 from torch import Tensor
 
+from ansatz.likelihoods.absolute import absolute
 from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.likelihood import (
@@ -64,7 +65,7 @@ class LaplaceDistribution(Distribution):
 
     def log_prob(self, y: Tensor) -> Tensor:
         """-|z| - log(2 scale) with z = (y - location) / scale."""
-        return -self._z(y).abs() - (2 * self.scale).log()
+        return -absolute(self._z(y)) - (2 * self.scale).log()
 
     def cdf(self, y: Tensor) -> Tensor:
         """e^z / 2 below the location, 1 - e^-z / 2 above."""

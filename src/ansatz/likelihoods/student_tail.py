@@ -7,6 +7,7 @@ import torch
 from scipy import special
 from torch import Tensor
 
+from ansatz.likelihoods.absolute import absolute
 from ansatz.likelihoods.blocks import in_blocks
 from ansatz.likelihoods.elementwise import elementwise, refuse_second_derivative, wide
 from ansatz.likelihoods.positive_quantile import positive_quantile
@@ -36,7 +37,7 @@ def _log_one(t: Tensor, nu: Tensor) -> Tensor:
     """log(1 + t^2 / nu); far out by 2 log t, as t^2 may overflow."""
     far = t.abs() > 1e8 * nu.sqrt()
     near = torch.log1p(torch.where(far, 0.0, t) ** 2 / nu)
-    return torch.where(far, 2 * torch.where(far, t.abs(), 1.0).log() - nu.log(), near)
+    return torch.where(far, 2 * torch.where(far, absolute(t), 1.0).log() - nu.log(), near)
 
 
 def log_student_cdf(t: Tensor, nu: Tensor) -> Tensor:

@@ -76,9 +76,10 @@ def command_line(evidence: Evidence) -> str | None:
         >>> from ansatz.estimators.replay import replay
         >>> from ansatz.report import replayed
         >>> from ansatz.report.what_was_fitted import command_line
-        >>> fit = ansatz.fit({"x": range(50), "y": range(50)}, target="y", network="linear")
+        >>> table = {"x": range(50), "y": range(50)}
+        >>> fit = ansatz.fit(table, target="y", likelihood="normal", network="linear")
         >>> command_line(replayed(replay(fit)))
-        'ansatz fit TABLE --target y --network linear --seed 0 --test 0.2'
+        'ansatz fit TABLE --target y --likelihood normal --network linear --seed 0 --test 0.2'
     """
     origin = getattr(evidence.model, "evidence_", {}).get("origin")
     if origin is None:

@@ -10,7 +10,7 @@ from torch import Tensor
 from ansatz.errors import UsageError
 from ansatz.training.sharded import is_sharded
 from ansatz.training.step import Step
-from ansatz.training.weights import moving, restore, snapshot
+from ansatz.training.weights import moving
 
 Average = Literal["ema", "swa"]
 
@@ -57,7 +57,6 @@ class Averaging:
             raise UsageError(f"average must be 'ema', 'swa' or None, got {kind!r}.")
         self.kind, self.count, self._decay = kind, 0, 1.0
         self._start = total - total // 4  # swa: the last quarter of the steps
-        self._step = step
         self._live = {
             name: tensor.detach()
             for name, tensor in moving(step).items()
@@ -90,17 +89,18 @@ class Averaging:
     @contextmanager
     def in_place(self) -> Iterator[None]:
         """The network has the averaged weights inside, its own again after."""
-        kept = snapshot(self._step)
+        weights = self._pairs[1]
+        kept = [weight.clone() for weight in weights]
         self.apply()
         try:
             yield
         finally:
-            restore(self._step, kept)
+            _copy(kept, weights)
 
     def apply(self) -> None:
         """Gives the network the averaged weights, once there is an average."""
         if self.count:
-            restore(self._step, self.values)
+            _copy(*self._pairs)
 
     def state_dict(self) -> dict[str, Any]:
         """The averages, how many updates are in them, and what the next one has to make up for."""
@@ -112,6 +112,11 @@ class Averaging:
         self.count, self._decay = int(state["count"]), float(state["decay"])
         for name, value in self.values.items():
             value.copy_(state["values"][name])
+
+
+def _copy(values: list[Tensor], places: list[Tensor]) -> None:
+    for value, place in zip(values, places, strict=True):
+        place.copy_(value)
 
 
 def _runs(live: dict[str, Tensor]) -> list[tuple[list[str], Tensor]]:
