@@ -63,8 +63,8 @@ def test_an_augmentation_of_a_damaged_recipe_is_refused():
         Recipe.model_validate_json('{"augment": [{"cells": 2}]}')
 
 
-def test_a_linear_model_of_few_examples_is_stopped_by_some_of_them():
-    """Fewer discs than cells: unstopped, its spread goes to 0 and its score to thousands."""
+def test_a_linear_model_of_few_examples_keeps_its_spread():
+    """Fewer discs than cells: neither penalised nor stopped, its score goes to thousands."""
     rng = np.random.default_rng(0)
     i, j = np.mgrid[:32, :32]
     a, b, radius = (*rng.uniform(10, 22, (2, 40, 1, 1)), rng.uniform(4, 8, (40, 1, 1)))
@@ -73,4 +73,4 @@ def test_a_linear_model_of_few_examples_is_stopped_by_some_of_them():
     model = Regressor("normal")
     learn, test = model._read(x[:32], y[:32]), model._read(x[32:], y[32:])
     found, _ = judge_linear_grid(Normal(), learn, test, judge_raw, seed=0)
-    assert found["nll"] < 10
+    assert found["nll"] < 2.1  # the constant model's is 2.18

@@ -6,7 +6,8 @@ from torch import Tensor
 from ansatz.estimators.baselines import Judge, Metrics
 from ansatz.estimators.grid_fitting import fit_grid_model, grid_objective
 from ansatz.estimators.grid_model import GridModel
-from ansatz.estimators.grid_recipe import linear_grid_recipe
+from ansatz.estimators.grid_recipe import FEW, linear_grid_recipe
+from ansatz.estimators.grid_ridge import fit_ridge_grid
 from ansatz.estimators.job import Job, has_masks
 from ansatz.estimators.plan import Plan
 from ansatz.likelihoods import Likelihood
@@ -17,7 +18,8 @@ def fit_linear_grid(law: Likelihood, learn: Job, seed: int) -> GridModel:
     """The linear model of a law in the cells of a grid; of a mask, in the cells around each.
 
     It is trained like a network: there are as many coefficients as cells, and where to stop is
-    told by examples held out.
+    told by examples held out. Of fewer than 50 examples with one outcome each it is penalised
+    instead, by a penalty that is chosen out of fold, with a dispersion that does not vary.
 
     Example:
         >>> import inspect
@@ -25,8 +27,11 @@ def fit_linear_grid(law: Likelihood, learn: Job, seed: int) -> GridModel:
         >>> list(inspect.signature(fit_linear_grid).parameters)
         ['law', 'learn', 'seed']
     """
+    count = float(learn.weight.sum())
+    if count < FEW and not has_masks(learn):
+        return fit_ridge_grid(law, learn, seed)
     network = Grid(masks=has_masks(learn)).linear_network
-    recipe = linear_grid_recipe(float(learn.weight.sum()), masks=has_masks(learn))
+    recipe = linear_grid_recipe(count, masks=has_masks(learn))
     plan = Plan(network, {}, recipe, seed, {"progress": 0})
     return fit_grid_model(plan, learn._replace(valid=None, trainer_options={}), law)[0]
 

@@ -92,17 +92,10 @@ def linear_grid_recipe(rows: float, *, masks: bool = False) -> Recipe:
         learning_rate=1e-2 if masks else 1e-3,
         weight_decay=1e-1,
         average="ema",
-        holdout=_held_out(rows, masks=masks),
+        holdout=0.0 if rows < FEW else min(0.1, HELD_OUT / rows),
         evaluations=20,
         patience=5,
     )
-
-
-def _held_out(rows: float, *, masks: bool) -> float:
-    """Few examples have more cells than outcomes: unstopped, a linear model's spread vanishes."""
-    if rows < 50:
-        return 0.0 if masks or rows < 8 else 0.2
-    return min(0.1, HELD_OUT / rows)
 
 
 def _masks(rows: float) -> Recipe:

@@ -69,7 +69,7 @@ def stopping_folds(job: Job, train: NDArray[np.intp], recipe: Recipe, seed: int)
         folds = np.full(len(train), -1)
         folds[latest.test] = 0
         return torch.from_numpy(folds)
-    count = recipe.folds if group is None else min(recipe.folds, len(np.unique(group)))
+    count = recipe.folds if group is None else min(recipe.folds, len(np.unique(group.astype(str))))
     if count < 2:
         return None
     weight = job.weight.numpy()[train]

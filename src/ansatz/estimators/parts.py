@@ -70,8 +70,16 @@ def _given(job: Job, estimator: TableEstimator, keys: NDArray[Any], seed: int) -
     valid = np.flatnonzero(job.part[learn] == "validation")
     if not len(valid):
         share = holdout_share(job, estimator, len(test) / len(job.part))
-        weight = job.weight.numpy()[learn]
-        found = split_rows(keys[learn], seed=seed, test=0.0, valid=share, weight=weight)
+        rest = take(job, learn)
+        found = split_rows(
+            keys[learn],
+            seed=seed,
+            test=0.0,
+            valid=share,
+            group=rest.group,
+            time=rest.time,
+            weight=rest.weight.numpy(),
+        )
         valid = np.sort(found.valid)
     return Parts(learn, valid, test)
 

@@ -191,6 +191,28 @@ def read_column(name: str, values: ArrayLike | None, count: int) -> NDArray[np.f
     return column
 
 
+def read_groups(groups: ArrayLike | None, count: int) -> NDArray[Any] | None:
+    """One name per row, numbers or words; None stays None.
+
+    Example:
+        >>> from ansatz.estimators.rows import read_groups
+        >>> read_groups(["ann", None, "bob"], 3)
+        Traceback (most recent call last):
+        ...
+        ansatz.errors.DataError: groups is missing at row 1: give that row a group of its own.
+    """
+    if groups is None:
+        return None
+    # As objects first: a list of words would have its nan read as the word.
+    given = np.asarray(groups, dtype=object)
+    if given.shape != (count,):
+        raise DataError(f"groups must have shape ({count},), one per row, got {given.shape}.")
+    missing = np.flatnonzero(pd.isna(given))
+    if len(missing):
+        raise DataError(f"groups is missing at row {missing[0]}: give that row a group of its own.")
+    return np.array(groups)
+
+
 def read_weights(sample_weight: ArrayLike | None, rows: Any) -> NDArray[np.float64]:
     """Frequency weights of the rows, copied, ones by default; not all of them may be zero.
 

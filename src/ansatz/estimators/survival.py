@@ -154,6 +154,7 @@ class SurvivalRegressor(SurvivalPredictions):
         entry: ArrayLike | None = None,
         upper: ArrayLike | None = None,
         offset: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> Self:
         """Fits the network, or the linear model, to the rows.
 
@@ -169,9 +170,11 @@ class SurvivalRegressor(SurvivalPredictions):
             upper: ``(N,)`` right ends of intervals of which y are the left ends; infinite or nan
                 where open.
             offset: ``(N,)``, a known part of the linear predictor.
+            groups: ``(N,)``; rows alike in it (of one patient) stay on one side of every split
+                within the fit.
         """
         outcomes = survival_outcomes(y, event=event, entry=entry, upper=upper)
-        return self._fit_job(self._read(X, outcomes, sample_weight, offset))
+        return self._fit_job(self._read(X, outcomes, sample_weight, offset, groups=groups))
 
     def partial_fit(
         self,

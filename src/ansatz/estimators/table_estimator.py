@@ -21,7 +21,7 @@ from ansatz.estimators.network_model import fit_network_model, update_network_mo
 from ansatz.estimators.predictions import Predictions
 from ansatz.estimators.recipe import STREAM, Recipe
 from ansatz.estimators.recipe_options import Augment
-from ansatz.estimators.rows import read_column, read_rows, read_weights
+from ansatz.estimators.rows import read_column, read_groups, read_rows, read_weights
 from ansatz.estimators.settings import Settings
 from ansatz.estimators.table_model import TableModel
 from ansatz.inference.conformal import conformal_scores
@@ -139,6 +139,7 @@ class TableEstimator(Predictions, Settings, BaseEstimator):
         *,
         offset: ArrayLike | None = None,
         precision: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> Self:
         """Fits the network, or the linear model, to the rows.
 
@@ -150,8 +151,10 @@ class TableEstimator(Predictions, Settings, BaseEstimator):
             offset: ``(N,)``, a known part of the linear predictor (log exposure of a count).
             precision: ``(N,)``, R's prior weights: a row's variance is divided by it (a mean of
                 4 measurements has precision 4). For linear models of exponential families.
+            groups: ``(N,)``; rows alike in it (of one patient) stay on one side of every split
+                within the fit: those that stop it, folds, members of an ensemble, calibration.
         """
-        job = self._read(X, y, sample_weight, offset, precision)
+        job = self._read(X, y, sample_weight, offset, precision, groups=groups)
         return self._fit_job(job)
 
     def partial_fit(
@@ -179,6 +182,7 @@ class TableEstimator(Predictions, Settings, BaseEstimator):
         offset: ArrayLike | None = None,
         precision: ArrayLike | None = None,
         *,
+        groups: ArrayLike | None = None,
         reset: bool = True,
         columns: list[Column] | None = None,
     ) -> Job:
@@ -201,11 +205,13 @@ class TableEstimator(Predictions, Settings, BaseEstimator):
         weight = read_weights(sample_weight, rows)
         extra = read_column("offset", offset, len(rows))
         exact = read_column("precision", precision, len(rows))
+        group = read_groups(groups, len(rows))
         seen = weight > 0  # a row of weight 0 is a row that is not there
         if not seen.all():
             rows, codes, weight = rows[seen], codes[seen], weight[seen]
             extra = None if extra is None else extra[seen]
             exact = None if exact is None else exact[seen]
+            group = None if group is None else group[seen]
         return Job(
             rows,
             columns,
@@ -215,6 +221,7 @@ class TableEstimator(Predictions, Settings, BaseEstimator):
             None if extra is None else torch.from_numpy(extra),
             torch.from_numpy(np.flatnonzero(seen)),
             None if exact is None else torch.from_numpy(exact),
+            group,
             labels_cells=self.labels_cells,
         )
 
