@@ -196,6 +196,25 @@ def test_masks_are_written_as_images_of_the_values_that_they_had(command, inside
     assert kept.status == 2 and "notes.txt" in kept.err and (out / "notes.txt").exists()
 
 
+def test_coloured_masks_are_written_in_their_colours_and_judged_again(command, work, tmp_path):
+    levels = np.array([(0, 0, 0), (70, 130, 180)], np.uint8)
+    shutil.copytree(work / "cells/images", tmp_path / "roads/images")
+    for path in (work / "cells/masks").iterdir():
+        cells = np.asarray(Image.open(path)) // 255
+        save(tmp_path / "roads/masks" / path.name, levels[cells])
+    assert command("fit", "roads", *QUICK).status == 0
+    done = command("predict", "roads-model", "roads/images", "--out", "roads/again")
+    assert done.status == 0 and "12 masks: roads/again (colours: #000000, #4682b4)" in done.out
+    done = command("evaluate", "roads-model", "roads/images", "--masks", "roads/again", "--json")
+    assert json.loads(done.out)["accuracy"] == 1
+    save(tmp_path / "black/images/1.png", np.full((16, 16), 60, np.uint8))
+    save(tmp_path / "black/masks/1.png", np.zeros((16, 16, 3), np.uint8))  # shows no colour
+    done = command("evaluate", "roads-model", "black", "--json")
+    assert done.status == 0 and json.loads(done.out)["accuracy"] > 0, done.err
+    done = command("fit", "roads", "--unlabelled", "#4682B4", "--overwrite", *QUICK)
+    assert done.status == 3 and "every cell is of class #000000" in done.err
+
+
 def test_masks_are_judged_and_counted(command, inside):
     done = inside(command, "evaluate", "cells-model", "cells", "--json")
     assert json.loads(done.out)["dice"] > 0.9

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from ansatz import likelihoods
 from ansatz.data import Cleaning
 from ansatz.data.grids import Grids, GridTable, Masks
+from ansatz.data.grids.colours import are_colours
 from ansatz.data.unlabelled import UNLABELLED
 from ansatz.errors import DataError, UsageError
 from ansatz.estimators.ensemble_model import EnsembleModel
@@ -297,14 +298,15 @@ class Segmenter(TableEstimator):
     def _recoded(self, masks: Masks) -> Masks:
         """Masks with the codes of those learned from: a class may be missing among a few."""
         places = {str(name): k for k, name in enumerate(self.classes_)}
-        if masks.classes == tuple(places):
+        names = _as_colours(masks.classes) if are_colours(places) else masks.classes
+        if names == tuple(places):
             return masks
-        unknown = [name for name in masks.classes if name not in places]
+        unknown = [name for name in names if name not in places]
         if unknown:
             raise DataError(f"masks hold {unknown[0]}, which no mask of the fit does.")
         kept = masks.load()
         codes = torch.full_like(kept, UNLABELLED)
-        for code, name in enumerate(masks.classes):
+        for code, name in enumerate(names):
             codes[kept == code] = places[name]
         stored = torch.where(codes == UNLABELLED, 255, codes).to(torch.uint8).unsqueeze(1)
         return Masks(stored, classes=tuple(places))
@@ -335,6 +337,12 @@ class Segmenter(TableEstimator):
         return pd.DataFrame(
             {f"share_{name}": (cells == name).mean(axis=1) for name in self.classes_}
         )
+
+
+def _as_colours(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Grey values as colours: of a few coloured masks, none may show a colour."""
+    are_grey = all(name.isdecimal() and int(name) < 256 for name in names)
+    return tuple("#" + 3 * f"{int(name):02x}" for name in names) if are_grey else names
 
 
 def _require_size(masks: tuple[int, ...], examples: tuple[int, ...]) -> None:

@@ -202,7 +202,7 @@ MASKS = {
     "1.png": (corner(1, (4, 5)), "1.png is 4 x 5, its image images/1.png 4 x 6"),
     "2.png": (corner(1), "images/1.png has no mask in"),
     "1.jpg": (NOISE, "JPEG invents values between classes"),
-    "1.bmp": (Image.new("RGB", (6, 4), (1, 2, 3)), "is a mask in mode RGB"),
+    "1.webp": (Image.new("RGBA", (6, 4), (1, 2, 3, 9)), "is a mask in mode RGBA"),
     "1.tif": (Image.fromarray(np.ones((4, 6), np.float32)), "is a mask in mode F"),
 }
 

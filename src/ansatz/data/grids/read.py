@@ -34,7 +34,7 @@ def read_grids(
     masks: Any = None,
     pages: str = "auto",
     classes: Sequence[str] | None = None,
-    unlabelled: int | None = None,
+    unlabelled: int | str | None = None,
     signals: bool = False,
     target: Sequence[str] = (),
     outcomes: bool = True,
@@ -62,7 +62,8 @@ def read_grids(
             example each; ``"volume"``, the slices of one; ``"first"``, left out but the first.
             ``"auto"`` takes the first and says so; of one file with a file of masks, all as images.
         classes: names of the classes that masks or labels give as numbers.
-        unlabelled: the value in masks that means "not known".
+        unlabelled: the value in masks that means "not known", or the colour, ``"#000000"``, which
+            also reads palettes by their colours.
         signals: whether each row's numbers in a table are one signal.
         target: columns of a table of signals that are no part of the signal.
         outcomes: False reads the examples alone, to predict them: masks may be missing, and
