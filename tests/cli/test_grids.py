@@ -215,6 +215,27 @@ def test_coloured_masks_are_written_in_their_colours_and_judged_again(command, w
     assert done.status == 3 and "every cell is of class #000000" in done.err
 
 
+def test_json_tells_predictions_and_masks(command, inside, tmp_path):
+    done = inside(command, "predict", "digits-model", "digits", "--json")
+    records = json.loads(done.out)
+    assert len(records) == 60 and list(records[0])[:3] == ["row", "image", "prediction"]
+    words = ("predict", "cells-model", "cells/images", "--out", tmp_path / "found", "--json")
+    told = json.loads(inside(command, *words).out)
+    assert told["masks"] == 12 and told["values"] == {"0": 0, "255": 255}
+    shares = json.loads(inside(command, "predict", "cells-model", "cells", "--json").out)
+    assert shares[0]["share_0"] + shares[0]["share_255"] == 1
+
+
+def test_images_may_be_called_by_ids(command, work, tmp_path):
+    shutil.copytree(work / "digits", tmp_path / "digits")
+    rows = [f"digits/{name}/{k:02d}" for name in NAMES for k in range(60)]
+    rows = [row for row in rows if (tmp_path / f"{row}.png").exists()]
+    pd.DataFrame({"id": rows, "is": [row.split("/")[1] for row in rows]}).to_csv("t.csv")
+    done = command("fit", "t.csv", "--image", "id", "--target", "is", "--dry-run", "--size", "8x9")
+    assert done.status == 0 and "60 files were found by them" in done.err, done.err
+    assert "60 examples of 1 x 8 x 9" in done.out
+
+
 def test_masks_are_judged_and_counted(command, inside):
     done = inside(command, "evaluate", "cells-model", "cells", "--json")
     assert json.loads(done.out)["dice"] > 0.9

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ansatz.cli.document import print_document
 from ansatz.cli.terminal import remark, say
 from ansatz.errors import DataError, UsageError
 
@@ -122,7 +123,13 @@ def predict_grids(estimator: Any, table: "GridTable", **options: Any) -> "pd.Dat
 
 
 def write_masks(
-    estimator: Any, data: str, options: Mapping[str, Any], out: Path, *, overwrite: bool
+    estimator: Any,
+    data: str,
+    options: Mapping[str, Any],
+    out: Path,
+    *,
+    overwrite: bool,
+    as_json: bool = False,
 ) -> None:
     """The predicted masks as images of the classes' numbers or colours, whole or not at all.
 
@@ -147,7 +154,10 @@ def write_masks(
         pages = pixels_of(labels if labels.ndim == 3 else labels[None], values)
         stacks.setdefault(stack or known, []).extend(map(encode_mask, pages))
     write_mask_files(out, stacks, overwrite=overwrite)
-    say(f"{count} masks: {out} ({_meaning(values)})")
+    if as_json:
+        print_document({"masks": count, "out": out, "values": values})
+    else:
+        say(f"{count} masks: {out} ({_meaning(values)})")
 
 
 def _meaning(values: "Mapping[Any, Value]") -> str:

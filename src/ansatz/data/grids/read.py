@@ -55,7 +55,8 @@ def read_grids(
         channels: how many: image files can have 1 or 3, arrays must have that many. For arrays
             also where they are: ``"first"``, ``"last"``, None or ``"none"`` for no channels;
             ``"auto"`` tells by the shape.
-        image: the column of paths in a table; None looks for one.
+        image: the column of paths in a table, which may lack their ending (``0001``); None looks
+            for one.
         masks: a folder of masks, a table's column of paths to them, an array, or, for one file
             of several pages, a file of as many.
         pages: what the pages of image files (TIFF stacks, animations) are: ``"images"``, an
