@@ -9,7 +9,7 @@ from ansatz.errors import UsageError
 
 _FIRST = 1 << 32  # black; grey values have at most 32 bits
 _NAME = re.compile("#[0-9a-f]{6}")
-_WEIGHTS = np.array([1 << 16, 1 << 8, 1], np.int64)  # of red, green and blue
+_GREY = 0x010101  # times a level: as much red, green and blue
 
 
 def colours_of(levels: np.ndarray) -> np.ndarray:
@@ -24,8 +24,8 @@ def colours_of(levels: np.ndarray) -> np.ndarray:
         >>> colour_name(colours_of(np.array([255, 128, 0])))
         '#ff8000'
     """
-    numbers: np.ndarray = levels.astype(np.int64) @ _WEIGHTS + _FIRST
-    return numbers
+    red, green, blue = (levels[..., k].astype(np.int64) for k in range(3))
+    return (red << 16 | green << 8 | blue) + _FIRST
 
 
 def greys_as_colours(levels: np.ndarray) -> np.ndarray:
@@ -38,7 +38,7 @@ def greys_as_colours(levels: np.ndarray) -> np.ndarray:
         '#101010'
     """
     greys = levels.astype(np.int64)
-    return np.where(greys < 0, greys, greys * _WEIGHTS.sum() + _FIRST)
+    return np.where(greys < 0, greys, greys * _GREY + _FIRST)
 
 
 def is_colour(value: int | None) -> bool:

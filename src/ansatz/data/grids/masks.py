@@ -103,7 +103,8 @@ def values_in(numbers: np.ndarray) -> list[int]:
     if numbers.dtype == np.uint8:  # counting is ten times faster than sorting
         return [int(k) for k in np.flatnonzero(np.bincount(numbers.ravel(), minlength=256))]
     flat = numbers.ravel()  # what begins a run is enough, and quicker to sort
-    return [int(value) for value in np.unique(flat[np.diff(flat, prepend=~flat[:1]) != 0])]
+    begins = np.concatenate([flat[:1], flat[1:][flat[1:] != flat[:-1]]])
+    return [int(value) for value in np.unique(begins)]
 
 
 def codes_of(numbers: np.ndarray, values: np.ndarray) -> np.ndarray:
