@@ -196,6 +196,46 @@ def test_masks_are_written_as_images_of_the_values_that_they_had(command, inside
     assert kept.status == 2 and "notes.txt" in kept.err and (out / "notes.txt").exists()
 
 
+def test_coloured_masks_are_written_in_their_colours_and_judged_again(command, work, tmp_path):
+    levels = np.array([(0, 0, 0), (70, 130, 180)], np.uint8)
+    shutil.copytree(work / "cells/images", tmp_path / "roads/images")
+    for path in (work / "cells/masks").iterdir():
+        cells = np.asarray(Image.open(path)) // 255
+        save(tmp_path / "roads/masks" / path.name, levels[cells])
+    assert command("fit", "roads", *QUICK).status == 0
+    done = command("predict", "roads-model", "roads/images", "--out", "roads/again")
+    assert done.status == 0 and "12 masks: roads/again (colours: #000000, #4682b4)" in done.out
+    done = command("evaluate", "roads-model", "roads/images", "--masks", "roads/again", "--json")
+    assert json.loads(done.out)["accuracy"] == 1
+    save(tmp_path / "black/images/1.png", np.full((16, 16), 60, np.uint8))
+    save(tmp_path / "black/masks/1.png", np.zeros((16, 16, 3), np.uint8))  # shows no colour
+    done = command("evaluate", "roads-model", "black", "--json")
+    assert done.status == 0 and json.loads(done.out)["accuracy"] > 0, done.err
+    done = command("fit", "roads", "--unlabelled", "#4682B4", "--overwrite", *QUICK)
+    assert done.status == 3 and "every cell is of class #000000" in done.err
+
+
+def test_json_tells_predictions_and_masks(command, inside, tmp_path):
+    done = inside(command, "predict", "digits-model", "digits", "--json")
+    records = json.loads(done.out)
+    assert len(records) == 60 and list(records[0])[:3] == ["row", "image", "prediction"]
+    words = ("predict", "cells-model", "cells/images", "--out", tmp_path / "found", "--json")
+    told = json.loads(inside(command, *words).out)
+    assert told["masks"] == 12 and told["values"] == {"0": 0, "255": 255}
+    shares = json.loads(inside(command, "predict", "cells-model", "cells", "--json").out)
+    assert shares[0]["share_0"] + shares[0]["share_255"] == 1
+
+
+def test_images_may_be_called_by_ids(command, work, tmp_path):
+    shutil.copytree(work / "digits", tmp_path / "digits")
+    rows = [f"digits/{name}/{k:02d}" for name in NAMES for k in range(60)]
+    rows = [row for row in rows if (tmp_path / f"{row}.png").exists()]
+    pd.DataFrame({"id": rows, "is": [row.split("/")[1] for row in rows]}).to_csv("t.csv")
+    done = command("fit", "t.csv", "--image", "id", "--target", "is", "--dry-run", "--size", "8x9")
+    assert done.status == 0 and "60 files were found by them" in done.err, done.err
+    assert "60 examples of 1 x 8 x 9" in done.out
+
+
 def test_masks_are_judged_and_counted(command, inside):
     done = inside(command, "evaluate", "cells-model", "cells", "--json")
     assert json.loads(done.out)["dice"] > 0.9

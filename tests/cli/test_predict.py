@@ -1,6 +1,8 @@
+import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -93,6 +95,35 @@ def test_a_file_is_written_whole_and_replaced_only_when_told(command, model, tmp
     done = command("predict", model, "new.csv", "--interval", "0.9", "--out", out, "--overwrite")
     assert done.status == 0 and "lower" in out.read_text()
     assert {path.name for path in tmp_path.iterdir()} == {"houses-model", "new.csv", "p.csv"}
+
+
+@pytest.mark.parametrize("how", ["--no-stream", "--stream"])
+def test_json_is_a_list_of_the_rows_of_the_csv(command, model, table_of, how):
+    words = ("predict", model, "new.csv", "--interval", "0.9", how)
+    table = table_of(command(*words).out).reset_index()
+    done = command(*words, "--json")
+    assert done.status == 0, done.err
+    assert json.loads(done.out) == table.to_dict("records")
+    told = json.loads(command(*words, "--json", "--out", "p.json").out)
+    assert told == {"predictions": 2, "out": "p.json"}
+    assert Path("p.json").read_text() == done.out
+
+
+def test_json_of_no_rows_is_an_empty_list(command, model, tmp_path):
+    (tmp_path / "none.csv").write_text("area,town\n")
+    assert json.loads(command("predict", model, "none.csv", "--json").out) == []
+
+
+@pytest.mark.parametrize(
+    "name, words, said",
+    [
+        ("p.json", (), "predictions are CSV; name the file something.csv, or say --json."),
+        ("p.csv", ("--json",), "predictions are JSON; name the file something.json."),
+    ],
+)
+def test_a_file_is_called_like_what_is_in_it(command, model, name, words, said):
+    done = command("predict", model, "new.csv", "--out", name, *words)
+    assert done.status == 2 and said in done.err and not Path(name).exists()
 
 
 def test_a_parquet_name_for_csv_is_refused(command, model):

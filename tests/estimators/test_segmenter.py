@@ -115,6 +115,27 @@ def test_predictions_are_tidied_as_asked_for(bright):
     assert tidy.evaluate(images, masks)["dice"] < bright.evaluate(images, masks)["dice"]
 
 
+@pytest.mark.parametrize("axis", [-1, 1])
+@pytest.mark.parametrize("size", [(16,), (8, 8), (4, 8, 8)])
+def test_one_hot_masks_are_told_their_argmax(size, axis):
+    x = np.zeros((4, 1, *size), np.float32)
+    shares = np.moveaxis(np.full((4, *size, 3), 1 / 3), -1, axis)
+    with pytest.raises(DataError, match=rf"hold 3 numbers for each of .*y\.argmax\({axis}\)"):
+        Segmenter(**TINY).fit(x, shares)
+
+
+def test_the_size_is_told_before_the_classes(bright):
+    images, masks = discs()
+    with pytest.raises(DataError, match="masks of 8 x 8 cells for examples of 16 x 16"):
+        Segmenter(**TINY).fit(images, np.zeros((12, 8, 8), int))
+    with pytest.raises(ValueError, match="X has 12 rows and y has 5"):
+        Segmenter(**TINY).fit(images, np.zeros((5, 16, 16), int))
+    with pytest.raises(DataError, match=r"every cell is of class 0"):
+        Segmenter(**TINY).fit(images, 0 * masks)
+    with pytest.raises(DataError, match=r"y\.argmax\(-1\)"):
+        bright.evaluate(images, np.eye(2, dtype=int)[masks])
+
+
 @pytest.mark.parametrize("size", [(16,), (4, 8, 8)])
 def test_signals_and_volumes_have_masks_too(size):
     rng = np.random.default_rng(0)

@@ -143,6 +143,24 @@ def test_masks_of_0_and_255_are_not_256_classes():
     assert dice(y, other, classes=256).item() > 0.99
 
 
+@pytest.mark.parametrize("metric", [dice, iou, boundary_f1])
+def test_one_image_that_is_taken_for_signals_is_told(metric):
+    i, j = torch.meshgrid(torch.arange(20), torch.arange(30), indexing="ij")
+    disc = ((i - 9) ** 2 + (j - 12) ** 2 < 40).long()
+    with pytest.warns(UserWarning, match=r"\(20, 30\) are taken for 20 signals.*y\[None\]"):
+        metric(disc, disc)
+    metric(disc[None], disc[None])  # a warning would be an error
+    metric(disc, disc, classes=2)
+    metric(disc, disc, torch.ones(20))
+
+
+def test_masks_of_signals_are_no_image():
+    start = torch.randint(0, 20, (40, 1))
+    beats = ((torch.arange(60) >= start) & (torch.arange(60) < start + 20)).long()
+    for signals in (beats, labels(40, 60, classes=2), beats[:1].expand(40, 60)):
+        assert dice(signals, signals) == 1  # a warning would be an error
+
+
 def test_probabilities_are_no_labels():
     with pytest.raises(ValueError, match=r"not whole.*p > 0.5"):
         dice(torch.ones(1, 4), torch.full((1, 4), 0.7))

@@ -14,6 +14,7 @@ _OWN_TARGET = ("", ".npz", ".npy", ".nii", ".gz")  # endings of what may be imag
 _LARGEST = 1 << 20  # bytes; a configuration is written by hand
 
 Name = Annotated[str, Field(min_length=1)]
+Colour = Annotated[str, Field(pattern="^#[0-9a-fA-F]{6}$")]
 
 
 class FitConfig(BaseModel):
@@ -71,7 +72,7 @@ class FitConfig(BaseModel):
     pages: Literal["auto", "first", "images", "volume"] = "auto"
     size: list[Annotated[int, Field(ge=1)]] | None = None
     channels: int | Name = "auto"
-    unlabelled: int | None = None
+    unlabelled: int | Colour | None = None
     on_corrupt: Literal["refuse", "skip"] = "refuse"
     options: dict[str, Any] = {}
 

@@ -18,6 +18,7 @@ from ansatz.cli.reading import (
     Missing,
     Names,
     NoHeader,
+    number_or_colour,
     reader_options,
     whole_numbers,
     words,
@@ -172,7 +173,7 @@ def fit(
     ] = None,
     size: Annotated[
         str | None,
-        _option("Bring all images to this size, like 64 or 48,64.", _IMAGES, metavar="H[,W]"),
+        _option("Bring all images to this size, like 64 or 48x64.", _IMAGES, metavar="H[xW]"),
     ] = None,
     channels: Annotated[
         str | None,
@@ -183,8 +184,12 @@ def fit(
         ),
     ] = None,
     unlabelled: Annotated[
-        int | None,
-        _option("The value in masks that means: not known.", _IMAGES, metavar="VALUE"),
+        str | None,
+        _option(
+            "The value, or the '#rrggbb', in masks that means: not known.",
+            _IMAGES,
+            metavar="VALUE",
+        ),
     ] = None,
     skip_corrupt: Annotated[
         bool | None,
@@ -322,7 +327,7 @@ def fit(
         "pages": pages,
         "size": None if size is None else whole_numbers("--size", size),
         "channels": int(channels) if channels is not None and channels.isdigit() else channels,
-        "unlabelled": unlabelled,
+        "unlabelled": None if unlabelled is None else number_or_colour("--unlabelled", unlabelled),
         "on_corrupt": "skip" if skip_corrupt else None,
         **reader_options(delimiter, no_header, names, comment, missing, decimal, encoding),
     }

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ansatz.cli.document import print_document
 from ansatz.cli.terminal import remark, say
 from ansatz.errors import DataError, UsageError
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from ansatz.cli.mask_folder import Value
     from ansatz.data.grids import GridTable
 
 
@@ -121,9 +123,15 @@ def predict_grids(estimator: Any, table: "GridTable", **options: Any) -> "pd.Dat
 
 
 def write_masks(
-    estimator: Any, data: str, options: Mapping[str, Any], out: Path, *, overwrite: bool
+    estimator: Any,
+    data: str,
+    options: Mapping[str, Any],
+    out: Path,
+    *,
+    overwrite: bool,
+    as_json: bool = False,
 ) -> None:
-    """The predicted masks as images of the classes' numbers, whole or not at all.
+    """The predicted masks as images of the classes' numbers or colours, whole or not at all.
 
     A folder gets a PNG file for each image and a TIFF file for each stack of pages and each
     volume; a TIFF file gets all masks as its pages.
@@ -134,24 +142,30 @@ def write_masks(
         >>> list(inspect.signature(write_masks).parameters)[:4]
         ['estimator', 'data', 'options', 'out']
     """
-    import numpy as np
-
-    from ansatz.cli.mask_folder import encode_mask, mask_values, write_mask_files
+    from ansatz.cli.mask_folder import encode_mask, mask_values, pixels_of, write_mask_files
 
     if len(estimator.model_.preprocessor.shape) < 3:
         raise UsageError("masks of signals are arrays: use predict in Python.")
-    value = mask_values(estimator.classes_.tolist())
-    coded = np.vectorize(value.__getitem__, otypes=[np.uint8])
+    values = mask_values(estimator.classes_.tolist())
     stacks: dict[str, list[bytes]] = {}
     count = 0
     for count, (name, stack, labels) in enumerate(_labelled(estimator, data, options), 1):
         known = str(count - 1) if name is None else name
-        pages = coded(labels)
-        pages = pages if pages.ndim == 3 else pages[None]
+        pages = pixels_of(labels if labels.ndim == 3 else labels[None], values)
         stacks.setdefault(stack or known, []).extend(map(encode_mask, pages))
     write_mask_files(out, stacks, overwrite=overwrite)
-    told = ", ".join(str(v) if str(v) == str(name) else f"{v} {name}" for name, v in value.items())
-    say(f"{count} masks: {out} (values: {told})")
+    if as_json:
+        print_document({"masks": count, "out": out, "values": values})
+    else:
+        say(f"{count} masks: {out} ({_meaning(values)})")
+
+
+def _meaning(values: "Mapping[Any, Value]") -> str:
+    """What the pixels of mask files say."""
+    if not all(isinstance(value, int) for value in values.values()):
+        return f"colours: {', '.join(values)}"
+    told = (str(v) if str(v) == str(name) else f"{v} {name}" for name, v in values.items())
+    return f"values: {', '.join(told)}"
 
 
 def predict_shares(estimator: Any, data: str, options: Mapping[str, Any]) -> "pd.DataFrame":

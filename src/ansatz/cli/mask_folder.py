@@ -13,18 +13,45 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def mask_values(classes: Sequence[Any]) -> dict[Any, int]:
-    """The byte that stands for each class: its own number where it has one, else its place.
+Value = int | tuple[int, int, int]  # a byte, or red, green and blue
+
+
+def mask_values(classes: Sequence[Any]) -> dict[Any, Value]:
+    """What a pixel of each class holds: its own number or colour, if it has one, else its place.
 
     Example:
         >>> from ansatz.cli.mask_folder import mask_values
         >>> mask_values(["0", "255"]), mask_values(["cell", "wall"])
         ({'0': 0, '255': 255}, {'cell': 0, 'wall': 1})
+        >>> mask_values(["#000000", "#ff8000"])
+        {'#000000': (0, 0, 0), '#ff8000': (255, 128, 0)}
     """
+    from ansatz.data.grids.colours import are_colours, rgb_of
+
     words = [str(name) for name in classes]
+    if are_colours(words):
+        return {name: rgb_of(word) for name, word in zip(classes, words, strict=True)}
     if all(word.isdecimal() and int(word) < 256 for word in words):
         return {name: int(word) for name, word in zip(classes, words, strict=True)}
     return {name: place for place, name in enumerate(classes)}
+
+
+def pixels_of(labels: "NDArray[Any]", values: Mapping[Any, Value]) -> "NDArray[Any]":
+    """Bytes ``(..., H, W)``, or ``(..., H, W, 3)`` where the values are colours.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.cli.mask_folder import pixels_of
+        >>> pixels_of(np.array([["a", "b"]]), {"a": 0, "b": 255}).tolist()
+        [[0, 255]]
+    """
+    import numpy as np
+
+    levels = np.array(list(values.values()), np.uint8)  # (K,) or (K, 3)
+    codes = np.zeros(labels.shape, np.intp)
+    for code, name in enumerate(values):
+        codes[labels == name] = code
+    return levels[codes]
 
 
 def file_stems(names: Sequence[str]) -> list[str]:
@@ -77,7 +104,7 @@ def restored(labels: "NDArray[Any]", size: tuple[int, int]) -> "NDArray[Any]":
 
 
 def encode_mask(values: "NDArray[Any]") -> bytes:
-    """A PNG file of bytes ``(H, W)``.
+    """A PNG file of bytes ``(H, W)``, or of colours ``(H, W, 3)``.
 
     Example:
         >>> import numpy as np

@@ -81,7 +81,7 @@ def _pose(chosen: "FitConfig") -> tuple[Any, int]:
         "drop": chosen.drop,
         "reader": {name: options[name] for name in _READER if name in options},
     }
-    x = structure_of(chosen.data, chosen.x)
+    x = structure_of(chosen.data, chosen.x, image=chosen.image)
     why = None
     if x == "vector":
         why = reason_to_stream(chosen.data, stream=chosen.stream, memory_limit=chosen.memory_limit)

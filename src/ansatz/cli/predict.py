@@ -1,13 +1,15 @@
-"""ansatz predict: a saved model's answers, as CSV."""
+"""ansatz predict: a saved model's answers, as CSV or JSON."""
 
 import math
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from ansatz.cli.destination import require_free
+from ansatz.cli.document import print_document
 from ansatz.cli.reading import (
     Comment,
     Decimal,
@@ -29,6 +31,59 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _NOT_CSV = {".parquet", ".arrow", ".feather", ".npz", ".json", ".xlsx", ".xls", ".gz", ".zip"}
+
+
+class Output(NamedTuple):
+    """Where predictions go, and how.
+
+    Args:
+        file: None for standard output.
+        overwrite: replace the file.
+        raw: leave text in CSV that looks like a formula as it is.
+        as_json: one JSON document in place of CSV.
+
+    Example:
+        >>> from ansatz.cli.predict import Output
+        >>> Output().file is None
+        True
+    """
+
+    file: Path | None = None
+    overwrite: bool = False
+    raw: bool = False
+    as_json: bool = False
+
+    def check(self) -> None:
+        """Refuses a file of another kind, and one that is there."""
+        if self.file is None:
+            return
+        ending = self.file.suffix.lower()
+        odd = (_NOT_CSV | {".csv"}) - {".json"} if self.as_json else _NOT_CSV
+        if ending in odd:
+            kind = "JSON" if self.as_json else "CSV"
+            raise UsageError(
+                f"--out {self.file}: predictions are {kind}; name the file something.{kind.lower()}"
+                + (", or say --json." if ending == ".json" else ".")
+            )
+        require_free(self.file, overwrite=self.overwrite, advice="To replace it: --overwrite.")
+
+    def blocks(self, frames: "Iterable[pd.DataFrame]") -> Iterator[bytes]:
+        """What is written, piece by piece."""
+        from ansatz.cli.records import json_blocks
+        from ansatz.cli.spreadsheet import csv_blocks
+
+        if self.as_json:
+            yield from json_blocks(frames)
+            return
+        for number, frame in enumerate(frames):
+            yield from csv_blocks(frame, raw=self.raw, header=number == 0)
+
+    def tell(self, count: int) -> None:
+        """Says what was written to the file."""
+        if self.as_json:
+            print_document({"predictions": count, "out": self.file})
+        else:
+            say(f"{count} predictions: {self.file}")
 
 
 def predict(
@@ -63,6 +118,7 @@ def predict(
     raw: Annotated[
         bool, typer.Option("--raw", help="Leave text that looks like a formula as it is.")
     ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     delimiter: Delimiter = None,
     no_header: NoHeader = None,
     names: Names = None,
@@ -78,15 +134,15 @@ def predict(
     """Predict each row of a table with a saved model.
 
     Writes CSV: row (0 for the first), prediction, lower and upper with --interval, and
-    p_CLASS for each class. A survival model predicts the median, and with --times survival_T
-    for each time. A model of masks writes them as images where --out is a folder, each of the
-    size of its image, or as the pages of one file where it ends in .tif, else the share of each
-    class.
+    p_CLASS for each class; with --json a list of such records. A survival model predicts the
+    median, and with --times survival_T for each time. A model of masks writes them as images
+    where --out is a folder, each of the size of its image, or as the pages of one file where it
+    ends in .tif, else the share of each class.
 
     Example:
         ansatz predict houses-model new.csv
         ansatz predict houses-model new.csv --interval 0.9 --out predictions.csv
-        ansatz predict patients-model new.csv --times 12,24
+        ansatz predict patients-model new.csv --times 12,24 --json
         ansatz predict flowers-model photos/ --out predictions.csv
         ansatz predict cells-model slides/ --out masks/
         ansatz predict cells-model test-volume.tif --out test-labels.tif
@@ -96,10 +152,8 @@ def predict(
     if method not in ("law", "conformal"):
         raise UsageError(f"--method must be law or conformal, got {method}.")
     options: dict[str, Any] = {} if times is None else {"times": _numbers(times)}
-    if out is not None:
-        if out.suffix.lower() in _NOT_CSV:
-            raise UsageError(f"--out {out}: predictions are CSV; name the file something.csv.")
-        require_free(out, overwrite=overwrite, advice="To replace it: --overwrite.")
+    output = Output(out, overwrite, raw, as_json)
+    output.check()
     from ansatz.cli.grids import file_options, is_grid_model, refuse_image_options
     from ansatz.cli.model import open_model, open_table, prepare
 
@@ -114,32 +168,27 @@ def predict(
     reading = reader_options(delimiter, no_header, names, comment, missing, decimal, encoding)
     if is_grid_model(estimator):
         files = file_options(reading, skip_corrupt, stream, memory_limit, pages=pages)
-        _grids(estimator, data, files, out, raw, overwrite, interval, options)
+        _grids(estimator, data, files, output, interval, options)
         return
     refuse_image_options(skip_corrupt, pages=pages)
     from ansatz.data.streams.available import reason_to_stream
 
     why = reason_to_stream(data, stream=stream, memory_limit=memory_limit)
     if why is not None:
-        _stream(estimator, data, reading, why, out, raw, overwrite, interval, options)
+        _stream(estimator, data, reading, why, output, interval, options)
         return
     table = open_table(data, reading, estimator)
     predictions = estimator.predict_frame(prepare(estimator, table), interval=interval, **options)
     if interval is not None and not any(name.startswith("lower") for name in predictions.columns):
         remark(f"note: {_no_interval(estimator)}")
-    if out is None:
-        _print(predictions, raw)
-    else:
-        _write(predictions, out, raw, overwrite)
+    _write(predictions, output)
 
 
 def _grids(
     estimator: Any,
     data: str,
     files: dict[str, Any],
-    out: Path | None,
-    raw: bool,
-    overwrite: bool,
+    output: Output,
     interval: float | None,
     options: dict[str, Any],
 ) -> None:
@@ -147,11 +196,13 @@ def _grids(
     from ansatz.cli.grids import open_grids, predict_grids, predict_shares, write_masks
     from ansatz.cli.mask_folder import is_tiff
 
+    out = output.file
     is_image = out is not None and is_tiff(out)
     if is_image and not estimator.labels_cells:
         raise UsageError(f"--out {out}: predictions are CSV; name the file something.csv.")
     if estimator.labels_cells and out is not None and (is_image or not out.suffix):
-        write_masks(estimator, data, files, out, overwrite=overwrite)
+        overwrite, as_json = output.overwrite, output.as_json
+        write_masks(estimator, data, files, out, overwrite=overwrite, as_json=as_json)
         return
     if estimator.labels_cells:
         predictions = predict_shares(estimator, data, files)
@@ -160,10 +211,7 @@ def _grids(
         predictions = predict_grids(estimator, table, interval=interval, **options)
     if interval is not None and not any(name.startswith("lower") for name in predictions.columns):
         remark(f"note: {_no_interval(estimator)}")
-    if out is None:
-        _print(predictions, raw)
-    else:
-        _write(predictions, out, raw, overwrite)
+    _write(predictions, output)
 
 
 def _stream(
@@ -171,9 +219,7 @@ def _stream(
     data: str,
     reading: dict[str, Any],
     why: str,
-    out: Path | None,
-    raw: bool,
-    overwrite: bool,
+    output: Output,
     interval: float | None,
     options: dict[str, Any],
 ) -> None:
@@ -183,15 +229,14 @@ def _stream(
 
     counts: list[int] = []
     frames = frames_of(estimator, data, reading, why)
-    blocks = predict_blocks(
-        estimator, frames, raw=raw, interval=interval, options=options, counts=counts
-    )
-    if out is None:
+    found = predict_blocks(estimator, frames, interval=interval, options=options, counts=counts)
+    blocks = output.blocks(found)
+    if output.file is None:
         for block in blocks:
             _send(block)
     else:
-        write_chunks(out, blocks, overwrite=overwrite)
-        say(f"{sum(counts)} predictions: {out}")
+        write_chunks(output.file, blocks, overwrite=output.overwrite)
+        output.tell(sum(counts))
 
 
 def _no_interval(estimator: Any) -> str:
@@ -211,19 +256,16 @@ def _numbers(text: str) -> list[float]:
     return found
 
 
-def _write(predictions: "pd.DataFrame", out: Path, raw: bool, overwrite: bool) -> None:
-    from ansatz.cli.spreadsheet import csv_blocks
+def _write(predictions: "pd.DataFrame", output: Output) -> None:
+    blocks = output.blocks([predictions])
+    if output.file is None:
+        for block in blocks:
+            _send(block)
+        return
     from ansatz.storage import write_file
 
-    write_file(out, b"".join(csv_blocks(predictions, raw=raw)), overwrite=overwrite)
-    say(f"{len(predictions)} predictions: {out}")
-
-
-def _print(predictions: "pd.DataFrame", raw: bool) -> None:
-    from ansatz.cli.spreadsheet import csv_blocks
-
-    for block in csv_blocks(predictions, raw=raw):
-        _send(block)
+    write_file(output.file, b"".join(blocks), overwrite=output.overwrite)
+    output.tell(len(predictions))
 
 
 def _send(block: bytes) -> None:

@@ -1,5 +1,6 @@
 """The options that say how a table is read; fit, predict and evaluate share them."""
 
+import re
 from typing import Annotated, Any
 
 import typer
@@ -115,17 +116,33 @@ def reader_options(
 
 
 def whole_numbers(option: str, text: str) -> list[int]:
-    """Whole numbers from 1 on, separated by commas.
+    """Whole numbers from 1 on, with ``x`` or commas between them.
 
     Example:
         >>> from ansatz.cli.reading import whole_numbers
-        >>> whole_numbers("--size", "48,64")
-        [48, 64]
+        >>> whole_numbers("--size", "48,64"), whole_numbers("--size", "48x64")
+        ([48, 64], [48, 64])
     """
     try:
-        found = [int(word) for word in text.split(",")]
+        found = [int(word) for word in re.split("[x,]", text.lower())]
     except ValueError:
         found = []
     if not found or min(found) < 1:
-        raise UsageError(f"{option} takes whole numbers like 48,64, got '{text}'.")
+        raise UsageError(f"{option} takes whole numbers like 48x64, got '{text}'.")
     return found
+
+
+def number_or_colour(option: str, text: str) -> int | str:
+    """A whole number, or a colour as ``#rrggbb``.
+
+    Example:
+        >>> from ansatz.cli.reading import number_or_colour
+        >>> number_or_colour("--unlabelled", "255"), number_or_colour("--unlabelled", "#00FF00")
+        (255, '#00ff00')
+    """
+    if re.fullmatch("#[0-9a-f]{6}", text.lower()):
+        return text.lower()
+    try:
+        return int(text)
+    except ValueError:
+        raise UsageError(f"{option} takes a number, or a colour '#000000', got '{text}'.") from None

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ansatz.cli.model import Opened, prepare, reading_of
-from ansatz.cli.spreadsheet import csv_blocks
 from ansatz.cli.terminal import remark
 from ansatz.errors import UsageError
 
@@ -44,17 +43,15 @@ def predict_blocks(
     estimator: Any,
     frames: "Iterator[pd.DataFrame]",
     *,
-    raw: bool,
     interval: float | None,
     options: Mapping[str, Any],
     counts: list[int],
-) -> Iterator[bytes]:
-    """Predictions as CSV, made while they are written.
+) -> "Iterator[pd.DataFrame]":
+    """Predictions of one block of rows after the other, made while they are written.
 
     Args:
         estimator: the model.
         frames: rows, whose index becomes the first column.
-        raw: leave text as it is.
         interval: the level of the bounds.
         options: of ``predict_frame``.
         counts: takes the number of rows of each block.
@@ -71,8 +68,8 @@ def predict_blocks(
             warnings.simplefilter("always")
             found = estimator.predict_frame(frame, interval=interval, **options)
         say_once([str(warning.message) for warning in caught], said)
-        yield from csv_blocks(found, raw=raw, header=not counts)
         counts.append(len(found))
+        yield found
 
 
 def say_once(sentences: list[str], said: set[str]) -> None:

@@ -20,6 +20,7 @@ from ansatz.cli.reading import (
     Names,
     NoHeader,
     Stream,
+    number_or_colour,
     reader_options,
     whole_numbers,
     words,
@@ -165,15 +166,19 @@ def tune(
     ] = None,
     size: Annotated[
         str | None,
-        _option("Bring all images to this size, like 64 or 48,64.", _IMAGES, metavar="H[,W]"),
+        _option("Bring all images to this size, like 64 or 48x64.", _IMAGES, metavar="H[xW]"),
     ] = None,
     channels: Annotated[
         str | None,
         _option("The axis of the channels, or how many, as for fit.", _IMAGES, metavar="WHERE|N"),
     ] = None,
     unlabelled: Annotated[
-        int | None,
-        _option("The value in masks that means: not known.", _IMAGES, metavar="VALUE"),
+        str | None,
+        _option(
+            "The value, or the '#rrggbb', in masks that means: not known.",
+            _IMAGES,
+            metavar="VALUE",
+        ),
     ] = None,
     skip_corrupt: Annotated[
         bool, _option("Leave out files that cannot be read.", _IMAGES, "--skip-corrupt")
@@ -228,7 +233,7 @@ def tune(
         "pages": pages,
         "size": None if size is None else whole_numbers("--size", size),
         "channels": int(channels) if channels is not None and channels.isdigit() else channels,
-        "unlabelled": unlabelled,
+        "unlabelled": None if unlabelled is None else number_or_colour("--unlabelled", unlabelled),
         "on_corrupt": "skip" if skip_corrupt else None,
     }
     folder = out or Path(f"{stem(data)}-tuned")

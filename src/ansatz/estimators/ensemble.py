@@ -17,6 +17,7 @@ from ansatz.estimators.linear_model import fit_linear_model
 from ansatz.estimators.out_of_fold import choose_folds
 from ansatz.estimators.parts import take as take_job
 from ansatz.estimators.recipe import FEW, Recipe
+from ansatz.estimators.rehearsal import require_outputs
 from ansatz.estimators.table_model import TableModel
 from ansatz.inference.combination import Combination
 from ansatz.inference.member_step import MemberStep
@@ -226,6 +227,7 @@ def _train(
     for member in networks:
         if isinstance(member, MLP):
             member.observe(rows.inputs[0])
+    require_outputs(networks[0], rows.inputs, outputs)
     on_cpu = choose_device(trainer_options.get("device", "auto")).type == "cpu"
     if on_cpu and MemberStep.supports(networks[0], objective):
         return train_together(

@@ -186,7 +186,7 @@ def fit(
         ('normal', 12)
     """
     began = clock.perf_counter()
-    x = structure_of(data, x)
+    x = structure_of(data, x, image=reader.get("image"))
     structures.registry.get(x)  # a wrong name suggests the nearest right one
     targets = [target] if isinstance(target, str) else list(target)
     weights, options = as_start(weights, options or {})

@@ -11,8 +11,9 @@ from torch import Tensor, nn
 from ansatz import networks, optim
 from ansatz.data import Batch, TensorSource
 from ansatz.data.batch import map_tensors
-from ansatz.errors import DataError
+from ansatz.errors import UsageError
 from ansatz.estimators.recipe import Recipe
+from ansatz.estimators.rehearsal import require_outputs
 from ansatz.likelihoods import Likelihood
 from ansatz.networks.transfer import rests
 from ansatz.seeds import derive, generator
@@ -81,6 +82,8 @@ def build_network(
         torch.Size([1, 2])
     """
     if isinstance(network, nn.Module):
+        if next(network.parameters(), None) is None:
+            raise UsageError(f"the network {type(network).__name__} has no parameters to train.")
         return copy.deepcopy(network).to(dtype)
     with _single_precision():
         built: nn.Module = networks.create(
@@ -343,7 +346,7 @@ def _begin(
     module = build_network(network, options, inputs=inputs, outputs=outputs, dtype=dtype, seed=seed)
     if isinstance(module, networks.MLP):
         module.observe(rows.inputs[0])  # an embedding may need the quantiles of the columns
-    _require_outputs(module, take(rows, torch.arange(min(2, len(rows.index)))), outputs)
+    require_outputs(module, rows.inputs, outputs)
     return module, objective
 
 
@@ -383,18 +386,6 @@ def _train(
         **trainer_options,
     )
     return trainer.fit(step, source, held_out)
-
-
-def _require_outputs(network: nn.Module, rows: Batch, outputs: int) -> None:
-    with torch.no_grad():
-        was_training = network.training
-        got = network.eval()(*rows.inputs)
-        network.train(was_training)
-    if got.shape[-1] != outputs:
-        raise DataError(
-            f"the network gives {got.shape[-1]} numbers per row, the likelihood needs {outputs}. "
-            "Build it with that many outputs."
-        )
 
 
 def _shift_beside_offset(likelihood: Likelihood, shift: Tensor, rows: Batch) -> Tensor:

@@ -23,6 +23,7 @@ from ansatz.estimators.grid_model import CELLS, GridModel
 from ansatz.estimators.inner_split import stopping_rows
 from ansatz.estimators.job import Job, has_masks, take
 from ansatz.estimators.plan import Plan
+from ansatz.estimators.rehearsal import answer_of
 from ansatz.estimators.transfer import begin_transfer
 from ansatz.likelihoods import Likelihood
 from ansatz.networks.layout import channels_last
@@ -148,10 +149,7 @@ def _require_outputs(
     assert objective.shift is not None
     first = job.rows[np.arange(1)]
     (x,) = preprocessor.transform(first)
-    was_training = network.training
-    with torch.no_grad():
-        got = network.eval()(x.to(next(iter(network.parameters())).dtype))
-    network.train(was_training)
+    got = answer_of(network, (x.to(next(network.parameters()).dtype),))
     dense = objective.axis == 1
     wanted = (1, objective.shift.numel(), *(job.target.shape if dense else ()))
     if tuple(got.shape) != wanted:

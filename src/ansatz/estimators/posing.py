@@ -19,12 +19,13 @@ from ansatz.estimators.uses import Uses
 from ansatz.structures import Grid, Vector
 
 
-def structure_of(data: Any, x: str | None = None) -> str:
+def structure_of(data: Any, x: str | None = None, *, image: str | None = None) -> str:
     """What x looks like: as it was said, else as the data look.
 
     Args:
         data: a table, or grids.
         x: the structure that was asked for.
+        image: the column that was said to name images.
 
     Example:
         >>> import numpy as np
@@ -32,7 +33,7 @@ def structure_of(data: Any, x: str | None = None) -> str:
         >>> structure_of({"x": np.zeros((5, 8, 8)), "y": range(5)}), structure_of("houses.csv")
         ('grid', 'vector')
     """
-    grids = is_grids(data)
+    grids = image is not None or is_grids(data)
     if x == "vector" and grids and isinstance(data, str | Path) and Path(data).is_dir():
         raise UsageError(f"{data} is a folder of images, which are no rows: leave out --x vector.")
     return x or ("grid" if grids else "vector")

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from ansatz import likelihoods
 from ansatz.data import Cleaning
 from ansatz.data.grids import Grids, GridTable, Masks
+from ansatz.data.grids.colours import are_colours
 from ansatz.data.unlabelled import UNLABELLED
 from ansatz.errors import DataError, UsageError
 from ansatz.estimators.ensemble_model import EnsembleModel
@@ -274,10 +275,17 @@ class Segmenter(TableEstimator):
             found |= {f"dice_{name}": value for name, value in named}
         return {name: None if math.isnan(v) else v for name, v in found.items() if v is not None}
 
-    def _read(self, X: Any, y: Any, *given: Any, **options: Any) -> Job:
-        job = super()._read(X, _without_channel(y, _axes(X)), *given, **options)
+    def _read(self, X: Any, y: Any, *given: Any, reset: bool = True, **options: Any) -> Job:
+        if X is not None and y is not None:
+            X = read_rows(self, X, reset=reset)
+            y = _without_channel(y, len(X.shape) - 1)
+            if getattr(y, "ndim", 0) > 1:  # before their values: they may be no classes at all
+                _require_size(tuple(y.shape[1:]), X.shape[1:])
+        job = super()._read(X, y, *given, reset=reset, **options)
         if job.grid is not None:
             _require_size(job.target.shape, job.grid.size)
+        if len(self.classes_) < 2:
+            raise DataError(f"every cell is of class {self.classes_[0]}: nothing to tell apart.")
         return job
 
     def _encode(self, y: Any, *, reset: bool) -> tuple[NDArray[Any], TargetSpec]:
@@ -289,22 +297,21 @@ class Segmenter(TableEstimator):
             self.target_names_ = ["mask"]
         else:
             masks = self._recoded(masks)
-        if len(self.classes_) < 2:
-            raise DataError(f"every cell is of class {self.classes_[0]}: nothing to tell apart.")
         codes: NDArray[Any] = masks.load().numpy()
         return codes, TargetSpec(shape=masks.shape, classes=len(self.classes_))
 
     def _recoded(self, masks: Masks) -> Masks:
         """Masks with the codes of those learned from: a class may be missing among a few."""
         places = {str(name): k for k, name in enumerate(self.classes_)}
-        if masks.classes == tuple(places):
+        names = _as_colours(masks.classes) if are_colours(places) else masks.classes
+        if names == tuple(places):
             return masks
-        unknown = [name for name in masks.classes if name not in places]
+        unknown = [name for name in names if name not in places]
         if unknown:
             raise DataError(f"masks hold {unknown[0]}, which no mask of the fit does.")
         kept = masks.load()
         codes = torch.full_like(kept, UNLABELLED)
-        for code, name in enumerate(masks.classes):
+        for code, name in enumerate(names):
             codes[kept == code] = places[name]
         stored = torch.where(codes == UNLABELLED, 255, codes).to(torch.uint8).unsqueeze(1)
         return Masks(stored, classes=tuple(places))
@@ -337,10 +344,25 @@ class Segmenter(TableEstimator):
         )
 
 
+def _as_colours(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Grey values as colours: of a few coloured masks, none may show a colour."""
+    are_grey = all(name.isdecimal() and int(name) < 256 for name in names)
+    return tuple("#" + 3 * f"{int(name):02x}" for name in names) if are_grey else names
+
+
 def _require_size(masks: tuple[int, ...], examples: tuple[int, ...]) -> None:
-    if masks != examples:
-        got, size = (" x ".join(map(str, each)) for each in (masks, examples))
-        raise DataError(f"masks of {got} cells for examples of {size}: a mask has its example's.")
+    """A mask has the cells of its example, and one class for each of them."""
+    if masks == examples:
+        return
+    got, size = (" x ".join(map(str, each)) for each in (masks, examples))
+    for axis, count, rest in ((-1, masks[-1], masks[:-1]), (1, masks[0], masks[1:])):
+        if rest == examples:
+            raise DataError(
+                f"masks of {got} hold {count} numbers for each of {size} cells; a "
+                f"cell has one class: y.argmax({axis}) of one-hot masks. Coloured masks are read "
+                "from their files, by read_grids."
+            )
+    raise DataError(f"masks of {got} cells for examples of {size}: a mask has its example's.")
 
 
 def _coded(y: Any) -> Masks:
@@ -351,13 +373,6 @@ def _coded(y: Any) -> Masks:
             "masks=masks), and fit table.grids and table.masks."
         )
     return Masks.coded(y.load() if isinstance(y, Grids) else y, "masks")
-
-
-def _axes(X: Any) -> int:
-    """How many axes of cells examples have."""
-    if isinstance(X, Grids | GridTable):
-        return len((X.grids if isinstance(X, GridTable) else X).shape) - 1
-    return 3 if np.ndim(X) == 5 else min(np.ndim(X) - 1, 2)
 
 
 def _without_channel(y: Any, axes: int) -> Any:

@@ -193,6 +193,11 @@ class Settings:
         self, grid: InputSpec | None = None, *, masks: bool = False
     ) -> str | nn.Module:
         """The network asked for, or the default of what x looks like."""
+        if not isinstance(self.network, str | nn.Module):
+            raise UsageError(
+                "network is a name (ansatz list networks) or a torch.nn.Module, got a "
+                f"{type(self.network).__name__}."
+            )
         if self.network not in ("auto", "linear"):
             return self.network
         if grid is None:

@@ -15,6 +15,7 @@ from ansatz.estimators.fitting import Fitted, build_network, build_objective, bu
 from ansatz.estimators.job import Job
 from ansatz.estimators.parts import take
 from ansatz.estimators.recipe import Recipe
+from ansatz.estimators.rehearsal import require_outputs
 from ansatz.estimators.stream_parts import StreamParts
 from ansatz.estimators.streamed_rows import StreamedRows
 from ansatz.estimators.table_estimator import TableEstimator
@@ -167,6 +168,7 @@ def train_stream(
     )
     if isinstance(network, networks.MLP):
         network.observe(sample.inputs[0])
+    require_outputs(network, sample.inputs, objective.shift.numel())
     del sample
     schedule = optim.create_schedule(recipe.schedule, steps=recipe.steps, warmup=0.05)
     step = build_step(network, objective, recipe, seed=seed, schedule=schedule)

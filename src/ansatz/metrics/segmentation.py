@@ -1,5 +1,6 @@
 """How well masks agree: overlap and wrong pixels. N images, K classes."""
 
+import warnings
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -64,6 +65,12 @@ def overlap(
     require_equal_shapes("the overlap of masks", y, predicted)
     if y.ndim < 2:
         raise ValueError(f"masks need the shape (N, *size), got {tuple(y.shape)}.")
+    if weight is None and classes is None and _looks_like_one_image(y):
+        warnings.warn(
+            f"masks of shape {tuple(y.shape)} are taken for {len(y)} signals. Of one image: "
+            "y[None] and predicted[None]; of signals say classes=, and nothing is said.",
+            stacklevel=3,
+        )
     weight, image = _weights(y, weight)
     seen = weight > 0
     a, b = (_codes(torch.where(seen, t, 0)) for t in (y, predicted))
@@ -90,6 +97,14 @@ def labels_of(masks: Any) -> Tensor:
         tensor([[ True, False]])
     """
     return torch.as_tensor(masks)
+
+
+def _looks_like_one_image(masks: Tensor) -> bool:
+    """Two axes alike, and neighbouring rows much more alike than distant ones: no signals are."""
+    if masks.ndim != 2 or min(masks.shape) < 8 or max(masks.shape) > 4 * min(masks.shape):
+        return False
+    near, far = ((masks[rows:] != masks[:-rows]).double().mean() for rows in (1, len(masks) // 2))
+    return bool(near < far / 2)
 
 
 def _codes(masks: Tensor) -> Tensor:

@@ -126,7 +126,7 @@ def tune(
     """
     began = clock.perf_counter()
     require_optuna()
-    x = structure_of(data, x)
+    x = structure_of(data, x, image=reader.get("image"))
     structures.registry.get(x)
     if trials < 1 or folds < 2:
         raise UsageError(f"--trials from 1 and --folds from 2, got {trials} and {folds}.")

@@ -202,7 +202,7 @@ MASKS = {
     "1.png": (corner(1, (4, 5)), "1.png is 4 x 5, its image images/1.png 4 x 6"),
     "2.png": (corner(1), "images/1.png has no mask in"),
     "1.jpg": (NOISE, "JPEG invents values between classes"),
-    "1.bmp": (Image.new("RGB", (6, 4), (1, 2, 3)), "is a mask in mode RGB"),
+    "1.webp": (Image.new("RGBA", (6, 4), (1, 2, 3, 9)), "is a mask in mode RGBA"),
     "1.tif": (Image.fromarray(np.ones((4, 6), np.float32)), "is a mask in mode F"),
 }
 
@@ -253,6 +253,26 @@ def test_a_table_without_its_images_is_refused(tmp_path, text, options, said):
     (tmp_path / "t.csv").write_text(text)
     with pytest.raises((DataError, UsageError), match=said):
         read_grids(tmp_path / "t.csv", **options)
+
+
+@pytest.mark.parametrize("cells", [["x/01", "x/02"], ["01", "02"]])
+def test_a_table_may_name_files_without_their_endings(tmp_path, cells):
+    put(tmp_path, {f"{folder}0{k}.png": shade(k) for k in (1, 2) for folder in ("", "x/")})
+    (tmp_path / "t.csv").write_text("id,y\n" + "".join(f"{cell},1\n" for cell in cells))
+    table = read_grids(tmp_path / "t.csv", image="id")
+    assert levels(table) == [1, 2] and table.grids.names == tuple(cells)
+    assert "2 files were found by them" in table.notes[0]
+    put(tmp_path, {"1.bmp": shade(3), "x/01.jpg": shade(3)})
+    with pytest.raises(DataError, match=r"row 1: '0?1' may be 01\.\w+ or \w+\.\w+\. Write"):
+        read_grids(tmp_path / "t.csv", image="id")
+
+
+def test_an_id_that_leads_nowhere_is_told_or_left_out(tmp_path):
+    put(tmp_path, {"a.png": shade(1)})
+    (tmp_path / "t.csv").write_text("id\na\nb\n")
+    with pytest.raises(DataError, match=r"b does not exist, and no image beside it is called so"):
+        read_grids(tmp_path / "t.csv", image="id")
+    assert len(read_grids(tmp_path / "t.csv", image="id", on_corrupt="skip")) == 1
 
 
 def test_arrays_in_a_file_are_grids_with_columns(tmp_path):
@@ -542,7 +562,7 @@ def test_an_image_is_not_its_own_mask(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     put(tmp_path, {"x/1.png": corner(1)})
     for masks in ("x", tmp_path / "x", "../" + tmp_path.name + "/x"):
-        with pytest.raises(UsageError, match=r"is the folder of the images: each would be its own"):
+        with pytest.raises(UsageError, match=r"Leave it out where masks lie beside"):
             read_grids("x", masks=masks)
     Path("t.csv").write_text("file\nx/1.png\n")
     for data, options in (

@@ -158,7 +158,7 @@ def _columns(
         return [(f"{name}{k}", values[:, k - 1]) for k in range(1, values.shape[1] + 1)]
     raise DataError(
         f"{origin}: array '{name}' has shape {values.shape}; expected a number per example, or a "
-        "class per cell."
+        "class per cell (of one-hot masks: argmax over the axis of the classes)."
     )
 
 

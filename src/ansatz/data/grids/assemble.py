@@ -42,10 +42,11 @@ def assemble(listing: Listing, options: Options) -> GridTable:
     own = next((a for a, b in zip(listing.paths, listing.masks, strict=False) if a == b), None)
     if own is not None:
         raise UsageError(f"{own} would be its own mask: --masks (masks=) are other files.")
-    families = {family(path) for path in listing.paths}
+    known = [path for path in listing.paths if family(path)]  # others: ids that led nowhere
+    families = {family(path) for path in known}
     if len(families) > 1:
-        odd = next(p for p in listing.paths if family(p) != family(listing.paths[0]))
-        raise DataError(f"{listing.origin}: {odd.name} beside {listing.paths[0].name}: give one.")
+        odd = next(path for path in known if family(path) != family(known[0]))
+        raise DataError(f"{listing.origin}: {odd.name} beside {known[0].name}: give one.")
     damaged: dict[int, DataError] = {}
     notes = list(listing.notes)
     if families == {"array"}:

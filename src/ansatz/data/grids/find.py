@@ -155,8 +155,9 @@ def _mask_folder(folder: Path, masks: Any) -> Path:
     found = inside if inside.is_dir() else Path(masks)
     if found.resolve() == folder.resolve():
         raise UsageError(
-            f"--masks {masks} is the folder of the images: each would be its own mask. Put the "
-            "masks into a folder of their own."
+            f"--masks {masks} is the folder of the images: each would be its own mask. Leave it "
+            "out where masks lie beside their images (1_mask.png beside 1.png): they are found; or "
+            "put them into a folder of their own."
         )
     return found
 

@@ -183,7 +183,8 @@ def check_file(path: Path, limit_bytes: int) -> None:
     try:
         found = path.stat()
     except FileNotFoundError:
-        raise DataError(f"{path} does not exist.") from None
+        nor = "" if path.suffix else ", and no image beside it is called so with an ending"
+        raise DataError(f"{path} does not exist{nor}.") from None
     except OSError as error:
         raise DataError(f"{path} cannot be opened: {error.strerror or error}.") from None
     if not stat.S_ISREG(found.st_mode):

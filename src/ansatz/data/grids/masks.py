@@ -7,10 +7,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ansatz.data.grids.colours import colour_name, is_colour
 from ansatz.data.grids.grid_files import GridFiles
 from ansatz.data.grids.grids import Grids, Rows
 from ansatz.data.unlabelled import UNLABELLED
-from ansatz.errors import DataError
+from ansatz.errors import DataError, UsageError
 
 _KEPT_AS = 255  # so that one byte per cell is enough
 MOST_CLASSES = 255
@@ -61,6 +62,7 @@ class Masks(Grids):
             unlabelled: a value that means "not known" too.
         """
         numbers = _whole(values, what)
+        refuse_colour(unlabelled, what)
         found = [value for value in values_in(numbers) if value >= 0 and value != unlabelled]
         named = class_names(found, classes, what)
         codes = codes_of(numbers, np.array(found))
@@ -100,7 +102,9 @@ def values_in(numbers: np.ndarray) -> list[int]:
     """
     if numbers.dtype == np.uint8:  # counting is ten times faster than sorting
         return [int(k) for k in np.flatnonzero(np.bincount(numbers.ravel(), minlength=256))]
-    return [int(value) for value in np.unique(numbers)]
+    flat = numbers.ravel()  # what begins a run is enough, and quicker to sort
+    begins = np.concatenate([flat[:1], flat[1:][flat[1:] != flat[:-1]]])
+    return [int(value) for value in np.unique(begins)]
 
 
 def codes_of(numbers: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -128,19 +132,47 @@ def class_names(values: list[int], classes: Sequence[str] | None, what: str) -> 
     """
     if not values:
         raise DataError(f"{what}: no cell has a class.")
+    if len(values) > MOST_CLASSES and is_colour(values[-1]):
+        raise DataError(f"{what} hold {too_many_colours(len(values))}")
     if len(values) > MOST_CLASSES:
         raise DataError(
             f"{what} hold {len(values)} different values, more than {MOST_CLASSES} classes. "
             "Masks hold a class per cell; for numbers per cell give them as arrays."
         )
+    own = tuple(colour_name(value) if is_colour(value) else str(value) for value in values)
     if classes is None:
-        return tuple(str(value) for value in values)
+        return own
     if len(classes) != len(values):
         raise DataError(
-            f"{what} hold the {len(values)} values {', '.join(map(str, values[:8]))}; "
+            f"{what} hold the {len(values)} values {', '.join(own[:8])}; "
             f"{len(classes)} classes are named. Name each value's class, in order."
         )
     return tuple(str(name) for name in classes)
+
+
+def too_many_colours(count: int) -> str:
+    """Why so many colours are no classes.
+
+    Example:
+        >>> from ansatz.data.grids.masks import too_many_colours
+        >>> too_many_colours(300)[:43]
+        '300 different colours, more than 255 classe'
+    """
+    return (
+        f"{count} different colours, more than {MOST_CLASSES} classes: compression (JPEG) and "
+        "smoothed outlines invent colours. Save masks as PNG, one colour for each class."
+    )
+
+
+def refuse_colour(unlabelled: int | None, what: str) -> None:
+    """A colour means nothing among numbers.
+
+    Example:
+        >>> from ansatz.data.grids.masks import refuse_colour
+        >>> refuse_colour(255, "masks")
+    """
+    if is_colour(unlabelled):
+        raise UsageError(f"{what} hold numbers: --unlabelled (unlabelled=) is one, no colour.")
 
 
 def _whole(values: object, what: str) -> np.ndarray:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
+from ansatz.data.grids.colours import colour_number
 from ansatz.data.grids.image_file import Limits
 from ansatz.data.grids.layout import Channels
 from ansatz.data.grids.page import Pages
@@ -18,7 +19,7 @@ class Options(NamedTuple):
         channels: how many, likewise; None for 3 where any image has colours, else 1.
         place: where arrays have their channels.
         classes: the names of classes that the data give as numbers.
-        unlabelled: the value in masks that means "class not known".
+        unlabelled: the value in masks that means "class not known", or its colour's number.
         limits: what an image file may claim.
         on_corrupt: what becomes of files that cannot be read.
         memory_limit: bytes that decoded examples may take; None for a quarter of what is free.
@@ -51,7 +52,7 @@ class Options(NamedTuple):
         size: int | Sequence[int] | None = None,
         channels: int | str | None = "auto",
         classes: Sequence[str] | None = None,
-        unlabelled: int | None = None,
+        unlabelled: int | str | None = None,
         limit_pixels: int = Limits().pixels,
         limit_bytes: int = Limits().bytes,
         on_corrupt: str = "refuse",
@@ -80,7 +81,7 @@ class Options(NamedTuple):
             number,
             place,  # type: ignore[arg-type]  # checked above
             None if classes is None else tuple(str(name) for name in classes),
-            unlabelled,
+            colour_number(unlabelled) if isinstance(unlabelled, str) else unlabelled,
             Limits(limit_pixels, limit_bytes).check(),
             on_corrupt,  # type: ignore[arg-type]  # checked above
             None if memory_limit is None else parse_bytes(memory_limit),

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ansatz.data.grids.file_ids import with_endings
 from ansatz.data.grids.listing import Listing, family
 from ansatz.data.grids.pairs import MASK_FOLDERS
 from ansatz.errors import DataError, UsageError
@@ -29,7 +30,8 @@ def list_table(
         frame: one row per image.
         origin: what errors call it.
         folder: what relative paths begin at.
-        image: the column of paths; None takes the one whose cells end like image files.
+        image: the column of paths, or of names without an ending; None takes the one whose cells
+            end like image files.
         masks: the column of paths to masks.
         outcomes: False leaves the masks alone: their column need not be there.
 
@@ -48,12 +50,14 @@ def list_table(
         if name is not None and name not in by_name:
             raise UsageError(f"{origin} has no column '{name}'. It has {', '.join(by_name)}.")
     key = _image_column(frame, origin, masks) if image is None else by_name[image]
-    paths = _paths(frame, key, origin, folder)
+    notes: list[str] = []
+    paths = _paths(frame, key, origin, folder, notes)
     columns = {name: frame[own].tolist() for name, own in by_name.items() if name != masks}
-    names = [str(cell) for cell in frame[key]]
-    listing = Listing(origin, paths, names, columns)
+    names = [_name(cell, path) for cell, path in zip(frame[key], paths, strict=True)]
+    listing = Listing(origin, paths, names, columns, notes=notes)
     if masks is not None and outcomes:
-        listing.masks, listing.target = _paths(frame, by_name[masks], origin, folder), "mask"
+        listing.masks = _paths(frame, by_name[masks], origin, folder, notes)
+        listing.target = "mask"
     return listing
 
 
@@ -96,7 +100,14 @@ def _image_column(frame: "pd.DataFrame", origin: str, masks: str | None) -> Any:
     )
 
 
-def _paths(frame: "pd.DataFrame", name: Any, origin: str, folder: Path) -> list[Path]:
+def _name(cell: Any, path: Path) -> str:
+    """A cell as it is; of a number the file's own name, which may begin with zeros."""
+    return str(cell) if isinstance(cell, str) or not family(path) else path.name.split(".")[0]
+
+
+def _paths(
+    frame: "pd.DataFrame", name: Any, origin: str, folder: Path, notes: list[str]
+) -> list[Path]:
     missing = frame[name].isna().to_numpy()
     if missing.any():
         row = int(missing.argmax()) + 1
@@ -105,4 +116,13 @@ def _paths(frame: "pd.DataFrame", name: Any, origin: str, folder: Path) -> list[
     for row, cell in enumerate(cells, 1):
         if "\0" in cell or "://" in cell:
             raise DataError(f"{origin}, row {row}: {cell!r} is not the path of a local file.")
-    return [folder / cell for cell in cells]
+    given = [folder / cell for cell in cells]
+    paths = with_endings(given, origin, numbers=frame[name].dtype.kind in "iu")
+    ids = [place for place, path in enumerate(paths) if path != given[place]]
+    if ids:
+        first = ids[0]
+        notes.append(
+            f"column '{name}' holds names without an ending: {len(ids)} files were found by them "
+            f"({cells[first]}: {paths[first].name})."
+        )
+    return paths

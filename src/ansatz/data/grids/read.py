@@ -34,7 +34,7 @@ def read_grids(
     masks: Any = None,
     pages: str = "auto",
     classes: Sequence[str] | None = None,
-    unlabelled: int | None = None,
+    unlabelled: int | str | None = None,
     signals: bool = False,
     target: Sequence[str] = (),
     outcomes: bool = True,
@@ -55,14 +55,16 @@ def read_grids(
         channels: how many: image files can have 1 or 3, arrays must have that many. For arrays
             also where they are: ``"first"``, ``"last"``, None or ``"none"`` for no channels;
             ``"auto"`` tells by the shape.
-        image: the column of paths in a table; None looks for one.
+        image: the column of paths in a table, which may lack their ending (``0001``); None looks
+            for one.
         masks: a folder of masks, a table's column of paths to them, an array, or, for one file
             of several pages, a file of as many.
         pages: what the pages of image files (TIFF stacks, animations) are: ``"images"``, an
             example each; ``"volume"``, the slices of one; ``"first"``, left out but the first.
             ``"auto"`` takes the first and says so; of one file with a file of masks, all as images.
         classes: names of the classes that masks or labels give as numbers.
-        unlabelled: the value in masks that means "not known".
+        unlabelled: the value in masks that means "not known", or the colour, ``"#000000"``, which
+            also reads palettes by their colours.
         signals: whether each row's numbers in a table are one signal.
         target: columns of a table of signals that are no part of the signal.
         outcomes: False reads the examples alone, to predict them: masks may be missing, and

@@ -1,7 +1,7 @@
 """Files of several pages as volumes: a page is a slice."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -15,8 +15,8 @@ from ansatz.data.grids.image_file import Limits, bombs_are_errors, kept_open
 from ansatz.data.grids.images import Kind, choose_kind, read_image
 from ansatz.data.grids.layout import check_shape
 from ansatz.data.grids.listing import Listing
-from ansatz.data.grids.mask_files import open_mask
-from ansatz.data.grids.masks import class_names, codes_of, values_in
+from ansatz.data.grids.mask_files import open_mask, values_of_all
+from ansatz.data.grids.masks import class_names, codes_of
 from ansatz.data.grids.options import Options
 from ansatz.data.grids.page import Page
 from ansatz.data.grids.pool import in_order
@@ -92,10 +92,12 @@ def stack_files(
     files = GridFiles(tuple(listing.paths), tuple(listing.names), read, shape, dtype)
     if not listing.masks:
         return files, None
-    values = _values(listing.masks, size, options.limits, damaged)
-    values = [value for value in values if value >= 0 and value != options.unlabelled]
-    named = class_names(values, options.classes, f"masks like {listing.masks[0].name}")
-    coded = partial(_coded, values=np.array(values), size=size, limits=options.limits)
+    what = f"masks like {listing.masks[0].name}"
+    opens = partial(_numbers, size=size, limits=options.limits)
+    values, colours = values_of_all(opens, listing.masks, what, options.unlabelled, damaged)
+    named = class_names(values, options.classes, what)
+    numbers = partial(_numbers, colours=colours, size=size, limits=options.limits)
+    coded = partial(_coded, values=np.array(values), numbers=numbers)
     masks = tuple(listing.masks)
     return files, (GridFiles(masks, tuple(listing.names), coded, (1, *size), torch.uint8), named)
 
@@ -138,42 +140,20 @@ def _read(path: Path, kind: Kind, shape: tuple[int, ...], limits: Limits) -> np.
     return made
 
 
-def _numbers(path: Path, size: Size, limits: Limits) -> np.ndarray:
+def _numbers(path: Path, colours: bool, size: Size, limits: Limits) -> np.ndarray:
     """``(D, H, W)`` whole numbers of a mask, which has the size of its volume."""
     seen = look_through(path, limits)
     own = (len(seen), *seen[0].size)
     if own != size:
         raise _odd(path, own, size, "its volume")
     with kept_open():
-        return np.stack([open_mask(Page(path, k), limits) for k in range(size[0])])
+        pages = [open_mask(Page(path, k), limits, colours=colours) for k in range(size[0])]
+    return np.stack(pages)
 
 
-def _values(
-    paths: Sequence[Path], size: Size, limits: Limits, damaged: dict[int, DataError]
-) -> list[int]:
-    """The different numbers in all masks, sorted."""
-
-    def attempt(place: int) -> list[int] | DataError:
-        try:
-            return values_in(_numbers(paths[place], size, limits))
-        except DataError as error:
-            return error
-
-    found: set[int] = set()
-    places = [place for place in range(len(paths)) if place not in damaged]
-    for place, seen in zip(places, in_order(attempt, places), strict=True):
-        if isinstance(seen, DataError):
-            damaged[place] = seen
-        else:
-            found.update(seen)
-    if not found:
-        raise damaged[min(damaged)]
-    return sorted(found)
-
-
-def _coded(path: Path, values: np.ndarray, size: Size, limits: Limits) -> np.ndarray:
+def _coded(path: Path, values: np.ndarray, numbers: Callable[[Path], np.ndarray]) -> np.ndarray:
     """``(1, D, H, W)`` uint8 codes; 255 for what is no class."""
-    return codes_of(_numbers(path, size, limits), values)[None]
+    return codes_of(numbers(path), values)[None]
 
 
 def _bytes(seen: Look) -> int:

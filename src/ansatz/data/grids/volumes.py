@@ -10,7 +10,7 @@ from ansatz.data.grids.grid_files import GridFiles
 from ansatz.data.grids.image_file import check_file
 from ansatz.data.grids.layout import Channels, as_values, channels_first, check_shape
 from ansatz.data.grids.listing import Listing
-from ansatz.data.grids.masks import class_names, codes_of, values_in
+from ansatz.data.grids.masks import class_names, codes_of, refuse_colour, values_in
 from ansatz.data.grids.nifti import read_nifti
 from ansatz.data.grids.options import Options
 from ansatz.errors import DataError
@@ -68,6 +68,7 @@ def array_files(
     files = GridFiles(tuple(listing.paths), tuple(listing.names), read, grid.shape, dtype)
     if not listing.masks:
         return files, None
+    refuse_colour(options.unlabelled, f"masks like {listing.masks[0].name}")
     found = _values(listing, damaged) - {options.unlabelled}
     if not found and damaged:
         raise damaged[min(damaged)]
