@@ -2,7 +2,7 @@
 
 import copy
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ from ansatz.training import Supervised
 
 FOLDS = 5
 PENALTIES = tuple(4.0**k for k in range(3, -7, -1))  # strong ones first
+WORSE = 2  # so many weaker penalties in turn that are no better end the search
 UNJUDGED = 1.0  # the penalty where examples cannot be parted: x explains as much as it does not
 
 
@@ -113,14 +114,14 @@ class _Problem(NamedTuple):
         raw = self.objective.attach(predictor, None if job.offset is None else job.offset[rows])
         return self.objective.likelihood.joint_loss(raw, job.y[rows], job.weight[rows]).sum()
 
-    def path(self, rows: Tensor, penalties: Sequence[float]) -> Tensor:
-        """The coefficients at each penalty, b the last of them, ``(L, R + 1, P)``.
+    def path(self, rows: Tensor, penalties: Sequence[float]) -> Iterator[Tensor]:
+        """The coefficients at each penalty, b the last of them, ``(R + 1, P)``.
 
         The penalties fall: each fit begins where the one before ended.
         """
         assert self.objective.shift is not None
         size = self.z.shape[1] + 1, self.objective.shift.numel()
-        coefficients, found = self.z.new_zeros(size).requires_grad_(), []
+        coefficients = self.z.new_zeros(size).requires_grad_()
         for penalty in penalties:
             strength = self.z.new_full((size[0], 1), penalty)
             strength[-1] = 1.0  # a class that a fold has not seen keeps about the share it has
@@ -130,31 +131,34 @@ class _Problem(NamedTuple):
                 return loss + (strength * coefficients.square()).sum() / 2
 
             _minimise(total, [coefficients])
-            found.append(coefficients.detach().clone())
-        return torch.stack(found)
+            yield coefficients.detach().clone()
 
 
 def _choose(problem: _Problem, folds: Folds) -> Tensor:
     """The coefficients at the best penalty; the law's own numbers are set to those beside it."""
     everyone = torch.arange(len(problem.z))
     if not folds:
-        return problem.path(everyone, [UNJUDGED])[-1]
+        return next(problem.path(everyone, [UNJUDGED]))
     parts = [(torch.from_numpy(learn), torch.from_numpy(judged)) for learn, judged in folds]
     paths = [problem.path(learn, PENALTIES) for learn, _ in parts]
     law = problem.objective.likelihood
     began, found = copy.deepcopy(law.state_dict()), []
-    for place in range(len(PENALTIES)):
+    for place, coefficients in enumerate(zip(*paths, strict=True)):
         judged = [
-            (problem.predictor(path[place], rows), rows)
-            for path, (_, rows) in zip(paths, parts, strict=True)
+            (problem.predictor(each, rows), rows)
+            for each, (_, rows) in zip(coefficients, parts, strict=True)
         ]
         loss = _out_of_fold(problem, judged)
-        found.append((loss, place, copy.deepcopy(law.state_dict())))
+        found.append(
+            (loss if math.isfinite(loss) else math.inf, place, copy.deepcopy(law.state_dict()))
+        )
         law.load_state_dict(began)
-    _, best, own = min(found, key=lambda each: each[0] if math.isfinite(each[0]) else math.inf)
-    coefficients = problem.path(everyone, PENALTIES[: best + 1])[-1]
+        if place - min(found, key=lambda each: each[:2])[1] >= WORSE:
+            break
+    _, best, own = min(found, key=lambda each: each[:2])
+    *_, chosen = problem.path(everyone, PENALTIES[: best + 1])
     law.load_state_dict(own)
-    return coefficients
+    return chosen
 
 
 def _out_of_fold(problem: _Problem, judged: list[tuple[Tensor, Tensor]]) -> float:
