@@ -1,12 +1,16 @@
 """The models that a network on images must beat."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
-from ansatz import Classifier, Segmenter
+from ansatz import Classifier, Segmenter, SurvivalRegressor
+from ansatz.estimators.baselines import constant_raw
 from ansatz.estimators.grid_baselines import judge_constant_masks, judge_linear_grid
+from ansatz.estimators.job import take
 from ansatz.estimators.scores import judge_all
+from ansatz.estimators.survival_evidence import Followed
 
 
 def halves(count=60):
@@ -60,3 +64,19 @@ def test_cells_without_a_label_are_not_judged():
     metrics = judge_constant_masks(model._law_of(job.target), job, job, model._judge)
     assert metrics["nll"] == pytest.approx(np.log(2), rel=1e-6)
     assert torch.equal(job.y[0, 4:], torch.full((4, 8), -1))
+
+
+@pytest.mark.parametrize("count", [40, 64])  # penalised, and trained like a network
+def test_the_linear_model_of_cox_tells_times_better_than_a_constant(count):
+    rng = np.random.default_rng(0)
+    bright = rng.integers(0, 2, 3 * count)
+    images = bright.reshape(-1, 1, 1, 1) + 0.1 * rng.normal(size=(3 * count, 1, 6, 6))
+    times = pd.DataFrame({"time": rng.exponential(np.exp(-3.0 * bright)), "event": 1})
+    model = SurvivalRegressor("cox")
+    job = model._read(images, times)
+    learn, test = take(job, np.arange(count)), take(job, np.arange(count, 3 * count))
+    law = model._law_of(job.target)
+    model.followed_ = Followed.of(law, learn.y, learn.weight)
+    linear, _ = judge_linear_grid(law, learn, test, model._judge, seed=0)
+    constant = model._judge(*constant_raw(law, learn, test), test.y, test.weight)
+    assert linear["integrated_brier"] < 0.7 * constant["integrated_brier"]

@@ -1,5 +1,7 @@
 """The two models that a network on grids must beat: linear in the cells, and constant."""
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor
 
@@ -8,10 +10,14 @@ from ansatz.estimators.grid_fitting import fit_grid_model, grid_objective
 from ansatz.estimators.grid_model import GridModel
 from ansatz.estimators.grid_recipe import FEW, linear_grid_recipe
 from ansatz.estimators.grid_ridge import fit_ridge_grid
-from ansatz.estimators.job import Job, has_masks
+from ansatz.estimators.job import Job, has_masks, take
+from ansatz.estimators.log_risk import Fold, fair_log_risks
+from ansatz.estimators.out_of_fold import choose_folds
 from ansatz.estimators.plan import Plan
-from ansatz.likelihoods import Likelihood
+from ansatz.likelihoods import Cox, Likelihood
 from ansatz.structures import Grid
+
+FOLDS = 5  # of the examples, for Cox's baseline hazard
 
 
 def fit_linear_grid(law: Likelihood, learn: Job, seed: int) -> GridModel:
@@ -19,7 +25,8 @@ def fit_linear_grid(law: Likelihood, learn: Job, seed: int) -> GridModel:
 
     It is trained like a network: there are as many coefficients as cells, and where to stop is
     told by examples held out. Of fewer than 50 examples with one outcome each it is penalised
-    instead, by a penalty that is chosen out of fold, with a dispersion that does not vary.
+    instead, by a penalty that is chosen out of fold, with a dispersion that does not vary. Cox's
+    has a baseline hazard too, from risks of examples that models of the other folds left out.
 
     Example:
         >>> import inspect
@@ -27,6 +34,22 @@ def fit_linear_grid(law: Likelihood, learn: Job, seed: int) -> GridModel:
         >>> list(inspect.signature(fit_linear_grid).parameters)
         ['law', 'learn', 'seed']
     """
+    model = _fit(law, learn, seed)
+    fitted = model.objective.likelihood
+    if isinstance(fitted, Cox):
+        own = model.raw(learn.rows, learn.offset)[:, 0]
+        fitted.set_baseline(fair_log_risks(own, _others(law, learn, seed)), learn.y, learn.weight)
+    return model
+
+
+def _others(law: Likelihood, learn: Job, seed: int) -> Iterator[Fold]:
+    for inside, outside in choose_folds(learn, FOLDS, seed):
+        model = _fit(law, take(learn, inside), seed)
+        risks = model.raw(learn.rows, learn.offset)[:, 0]
+        yield torch.from_numpy(inside), torch.from_numpy(outside), risks
+
+
+def _fit(law: Likelihood, learn: Job, seed: int) -> GridModel:
     count = float(learn.weight.sum())
     if count < FEW and not has_masks(learn):
         return fit_ridge_grid(law, learn, seed)

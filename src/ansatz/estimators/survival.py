@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from ansatz.errors import UsageError
 from ansatz.estimators.ensemble_model import EnsembleModel
 from ansatz.estimators.job import Job
+from ansatz.estimators.log_risk import fair_log_risks, log_mean_risk
 from ansatz.estimators.recipe_options import Augment
 from ansatz.estimators.refits import out_of_fold
 from ansatz.estimators.survival_evidence import Followed, judge_survival
@@ -254,34 +255,24 @@ class SurvivalRegressor(SurvivalPredictions):
     def _fair_log_risks(self, job: Job) -> Tensor:
         """Log-risks for the baseline hazard, of rows that their own model did not learn from.
 
-        A network's log-risks of the rows that it learned from know too well who had the event:
-        those left at risk look safer than they are, and the baseline that makes up for it is too
-        high for new rows. A linear model has too few coefficients for that.
+        A linear model of a table has too few coefficients for that to matter.
         """
         raw = self.model_.raw(job.rows, job.offset, notes=[])[:, 0]
         if hasattr(self, "linear_"):
             return raw
         if isinstance(self.model_, EnsembleModel):
             return _fair_members(self.model_, job, raw, self._judged)
-        fair = raw.clone()
-        for inside, outside, other in out_of_fold(self, job):
-            # Only differences of log-risks mean anything: put the folds on the level of the fit.
-            level = _level(raw[inside]) - _level(other[inside, 0])
-            fair[outside] = other[outside, 0] + level
-        return fair
+        folds = out_of_fold(self, job)
+        return fair_log_risks(raw, ((ins, out, other[:, 0]) for ins, out, other in folds))
 
 
 def _fair_members(model: EnsembleModel, job: Job, served: Tensor, judged: "OutOfFold") -> Tensor:
     """Each row's log-risk by the members that left it out, on the level of the whole ensemble."""
     raws = torch.stack([raw[:, 0] for raw in model.member_raws(job.rows, job.offset, notes=[])], 1)
-    raws = raws - torch.stack([_level(column) for column in raws.unbind(1)]) + _level(served)
+    levels = torch.stack([log_mean_risk(column) for column in raws.unbind(1)])
+    raws = raws - levels + log_mean_risk(served)
     seen = (judged.who >= 0).all(1)
     weights = judged.weights[: judged.who.shape[1]]
     fair = served.clone()
     fair[seen] = raws.gather(1, judged.who.clamp(min=0))[seen] @ (weights / weights.sum())
     return fair
-
-
-def _level(log_risk: Tensor) -> Tensor:
-    """The log of the mean risk."""
-    return torch.logsumexp(log_risk, 0) - math.log(len(log_risk))
