@@ -1,5 +1,7 @@
 """How many images should be varied while they are learned from, judged within training images.
 
+And whether predicted masks should be averaged over turns and mirror images.
+
     python benchmarks/variations.py            # all: half an hour on one core
     python benchmarks/variations.py mnist      # or isbi2012
 
@@ -46,14 +48,15 @@ def digits(share: float) -> dict[str, Any]:
     return {"error": np.mean(errors).item(), "errors": errors, "nll": np.mean(nlls).item()}
 
 
-def membranes(share: float, holdout: float = 0.1) -> dict[str, Any]:
+def membranes(share: float, holdout: float = 0.1, symmetry: str = "none") -> dict[str, Any]:
     """Dice, pixel error and nll of a U-Net after 360 steps, when this share is deformed."""
     data = load("isbi2012")
     learn, judge = np.arange(20), np.arange(20, 24)
     bend = Elastic(256 / 50, degrees=10.0, scale=0.1)
     augment = [Crop((256, 256)), Flip((-1, -2)), Turn(), Sometimes(share, bend)]
     epochs = STEPS * 2 / (len(learn) * (1 - holdout))
-    model = Segmenter(epochs=epochs, holdout=holdout, augment=augment, random_state=0)
+    settings = {"epochs": epochs, "holdout": holdout, "augment": augment, "symmetry": symmetry}
+    model = Segmenter(**settings, random_state=0)
     model.fit(data.grids[learn], data.masks[learn])
     return dict(model.evaluate(data.grids[judge], data.masks[judge]))
 
@@ -69,6 +72,7 @@ CASES: dict[str, dict[str, Callable[[], dict[str, Any]]]] = {
         "one in five": lambda: membranes(0.2),
         "none": lambda: membranes(0.0),
         "one in five, none held out": lambda: membranes(0.2, holdout=0.0),
+        "the same, every way round": lambda: membranes(0.2, holdout=0.0, symmetry="dihedral"),
     },
 }
 

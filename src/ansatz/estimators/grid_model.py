@@ -6,14 +6,16 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ansatz.data.grids import GridPreprocessor, Grids
+from ansatz.errors import UsageError
 from ansatz.estimators.table_model import TableModel
 from ansatz.inference.tiles import predict_tiles
 from ansatz.networks.layout import channels_last
 from ansatz.networks.receptive_field import receptive_field
 from ansatz.spec import InputSpec
+from ansatz.symmetry import Group, GroupAverage, create
 
 CELLS = 2**21  # numbers of the examples that are predicted at once
 MOST = 512  # examples, likewise
@@ -33,6 +35,7 @@ class GridModel(TableModel):
         objective: holds likelihood, shift and scale.
         network_name: as the registry spells it.
         network_options: the options that remake the network; None for one of the user's own.
+        symmetry: the group that the answers of a network for masks are averaged over.
 
     Example:
         >>> import numpy as np
@@ -48,9 +51,17 @@ class GridModel(TableModel):
     dtype = torch.float32
     preprocessor: GridPreprocessor
 
-    def __init__(self, *parts: Any) -> None:
+    def __init__(self, *parts: Any, symmetry: str | None = None) -> None:
         super().__init__(*parts)
         self.network = channels_last(self.network)
+        self.symmetry = symmetry
+
+    @property
+    def answering(self) -> nn.Module:
+        """The network, averaged over the symmetry that its masks should have."""
+        if self.symmetry is None:
+            return self.network
+        return GroupAverage(self.network, mask_symmetry(self.symmetry, self.preprocessor.shape[1:]))
 
     @staticmethod
     def read(examples: Any) -> Grids:
@@ -100,7 +111,7 @@ class GridModel(TableModel):
         for piece in range(len(rows)):
             (x,) = self.prepare(rows[np.arange(piece, piece + 1)])
             cells = predict_tiles(
-                self.network, x, tile=sides, overlap=overlap, multiple=multiple, border="keep"
+                self.answering, x, tile=sides, overlap=overlap, multiple=multiple, border="keep"
             )
             parts.append(self.objective.attach(cells.movedim(1, -1)).double())
         return torch.cat(parts).detach()
@@ -127,7 +138,7 @@ class GridModel(TableModel):
     def raw_of(self, inputs: tuple[Tensor, ...], offset: Tensor | None = None) -> Tensor:
         """The likelihood's parameters at inputs that are prepared."""
         with torch.no_grad():
-            return self.objective.raw(self.network, inputs, offset).double()
+            return self.objective.raw(self.answering, inputs, offset).double()
 
     def pieces(self, rows: Grids) -> Iterator[np.ndarray]:
         """The numbers of the examples that are predicted at once, piece by piece."""
@@ -135,3 +146,18 @@ class GridModel(TableModel):
         size = min(MOST, max(1, share // math.prod(rows.shape)))
         for first in range(0, len(rows), size):
             yield np.arange(first, min(first + size, len(rows)))
+
+
+def mask_symmetry(name: str, size: tuple[int, ...]) -> Group:
+    """The group of a name that moves the cells of such grids; flips along every axis.
+
+    Example:
+        >>> from ansatz.estimators.grid_model import mask_symmetry
+        >>> mask_symmetry("flip", (8, 8)).axes
+        (-2, -1)
+    """
+    if name == "flip":
+        return create("flip", axes=tuple(range(-len(size), 0)))
+    if len(size) < 2:
+        raise UsageError(f"signals cannot be turned: symmetry is flip or none, got {name}.")
+    return create(name)

@@ -65,7 +65,7 @@ class Plan(NamedTuple):
 
     def grid_model(self, preprocessor: GridPreprocessor, fitted: Fitted) -> GridModel:
         """The same of a network on grids."""
-        return GridModel(preprocessor, *self._parts(fitted))
+        return GridModel(preprocessor, *self._parts(fitted), symmetry=self.recipe.symmetry)
 
     def _parts(self, fitted: Fitted) -> tuple[Any, ...]:
         options = self.options if isinstance(self.network, str) else None

@@ -11,6 +11,13 @@ MANY = 10_000  # from here on there are rows enough to bend sharply: numbers are
 COUPLED = 100_000  # rows up to which a law that couples rows sees all of them at every step
 
 
+_MOTIONS = {
+    "flip": "mirror images",
+    "rotation90": "quarter turns",
+    "dihedral": "turns and mirror images",
+}
+
+
 def _named(record: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(record.get("name"), str):
         raise ValueError("an augmentation needs a name")
@@ -42,6 +49,7 @@ class Recipe(BaseModel):
             itself; 0 for none.
         augment: whether grids are varied at random while they are learned from; records of
             augmentations in place of the default ones.
+        symmetry: the group that predicted masks are averaged over; None for none.
 
     Example:
         >>> from ansatz.estimators.recipe import choose_recipe
@@ -69,6 +77,7 @@ class Recipe(BaseModel):
     members: Annotated[int, Field(ge=1)] = 1
     bins: Annotated[int, Field(ge=0)] = 0
     augment: bool | tuple[Annotated[dict[str, Any], AfterValidator(_named)], ...] = False
+    symmetry: Literal["flip", "rotation90", "dihedral"] | None = None
 
     def sentence(self, network: str = "mlp") -> str:
         """The recipe in one line, for people; widths and dropout are those of an mlp."""
@@ -87,6 +96,8 @@ class Recipe(BaseModel):
             named = () if isinstance(self.augment, bool) else self.augment
             how = ", ".join(each["name"] for each in named)
             pieces += f"varied examples ({how}), " if how else "varied examples, "
+        if self.symmetry:
+            pieces += f"answers averaged over {_MOTIONS[self.symmetry]}, "
         return (
             f"{shape if network == 'mlp' else network}, {pieces}AdamW {self.learning_rate:g} "
             f"(decay {self.weight_decay:g}), at most {self.steps} steps of {batch}, "

@@ -29,6 +29,7 @@ class RecipeOptions(NamedTuple):
         holdout: share of the rows that decide when to stop.
         bins: pieces into which the range of each number is cut.
         augment: whether grids vary while they are learned from, or how: augmentations.
+        symmetry: the group that predicted masks are averaged over, ``"none"`` for none.
 
     Example:
         >>> import torch
@@ -49,6 +50,7 @@ class RecipeOptions(NamedTuple):
     holdout: float | None = None
     bins: int | None = None
     augment: Augment | None = None
+    symmetry: str | None = None
 
     def change(self, recipe: Recipe, y: Tensor) -> Recipe:
         """The recipe with what the user set in its place.
@@ -69,6 +71,10 @@ class RecipeOptions(NamedTuple):
             "augment": plain_augment(self.augment),
         }
         changes = {name: value for name, value in given.items() if value is not None}
+        if self.symmetry is not None:
+            changes["symmetry"] = None if self.symmetry == "none" else self.symmetry
+        elif self.augment not in (None, True):  # not learned from turned examples, perhaps
+            changes["symmetry"] = None
         if needs_double(y):
             changes["dtype"] = "float64"
         if changes.get("batch_size"):

@@ -235,8 +235,10 @@ def _member(
     _take_targets(law, tensors, record.target)
     module = _network(record, preprocessor, network)
     load_parts({"network": module, "objective": objective}, tensors, where)
-    kind = GridModel if record.structure == "grid" else TableModel
-    return kind(preprocessor, module, objective, record.network.name, record.network.options)
+    parts = preprocessor, module, objective, record.network.name, record.network.options
+    if record.structure != "grid":
+        return TableModel(*parts)
+    return GridModel(*parts, symmetry=(record.recipe or {}).get("symmetry"))
 
 
 def _parameters(record: Specification, network: nn.Module | None) -> dict[str, Any]:

@@ -62,6 +62,7 @@ class Settings:
     device: str
     time_limit: float | None
     verbose: int
+    symmetry: str | None = None  # of masks alone
     labels_cells: ClassVar[bool] = False  # whether an outcome is a class for every cell of x
 
     # The law.
@@ -135,7 +136,8 @@ class Settings:
                 return recipe
             require_members(self.members)
             # Folds stop the members; what the user holds out in their place is shared by all.
-            change = {"members": self.members or GRID_MEMBERS, "holdout": 0.0}
+            # Members are several answers already.
+            change = {"members": self.members or GRID_MEMBERS, "holdout": 0.0, "symmetry": None}
             return recipe.model_copy(update=change)
         coupled = not self._law(target, rows).additive
         classes = target.classes > 0

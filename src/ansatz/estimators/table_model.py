@@ -57,6 +57,11 @@ class TableModel:
         modules = (self.network, self.objective)
         return sum(p.numel() for module in modules for p in module.parameters())
 
+    @property
+    def answering(self) -> nn.Module:
+        """What answers: the network, or one made of it."""
+        return self.network
+
     def tensors(self) -> dict[str, Tensor]:
         """Weights and state by name, as they are saved."""
         return {

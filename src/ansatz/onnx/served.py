@@ -55,7 +55,7 @@ class Member(nn.Module):
         self.columns: Any = (
             GridCells(model.preprocessor) if is_grid else TableColumns(model.preprocessor, inputs)
         )
-        self.network = copy.deepcopy(model.network).to(self.inner).eval()
+        self.network = copy.deepcopy(model.answering).to(self.inner).eval()
         self.objective = copy.deepcopy(model.objective).to(self.inner).eval()
 
     def forward(self, cells: tuple[Tensor, ...], offset: Tensor | None) -> Tensor:

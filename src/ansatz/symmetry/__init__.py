@@ -1,5 +1,6 @@
 """Symmetries: groups that act on inputs, and how far a network breaks them."""
 
+from ansatz.symmetry.average import GroupAverage as GroupAverage
 from ansatz.symmetry.certificate import Certificate as Certificate
 from ansatz.symmetry.certificate import certify as certify
 from ansatz.symmetry.group import Group as Group

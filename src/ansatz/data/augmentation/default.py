@@ -1,5 +1,7 @@
 """The augmentation that a fit chooses when it is not told, from shapes and counts alone."""
 
+from typing import Literal
+
 from ansatz.data.augmentation.affine import Affine
 from ansatz.data.augmentation.augmentation import Augmentation
 from ansatz.data.augmentation.compose import Compose, Sometimes
@@ -13,6 +15,7 @@ from ansatz.data.augmentation.turn import Turn
 from ansatz.spec import InputSpec
 
 _PIECE = {2: 256, 3: 64}  # cells a side that labelled grids are learned from at a time
+_COARSE = 8  # cells a side, below which nothing can be moved
 _FEW = 20_000  # photographs; with more of them a network hardly memorises what cutout hides
 
 
@@ -43,7 +46,7 @@ def default_augmentation(
         True
     """
     axes, side = len(spec.size), min(spec.size, default=0)
-    if spec.structure != "grid" or side < 8:  # too coarse to move anything, or size unknown
+    if spec.structure != "grid" or side < _COARSE:  # too coarse to move anything, or size unknown
         return None
     if masks:
         return Compose(_of_labelled(axes, spec.size))
@@ -64,14 +67,33 @@ def _of_photographs(side: int, examples: int) -> list[Augmentation]:
     return [*parts, Erase(side // 4)] if examples < _FEW else parts
 
 
+def labelled_symmetry(size: tuple[int, ...]) -> Literal["flip", "dihedral"] | None:
+    """The group that labelled images are drawn from while they are learned; None for no images.
+
+    Example:
+        >>> from ansatz.data.augmentation.default import labelled_symmetry
+        >>> labelled_symmetry((512, 512)), labelled_symmetry((100, 120)), labelled_symmetry((99,))
+        ('dihedral', 'flip', None)
+    """
+    if len(size) != 2 or min(size) < _COARSE:
+        return None
+    height, width = _window(size)
+    return "dihedral" if height == width else "flip"
+
+
+def _window(size: tuple[int, ...]) -> tuple[int, ...]:
+    """The piece of a labelled grid that is learned from at a time."""
+    return tuple(min(side, _PIECE[len(size)]) for side in size)
+
+
 def _of_labelled(axes: int, size: tuple[int, ...]) -> list[Augmentation]:
     if axes == 1:
         return [Shift(max(1, size[0] // 50))]
-    window = tuple(min(side, _PIECE[axes]) for side in size)
+    window = _window(size)
     piece: list[Augmentation] = [Crop(window)] if window != size else []
     if axes == 3:
         return [*piece, Flip((-1, -2, -3))]
-    turn: list[Augmentation] = [Turn()] if window[0] == window[1] else []
+    turn: list[Augmentation] = [Turn()] if labelled_symmetry(size) == "dihedral" else []
     bend = Elastic(max(1.0, min(window) / 50), degrees=10.0, scale=0.1)
     # What is read between cells is smoother than what will be predicted: most stays as it is.
     return [*piece, Flip((-1, -2)), *turn, Sometimes(0.2, bend)]
