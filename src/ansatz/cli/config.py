@@ -70,6 +70,7 @@ class FitConfig(BaseModel):
     image: Name | None = None
     masks: Name | None = None
     pages: Literal["auto", "first", "images", "volume"] = "auto"
+    pieces: Annotated[int, Field(ge=2)] | None = None
     size: list[Annotated[int, Field(ge=1)]] | None = None
     channels: int | Name = "auto"
     unlabelled: int | Colour | None = None

@@ -171,6 +171,15 @@ def fit(
             metavar="images|volume|first",
         ),
     ] = None,
+    pieces: Annotated[
+        int | None,
+        _option(
+            "Cut each image or volume with its mask into so many examples, along its longest "
+            "axis: where there is one alone.",
+            _IMAGES,
+            metavar="N",
+        ),
+    ] = None,
     size: Annotated[
         str | None,
         _option("Bring all images to this size, like 64 or 48x64.", _IMAGES, metavar="H[xW]"),
@@ -286,6 +295,7 @@ def fit(
         ansatz fit flowers/ --network resnet18 --weights resnet18.pth --freeze backbone
         ansatz fit cells/ --masks labels/ --likelihood dice
         ansatz fit train-volume.tif --masks train-labels.tif
+        ansatz fit scene/ --masks labels/ --pieces 5
         ansatz fit beats.csv --x grid --target rhythm
     """
     from ansatz.cli.config import make_config, read_config
@@ -325,6 +335,7 @@ def fit(
         "image": image,
         "masks": masks,
         "pages": pages,
+        "pieces": pieces,
         "size": None if size is None else whole_numbers("--size", size),
         "channels": int(channels) if channels is not None and channels.isdigit() else channels,
         "unlabelled": None if unlabelled is None else number_or_colour("--unlabelled", unlabelled),

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _READER = (
     *("delimiter", "header", "names", "comment", "missing", "decimal", "encoding"),
-    *("image", "masks", "pages", "size", "channels", "unlabelled", "on_corrupt"),
+    *("image", "masks", "pages", "pieces", "size", "channels", "unlabelled", "on_corrupt"),
 )
 _USES = (
     *("target", "event", "entry", "lower", "upper", "trials"),

@@ -164,6 +164,10 @@ def tune(
             metavar="images|volume|first",
         ),
     ] = None,
+    pieces: Annotated[
+        int | None,
+        _option("Cut each image with its mask into so many, as for fit.", _IMAGES, metavar="N"),
+    ] = None,
     size: Annotated[
         str | None,
         _option("Bring all images to this size, like 64 or 48x64.", _IMAGES, metavar="H[xW]"),
@@ -231,6 +235,7 @@ def tune(
         "image": image,
         "masks": masks,
         "pages": pages,
+        "pieces": pieces,
         "size": None if size is None else whole_numbers("--size", size),
         "channels": int(channels) if channels is not None and channels.isdigit() else channels,
         "unlabelled": None if unlabelled is None else number_or_colour("--unlabelled", unlabelled),

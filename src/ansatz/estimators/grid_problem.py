@@ -44,7 +44,7 @@ def pose_grids(
         >>> pose_grids(arrays, Uses(target=["y"])).kind
         'class'
     """
-    table = data if isinstance(data, GridTable) else read_grids(data, **(reader or {}))
+    table = read_grids(data, **(reader or {}))
     for name in drop:
         if name not in table.frame.columns:
             near = near_columns(name, table.frame)

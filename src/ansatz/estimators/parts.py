@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ansatz.data import fold_numbers, row_keys, split_rows
+from ansatz.errors import DataError, UsageError
 from ansatz.estimators.job import Job
 from ansatz.estimators.job import take as take
 from ansatz.estimators.table_estimator import TableEstimator
@@ -50,15 +51,19 @@ def split(
     keys = row_keys(job.rows, _outcomes(job, estimator), seed=seed)
     if given:
         return _given(job, estimator, keys, seed)
-    found = split_rows(
-        keys,
-        seed=seed,
-        test=test,
-        valid=holdout_share(job, estimator, test) * (1 - test),
-        group=job.group,
-        time=job.time,
-        weight=job.weight.numpy(),
-    )
+    valid = holdout_share(job, estimator, test) * (1 - test)
+    try:
+        found = split_rows(
+            keys,
+            seed=seed,
+            test=test,
+            valid=valid,
+            group=job.group,
+            time=job.time,
+            weight=job.weight.numpy(),
+        )
+    except DataError as error:
+        raise DataError(f"{error}{_on_pieces(job)}") from None
     learn = np.sort(np.concatenate([found.train, found.valid]))
     return Parts(learn, np.searchsorted(learn, np.sort(found.valid)), found.test)
 
@@ -127,4 +132,15 @@ def folds_of(job: Job, folds: int, seed: int) -> Rows:
         [0, 1, 2, 3, 4]
     """
     keys = row_keys(job.rows, job.y.numpy(), seed=seed)
-    return fold_numbers(keys, folds, seed=seed, group=job.group, weight=job.weight.numpy())
+    try:
+        return fold_numbers(keys, folds, seed=seed, group=job.group, weight=job.weight.numpy())
+    except UsageError as error:
+        raise UsageError(f"{error}{_on_pieces(job)}") from None
+
+
+def _on_pieces(job: Job) -> str:
+    """How too few examples become more, where they have masks and no column tells them apart."""
+    is_of_masks = job.grid is not None and job.target.shape == job.grid.size
+    if not is_of_masks or job.group is not None or job.time is not None:
+        return ""
+    return " Examples with masks can be cut into several: --pieces 5 (pieces=5)."

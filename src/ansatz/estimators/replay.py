@@ -132,7 +132,9 @@ def _read(name: str, origin: Origin, data: Any, options: Mapping[str, Any] | Non
     """The table, verified by its marks."""
     given = _find(name, origin.source) if data is None else data
     source = Source.of(given)
-    reader = origin.reader if source.kind == "file" else {}
+    reader = origin.reader
+    if source.kind != "file":  # what else was said is in the rows
+        reader = {name: origin.reader[name] for name in ("pieces",) if name in origin.reader}
     if isinstance(given, pd.DataFrame):
         given = given.copy(deep=False)  # its columns get names
     problem = pose_as(

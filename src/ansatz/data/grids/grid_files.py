@@ -1,4 +1,4 @@
-"""Files or pages that each hold one grid, decoded when they are needed."""
+"""Files, pages or pieces that each hold one grid, decoded when they are needed."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from ansatz.data.grids.page import Place
+from ansatz.data.grids.piece import Piece
 from ansatz.data.grids.pool import in_order
 
 _MOST_AHEAD = 32
@@ -19,7 +20,7 @@ class GridFiles(NamedTuple):
     """Paths and how to read them.
 
     Args:
-        paths: one file, or one page of a file, per example.
+        paths: one file, one page of a file, or one piece of either, per example.
         names: what errors and tables call them.
         read: a path to its ``(C, *size)`` array, always of this shape and type.
         shape: ``(C, *size)``.
@@ -36,7 +37,7 @@ class GridFiles(NamedTuple):
         8
     """
 
-    paths: tuple[Place, ...]
+    paths: tuple[Place | Piece, ...]
     names: tuple[str, ...]
     read: Callable[[Any], np.ndarray]
     shape: tuple[int, ...]

@@ -13,7 +13,7 @@ from ansatz.data.grids.grids import Grids, Rows
 from ansatz.data.unlabelled import UNLABELLED
 from ansatz.errors import DataError, UsageError
 
-_KEPT_AS = 255  # so that one byte per cell is enough
+KEPT_AS = 255  # so that one byte per cell is enough
 MOST_CLASSES = 255
 
 
@@ -82,7 +82,7 @@ class Masks(Grids):
     def load(self, rows: Rows | None = None, *, threads: bool = True) -> Tensor:
         """``(n, *size)`` int64 classes, -1 where a cell's class is not known."""
         kept = super().load(rows, threads=threads).squeeze(1).to(torch.int64)
-        return kept.masked_fill_(kept == _KEPT_AS, UNLABELLED)
+        return kept.masked_fill_(kept == KEPT_AS, UNLABELLED)
 
     def to_memory(self) -> Self:
         """The same masks as one tensor."""
@@ -119,7 +119,7 @@ def codes_of(numbers: np.ndarray, values: np.ndarray) -> np.ndarray:
     if numbers.dtype == np.uint8:
         return codes_of(np.arange(256), values)[numbers]
     codes = np.searchsorted(values, numbers).clip(max=len(values) - 1)
-    return np.where(values[codes] == numbers, codes, _KEPT_AS).astype(np.uint8)
+    return np.where(values[codes] == numbers, codes, KEPT_AS).astype(np.uint8)
 
 
 def class_names(values: list[int], classes: Sequence[str] | None, what: str) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ class Options(NamedTuple):
         outcomes: whether masks and classes are read too; False takes the inputs alone.
         shares: True for images of 8 bits too, False for none, None for those of 16 bits.
         pages: what the pages of image files are.
+        pieces: how many examples each is cut into, with its mask; None leaves them whole.
 
     Example:
         >>> from ansatz.data.grids.options import Options
@@ -44,6 +45,7 @@ class Options(NamedTuple):
     outcomes: bool = True
     shares: bool | None = None
     pages: Pages = "auto"
+    pieces: int | None = None
 
     @classmethod
     def of(
@@ -60,6 +62,7 @@ class Options(NamedTuple):
         outcomes: bool = True,
         shares: bool | None = None,
         pages: str = "auto",
+        pieces: int | None = None,
     ) -> "Options":
         """The options of :func:`~ansatz.data.grids.read_grids`, or an error that names the odd."""
         if on_corrupt not in ("refuse", "skip"):
@@ -67,6 +70,8 @@ class Options(NamedTuple):
         if pages not in get_args(Pages):
             known = ", ".join(map(repr, get_args(Pages)))
             raise UsageError(f"pages must be one of {known}, got {pages!r}.")
+        if pieces is not None and (type(pieces) is not int or pieces < 2):
+            raise UsageError(f"pieces must be a whole number from 2 on, got {pieces!r}.")
         number = channels if isinstance(channels, int) else None
         place = "auto" if isinstance(channels, int) else channels
         place = None if place == "none" else place  # as the command line says it
@@ -88,6 +93,7 @@ class Options(NamedTuple):
             outcomes,
             shares,
             pages,  # type: ignore[arg-type]  # checked above
+            pieces,
         )
 
     @property

@@ -19,6 +19,7 @@ from ansatz.data.grids.image_file import Limits
 from ansatz.data.grids.layout import as_values, channels_first
 from ansatz.data.grids.listing import family
 from ansatz.data.grids.options import Options, refuse_given
+from ansatz.data.grids.pieces import cut_pieces
 from ansatz.data.grids.signals import read_signals
 from ansatz.data.grids.volumes import load_array
 from ansatz.data.npz import load_npz
@@ -33,6 +34,7 @@ def read_grids(
     image: str | None = None,
     masks: Any = None,
     pages: str = "auto",
+    pieces: int | None = None,
     classes: Sequence[str] | None = None,
     unlabelled: int | str | None = None,
     signals: bool = False,
@@ -62,6 +64,8 @@ def read_grids(
         pages: what the pages of image files (TIFF stacks, animations) are: ``"images"``, an
             example each; ``"volume"``, the slices of one; ``"first"``, left out but the first.
             ``"auto"`` takes the first and says so; of one file with a file of masks, all as images.
+        pieces: cut each example with its mask into so many, blocks along its longest axis
+            (:func:`~.pieces.cut_pieces`), so that a single one can be learned from and judged.
         classes: names of the classes that masks or labels give as numbers.
         unlabelled: the value in masks that means "not known", or the colour, ``"#000000"``, which
             also reads palettes by their colours.
@@ -95,14 +99,15 @@ def read_grids(
         outcomes=outcomes,
         shares=shares,
         pages=pages,
+        pieces=pieces,
     )
     if isinstance(data, GridTable):
-        return data
+        return _in_pieces(data, options)
     if image is not None and not is_table(data):
         refuse_given(f"{_called(data)} has no columns of paths", image=image)
     if signals and _holds_rows(data):
         said = {"size": size, "channels": options.channels, "classes": classes, "masks": masks}
-        said |= {"unlabelled": unlabelled, "pages": options.said_pages}
+        said |= {"unlabelled": unlabelled, "pages": options.said_pages, "pieces": pieces}
         refuse_given("a row of numbers is one signal as it is", **said)
         return read_signals(data, target)
     listing = list_files(data, options, image=image, masks=masks)
@@ -122,7 +127,15 @@ def read_grids(
         named = listing is not None or table.target is None  # files have names of classes
         said = {"unlabelled": unlabelled, "classes": classes if named else None}
         refuse_given(f"{table.origin} has no masks", **said)
-    return table
+    return _in_pieces(table, options)
+
+
+def _in_pieces(table: GridTable, options: Options) -> GridTable:
+    if options.pieces is None:
+        return table
+    if table.masks is None:
+        refuse_given(f"{table.origin} has no masks", pieces=options.pieces)
+    return cut_pieces(table, options.pieces)
 
 
 def _holds_rows(data: Any) -> bool:

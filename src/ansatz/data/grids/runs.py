@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from ansatz.data.grids.image_file import kept_open
 from ansatz.data.grids.page import Page, Place
+from ansatz.data.grids.piece import Piece
 from ansatz.data.grids.pool import in_order
 
 R = TypeVar("R")
@@ -13,7 +14,11 @@ _LONGEST = 256  # pages
 
 
 def in_runs(
-    function: Callable[[int], R], numbers: Sequence[int], places: Sequence[Place], *, ahead: int
+    function: Callable[[int], R],
+    numbers: Sequence[int],
+    places: Sequence[Place | Piece],
+    *,
+    ahead: int,
 ) -> Iterator[R]:
     """``map(function, numbers)`` by threads, where each number stands for a file or a page.
 
@@ -42,7 +47,9 @@ def in_runs(
         yield from found
 
 
-def _runs(numbers: Sequence[int], places: Sequence[Place], longest: int) -> Iterator[list[int]]:
+def _runs(
+    numbers: Sequence[int], places: Sequence[Place | Piece], longest: int
+) -> Iterator[list[int]]:
     def key(number: int) -> object:
         place = places[number]
         return place.path if isinstance(place, Page) else number
