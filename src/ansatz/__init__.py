@@ -13,7 +13,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from ansatz.estimators.classifier import Classifier as Classifier
-    from ansatz.estimators.fit import Fit as Fit
+    from ansatz.estimators.result import Fit as Fit
     from ansatz.estimators.fit import fit as fit
     from ansatz.estimators.ranker import Ranker as Ranker
     from ansatz.estimators.regressor import Regressor as Regressor

@@ -1,7 +1,7 @@
 """The scikit-learn face of the library, and the one-line fit."""
 
 from ansatz.estimators.classifier import Classifier as Classifier
-from ansatz.estimators.fit import Fit as Fit
+from ansatz.estimators.result import Fit as Fit
 from ansatz.estimators.fit import fit as fit
 from ansatz.estimators.ranker import Ranker as Ranker
 from ansatz.estimators.regressor import Regressor as Regressor

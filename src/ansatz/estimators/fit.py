@@ -1,24 +1,18 @@
 """From a table to a fitted model with its evidence, in one call."""
 
-import hashlib
-import json
 import sys
 import time as clock
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from ansatz import data as ansatz_data
 from ansatz import structures
-from ansatz.data import Column
 from ansatz.data.streams.available import reason_to_stream
 from ansatz.errors import ModelError, UsageError
-from ansatz.estimators.baselines import Metrics
 from ansatz.estimators.choice import Choice, choose_law
 from ansatz.estimators.copies import Keys, content_keys, copied, describe_copies, warn_of_copies
 from ansatz.estimators.job import Job
@@ -28,72 +22,14 @@ from ansatz.estimators.parts import Parts, folds_of, holdout_share, split, take
 from ansatz.estimators.posing import default_network, pose_as, structure_of
 from ansatz.estimators.problem import Problem
 from ansatz.estimators.reading import read_job
-from ansatz.estimators.run import Run
+from ansatz.estimators.result import Fit, fit_result, log_likelihood
+from ansatz.estimators.run import Run, fingerprint
 from ansatz.estimators.scores import Scores, cross_validate, judge_all, judge_model
 from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.estimators.uses import Uses
-from ansatz.linear import LinearFit
 from ansatz.training.distributed import by_first, in_all_processes
 
 WEIGHT_FILES = (".safetensors", ".pth", ".pt")
-
-
-@dataclass
-class Fit:
-    """A fitted model, what it was fitted to, and how it does on rows it never saw.
-
-    Example:
-        >>> import ansatz
-        >>> table = {"x": range(50), "y": range(50)}
-        >>> fit = ansatz.fit(table, target="y", likelihood="normal", network="linear")
-        >>> fit.rows["test"]
-        10
-    """
-
-    model: TableEstimator
-    folder: Path | None
-    structure: str
-    network: str
-    parameters: int
-    likelihood: str
-    inference: str
-    rows: dict[str, int]
-    metrics: Metrics | None
-    linear: Metrics | None
-    constant: Metrics | None
-    epochs: float
-    seconds: float
-    seed: int
-    log_likelihood: float | None = None  # of the rows learned from; None for a network
-    candidates: list[dict[str, Any]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    recipe: dict[str, Any] = field(default_factory=dict)
-    columns: list[Column] = field(default_factory=list)
-    rows_of: dict[str, Any] = field(default_factory=dict, repr=False)  # (X, y) of learn and test
-    origin: Origin | None = field(default=None, repr=False)  # how it was asked for
-    posed: tuple[Problem, Job, Parts] | None = field(default=None, repr=False)  # its rows
-
-    def to_dict(self) -> dict[str, Any]:
-        """The document of ``ansatz fit --json``."""
-        document = {
-            name: value
-            for name, value in self.__dict__.items()
-            if name not in ("folder", "notes", "recipe", "columns", "rows_of", "origin", "posed")
-        }
-        return {**document, "model": None if self.folder is None else str(self.folder)}
-
-    def summary(self, *, refits: int = 20) -> Any:
-        """A linear model's summary; a network's effects on the test rows, with intervals.
-
-        Of a network on grids it is the table of its layers.
-
-        Args:
-            refits: bootstrap refits of a network; 0 gives effects without intervals.
-        """
-        if self.structure == "grid":
-            return self.model.summary()
-        X, y = self.rows_of.get("test", (None, None))
-        return self.model.summary(X, y, training=self.rows_of.get("learn"), refits=refits)
 
 
 @in_all_processes
@@ -248,7 +184,8 @@ def fit(
     given = test is None and folds is None and problem.part is not None
     if test is None:
         test = 0.2 if problem.has_features else 0.0
-    run = Run(out, overwrite, resume, force, _fingerprint(problem, estimator, test, folds))
+    settled = fingerprint(problem, estimator, test=test, folds=folds)
+    run = Run(out, overwrite, resume, force, settled)
     finished = run.finished()
     if finished is not None:
         return finished
@@ -281,10 +218,12 @@ def fit(
         *scores.messages,
         *_copies(model, job, keys, parts),
     ]
-    result = _result(model, problem, parts, scores, notes, seed, clock.perf_counter() - began)
+    result = fit_result(
+        model, problem, parts.counts, scores, notes, seed, clock.perf_counter() - began
+    )
     result.candidates = [] if choice is None else choice.to_dicts()
     if result.network == "linear":
-        result.log_likelihood = _log_likelihood(model, take(job, parts.learn))
+        result.log_likelihood = log_likelihood(model, take(job, parts.learn))
     # Effects are of columns, and of models without offsets.
     if uses.offset is None and uses.exposure is None and not problem.is_grid:
         result.rows_of = _rows_of(problem, job, parts)
@@ -442,85 +381,3 @@ def _rows_of(problem: Problem, job: Job, parts: Parts) -> dict[str, Any]:
         for name, rows in (("learn", parts.learn), ("test", parts.test))
         if len(rows)
     }
-
-
-def _fingerprint(
-    problem: Problem, estimator: TableEstimator, test: float, folds: int | None
-) -> dict[str, str]:
-    settings = {
-        **{name: repr(value) for name, value in estimator.get_params().items()},
-        "uses": problem.uses.model_dump(),
-        "columns": [(column.name, column.role) for column in problem.columns],
-        "test": test,
-        "folds": folds,
-    }
-    for name in ("time_limit", "verbose", "n_jobs"):  # they change no number
-        settings.pop(name, None)
-    text = json.dumps(settings, sort_keys=True, default=str)
-    return {"data": problem.fingerprint, "options": hashlib.sha256(text.encode()).hexdigest()}
-
-
-def _result(
-    model: TableEstimator,
-    problem: Problem,
-    parts: Parts,
-    scores: Scores,
-    notes: list[str],
-    seed: int,
-    seconds: float,
-) -> Fit:
-    history = getattr(model, "history_", None)
-    recipe = getattr(model, "recipe_", None)
-    described: dict[str, Any] = {}
-    if recipe is not None:
-        described["recipe"] = recipe.sentence(model.model_.network_name)
-    if history is not None:
-        described["stopped"] = history.stop_reason
-    return Fit(
-        model=model,
-        folder=None,
-        structure="grid" if problem.is_grid else "vector",
-        network=model.model_.network_name,
-        parameters=_parameters(model),
-        likelihood=_law_name(model),
-        inference=model.inference,
-        rows={
-            "train": len(parts.learn) - len(parts.valid),
-            "valid": len(parts.valid),
-            "test": len(parts.test),
-        },
-        metrics=scores.metrics,
-        linear=scores.linear,
-        constant=scores.constant,
-        epochs=0 if history is None else history.epochs,
-        seconds=seconds,
-        seed=seed,
-        notes=notes,
-        recipe=described,
-        columns=problem.columns,
-    )
-
-
-def _parameters(model: TableEstimator) -> int:
-    """Weights of a network; of a linear model the numbers that were estimated."""
-    fits = getattr(model, "linear_", None)
-    if fits is None:
-        return model.model_.parameters
-    return sum(fit.parameters for fit in ([fits] if isinstance(fits, LinearFit) else fits))
-
-
-def _law_name(model: TableEstimator) -> str:
-    """As the user would say it: a censored Weibull law is weibull."""
-    law = model.model_.objective.likelihood
-    inner: str = getattr(law, "law", law).name
-    return inner
-
-
-def _log_likelihood(model: TableEstimator, learn: Job) -> float | None:
-    """Of all rows learned from; for Cox the partial one."""
-    law = model.model_.objective.likelihood
-    if not law.is_law:
-        return None
-    raw = model.model_.raw(learn.rows, learn.offset, notes=[])
-    with torch.no_grad():
-        return -float(law.joint_loss(raw, learn.y, learn.weight).sum())

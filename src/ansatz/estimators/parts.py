@@ -27,6 +27,12 @@ class Parts(NamedTuple):
     valid: Rows  # positions within learn that stop the training
     test: Rows
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many rows are learned from, stop the training, and judge."""
+        valid = len(self.valid)
+        return {"train": len(self.learn) - valid, "valid": valid, "test": len(self.test)}
+
 
 def split(
     job: Job, estimator: TableEstimator, test: float, seed: int, *, given: bool = False

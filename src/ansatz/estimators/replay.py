@@ -9,7 +9,6 @@ import pandas as pd
 from sklearn.base import clone
 
 from ansatz.errors import DataError, ModelError, UsageError
-from ansatz.estimators.fit import Fit
 from ansatz.estimators.job import Job
 from ansatz.estimators.origin import (
     Origin,
@@ -23,6 +22,7 @@ from ansatz.estimators.parts import Parts, split, take
 from ansatz.estimators.posing import pose_as
 from ansatz.estimators.problem import Problem
 from ansatz.estimators.reading import read_job
+from ansatz.estimators.result import Fit
 from ansatz.estimators.saved import load
 from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.estimators.uses import Uses

@@ -1,5 +1,7 @@
 """Where a fit is written: checkpoints while it lasts, the model when it is done."""
 
+import hashlib
+import json
 import math
 import shutil
 from dataclasses import fields
@@ -7,12 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ansatz.errors import UsageError
+from ansatz.estimators.problem import Problem
 from ansatz.estimators.saved import load, save
+from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.storage import check_target
 from ansatz.training.distributed import current_processes
 
 if TYPE_CHECKING:
-    from ansatz.estimators.fit import Fit
+    from ansatz.estimators.result import Fit
 
 
 class Run:
@@ -126,6 +130,32 @@ class Run:
             processes.agree(seen, advice)
 
 
+def fingerprint(problem: Problem, estimator: TableEstimator, **others: Any) -> dict[str, str]:
+    """What a run that goes on must have in common with the one that began: data and options.
+
+    Args:
+        problem: with the fingerprint of its rows.
+        estimator: not yet fitted.
+        others: what else decides the result.
+
+    Example:
+        >>> import inspect
+        >>> from ansatz.estimators.run import fingerprint
+        >>> list(inspect.signature(fingerprint).parameters)
+        ['problem', 'estimator', 'others']
+    """
+    settings = {
+        **{name: repr(value) for name, value in estimator.get_params().items()},
+        "uses": problem.uses.model_dump(),
+        "columns": [(column.name, column.role) for column in problem.columns],
+        **others,
+    }
+    for name in ("time_limit", "verbose", "n_jobs"):  # they change no number
+        settings.pop(name, None)
+    text = json.dumps(settings, sort_keys=True, default=str)
+    return {"data": problem.fingerprint, "options": hashlib.sha256(text.encode()).hexdigest()}
+
+
 def _evidence(result: "Fit") -> dict[str, Any]:
     kept = {item.name: getattr(result, item.name) for item in fields(result)}
     for name in ("model", "folder", "columns", "rows_of", "posed", "origin"):
@@ -141,7 +171,7 @@ def _is_finite(value: float | None) -> bool:
 
 
 def _from_evidence(model: Any, folder: Path, kept: dict[str, Any]) -> "Fit":
-    from ansatz.estimators.fit import Fit
+    from ansatz.estimators.result import Fit
 
     kept = dict(kept)  # the model keeps its own
     notes = [*kept.pop("notes", []), "the run was finished: nothing to do."]

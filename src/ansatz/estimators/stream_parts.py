@@ -34,6 +34,12 @@ class StreamParts(NamedTuple):
     file: Path  # the part of each row that counts, one byte
     starts: NDArray[np.int64]  # of each block in that file
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many rows are learned from, stop the training, and judge."""
+        train, valid, test = self.rows.sum(axis=1).tolist()
+        return {"train": train, "valid": valid, "test": test}
+
     def part_of(self, block: int) -> NDArray[np.uint8]:
         """The parts of the rows of a block that count, in their order."""
         with self.file.open("rb") as file:

@@ -1,7 +1,5 @@
 """A fit of a table that does not fit in memory: the same steps, each in bounded memory."""
 
-import hashlib
-import json
 import time as clock
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,11 +15,11 @@ from ansatz.data.streams.hash_split import TEST, TRAIN, VALID
 from ansatz.errors import DataError, UsageError
 from ansatz.estimators.choice import Choice, choose_law
 from ansatz.estimators.classifier import Classifier
-from ansatz.estimators.fit import Fit
 from ansatz.estimators.job import Job
 from ansatz.estimators.kinds import make_estimator, split_options
 from ansatz.estimators.reading import read_job
-from ansatz.estimators.run import Run
+from ansatz.estimators.result import Fit, fit_result
+from ansatz.estimators.run import Run, fingerprint
 from ansatz.estimators.scores import Scores
 from ansatz.estimators.stream_parts import SAMPLED, StreamParts, divide
 from ansatz.estimators.stream_problem import StreamProblem, pose_stream
@@ -138,7 +136,8 @@ def fit_stream(
         )
         if test is None:
             test = 0.2 if problem.columns else 0.0
-        run.fingerprint = _fingerprint(posed, estimator, test)
+        order = posed.blocks.counts  # they decide the order of the rows
+        run.fingerprint = fingerprint(problem, estimator, test=test, blocks=order)
         finished = run.finished()
         if finished is not None:
             return finished
@@ -166,7 +165,8 @@ def fit_stream(
         *getattr(estimator, "notes_", []),
         *scores.messages,
     ]
-    result = _result(estimator, posed, parts, scores, notes, seed, clock.perf_counter() - began)
+    seconds = clock.perf_counter() - began
+    result = fit_result(estimator, problem, parts.counts, scores, notes, seed, seconds)
     result.candidates = [] if choice is None else choice.to_dicts()
     return run.save(result)
 
@@ -319,57 +319,3 @@ def _notes_on(
         said.append(f"training stopped by a sample of {held.size:,} held-out rows.")
     said.append("copies of rows learned from are not looked for among test rows.")
     return said
-
-
-def _result(
-    model: TableEstimator,
-    posed: StreamProblem,
-    parts: StreamParts,
-    scores: Scores,
-    notes: list[str],
-    seed: int,
-    seconds: float,
-) -> Fit:
-    from ansatz.estimators.fit import _law_name, _parameters
-
-    history, recipe = getattr(model, "history_", None), getattr(model, "recipe_", None)
-    described: dict[str, Any] = {}
-    if recipe is not None:
-        described["recipe"] = recipe.sentence(model.model_.network_name)
-    if history is not None:
-        described["stopped"] = history.stop_reason
-    counts = parts.rows.sum(axis=1)
-    return Fit(
-        model=model,
-        folder=None,
-        structure="vector",
-        network=model.model_.network_name,
-        parameters=_parameters(model),
-        likelihood=_law_name(model),
-        inference=model.inference,
-        rows={"train": int(counts[TRAIN]), "valid": int(counts[VALID]), "test": int(counts[TEST])},
-        metrics=scores.metrics,
-        linear=scores.linear,
-        constant=scores.constant,
-        epochs=0 if history is None else history.epochs,
-        seconds=seconds,
-        seed=seed,
-        notes=notes,
-        recipe=described,
-        columns=posed.problem.columns,
-    )
-
-
-def _fingerprint(posed: StreamProblem, estimator: TableEstimator, test: float) -> dict[str, str]:
-    problem = posed.problem
-    settings = {
-        **{name: repr(value) for name, value in estimator.get_params().items()},
-        "uses": problem.uses.model_dump(),
-        "columns": [(column.name, column.role) for column in problem.columns],
-        "test": test,
-        "blocks": posed.blocks.counts,  # they decide the order of the rows
-    }
-    for name in ("time_limit", "verbose", "n_jobs"):  # they change no number
-        settings.pop(name, None)
-    text = json.dumps(settings, sort_keys=True, default=str)
-    return {"data": problem.fingerprint, "options": hashlib.sha256(text.encode()).hexdigest()}

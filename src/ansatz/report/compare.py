@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ansatz.errors import DataError, UsageError
-from ansatz.estimators.fit import Fit
 from ansatz.estimators.job import Job
 from ansatz.estimators.parts import take
 from ansatz.estimators.replay import Replay, replay
+from ansatz.estimators.result import Fit
 from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.report.difference import FEW_GROUPS, FEW_ROWS, Difference, paired_difference
 from ansatz.report.judged import Judged, judge_rows

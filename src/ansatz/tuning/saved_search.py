@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ansatz.errors import ModelError, UsageError
-from ansatz.estimators.fit import Fit
+from ansatz.estimators.result import Fit
 from ansatz.estimators.saved import load, save
 from ansatz.tuning.journal import Trial
 from ansatz.tuning.result import Tuning
