@@ -233,3 +233,12 @@ def test_a_small_elastic_deformation_keeps_neighbours_together():
     y, _ = Elastic(1.0, nodes=3, padding="border")(ramp, None, seeded())
     steps = y.diff(dim=-1)[..., 5:-5, 5:-5]
     assert steps.min() > 0, "the deformation folds"
+
+
+@pytest.mark.parametrize("augment", [Affine(10, shift=3.0), Elastic(3.0), Scale(0.1)])
+def test_half_precision_is_read_where_single_precision_is(augment):
+    x, masks = torch.rand(1, 1, 256, 256).bfloat16(), torch.arange(256).expand(1, 256, 256) + 5000
+    y, labels = augment(x, masks, seeded())
+    expected, moved = augment(x.float(), masks, seeded())
+    assert_close(y, expected.bfloat16(), rtol=0, atol=0)
+    assert torch.equal(labels, moved)

@@ -16,7 +16,7 @@ from ansatz.data.augmentation.limits import (
     check_padding,
     check_whole,
 )
-from ansatz.data.augmentation.resampling import affine_places, resample
+from ansatz.data.augmentation.resampling import affine_places, resample, widened
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,7 @@ class Elastic(Augmentation):
         """Deforms each example by its own field."""
         if not self.cells:
             return self._affine().apply(x, masks, generator)
+        given, x = x.dtype, widened(x)
         matrices = self._affine().matrices(x, generator)
         size, axes = tuple(x.shape[2:]), x.ndim - 2
         shape = len(x), axes, *[self.nodes] * axes
@@ -86,7 +87,10 @@ class Elastic(Augmentation):
         # A cell is 2 / N wide where the frame reaches from -1 to 1; the last axis comes first.
         width = torch.tensor([2 / n for n in reversed(size)], dtype=x.dtype, device=x.device)
         places = affine_places(x, matrices) + field * (self.cells * width).view(-1, *[1] * axes)
-        return resample(x, masks, places, padding=self.padding, interpolation=self.interpolation)
+        y, moved = resample(
+            x, masks, places, padding=self.padding, interpolation=self.interpolation
+        )
+        return y.to(given), moved
 
     def _affine(self) -> Affine:
         return Affine(
