@@ -152,3 +152,10 @@ def test_integers_stay_exact_in_numpy_too():
     x, w = np.array([1, 2, -1, 1, -3]), np.array([1, 0, -1])
     ours = convolve(torch.as_tensor(x).double(), torch.as_tensor(w).double())
     assert ours.tolist() == np.convolve(x, w).tolist()
+
+
+def test_an_integer_kernel_is_laid_over_real_numbers_as_by_scipy():
+    x, w = torch.randn(5), torch.tensor([1, 0, -1])
+    expected = torch.as_tensor(signal.convolve(x.numpy(), w.numpy()))
+    assert_close(convolve(x, w), expected)
+    assert_close(fft_convolve(x, w), expected)

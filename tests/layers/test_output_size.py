@@ -98,3 +98,16 @@ def test_numbers_of_numpy_are_numbers():
     found = output_size(np.int64(10), kernel=np.int32(3), stride=np.int64(2))
     assert found == 4 and type(found) is int
     assert output_size((np.int64(10), 9), kernel=3) == (8, 7)
+
+
+def test_sizes_are_whole_numbers_of_numpy_too_and_nothing_else():
+    assert pixel_utilization(np.int64(3), 2).tolist() == [1, 2, 1]
+    assert toeplitz_matrix(torch.ones(2), np.int64(3)).shape == (4, 3)
+    for call, name in (
+        (lambda: output_size(7.0, 3), "size"),
+        (lambda: output_size(7, 2.5), "kernel"),
+        (lambda: output_size(7, 3, padding="same"), "padding"),
+        (lambda: output_size((7, None), 3), "size"),
+    ):
+        with pytest.raises(ValueError, match=f"{name} must be a whole number, or one per axis"):
+            call()

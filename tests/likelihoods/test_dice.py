@@ -261,3 +261,20 @@ def test_half_a_pixel_is_that_of_equal_weights():
     for weight in (1.0, 1e-4, 100.0):
         shift, _ = Dice().start(torch.zeros(1, 4, 4), torch.full((1,), weight))
         assert_close(shift.exp(), torch.tensor([1 / 31]))
+
+
+def test_half_precision_holds_masks_of_more_pixels_than_its_numbers():
+    y, raw = torch.ones(1, 300, 300), torch.full((1, 300, 300, 1), -3.0, dtype=torch.float16)
+    raw.requires_grad_()
+    loss = Dice().loss(raw, y)
+    loss.sum().backward()
+    assert_close(loss, Dice().loss(raw.float(), y))
+    assert raw.grad.isfinite().all()
+
+
+def test_raw_numbers_in_the_wrong_axis_are_told_where_they_belong():
+    y = torch.zeros(2, 5, 6)
+    with pytest.raises(ValueError, match=r"got y \(2, 5, 6\).*raw.movedim\(1, -1\)"):
+        Dice().loss(torch.zeros(2, 1, 5, 6), y)
+    with pytest.raises(ValueError, match=r"an axis of its own: raw.unsqueeze\(-1\)"):
+        Dice().loss(torch.zeros(2, 5, 6), y)

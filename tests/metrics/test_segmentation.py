@@ -108,6 +108,24 @@ def test_a_shifted_square_is_within_its_shift():
     assert scores == sorted(scores) and scores[0] < 1 and scores[2] == 1
 
 
+def test_a_full_mask_and_an_empty_one_have_no_outline_and_do_not_agree():
+    empty = torch.zeros(1, 6, 6, dtype=torch.long)
+    full = empty + 1
+    assert boundary_f1(empty, full) == 0
+    assert boundary_f1(full, full) == boundary_f1(empty, empty) == 1
+    unlabelled = torch.zeros(1, 6, 6)
+    unlabelled[:, :3] = 1
+    half = full.clone()
+    half[:, 3:] = 0
+    assert boundary_f1(full, half, unlabelled) == 1
+
+
+def test_no_masks_have_no_score():
+    none = torch.zeros(0, 4, 4, dtype=torch.long)
+    for metric in (dice, iou, boundary_f1, pixel_error):
+        assert metric(none, none).isnan()
+
+
 def test_symmetry():
     y, guess = labels(3, 8, 8), labels(3, 8, 8)
     for metric in (dice, iou, boundary_f1, pixel_error):
@@ -130,6 +148,12 @@ def test_what_they_refuse():
         overlap(y[:, 0, 0], y[:, 0, 0])
     with pytest.raises(ValueError, match="tolerance of boundary_f1 must be >= 0, got -1"):
         boundary_f1(y, y, tolerance=-1)
+    with pytest.raises(ValueError, match=r"reduction must be one of mean, image, .*got 'sum'"):
+        dice(y, y, reduction="sum")
+    with pytest.raises(ValueError, match=r"reduction of pixel_error must be mean or image"):
+        pixel_error(y, y, reduction="class")
+    with pytest.raises(ValueError, match=r"shape \(N, \*size\), got \(2,\)"):
+        pixel_error(y[:, 0, 0], y[:, 0, 0])
 
 
 def test_masks_of_0_and_255_are_not_256_classes():
@@ -162,8 +186,9 @@ def test_masks_of_signals_are_no_image():
 
 
 def test_probabilities_are_no_labels():
-    with pytest.raises(ValueError, match=r"not whole.*p > 0.5"):
-        dice(torch.ones(1, 4), torch.full((1, 4), 0.7))
+    for metric in (dice, pixel_error):
+        with pytest.raises(ValueError, match=r"not whole.*p > 0.5"):
+            metric(torch.ones(1, 4), torch.full((1, 4), 0.7))
 
 
 def test_numpy_masks_have_the_numbers_of_tensors():

@@ -3,6 +3,7 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
+from ansatz.errors import UsageError
 from ansatz.networks import Branches, GoogLeNet, GoogLeNetOutputs, Inception
 from ansatz.networks.googlenet import MODULES
 
@@ -90,3 +91,13 @@ def test_it_compiles_as_one_graph():
     network = GoogLeNet(1, 3).train()
     graph = torch.compile(network, backend="eager", fullgraph=True)
     assert len(graph(torch.randn(2, 1, 15, 15))) == 3
+
+
+def test_transform_input_turns_imagenets_scaling_into_halves():
+    pixels, mean, std = torch.rand(2, 3, 16, 16), [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+    mean, std = torch.tensor(mean).view(3, 1, 1), torch.tensor(std).view(3, 1, 1)
+    plain, other = (GoogLeNet(3, 4, width=0.1, transform_input=t).eval() for t in (False, True))
+    other.load_state_dict(plain.state_dict())
+    assert_close(other((pixels - mean) / std), plain((pixels - 0.5) / 0.5))
+    with pytest.raises(UsageError, match="red, green and blue, got 1 channel"):
+        GoogLeNet(1, 4, transform_input=True)

@@ -70,5 +70,5 @@ def test_a_shift_by_the_strides_shifts_the_answers():
 def test_the_filters_are_fixed_and_the_readout_is_trained():
     network = Neocognitron(3, 2)
     assert {name for name, _ in network.named_parameters()} == {"output.weight", "output.bias"}
-    with pytest.raises(UsageError, match=r"neocognitron takes images, got a grid of 1 axes"):
+    with pytest.raises(UsageError, match=r"neocognitron takes images, got a grid of 1 axis"):
         Neocognitron(InputSpec.grid(1, 40), 2)

@@ -4,6 +4,7 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
+from ansatz.networks.grid_layers import convolution
 from ansatz.networks.layout import channels_last
 from ansatz.networks.resnet import ResNet18
 from ansatz.networks.strided_point import StridedPoint
@@ -21,8 +22,16 @@ def test_it_is_torchs_convolution_values_and_gradients():
         assert_close(mine, other)
 
 
-def test_residual_networks_use_it():
-    assert isinstance(ResNet18(3, 10, width=4).layer2[0].downsample[0], StridedPoint)
+def test_narrow_residual_networks_use_it():
+    network = ResNet18(3, 10, width=8)
+    assert isinstance(network.layer2[0].downsample[0], StridedPoint)
+    assert type(network.layer3[0].downsample[0]) is nn.Conv2d
+
+
+def test_sixteen_channels_are_torchs_convolution_to_the_last_bit():
+    layer, x = convolution(2, 16, 32, 1, stride=2, bias=False).float(), torch.randn(2, 16, 9, 9)
+    expected = nn.functional.conv2d(x.float(), layer.weight, stride=2)
+    assert_close(layer(x.float()), expected, rtol=0, atol=0)
 
 
 def test_a_narrow_residual_network_trains_with_channels_last():

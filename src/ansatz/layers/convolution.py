@@ -46,7 +46,8 @@ def cross_correlate(x: Tensor, kernel: Tensor, mode: Mode = "valid") -> Tensor:
         )
     if mode != "valid":  # zeros for every place that the kernel touches
         x = _pad(x, [size - 1 for size in kernel.shape])
-    y = _CONV[x.ndim](x[None, None], kernel[None, None])[0, 0]
+    dtype = torch.promote_types(x.dtype, kernel.dtype)
+    y = _CONV[x.ndim](x[None, None].to(dtype), kernel[None, None].to(dtype))[0, 0]
     return _middle(y, kernel.shape) if mode == "same" else y
 
 

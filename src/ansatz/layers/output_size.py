@@ -1,6 +1,6 @@
 """How many outputs a window makes on its way along a grid."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral
 from typing import TypeVar
 
@@ -109,8 +109,9 @@ def per_axis(name: str, value: PerAxis, axes: int) -> tuple[int, ...]:
         >>> per_axis("stride", 2, axes=3)
         (2, 2, 2)
     """
-    # int as well, which mypy does not take for an Integral, of which numpy has its own.
-    values = (int(value),) * axes if isinstance(value, (int, Integral)) else tuple(value)
+    values = whole_numbers(name, value)
+    if isinstance(value, (int, Integral)):
+        values *= axes
     if len(values) != axes:
         raise ValueError(f"{name} must be a number or one per axis, {axes}, got {values}.")
     low = 0 if "padding" in name else 1
@@ -119,12 +120,28 @@ def per_axis(name: str, value: PerAxis, axes: int) -> tuple[int, ...]:
     return values
 
 
+def whole_numbers(name: str, value: PerAxis) -> tuple[int, ...]:
+    """A number as a tuple of one, several as a tuple, refused where they are not whole.
+
+    Example:
+        >>> from ansatz.layers.output_size import whole_numbers
+        >>> whole_numbers("kernel", [3, 5])
+        (3, 5)
+    """
+    # int as well, which mypy does not take for an Integral, of which numpy has its own.
+    values = (value,) if isinstance(value, (int, Integral)) else value
+    some = isinstance(values, Iterable) and not isinstance(values, str)
+    if not some or not all(isinstance(each, (int, Integral)) for each in values):
+        raise ValueError(f"{name} must be a whole number, or one per axis, got {value!r}.")
+    return tuple(int(each) for each in values)
+
+
 _NAMES = ("kernel", "stride", "padding", "dilation", "output_padding")
 
 
 def _each(one: Callable[..., int], size: Size, *options: PerAxis) -> Size:
     single = isinstance(size, (int, Integral))
-    sizes = (size,) if isinstance(size, (int, Integral)) else tuple(size)
+    sizes = whole_numbers("size", size)
     named = zip(_NAMES, options, strict=False)
     columns = [per_axis(name, option, len(sizes)) for name, option in named]
     found = tuple(int(one(*line)) for line in zip(sizes, *columns, strict=True))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from ansatz.layers.output_size import PerAxis, output_size, per_axis
+from ansatz.layers.output_size import PerAxis, output_size, per_axis, whole_numbers
 
 
 def pixel_utilization(
@@ -43,7 +43,7 @@ def pixel_utilization(
     References:
         Dumoulin & Visin (2016), section 2.2. https://arxiv.org/abs/1603.07285
     """
-    sizes = (size,) if isinstance(size, int) else tuple(size)
+    sizes = whole_numbers("size", size)
     counts = torch.ones((), dtype=torch.long)
     options = (("kernel", kernel), ("stride", stride), ("padding", padding), ("dilation", dilation))
     columns = [per_axis(name, option, len(sizes)) for name, option in options]

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from ansatz.layers.convolution import Mode, require_kernel
+from ansatz.layers.output_size import whole_numbers
 
 
 def toeplitz_matrix(
@@ -43,7 +44,7 @@ def toeplitz_matrix(
     References:
         Goodfellow, Bengio & Courville (2016), Deep Learning, section 9.1.
     """
-    sizes = (size,) if isinstance(size, int) else tuple(size)
+    sizes = whole_numbers("size", size)
     require_kernel("toeplitz_matrix", torch.empty(sizes, device="meta"), kernel, mode)
     h = kernel.flip(tuple(range(kernel.ndim))) if correlate else kernel
     axes = len(sizes)

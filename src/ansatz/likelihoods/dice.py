@@ -142,6 +142,7 @@ class Dice(Likelihood):
 
     def _loss(self, raw: Tensor, y: Tensor, shares: Tensor | None) -> Tensor:
         require_same_shape(self.name, raw, y)
+        raw = raw.to(torch.promote_types(raw.dtype, torch.float32))  # halves end at 65,504 pixels
         apart, both = self._binary(raw, y) if raw.shape[-1] == 1 else self._classes(raw, y)
         if shares is not None:
             apart, both = shares.unsqueeze(-1) * apart, shares.unsqueeze(-1) * both

@@ -140,8 +140,19 @@ def require_same_shape(law: str, raw: Tensor, y: Tensor, event: tuple[int, ...] 
     if expected != y.shape:
         raise ValueError(
             f"{law} needs one outcome per raw row: raw {tuple(raw.shape)} goes with "
-            f"y {expected}, got y {tuple(y.shape)}."
+            f"y {expected}, got y {tuple(y.shape)}.{_advice(raw, y, event)}"
         )
+
+
+def _advice(raw: Tensor, y: Tensor, event: tuple[int, ...]) -> str:
+    if event or raw.ndim < 3:
+        return ""
+    if raw.shape == y.shape:
+        return " One raw number per outcome needs an axis of its own: raw.unsqueeze(-1)."
+    first = (raw.shape[0], *raw.shape[2:]) == y.shape
+    return (
+        " The raw numbers of a network on grids come second: raw.movedim(1, -1)." if first else ""
+    )
 
 
 def refuse_where(bad: Tensor, y: Tensor, expected: str, advice: str) -> None:

@@ -33,8 +33,8 @@ def boundary_f1(
     edge of the image is no boundary, and neither is the edge of what is labelled. It sees thin
     structures and outlines where Dice sees area.
 
-    *Two empty outlines* agree, F1 = 1; where one of two is empty, F1 = 0. Of two classes only
-    class 1 is judged.
+    *Two masks without an outline*, empty or full, have F1 = 1 if they are the same, else 0; where
+    one of two has an outline, F1 = 0. Of two classes only class 1 is judged.
 
     Args:
         y: true labels, codes 0..K-1; anything where the weight is 0.
@@ -75,7 +75,7 @@ def boundary_f1(
         [_f1(a == k, b == k, s, tolerance) for k in range(found.true.shape[1])]
         for a, b, s in zip(true, guess, known, strict=True)
     ]
-    scores = torch.tensor(values, dtype=torch.float64, device=y.device)
+    scores = torch.tensor(values, dtype=torch.float64, device=y.device).view_as(found.true)
     return reduce_classes(scores, found.weight, background=background, reduction=reduction)
 
 
@@ -99,8 +99,10 @@ def boundary(mask: Array, seen: Array | None = None) -> Array:
 
 def _f1(true: Array, predicted: Array, seen: Array, tolerance: float) -> float:
     a, b = boundary(true, seen), boundary(predicted, seen)
+    if not a.any() and not b.any():  # each mask is empty or full
+        return float(np.array_equal(true & seen, predicted & seen))
     if not a.any() or not b.any():
-        return float(not a.any() and not b.any())
+        return 0.0
     precision, recall = _near(b, a, tolerance), _near(a, b, tolerance)
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 

@@ -1,7 +1,7 @@
 """How well masks agree: overlap and wrong pixels. N images, K classes."""
 
 import warnings
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor
@@ -63,8 +63,7 @@ def overlap(
     """
     y, predicted = labels_of(y), labels_of(predicted)
     require_equal_shapes("the overlap of masks", y, predicted)
-    if y.ndim < 2:
-        raise ValueError(f"masks need the shape (N, *size), got {tuple(y.shape)}.")
+    _require_masks(y)
     if weight is None and classes is None and _looks_like_one_image(y):
         warnings.warn(
             f"masks of shape {tuple(y.shape)} are taken for {len(y)} signals. Of one image: "
@@ -85,6 +84,11 @@ def overlap(
         empty.scatter_add(1, a, torch.where(a == b, shares, 0)),
         image,
     )
+
+
+def _require_masks(y: Tensor) -> None:
+    if y.ndim < 2:
+        raise ValueError(f"masks need the shape (N, *size), got {tuple(y.shape)}.")
 
 
 def labels_of(masks: Any) -> Tensor:
@@ -260,7 +264,11 @@ def pixel_error(
     """
     y, predicted = labels_of(y), labels_of(predicted)
     require_equal_shapes("pixel_error", y, predicted)
+    _require_masks(y)
+    if reduction not in ("mean", "image"):
+        raise ValueError(f"reduction of pixel_error must be mean or image, got {reduction!r}.")
     weight, _ = _weights(y, weight)
+    y, predicted = (_codes(torch.where(weight > 0, t, 0)).view_as(t) for t in (y, predicted))
     wrong, count = ((weight * (y != predicted)).flatten(1).sum(1), weight.flatten(1).sum(1))
     return wrong / count if reduction == "image" else wrong.sum() / count.sum()
 
@@ -277,6 +285,9 @@ def reduce_classes(
         >>> reduce_classes(torch.tensor([[0.9, 0.25], [0.9, 0.75]]), torch.ones(2)).item()
         0.5
     """
+    if reduction not in get_args(Reduction):
+        known = ", ".join(get_args(Reduction))
+        raise ValueError(f"reduction must be one of {known}, got {reduction!r}.")
     first = 1 if values.shape[1] == 2 or not background else 0
     values = values[:, first:].double()
     present = (weight > 0).unsqueeze(1) & ~values.isnan()

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from ansatz.errors import UsageError
 from ansatz.layers.init import affine
 from ansatz.layers.limits import require_positive
 from ansatz.layers.response_norm import LocalResponseNorm
@@ -24,6 +25,7 @@ MODULES = {  # table 1 of the paper
     "5a": Branches(256, 160, 320, 32, 128, 128),
     "5b": Branches(384, 192, 384, 48, 128, 128),
 }
+MEANS, DEVIATIONS = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet's colours
 
 
 class GoogLeNetOutputs(NamedTuple):
@@ -65,6 +67,9 @@ class GoogLeNet(nn.Module):
         width: factor on the channels of every layer.
         dropout: probability that an averaged feature is dropped while training; 0.2, or 0.4 of
             the original, when not given.
+        transform_input: x is standardised by ImageNet's means and deviations, and the network by
+            halves, as the weights that torchvision publishes are: :math:`2 (m + s x) - 1` comes
+            first. Three channels.
         generator: where weights are drawn from; torch's global one when not given.
 
     Shapes:
@@ -92,11 +97,18 @@ class GoogLeNet(nn.Module):
         original: bool = False,
         width: float = 1.0,
         dropout: float | None = None,
+        transform_input: bool = False,
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
         self.least = (79 if auxiliary else 31) if original else 15  # else a pool finds too little
         self.grid = grid = read_grid("googlenet", inputs, least=self.least)
+        if transform_input and grid.channels != len(MEANS):
+            raise UsageError(
+                f"transform_input of googlenet is for images of red, green and blue, got "
+                f"{grid.channels} channel{'s' if grid.channels != 1 else ''}."
+            )
+        self.transform_input = transform_input
         self.auxiliary, d, common = auxiliary, grid.dimensions, not original
         factor = require_positive("width of googlenet", width)
         c1, c3 = _scaled(factor, 64, 192)
@@ -163,6 +175,8 @@ class GoogLeNet(nn.Module):
         require_grid("googlenet", self.grid, x, least=self.least, network=self)
         training = self.training and self.auxiliary
         extra: list[Tensor] = []
+        if self.transform_input:
+            x = _by_halves(x)
         h = self.conv2(self.norm(self.maxpool1(self.conv1(x))))
         h = self.maxpool2(self.norm(self.conv3(h)))  # 28 x 28 for x of 224 x 224
         for name in MODULES:
@@ -175,6 +189,12 @@ class GoogLeNet(nn.Module):
                 extra.append(self.get_submodule("aux1" if name == "4a" else "aux2")(h))
         y = self.fc(self.dropout(self.avgpool(h).flatten(1)))
         return GoogLeNetOutputs(y, extra[1], extra[0]) if training else y
+
+
+def _by_halves(x: Tensor) -> Tensor:
+    each = (3, *[1] * (x.ndim - 2))
+    factor = x.new_tensor([s / 0.5 for s in DEVIATIONS]).view(each)
+    return x * factor + x.new_tensor([(m - 0.5) / 0.5 for m in MEANS]).view(each)
 
 
 def _scaled(factor: float, *channels: int) -> tuple[int, ...]:

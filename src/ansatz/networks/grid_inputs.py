@@ -82,7 +82,8 @@ def read_grid(
     axes = len(size) or (2 if 2 in dimensions else dimensions[0])
     if axes not in dimensions:
         known = " or ".join(_NOUNS[d] for d in dimensions)
-        raise UsageError(f"{owner} takes {known}, got a grid of {axes} axes: {_times(size)}.")
+        word = f"{axes} axes" if axes > 1 else "1 axis"
+        raise UsageError(f"{owner} takes {known}, got a grid of {word}: {_times(size)}.")
     if needs_size and not size:
         hint = " For rows of a table take mlp." if spec.structure == "vector" else ""
         raise UsageError(

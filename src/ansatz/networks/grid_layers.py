@@ -64,7 +64,8 @@ def convolution(
         bias=bias,
     )
     layer.__class__ = made  # blank only until it is filled here
-    if made is nn.Conv2d and kernel_size == 1 and stride != 1 and padding == 0 and groups == 1:
+    point = made is nn.Conv2d and kernel_size == 1 and padding == 0 and groups == 1
+    if point and stride != 1 and in_channels < StridedPoint.safe_channels:
         layer.__class__ = StridedPoint
     filled: nn.Module = initialize(layer, init, gain=gain, generator=generator)
     return filled

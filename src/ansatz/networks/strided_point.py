@@ -12,7 +12,8 @@ class StridedPoint(nn.Conv2d):
 
     Torch's own ``Conv2d(C, K, 1, stride=s)`` with its keys and its numbers, computed on the cells
     that are left: its backward pass writes beyond its memory on some processors when channels lie
-    last and C is below 16 (oneDNN issue 6035).
+    last and C is below 16 (oneDNN issue 6035). From 16 channels on networks take torch's, whose
+    roundings are those of anybody's who loads the same weights.
 
     Shapes:
         - x: ``(B, C, H, W)``.
@@ -25,6 +26,8 @@ class StridedPoint(nn.Conv2d):
         >>> layer(torch.randn(1, 3, 5, 6)).shape
         torch.Size([1, 8, 3, 3])
     """
+
+    safe_channels = 16  # a block of channels of the widest processors
 
     def forward(self, x: Tensor) -> Tensor:
         down, across = cast(tuple[int, int], self.stride)

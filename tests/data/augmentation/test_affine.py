@@ -1,5 +1,6 @@
 """Maps that read an image between its cells."""
 
+import itertools
 import math
 
 import numpy as np
@@ -181,6 +182,41 @@ def test_elastic_displacements_have_the_given_size():
     assert stats.kstest(moved / cells, "norm").pvalue > 1e-6
 
 
+def keys(t, a=-0.75):
+    """The cubic convolution kernel of Keys (1981), with torch's constant."""
+    t = abs(t)
+    inner, outer = (a + 2) * t**3 - (a + 3) * t**2 + 1, a * t**3 - 5 * a * t**2 + 8 * a * t - 4 * a
+    return inner if t <= 1 else outer if t < 2 else 0.0
+
+
+def joined(u, size):
+    """u(p) = sum_k prod_axis w_k(p) u_k, the outermost nodes repeated beyond."""
+    nodes = len(u)
+    for axis, count in enumerate(size):
+        weights = np.zeros((count, nodes))
+        for cell, k in itertools.product(range(count), range(-2, nodes + 2)):
+            place = cell * (nodes - 1) / (count - 1)
+            weights[cell, min(max(k, 0), nodes - 1)] += keys(place - k)
+        u = np.moveaxis(np.tensordot(weights, u, (1, axis)), 0, axis)
+    return u
+
+
+@paddings
+@sizes
+def test_elastic_is_scipys_reading_at_the_displaced_places(size, padding):
+    axes, cells, nodes, generator = len(size), 1.3, 3, seeded(1)
+    x, masks = torch.rand(1, 1, *size), torch.randint(4, (1, *size))
+    y, labels = Elastic(cells, nodes=nodes, padding=padding)(x, masks, seeded(1))
+    Affine().matrices(x, generator)  # drawn first; of no strength
+    drawn = torch.randn(1, axes, *[nodes] * axes, generator=generator)[0].flip(0)  # last axis first
+    field = np.stack([joined(u.numpy(), size) for u in drawn])
+    places, mode = np.indices(size) + cells * field, SCIPY[padding]
+    expected = ndimage.map_coordinates(x[0, 0].numpy(), places, order=1, mode=mode)
+    assert_close(y[0, 0], torch.as_tensor(expected))
+    moved = ndimage.map_coordinates(masks[0].numpy(), places, order=0, mode=mode, cval=-1)
+    assert torch.equal(labels[0], torch.as_tensor(moved))
+
+
 def test_a_rotation_within_a_deformation_is_the_rotation():
     """As the field vanishes what is left is the affine map, in the same resampling."""
     x, masks = torch.rand(4, 1, 9, 9), torch.randint(3, (4, 9, 9))
@@ -197,3 +233,12 @@ def test_a_small_elastic_deformation_keeps_neighbours_together():
     y, _ = Elastic(1.0, nodes=3, padding="border")(ramp, None, seeded())
     steps = y.diff(dim=-1)[..., 5:-5, 5:-5]
     assert steps.min() > 0, "the deformation folds"
+
+
+@pytest.mark.parametrize("augment", [Affine(10, shift=3.0), Elastic(3.0), Scale(0.1)])
+def test_half_precision_is_read_where_single_precision_is(augment):
+    x, masks = torch.rand(1, 1, 256, 256).bfloat16(), torch.arange(256).expand(1, 256, 256) + 5000
+    y, labels = augment(x, masks, seeded())
+    expected, moved = augment(x.float(), masks, seeded())
+    assert_close(y, expected.bfloat16(), rtol=0, atol=0)
+    assert torch.equal(labels, moved)

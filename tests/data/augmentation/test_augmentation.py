@@ -42,7 +42,7 @@ ROWS = {  # augmentation, the same of no strength (or None), the numbers of axes
     "affine": (Affine(20, scale=0.2, shear=0.1, shift=1.5), Affine(), (1, 2, 3)),
     "rotate": (Rotate(30), Rotate(0), (2, 3)),
     "scale": (Scale(0.2), Scale(0), (1, 2, 3)),
-    "elastic": (Elastic(1.5), Elastic(0.0), (2,)),
+    "elastic": (Elastic(1.5), Elastic(0.0), (1, 2, 3)),
     "erase": (Erase(3), Erase(0), (1, 2, 3)),
     "noise": (Noise(0.1), Noise(0.0), (1, 2, 3)),
     "blur": (Blur(0.5, 1.5), Blur(0.0, 0.0), (1, 2, 3)),
@@ -253,7 +253,7 @@ def test_a_single_image_is_not_taken_for_signals_in_silence():
         Flip()(image)
     Flip()(image[None])
     Shift(2)(torch.rand(4, 12, 500))  # a batch of ECGs
-    with pytest.raises(UsageError, match=r"\(B, C, H, W\), got \(3, 32, 40\).*x\[None\]"):
-        Elastic()(image)
+    with pytest.raises(UsageError, match=r"\(B, C, H, W\) or .*, got \(3, 32, 40\).*x\[None\]"):
+        Turn()(image)
     with pytest.raises(UsageError, match=r"as a tensor, got ndarray.*torch.as_tensor"):
         Flip()(image[None].numpy())

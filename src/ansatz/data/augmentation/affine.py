@@ -8,7 +8,7 @@ from torch import Tensor
 
 from ansatz.data.augmentation.augmentation import Augmentation, uniform
 from ansatz.data.augmentation.limits import Interpolation, Padding, check_between, check_padding
-from ansatz.data.augmentation.resampling import affine_resample
+from ansatz.data.augmentation.resampling import affine_resample, widened
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Affine(Augmentation):
         return affine_resample(
             x,
             masks,
-            self.matrices(x, generator),
+            self.matrices(widened(x), generator),
             padding=self.padding,
             interpolation=self.interpolation,
         )

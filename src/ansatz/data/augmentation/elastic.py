@@ -2,7 +2,6 @@
 
 import functools
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -17,7 +16,7 @@ from ansatz.data.augmentation.limits import (
     check_padding,
     check_whole,
 )
-from ansatz.data.augmentation.resampling import affine_places, resample
+from ansatz.data.augmentation.resampling import affine_places, resample, widened
 
 
 @dataclass(frozen=True)
@@ -26,22 +25,23 @@ class Elastic(Augmentation):
 
     .. math:: y(p) = x(A p + u(p)), \qquad u \text{ smooth through } u_k \sim N(0, \sigma^2)
 
-    The displacements :math:`u_k` (one number per axis) are drawn on a coarse grid over the image
+    The displacements :math:`u_k` (one number per axis) are drawn on a coarse grid over x
     and joined by cubic interpolation; masks are deformed by the same field. A rotation and a
     scaling A may go with it in the same resampling: thin lines suffer each time they are read
     between cells.
 
     Args:
-        cells: :math:`\sigma`, the typical displacement, in cells of the image.
+        cells: :math:`\sigma`, the typical displacement, in cells of x.
         nodes: points of the coarse grid along each axis; fewer are smoother.
-        degrees: of a rotation as by :class:`Affine`.
+        degrees: of a rotation as by :class:`Affine`, of a volume within its slices.
         scale: of a scaling as by :class:`Affine`.
         padding: what is read outside: ``"reflect"`` (mirrored at the edge), ``"border"`` (the
             outermost cell) or ``"zeros"``, whose labels are -1, unknown.
         interpolation: ``"linear"`` or ``"nearest"`` between cells; labels are the nearest's.
 
     Shapes:
-        - x: ``(B, C, H, W)`` floats; masks: ``(B, H, W)`` or None; returns: the same.
+        - x: ``(B, C, *size)`` floats; of a signal ``(B, C, L)`` only the field and scale apply.
+        - masks: ``(B, *size)`` or None; returns: the same.
 
     Example:
         >>> import torch
@@ -62,8 +62,6 @@ class Elastic(Augmentation):
     padding: Padding = "reflect"
     interpolation: Interpolation = "linear"
 
-    grid_axes: ClassVar[tuple[int, ...]] = (2,)
-
     def __post_init__(self) -> None:
         check_between("cells of Elastic", self.cells, 0, 2**20)
         check_whole("nodes of Elastic", self.nodes, 2)
@@ -76,16 +74,23 @@ class Elastic(Augmentation):
         """Deforms each example by its own field."""
         if not self.cells:
             return self._affine().apply(x, masks, generator)
+        given, x = x.dtype, widened(x)
         matrices = self._affine().matrices(x, generator)
-        shape = len(x), 2, self.nodes, self.nodes
-        drawn = torch.randn(shape, generator=generator, dtype=x.dtype).to(x.device)
-        size = tuple(x.shape[2:])
-        down, across = (_cubic(self.nodes, n, x.dtype, x.device) for n in size)
-        field = down @ drawn @ across.T  # (B, 2, H, W)
+        size, axes = tuple(x.shape[2:]), x.ndim - 2
+        shape = len(x), axes, *[self.nodes] * axes
+        field = torch.randn(shape, generator=generator, dtype=x.dtype).to(x.device)
+        *before, across = (_cubic(self.nodes, n, x.dtype, x.device) for n in size)
+        for axis, curves in enumerate(before, 2):
+            rest = field.shape[axis + 1 :]
+            field = (curves @ field.flatten(axis + 1)).unflatten(-1, rest)
+        field = field @ across.T  # (B, n, *size)
         # A cell is 2 / N wide where the frame reaches from -1 to 1; the last axis comes first.
-        width = torch.tensor([2 / size[1], 2 / size[0]], dtype=x.dtype, device=x.device)
-        places = affine_places(x, matrices) + field * (self.cells * width).view(2, 1, 1)
-        return resample(x, masks, places, padding=self.padding, interpolation=self.interpolation)
+        width = torch.tensor([2 / n for n in reversed(size)], dtype=x.dtype, device=x.device)
+        places = affine_places(x, matrices) + field * (self.cells * width).view(-1, *[1] * axes)
+        y, moved = resample(
+            x, masks, places, padding=self.padding, interpolation=self.interpolation
+        )
+        return y.to(given), moved
 
     def _affine(self) -> Affine:
         return Affine(

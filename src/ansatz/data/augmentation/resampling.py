@@ -47,8 +47,22 @@ def affine_resample(
         >>> affine_resample(x, None, half, padding="border")[0]
         tensor([[[0.5000, 1.5000, 2.5000, 3.0000]]])
     """
-    places = affine_places(x, matrices)
-    return resample(x, masks, places, padding=padding, interpolation=interpolation)
+    wide = widened(x)
+    places = affine_places(wide, matrices)
+    y, moved = resample(wide, masks, places, padding=padding, interpolation=interpolation)
+    return y.to(x.dtype), moved
+
+
+def widened(x: Tensor) -> Tensor:
+    """x in single precision at least: half of it does not tell the places of 256 cells apart.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data.augmentation.resampling import widened
+        >>> widened(torch.zeros(1, 1, 4, dtype=torch.bfloat16)).dtype
+        torch.float32
+    """
+    return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
 def affine_places(x: Tensor, matrices: Tensor) -> Tensor:
