@@ -23,12 +23,15 @@ C3_TABLE = (
 )  # fmt: skip
 
 
+_SIDE, _PADDING = 32, 2  # cells a side that it was made for, and what MNIST's 28 lack on each
+
+
 class LeNet5(nn.Module):
     r"""The convolutional network that read cheques: two convolutions, two pools, three maps.
 
     Signals of 1 axis, images and volumes alike: 5 cells per kernel and axis, 6 and 16 channels,
-    pools of 2, then 120, 84 and P units. On 28 x 28 images, padded to 32 x 32, it has 61,706
-    parameters (with P = 10).
+    pools of 2, then 120, 84 and P units. On 32 x 32 images, and on MNIST's of 28 x 28, which are
+    padded to 32 x 32, it has 61,706 parameters (with P = 10).
 
     By default ReLU and max pooling. ``classic=True`` is the network of 1998: tanh scaled as
     :math:`1.7159 \tanh(2 z / 3)`, average pools with a trained factor and constant per channel,
@@ -40,7 +43,8 @@ class LeNet5(nn.Module):
         inputs: a grid of known size, at least 12 cells along each axis (with the padding).
         outputs: :math:`P`.
         classic: the network of 1998.
-        padding: zeros around x: 2 make 28 cells 32; 0 for x that comes with its margin.
+        padding: zeros around x. None: 2 where an axis has fewer than 32 cells, so that 28 are 32,
+            and 0 for larger x, which come with their margin.
         generator: where weights are drawn from; torch's global one when not given.
 
     Shapes:
@@ -51,6 +55,8 @@ class LeNet5(nn.Module):
         >>> from ansatz.spec import InputSpec
         >>> network = LeNet5(InputSpec.grid(1, 28, 28), 10)
         >>> sum(p.numel() for p in network.parameters())
+        61706
+        >>> sum(p.numel() for p in LeNet5(InputSpec.grid(1, 32, 32), 10).parameters())
         61706
 
     References:
@@ -64,13 +70,16 @@ class LeNet5(nn.Module):
         outputs: int,
         *,
         classic: bool = False,
-        padding: int = 2,
+        padding: int | None = None,
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        require_whole("padding of lenet5", padding, low=0, high=16)
-        least = 16 - 2 * padding
+        if padding is not None:
+            require_whole("padding of lenet5", padding, low=0, high=16)
+        least = 16 - 2 * (_PADDING if padding is None else padding)
         grid = read_grid("lenet5", inputs, least=max(least, 1), needs_size=True)
+        if padding is None:
+            padding = _PADDING if min(grid.size) < _SIDE else 0
         if classic and grid.dimensions != 2:
             raise UsageError(f"classic lenet5 takes images, got {grid.dimensions} axes.")
         self.grid = grid
