@@ -431,7 +431,7 @@ def _copies(model: TableEstimator, job: Job, keys: Keys, parts: Parts) -> list[s
     mask = copied(model.row_keys_, keys[parts.test])
     if not mask.any():
         return []
-    rest = take(job, parts.test[~mask])
+    rest = model._plain(take(job, parts.test[~mask]))
     return warn_of_copies(mask, judge_model(model, rest, []) if len(rest.y) else None)
 
 
