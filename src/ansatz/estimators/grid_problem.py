@@ -72,7 +72,7 @@ def pose_grids(
     part = _part_column(frame)
     proposal = Proposal([likelihood]) if likelihood else _proposed(table, frame, uses)
     law, given = proposal.laws[0], {**proposal.options, **(options or {})}
-    check_outcomes(table.origin, frame, uses, law, given)
+    check_outcomes(table.origin, frame, uses, law, given, named=likelihood is not None)
     notes += [proposal.why] if proposal.why else []
     if len(proposal.laws) > 1:
         others = ", ".join(proposal.laws[1:])

@@ -131,7 +131,7 @@ def pose(
     given = dict(options or {})
     proposal = Proposal([likelihood]) if likelihood else propose(origin, frame, uses)
     laws, given = proposal.laws, {**proposal.options, **given}
-    check_outcomes(origin, frame, uses, laws[0], given)
+    check_outcomes(origin, frame, uses, laws[0], given, named=likelihood is not None)
     features = uses.features(frame)
     columns = infer_columns(features, roles=roles or {})
     why = [proposal.why] if proposal.why else []
