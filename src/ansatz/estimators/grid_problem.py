@@ -15,6 +15,7 @@ from ansatz.estimators.proposal import Proposal, propose
 from ansatz.estimators.uses import Uses, near_columns
 
 _OF_MASKS = ("dice", "sum")
+_NAMED = 20  # classes of masks that a note lists
 
 
 def pose_grids(
@@ -51,7 +52,10 @@ def pose_grids(
             raise UsageError(f"{table.origin}: no column '{name}' to drop. {near}")
     if not uses.target and uses.lower is None:
         if table.target is None:
-            raise UsageError(f"{table.origin}: no target: name the column to predict, --target.")
+            there = ", ".join(map(str, table.frame.columns)) or "none"
+            raise UsageError(
+                f"{table.origin}: no target: name the column to predict, --target. Columns: {there}."
+            )
         uses = uses.model_copy(update={"target": [table.target]})
     if uses.target == [MASK] and table.masks is not None:
         return _of_masks(table, uses, likelihood, options)
@@ -111,8 +115,10 @@ def _of_masks(
     law = likelihood or "categorical"
     frame = table.frame.assign(**{MASK: [f"{key:016x}" for key in table.masks.content_keys()]})
     uses.check(frame, table.origin)
-    named = ", ".join(map(str, table.masks.classes))
-    notes = [*table.notes, f"a label for every cell: {len(table.masks.classes)} classes, {named}."]
+    count = len(table.masks.classes)
+    named = ", ".join(map(str, table.masks.classes[:_NAMED]))
+    more = f" and {count - _NAMED} more" if count > _NAMED else ""
+    notes = [*table.notes, f"a label for every cell: {count} classes, {named}{more}."]
     return Problem(
         table.origin,
         frame,
