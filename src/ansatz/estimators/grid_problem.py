@@ -54,7 +54,8 @@ def pose_grids(
         if table.target is None:
             there = ", ".join(map(str, table.frame.columns)) or "none"
             raise UsageError(
-                f"{table.origin}: no target: name the column to predict, --target. Columns: {there}."
+                f"{table.origin}: no target: name the column to predict, --target. "
+                f"Columns: {there}."
             )
         uses = uses.model_copy(update={"target": [table.target]})
     if uses.target == [MASK] and table.masks is not None:

@@ -162,6 +162,7 @@ def test_eight_and_sixteen_bits_make_shares(tmp_path):
     put(tmp_path, {"1.png": shade(255), "2.png": sixteen})
     table = read_grids(tmp_path)
     assert table.grids.dtype == torch.float32 and levels(table) == [1, 1]
+    assert any("1 of 2 images have 16 bits (2.png)" in note for note in table.notes)
     put(tmp_path, {"3.tif": Image.fromarray(np.ones((4, 6), np.float32))})
     with pytest.raises(DataError, match=r"3.tif holds free numbers, beside"):
         read_grids(tmp_path)
