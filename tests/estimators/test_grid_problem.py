@@ -65,10 +65,13 @@ def test_the_fingerprint_is_of_cells_and_outcomes():
 
 
 def test_what_cannot_be_asked_is_said():
-    with pytest.raises(UsageError, match=r"no target: name the column"):
+    with pytest.raises(UsageError, match=r"no target: name the column.*Columns: age"):
         pose_grids({"x": IMAGES, "age": np.arange(12)}, Uses())
     with pytest.raises(DataError, match=r"missing everywhere"):
         pose(np.full(12, np.nan))
+    with pytest.raises(DataError, match=r"'y' is 0 for every example: one class only"):
+        pose(np.zeros(12, int))
+    assert pose(np.zeros(12, int), likelihood="poisson").laws == ["poisson"]
     with pytest.raises(DataError, match=r"no column 'z' for target. Columns: y"):
         pose_grids({"x": IMAGES, "y": np.arange(12)}, Uses(target=["z"]))
     with pytest.raises(UsageError, match=r"no column 'z' to drop. Columns: y"):

@@ -70,7 +70,7 @@ def test_a_drawing_embeds_the_cells_themselves(rng):
 def test_long_labels_of_rows_have_the_room_they_need():
     """Right-aligned at the pictures, a label that is too long would begin left of the page."""
     shown = np.zeros((1, 8, 8, 3), np.uint8)
-    for label in ("a", "automobile: 38.5 %\nis standing"):
+    for label in ("a", "automobile: > 99.9 %\nis standing"):
         found = strip(shown, [""], columns=1, lines=0, side=1.0, labels=[label])
         width = float(re.search(r'viewBox="0 0 ([\d.]+)', found)[1]) / 72
         assert width - 1.06 >= 0.06 * max(map(len, label.split("\n")))

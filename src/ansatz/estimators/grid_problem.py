@@ -100,6 +100,11 @@ def _proposed(table: GridTable, frame: pd.DataFrame, uses: Uses) -> Proposal:
     if uses.target == [table.target] and uses.event is None and uses.trials is None:
         found = frame[table.target].unique()
         whole = getattr(found.dtype, "kind", "O") in "iu"
+        if whole and len(found) == 1:
+            raise DataError(
+                f"{table.origin}: '{table.target}' is {found[0]} for every example: one class "
+                "only, and there is nothing to tell apart."
+            )
         if whole and 2 < len(found) <= len(frame) / 2 and set(found) == set(range(len(found))):
             why = (
                 f"likelihood categorical: '{table.target}' numbers {len(found)} classes from 0 on; "
