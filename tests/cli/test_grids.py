@@ -277,6 +277,7 @@ def test_a_dry_run_says_what_would_be_done_and_writes_nothing(command, work, tmp
     {
         ("--network", "small_resnett"): "Did you mean 'small_resnet'?",
         ("--set", "nosuch=3"): "'nosuch'",
+        ("--x", "gird"): "unknown structure 'gird'",
         ("--weights", "gone.pth"): "gone.pth: no such file of weights",
     }.items(),
 )

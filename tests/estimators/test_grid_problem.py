@@ -136,6 +136,21 @@ def test_examples_for_validation_stop_the_fit(tmp_path):
     assert (job.part[parts.learn][parts.valid] == "validation").all() and len(parts.valid) == 4
 
 
+def test_a_pass_is_over_what_is_learned_from_where_data_bring_their_validation(tmp_path):
+    folder = in_folders(tmp_path, train=20, valid=20, test=6)
+    settings = {"network": "linear_grid", "options": {"epochs": 3, "batch_size": 10}}
+    fit = ansatz.fit(folder, **settings)
+    assert fit.epochs == 3 and "stopping on 50% held-out rows" in fit.recipe["recipe"]
+
+
+def test_a_class_that_only_the_test_has_is_told(tmp_path):
+    folder = in_folders(tmp_path, train=20, test=6)
+    (folder / "test" / "new").mkdir()
+    Image.fromarray(np.zeros((8, 8), np.uint8)).save(folder / "test" / "new" / "0.png")
+    fit = ansatz.fit(folder, **SETTINGS)
+    assert any("no row to learn from is of class new" in note for note in fit.notes)
+
+
 def test_a_share_that_is_asked_for_mixes_the_folders(tmp_path):
     fit = ansatz.fit(in_folders(tmp_path, train=20, test=6), test=0.5, **SETTINGS)
     assert len(fit.posed[2].test) == 13

@@ -88,6 +88,7 @@ def _rehearse(chosen: "FitConfig", problem: Any, network: str) -> None:
 
 def _pose(chosen: "FitConfig") -> tuple[Any, int]:
     """The problem and its number of rows; of a table larger than memory, from one pass."""
+    from ansatz import structures
     from ansatz.data.streams.available import reason_to_stream
     from ansatz.estimators.kinds import split_options
     from ansatz.estimators.posing import pose_as, structure_of
@@ -103,6 +104,7 @@ def _pose(chosen: "FitConfig") -> tuple[Any, int]:
         "reader": {name: options[name] for name in _READER if name in options},
     }
     x = structure_of(chosen.data, chosen.x, image=chosen.image)
+    structures.registry.get(x)  # a wrong name suggests the nearest right one
     why = None
     if x == "vector":
         why = reason_to_stream(chosen.data, stream=chosen.stream, memory_limit=chosen.memory_limit)
