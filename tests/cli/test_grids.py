@@ -272,6 +272,26 @@ def test_a_dry_run_says_what_would_be_done_and_writes_nothing(command, work, tmp
     assert plan["rows"] == 12 and plan["network"] == "unet"
 
 
+@pytest.mark.parametrize(
+    "words, says",
+    {
+        ("--network", "small_resnett"): "Did you mean 'small_resnet'?",
+        ("--set", "nosuch=3"): "'nosuch'",
+        ("--x", "gird"): "unknown structure 'gird'",
+        ("--weights", "gone.pth"): "gone.pth: no such file of weights",
+    }.items(),
+)
+def test_a_dry_run_refuses_what_the_fit_would(command, work, words, says):
+    done = command("fit", work / "digits", *words, "--dry-run")
+    assert done.status in (2, 4) and says in done.err and not done.out
+
+
+def test_a_dry_run_takes_a_file_of_weights_for_no_column(command, work, tmp_path):
+    torch.save({}, tmp_path / "w.pth")
+    done = command("fit", work / "digits", "--weights", "w.pth", "--dry-run")
+    assert done.status == 0 and "60 examples" in done.out, done.err
+
+
 def test_a_fit_to_images_goes_through_a_file_of_options(command, work, tmp_path):
     words = ("--size", "12", "--skip-corrupt", "--freeze", "1", *QUICK[:2])
     printed = command("fit", work / "digits", *words, "--print-config")

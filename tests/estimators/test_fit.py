@@ -348,6 +348,18 @@ def test_a_target_is_checked_before_training(values, law, says, monkeypatch):
         ansatz.fit(frame, target="price", likelihood=law, options=TINY)
 
 
+def test_images_that_a_table_names_and_that_are_not_there_are_told():
+    frame = table().assign(photo=[f"photos/{k}.jpg" for k in CYCLE])
+    fit = ansatz.fit(frame, target="price", likelihood="normal", options=TINY)
+    assert any("column 'photo' names images, which take no part" in note for note in fit.notes)
+
+
+def test_a_named_law_takes_as_many_classes_as_there_are():
+    frame = with_target([f"name {k // 2}" for k in CYCLE])
+    fit = ansatz.fit(frame, target="price", likelihood="categorical", options=TINY)
+    assert len(fit.model.classes_) == 75
+
+
 @pytest.mark.parametrize("value", [1e308, -1e308, 1e-308])
 def test_numbers_at_the_edge_of_the_machine_are_predicted_or_refused(value):
     frame = with_target(np.where(CYCLE == 7, value, CYCLE % 5 * 1.0))

@@ -65,10 +65,13 @@ def test_the_fingerprint_is_of_cells_and_outcomes():
 
 
 def test_what_cannot_be_asked_is_said():
-    with pytest.raises(UsageError, match=r"no target: name the column"):
+    with pytest.raises(UsageError, match=r"no target: name the column.*Columns: age"):
         pose_grids({"x": IMAGES, "age": np.arange(12)}, Uses())
     with pytest.raises(DataError, match=r"missing everywhere"):
         pose(np.full(12, np.nan))
+    with pytest.raises(DataError, match=r"'y' is 0 for every example: one class only"):
+        pose(np.zeros(12, int))
+    assert pose(np.zeros(12, int), likelihood="poisson").laws == ["poisson"]
     with pytest.raises(DataError, match=r"no column 'z' for target. Columns: y"):
         pose_grids({"x": IMAGES, "y": np.arange(12)}, Uses(target=["z"]))
     with pytest.raises(UsageError, match=r"no column 'z' to drop. Columns: y"):
@@ -131,6 +134,21 @@ def test_examples_for_validation_stop_the_fit(tmp_path):
     fit = ansatz.fit(in_folders(tmp_path, train=20, valid=4, test=6), **SETTINGS)
     _, job, parts = fit.posed
     assert (job.part[parts.learn][parts.valid] == "validation").all() and len(parts.valid) == 4
+
+
+def test_a_pass_is_over_what_is_learned_from_where_data_bring_their_validation(tmp_path):
+    folder = in_folders(tmp_path, train=20, valid=20, test=6)
+    settings = {"network": "linear_grid", "options": {"epochs": 3, "batch_size": 10}}
+    fit = ansatz.fit(folder, **settings)
+    assert fit.epochs == 3 and "stopping on 50% held-out rows" in fit.recipe["recipe"]
+
+
+def test_a_class_that_only_the_test_has_is_told(tmp_path):
+    folder = in_folders(tmp_path, train=20, test=6)
+    (folder / "test" / "new").mkdir()
+    Image.fromarray(np.zeros((8, 8), np.uint8)).save(folder / "test" / "new" / "0.png")
+    fit = ansatz.fit(folder, **SETTINGS)
+    assert any("no row to learn from is of class new" in note for note in fit.notes)
 
 
 def test_a_share_that_is_asked_for_mixes_the_folders(tmp_path):

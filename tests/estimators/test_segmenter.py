@@ -189,7 +189,9 @@ def test_masks_that_lack_a_class_are_judged_by_its_name():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"minsize": 3}, {"min_size": "3"}, {"min_size": -1}], ids=["name", "kind", "sign"]
+    "wrong",
+    [{"minsize": 3}, {"min_size": "3"}, {"min_size": -1}, 3],
+    ids=["name", "kind", "sign", "number"],
 )
 def test_a_wrong_clean_is_refused_before_the_fit(wrong):
     model = Segmenter(**TINY, clean=wrong)

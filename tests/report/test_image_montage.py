@@ -67,6 +67,15 @@ def test_a_drawing_embeds_the_cells_themselves(rng):
     assert "pixelated" in svg or "crisp-edges" in svg
 
 
+def test_long_labels_of_rows_have_the_room_they_need():
+    """Right-aligned at the pictures, a label that is too long would begin left of the page."""
+    shown = np.zeros((1, 8, 8, 3), np.uint8)
+    for label in ("a", "automobile: > 99.9 %\nis standing"):
+        found = strip(shown, [""], columns=1, lines=0, side=1.0, labels=[label])
+        width = float(re.search(r'viewBox="0 0 ([\d.]+)', found)[1]) / 72
+        assert width - 1.06 >= 0.06 * max(map(len, label.split("\n")))
+
+
 def test_heat_is_blue_above_zero_and_vermilion_below():
     ground = np.full((1, 10, 10, 3), 255, np.uint8)
     heat = np.zeros((1, 10, 10))

@@ -23,8 +23,10 @@ from ansatz.report import (
     signal_saliency,
 )
 from ansatz.report.attributions import attributions
+from ansatz.report.image_confusion import draw_confusion
 from ansatz.report.image_perturbations import Curve
 from ansatz.report.page import render
+from ansatz.report.style import figure
 from ansatz.symmetry import certify
 
 HOSTILE = ["<script>alert(1)</script>", "$x$ & $y$", "\u202eevil\n", "名" * 200]
@@ -79,6 +81,26 @@ def test_a_matrix_of_many_classes_keeps_those_with_mistakes(rng, k, labels):
     (picture,) = drawn(section)
     assert picture.svg.count(">class ") == 2 * labels
     assert ("left out" in picture.caption) == (k > 50)
+
+
+@pytest.mark.parametrize("name, turned", [("cat", 0), ("a long name of one", 90)])
+def test_names_that_would_touch_each_other_are_turned(name, turned):
+    with figure(4.3, 3.4) as paper:
+        axes = paper.subplots()
+        draw_confusion(axes, np.eye(3), [name] * 3)
+        assert axes.get_xticklabels()[0].get_rotation() == turned
+
+
+@pytest.mark.parametrize("name", ["4", "standing", "automobile"])
+def test_captions_of_mistakes_do_not_run_into_each_other(name, monkeypatch):
+    drawn = {}
+    monkeypatch.setattr(
+        image_mistakes, "strip", lambda shown, captions, **how: drawn.update(how, text=captions)
+    )
+    probs = np.tile([0.615, 0.385], (24, 1))
+    image_mistakes.section(np.zeros((24, 8, 8)), np.ones(24, int), probs, ["slow", name])
+    longest = max(len(line) for text in drawn["text"] for line in text.split("\n"))
+    assert drawn["columns"] * longest * 0.058 < 6.6  # inches of letters of 7.5 points
 
 
 def test_a_perfect_model_has_no_pairs():

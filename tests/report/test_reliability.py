@@ -172,3 +172,11 @@ def test_two_classes_are_one_question(table):
     y = np.where(y == "low", "no", "yes")
     found = section(gather(Classifier(network="linear").fit(x, y), x, y))
     assert found.lead.startswith("Predicted probabilities")
+
+
+def test_diagrams_of_many_classes_are_labelled_once_a_line_and_say_what_is_left_out():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(90, 2)), np.arange(90) % 9
+    found = section(gather(Classifier(network="linear").fit(x, y), x, y)).parts[0]
+    assert found.svg.count(">observed<") == 2  # seven diagrams, four in a line
+    assert "3 rarer classes are left out" in found.caption

@@ -37,14 +37,19 @@ def print_plan(chosen: "FitConfig", folder: Path, as_json: bool) -> None:
         <BLANKLINE>
         3 rows, likelihood chosen among normal, ..., network mlp; would write a-model
     """
+    from ansatz.estimators.fit import as_start
     from ansatz.estimators.posing import default_network
 
+    weights, options = as_start(chosen.weights, chosen.options)
+    chosen = chosen.model_copy(update={"weights": weights, "options": dict(options)})
     problem, rows = _pose(chosen)
+    network = chosen.network or default_network(problem)
+    _rehearse(chosen, problem, network)
     plan: dict[str, Any] = {
         "rows": rows,
         "likelihood": problem.likelihood if len(problem.laws) == 1 else None,
         "candidates": problem.laws,
-        "network": chosen.network or default_network(problem),
+        "network": network,
         "columns": [{"name": c.name, "role": c.role} for c in problem.columns],
         "out": folder,
     }
@@ -65,8 +70,25 @@ def print_plan(chosen: "FitConfig", folder: Path, as_json: bool) -> None:
     say(f"{what}, {law}, network {plan['network']}; would write {folder}")
 
 
+def _rehearse(chosen: "FitConfig", problem: Any, network: str) -> None:
+    """Raises what the fit would raise about outcomes, network and options before it trains."""
+    from ansatz.estimators.kinds import make_estimator, split_options
+    from ansatz.estimators.reading import read_job
+
+    estimator = make_estimator(
+        problem,
+        network,
+        inference=chosen.inference,
+        options=split_options(chosen.likelihood, chosen.options)[0],
+        random_state=chosen.seed,
+        device=chosen.device,
+    )
+    estimator._rehearse(read_job(problem, estimator))
+
+
 def _pose(chosen: "FitConfig") -> tuple[Any, int]:
     """The problem and its number of rows; of a table larger than memory, from one pass."""
+    from ansatz import structures
     from ansatz.data.streams.available import reason_to_stream
     from ansatz.estimators.kinds import split_options
     from ansatz.estimators.posing import pose_as, structure_of
@@ -82,6 +104,7 @@ def _pose(chosen: "FitConfig") -> tuple[Any, int]:
         "reader": {name: options[name] for name in _READER if name in options},
     }
     x = structure_of(chosen.data, chosen.x, image=chosen.image)
+    structures.registry.get(x)  # a wrong name suggests the nearest right one
     why = None
     if x == "vector":
         why = reason_to_stream(chosen.data, stream=chosen.stream, memory_limit=chosen.memory_limit)

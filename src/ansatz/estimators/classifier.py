@@ -333,10 +333,16 @@ class Classifier(ClassifierMixin, TableEstimator):
             )
         except ValueError as error:
             raise UsageError(f"class_weight: {error}") from None
+        factors = factors * (weight.sum() / (weight * factors[codes]).sum())
         self._log_weights = np.log(np.maximum(factors, 1e-300)).tolist()
-        weighted = weight * factors[codes]
-        total: NDArray[Any] = weighted * (weight.sum() / weighted.sum())
-        return total
+        weighted: NDArray[Any] = weight * factors[codes]
+        return weighted
+
+    def _plain(self, job: Job) -> Job:
+        if self._log_weights is None:
+            return job
+        factors = torch.as_tensor(self._log_weights, dtype=job.weight.dtype).exp()
+        return job._replace(weight=job.weight / factors[job.y.long()])
 
     def _law(self, target: TargetSpec, rows: float = math.inf) -> Likelihood:
         if self.likelihood == "auto":

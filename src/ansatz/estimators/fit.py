@@ -212,6 +212,7 @@ def fit(
         *problem.notes,
         *([] if problem.part is None else [note_on_parts(given, parts)]),
         *describe_copies(keys),
+        *(_never_learned(model, job, parts) if problem.kind == "class" else []),
         *_notes_on(choice, number is not None),
         *model.model_.preprocessor.notes,
         *getattr(model, "notes_", []),
@@ -370,8 +371,18 @@ def _copies(model: TableEstimator, job: Job, keys: Keys, parts: Parts) -> list[s
     mask = copied(model.row_keys_, keys[parts.test])
     if not mask.any():
         return []
-    rest = take(job, parts.test[~mask])
+    rest = model._plain(take(job, parts.test[~mask]))
     return warn_of_copies(mask, judge_model(model, rest, []) if len(rest.y) else None)
+
+
+def _never_learned(model: TableEstimator, job: Job, parts: Parts) -> list[str]:
+    """Classes that only the test rows show."""
+    tested, learned = (set(job.y[part].long().tolist()) for part in (parts.test, parts.learn))
+    absent = [str(model.classes_[k]) for k in sorted(tested - learned)]
+    if not absent:
+        return []
+    more = f" and {len(absent) - 5} more" if len(absent) > 5 else ""
+    return [f"no row to learn from is of class {', '.join(absent[:5])}{more}, which the test has."]
 
 
 def _rows_of(problem: Problem, job: Job, parts: Parts) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from ansatz.estimators.proposal import Proposal, propose
 from ansatz.estimators.uses import Uses, near_columns
 
 _OF_MASKS = ("dice", "sum")
+_NAMED = 20  # classes of masks that a note lists
 
 
 def pose_grids(
@@ -51,7 +52,11 @@ def pose_grids(
             raise UsageError(f"{table.origin}: no column '{name}' to drop. {near}")
     if not uses.target and uses.lower is None:
         if table.target is None:
-            raise UsageError(f"{table.origin}: no target: name the column to predict, --target.")
+            there = ", ".join(map(str, table.frame.columns)) or "none"
+            raise UsageError(
+                f"{table.origin}: no target: name the column to predict, --target. "
+                f"Columns: {there}."
+            )
         uses = uses.model_copy(update={"target": [table.target]})
     if uses.target == [MASK] and table.masks is not None:
         return _of_masks(table, uses, likelihood, options)
@@ -72,7 +77,7 @@ def pose_grids(
     part = _part_column(frame)
     proposal = Proposal([likelihood]) if likelihood else _proposed(table, frame, uses)
     law, given = proposal.laws[0], {**proposal.options, **(options or {})}
-    check_outcomes(table.origin, frame, uses, law, given)
+    check_outcomes(table.origin, frame, uses, law, given, named=likelihood is not None)
     notes += [proposal.why] if proposal.why else []
     if len(proposal.laws) > 1:
         others = ", ".join(proposal.laws[1:])
@@ -95,6 +100,11 @@ def _proposed(table: GridTable, frame: pd.DataFrame, uses: Uses) -> Proposal:
     if uses.target == [table.target] and uses.event is None and uses.trials is None:
         found = frame[table.target].unique()
         whole = getattr(found.dtype, "kind", "O") in "iu"
+        if whole and len(found) == 1:
+            raise DataError(
+                f"{table.origin}: '{table.target}' is {found[0]} for every example: one class "
+                "only, and there is nothing to tell apart."
+            )
         if whole and 2 < len(found) <= len(frame) / 2 and set(found) == set(range(len(found))):
             why = (
                 f"likelihood categorical: '{table.target}' numbers {len(found)} classes from 0 on; "
@@ -111,8 +121,10 @@ def _of_masks(
     law = likelihood or "categorical"
     frame = table.frame.assign(**{MASK: [f"{key:016x}" for key in table.masks.content_keys()]})
     uses.check(frame, table.origin)
-    named = ", ".join(map(str, table.masks.classes))
-    notes = [*table.notes, f"a label for every cell: {len(table.masks.classes)} classes, {named}."]
+    count = len(table.masks.classes)
+    named = ", ".join(map(str, table.masks.classes[:_NAMED]))
+    more = f" and {count - _NAMED} more" if count > _NAMED else ""
+    notes = [*table.notes, f"a label for every cell: {count} classes, {named}{more}."]
     return Problem(
         table.origin,
         frame,

@@ -26,6 +26,8 @@ def check_outcomes(
     uses: Uses,
     law: str,
     options: Mapping[str, Any] | None = None,
+    *,
+    named: bool = False,
 ) -> None:
     """Refuses outcomes that the law cannot produce; rows are named as the table counts them.
 
@@ -35,6 +37,7 @@ def check_outcomes(
         uses: which columns tell the outcome.
         law: by name.
         options: of the law.
+        named: the user named the law: classes are classes however many there are.
 
     Example:
         >>> import pandas as pd
@@ -55,7 +58,7 @@ def check_outcomes(
         elif law == "plackett_luce":
             read_rankings(frame[uses.target])
         elif law in CLASS_LAWS:
-            _check_classes(frame, uses)
+            _check_classes(frame, uses, named)
         elif kind.event_ndim:
             _check_vector(frame, uses, law, given)
         else:
@@ -124,7 +127,7 @@ def _check_vector(frame: pd.DataFrame, uses: Uses, law: str, options: Mapping[st
     likelihoods.create(law, **options).check(torch.from_numpy(values))
 
 
-def _check_classes(frame: pd.DataFrame, uses: Uses) -> None:
+def _check_classes(frame: pd.DataFrame, uses: Uses, named: bool) -> None:
     if len(uses.target) > 1:
         raise UsageError("one target at a time for classes; fit each column by itself.")
     column = frame[uses.target[0]]
@@ -134,10 +137,11 @@ def _check_classes(frame: pd.DataFrame, uses: Uses) -> None:
             f"column '{column.name}': only one class, {str(column.iloc[0])[:60]!r}. "
             "There is nothing to tell apart."
         )
-    if levels > 1_000 or (levels > 20 and levels > len(column) / 2):
+    if not named and (levels > 1_000 or (levels > 20 and levels > len(column) / 2)):
         raise DataError(
             f"column '{column.name}': {levels} classes in {len(column)} rows. If it "
-            "holds numbers or names rather than classes, choose another target or --likelihood."
+            "holds numbers or names rather than classes, choose another target or --likelihood; "
+            "if they are classes: --likelihood categorical."
         )
 
 

@@ -13,6 +13,7 @@ from ansatz import likelihoods
 from ansatz.data import Column, as_frame, find_leaks, infer_columns, read_table
 from ansatz.data.dates import as_dates
 from ansatz.data.grids import Grids, Masks
+from ansatz.data.grids.path_table import image_columns
 from ansatz.data.numeric import refuse_infinite
 from ansatz.errors import DataError, UsageError
 from ansatz.estimators.classifier import CLASS_LAWS
@@ -131,7 +132,7 @@ def pose(
     given = dict(options or {})
     proposal = Proposal([likelihood]) if likelihood else propose(origin, frame, uses)
     laws, given = proposal.laws, {**proposal.options, **given}
-    check_outcomes(origin, frame, uses, laws[0], given)
+    check_outcomes(origin, frame, uses, laws[0], given, named=likelihood is not None)
     features = uses.features(frame)
     columns = infer_columns(features, roles=roles or {})
     why = [proposal.why] if proposal.why else []
@@ -195,7 +196,10 @@ def _known_outcomes(
 
 
 def _warnings(frame: pd.DataFrame, uses: Uses, columns: list[Column], law: str) -> list[str]:
-    said: list[str] = []
+    said = [
+        f"column '{name}' names images, which take no part: to learn from them, --image {name}."
+        for name in image_columns(frame)
+    ]
     if law != "plackett_luce":
         said += find_leaks(frame, uses.target, columns, group=uses.group, time=uses.time)
     link = likelihoods.registry.get(law).link_name

@@ -59,6 +59,7 @@ def judge_all(model: TableEstimator, learn: Job, test: Job) -> Scores:
         >>> round(judge_all(model, job, job).constant["rmse"], 2)
         5.77
     """
+    learn, test = model._plain(learn), model._plain(test)
     law = model._law_of(learn.target)
     linear: Metrics | None = None
     messages: list[str] = []
@@ -103,7 +104,7 @@ def cross_validate(estimator: TableEstimator, job: Job, number: Rows) -> Scores:
         learn, test = take(job, inside), take(job, outside)
         model._fit_job(learn)
         scores.append(judge_all(model, learn, test))
-        weights.append(float(test.weight.sum()))
+        weights.append(float(model._plain(test).weight.sum()))
     messages = dict.fromkeys(message for score in scores for message in score.messages)
     return Scores(
         _mean([score.metrics for score in scores], weights),

@@ -252,7 +252,7 @@ class Segmenter(TableEstimator):
             return Cleaning(**self.clean)
         except TypeError:
             known = ", ".join(field.name for field in fields(Cleaning))
-            raise UsageError(f"clean takes {known}, got {dict(self.clean)}.") from None
+            raise UsageError(f"clean takes {known}, got {self.clean!r}.") from None
 
     def _probabilities(self, raw: Tensor, law: Likelihood | None = None) -> Tensor:
         law = law or self.model_.objective.likelihood

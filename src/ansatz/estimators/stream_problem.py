@@ -86,7 +86,7 @@ def pose_stream(
     frame = found.kinds.settle(frame)
     proposal = Proposal([likelihood]) if likelihood else propose(str(data), frame, uses)
     given = {**proposal.options, **(options or {})}
-    check_outcomes(str(data), frame, uses, proposal.laws[0], given)
+    check_outcomes(str(data), frame, uses, proposal.laws[0], given, named=likelihood is not None)
     columns = watcher.survey.columns()
     notes = [*found.notes, *watcher.notes()]
     notes += [proposal.why] if proposal.why else []

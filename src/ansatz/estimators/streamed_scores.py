@@ -39,6 +39,7 @@ def judge_stream(
         >>> list(inspect.signature(judge_stream).parameters)[-1]
         'test'
     """
+    learn, test = model._plain(learn), model._plain(test)
     notes: list[str] = []
     answers: dict[str, Answer] = {"metrics": lambda job: _served(model, job, notes)}
     law = model._law_of(learn.target)
@@ -55,7 +56,7 @@ def judge_stream(
     found = {name: _judge(model, answer, test) for name, answer in answers.items()}
     if not parts.samples[TEST].complete:
         pooled = {name: PooledMetrics() for name in answers}
-        for job in jobs_to_judge(rows, parts):
+        for job in map(model._plain, jobs_to_judge(rows, parts)):
             for name, answer in answers.items():
                 pooled[name].add(_judge(model, answer, job), job.y, job.weight)
         found = {name: pooled[name].result(metrics) for name, metrics in found.items()}

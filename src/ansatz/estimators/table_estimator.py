@@ -129,6 +129,10 @@ class TableEstimator(Predictions, Settings, BaseEstimator):
         """The weights that the fit uses."""
         return weight
 
+    def _plain(self, job: Job) -> Job:
+        """The job without class weights, which are no rows: what is judged, and rivals learn."""
+        return job
+
     # Fitting.
 
     def fit(

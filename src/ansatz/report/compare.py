@@ -268,7 +268,7 @@ def _on_test_rows(a: Replay, b: Replay) -> tuple[Judged, Judged, list[str]]:
     """Both models on the same rows in the same order, and what is to be said about them."""
     _require_same_test_rows(a, b)
     cautions = []
-    jobs = [_ordered(each.test) for each in (a, b)]
+    jobs = [_ordered(each.model._plain(each.test)) for each in (a, b)]
     if not (jobs[0].weight == jobs[1].weight).all():
         cautions.append("the models weigh the rows differently: here every row counts once.")
         jobs = [job._replace(weight=job.weight * 0 + 1) for job in jobs]

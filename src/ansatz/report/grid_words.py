@@ -7,6 +7,7 @@ from typing import Any
 from ansatz.report.section import Cell, Figure, Section, Table, Text
 
 _IMAGE = re.compile(r"\b([Ii])mage(s?)\b")
+_AN_IMAGE = re.compile(r"\b([Aa])n(?= image\b)")  # a signal, a volume
 
 
 def in_words(section: Section, unit: str) -> Section:
@@ -21,6 +22,8 @@ def in_words(section: Section, unit: str) -> Section:
         >>> from ansatz.report.grid_words import in_words
         >>> in_words(Section("What the images look like", "Images of 3 cells."), "signals").lead
         'Signals of 3 cells.'
+        >>> in_words(Section("Moving an image", ""), "volumes").title
+        'Moving a volume'
     """
     if unit == "images":
         return section
@@ -30,7 +33,7 @@ def in_words(section: Section, unit: str) -> Section:
             found = unit if match[2] else unit.removesuffix("s")
             return found.capitalize() if match[1] == "I" else found
 
-        return _IMAGE.sub(word, text)
+        return _IMAGE.sub(word, _AN_IMAGE.sub(r"\1", text))
 
     parts: list[Text | Table | Figure] = [_part(part, said) for part in section.parts]
     return Section(said(section.title), said(section.lead), parts)

@@ -49,8 +49,10 @@ def draw_confusion(axes: "Axes", counts: ArrayLike, names: Sequence[str]) -> Non
     image[..., 3] = np.sqrt(share)  # a confusion of one in a hundred is to be seen
     axes.imshow((255 * image).round().astype(np.uint8), interpolation="none")
     size = 8.5 if k <= 12 else max(8.5 * (12 / k) ** 0.6, 4.0)
-    long = max(len(name) for name in names)
-    turned = 0 if long * k <= 60 else 90
+    letter = 0.6 * size / 72  # inches, on average
+    long = letter * max(len(name) for name in names)
+    width, height = axes.get_figure(root=True).get_size_inches()  # type: ignore[union-attr]
+    turned = 0 if long <= min(width - long - 0.4, height - 0.5) / k else 90
     axes.set_xticks(range(k), names, fontsize=size, rotation=turned)
     axes.set_yticks(range(k), names, fontsize=size)
     axes.set(xlabel="predicted", ylabel="is")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ansatz.report.image_montage import pictures, strip
+from ansatz.report.image_montage import LETTER, WIDTH, pictures, strip
 from ansatz.report.number import percent
 from ansatz.report.printable import printable
 from ansatz.report.section import Figure, Section, Table, Text
@@ -74,13 +74,13 @@ def _figure(
     rows: NDArray[Any],
     classes: Sequence[Any],
 ) -> Figure:
-    columns = 8 if max(len(str(name)) for name in classes) <= 9 else 6
-    room = 9 if columns == 8 else 13
     captions = [
-        f"{printable(classes[top[i]], room)}: {_share(float(probs[i, top[i]]))}\n"
-        f"is {printable(classes[code[i]], room)}: {_share(float(probs[i, code[i]]))}"
+        f"{printable(classes[top[i]], 12)}: {_share(float(probs[i, top[i]]))}\n"
+        f"is {printable(classes[code[i]], 12)}: {_share(float(probs[i, code[i]]))}"
         for i in rows
     ]
+    longest = LETTER * max(len(line) for caption in captions for line in caption.splitlines())
+    columns = next((n for n in (8, 6, 5) if n * longest <= WIDTH), 4)
     svg = strip(pictures(images[rows], 64), captions, columns=columns, lines=2)
     said = "; ".join(
         f"{printable(classes[code[i]], 30)} taken for {printable(classes[top[i]], 30)}"

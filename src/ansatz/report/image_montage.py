@@ -17,6 +17,7 @@ Pictures = NDArray[np.uint8]
 WIDTH = 6.6  # inches of a drawing
 LINE = 0.14  # inches of a line of small text
 SMALL = 7.5  # points
+LETTER = 0.063  # inches of a letter of it, on average
 # Those of the style.
 BLUE, VERMILION, GREEN, PURPLE = (32, 128, 192), (213, 94, 0), (0, 158, 115), (184, 106, 154)
 
@@ -236,7 +237,8 @@ def strip(
     # Small pictures are enlarged by whole numbers, so that the room around is finer than cells.
     factor = -(-24 // max(shown.shape[2], 1))
     shown = shown.repeat(factor, axis=1).repeat(factor, axis=2)
-    margin = 0.0 if not labels else 1.1
+    longest = max((len(line) for label in labels for line in label.splitlines()), default=0)
+    margin = min(max(1.1, 0.15 + longest * LETTER), 2.2) if labels else 0.0
     most = (WIDTH - margin) / columns / 1.06
     width = most if side is None else min(side, most)
     text, head = ((n * LINE + 0.05) / width if n else 0.0 for n in (lines, 1 if heads else 0))

@@ -95,7 +95,7 @@ def draw_curves(axes: "Axes", curves: dict[str, Curve], *, kind: str) -> None:
     axes.set_ylabel("true positive rate" if kind == "roc" else "precision")
     axes.set_title("ROC" if kind == "roc" else "Precision and recall")
     if len(curves) > 1:
-        axes.legend(loc="lower right" if kind == "roc" else "lower left", fontsize=7.5)
+        axes.legend(loc="lower right" if kind == "roc" else "best", fontsize=7.5)
 
 
 def section(evidence: Evidence) -> Section | None:
@@ -119,6 +119,8 @@ def section(evidence: Evidence) -> Section | None:
     brier = {q.name: decompose(q.event, q.probability, weight=weight) for q in asked}
     log = {q.name: decompose(q.event, q.probability, "log", weight=weight) for q in asked}
     several = len(asked) > 1
+    nominal = several and evidence.law.name != "ordinal"
+    left_out = max(class_probabilities(evidence)[0].shape[1] - MOST, 0) if nominal else 0
     separate = [q for q in asked if not several or q.name != "the predicted class"]
     rocs = {
         q.name: roc_curve(q.event, q.probability, weight=weight, group=evidence.group)
@@ -126,7 +128,7 @@ def section(evidence: Evidence) -> Section | None:
         if 0 < q.event.sum() < len(q.event)
     }
     parts: list[Text | Table | Figure] = [
-        _reliability_figure(found),
+        _reliability_figure(found, left_out),
         _score_table(asked, brier, log, found, weight),
     ]
     total = _whole_brier(evidence, weight) if several else None
@@ -162,7 +164,7 @@ def _lead(
     )
 
 
-def _reliability_figure(found: dict[str, Reliability]) -> Figure:
+def _reliability_figure(found: dict[str, Reliability], left_out: int) -> Figure:
     count = len(found)
     columns = 1 if count == 1 else 2 if count == 2 else 3 if count <= 6 else 4
     lines = -(-count // columns)
@@ -171,7 +173,11 @@ def _reliability_figure(found: dict[str, Reliability]) -> Figure:
     with figure(width, lines * (size + 0.25)) as paper:
         grid = paper.subplots(lines, columns, squeeze=False)
         for axes, (name, part) in zip(grid.flat, found.items(), strict=False):
-            draw_reliability(axes, part, name)
+            draw_reliability(axes, part, printable(name, 76 // columns))
+            if columns > 3:  # smaller than what would be written beside them
+                axes.set(xlabel="predicted", ylabel="observed")
+        for axes in grid[:, 1:].flat:
+            axes.set_ylabel("")
         for axes in grid.flat[count:]:
             axes.set_axis_off()
         svg = to_svg(paper)
@@ -180,6 +186,8 @@ def _reliability_figure(found: dict[str, Reliability]) -> Figure:
         "regression (CORP). Band: where the line lies with 90 % at each place if the probabilities "
         "are right. Bars at the bottom: how often each probability was predicted."
     )
+    if left_out:
+        caption += f" {left_out} rarer classes are left out."
     alt = "; ".join(
         f"{name}: outside the band for {part.outside:.0%} of rows" for name, part in found.items()
     )

@@ -83,7 +83,8 @@ def _compete(evidence: Evidence) -> Rivals:
             "linear and the constant model to."
         )
         return Rivals(forecasts, notes)
-    learn, test, model = evidence.learn.job, evidence.job, evidence.model
+    test, model = evidence.job, evidence.model
+    learn = model._plain(evidence.learn.job)
     law = model._law_of(learn.target)
     if not has_features(evidence):
         notes.append("There are no features: the model is itself the constant model of its law.")

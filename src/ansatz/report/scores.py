@@ -54,6 +54,8 @@ def judge_difference(
         >>> judge_difference("the linear model", "nll", Score(0.02, 0.05), 50)
         'It is not distinguishable from the linear model: the difference in nll is 0.020 ± 0.050, \
 0.4 standard errors (with 50 rows the standard error itself is not reliable).'
+        >>> judge_difference("the linear model", "nll", Score(0.3, 1e-16), 500)
+        'It beats the linear model by 0.3 ± 1e−16 in nll, more than 1,000 standard errors.'
     """
     doubt = (
         f" (with {rows:.0f} {unit} the standard error itself is not reliable)" if rows < FEW else ""
@@ -65,6 +67,8 @@ def judge_difference(
         word = "better" if better.value > 0 else "worse"
         return f"It is {word} than {rival} by {size} in {metric}, without a standard error."
     ratio = f"{abs(better.ratio):.1f} standard errors"
+    if abs(better.ratio) > 1000:  # rows that are all alike leave rounding alone
+        ratio = "more than 1,000 standard errors"
     if abs(better.ratio) < 2:
         return (
             f"It is not distinguishable from {rival}: the difference in {metric} is "

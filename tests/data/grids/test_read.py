@@ -111,6 +111,20 @@ def test_damaged_files_are_left_out_on_request(tmp_path):
         read_grids(tmp_path, on_corrupt="skip")
 
 
+@pytest.mark.parametrize("memory", [None, 1], ids=["memory", "files"])
+def test_a_file_that_is_left_out_has_no_say_in_what_the_others_become(tmp_path, memory):
+    """Its header is whole, and is that of a larger image with colours."""
+    put(tmp_path, {f"{c}/{k}.png": shade(k) for c in "ab" for k in range(3)})
+    alone = read_grids(tmp_path, memory_limit=memory)
+    noise = np.random.default_rng(0).integers(0, 256, (64, 64, 3), np.uint8)
+    put(tmp_path, {"a/cut.jpg": Image.fromarray(noise)})
+    (tmp_path / "a/cut.jpg").write_bytes((tmp_path / "a/cut.jpg").read_bytes()[:-500])
+    table = read_grids(tmp_path, on_corrupt="skip", memory_limit=memory)
+    assert table.grids.shape == alone.grids.shape == (1, 4, 6)
+    assert_array_equal(table.grids.load(), alone.grids.load())
+    assert not any("colour" in note or "size" in note for note in table.notes)
+
+
 @pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
 def test_links_in_a_circle_are_named_or_not_followed(tmp_path):
     put(tmp_path, {"a/1.png": shade(1), "b/1.png": shade(1)})
@@ -148,6 +162,7 @@ def test_eight_and_sixteen_bits_make_shares(tmp_path):
     put(tmp_path, {"1.png": shade(255), "2.png": sixteen})
     table = read_grids(tmp_path)
     assert table.grids.dtype == torch.float32 and levels(table) == [1, 1]
+    assert any("1 of 2 images have 16 bits (2.png)" in note for note in table.notes)
     put(tmp_path, {"3.tif": Image.fromarray(np.ones((4, 6), np.float32))})
     with pytest.raises(DataError, match=r"3.tif holds free numbers, beside"):
         read_grids(tmp_path)
@@ -458,6 +473,17 @@ def test_tables_that_name_images_are_recognized_in_every_format(tmp_path, monkey
     Path("c.csv.gz").write_bytes(b"\x1f\x8bxx")
     for data in ("b.parquet", "c.parquet", "c.csv.gz", frame[["age"]], frame[:0]):
         assert not is_grids(data)
+
+
+def test_paths_of_windows_are_found(tmp_path):
+    put(tmp_path, {f"{c}/{k}.png": shade(k) for c in "ab" for k in range(2)})
+    rows = "".join(f"{c}\\{k}.png,{k}\n" for c in "ab" for k in range(2))
+    (tmp_path / "t.csv").write_text("file,y\n" + rows)
+    assert is_grids(tmp_path / "t.csv")
+    table = read_grids(tmp_path / "t.csv")
+    assert levels(table) == [0, 1, 0, 1] and table.grids.names[-1] == "b/1.png"
+    (tmp_path / "t.csv").write_text("file,y\nC:\\b\\1.png,1\n")
+    assert not is_grids(tmp_path / "t.csv")
 
 
 def test_tables_are_not_taken_for_images(tmp_path):

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from torch import Tensor
@@ -49,17 +50,17 @@ def assemble(listing: Listing, options: Options) -> GridTable:
         raise DataError(f"{listing.origin}: {odd.name} beside {known[0].name}: give one.")
     damaged: dict[int, DataError] = {}
     notes = list(listing.notes)
-    if families == {"array"}:
-        refuse_given(
-            f"{listing.origin} holds arrays, which have no pages", pages=options.said_pages
-        )
-        files, coded = array_files(listing, options, damaged, notes)
-    elif options.pages == "volume":
-        files, coded = stack_files(listing, options, damaged, notes)
-    else:
-        files, coded = _images(listing, options, damaged, notes)
+    files, coded = _choose(families, listing, options, damaged, notes)
+    known_before = len(damaged)
     store = gather(files, options.memory, damaged)
     cells = None if coded is None else gather(coded[0], options.memory, damaged)
+    if options.skips and known_before < len(damaged) < len(listing.paths):
+        # What only decoding found out: such a file has no say in what the others become.
+        chosen, notes = _kind(files, coded), list(listing.notes)
+        files, coded = _choose(families, listing, options, damaged, notes)
+        if _kind(files, coded) != chosen:
+            store = gather(files, options.memory, damaged)
+            cells = None if coded is None else gather(coded[0], options.memory, damaged)
     kept = refuse_or_tell(damaged, len(listing.paths), options.skips, notes)
     if isinstance(store, GridFiles):
         notes.append(_from_files(Grids(files), options))
@@ -73,6 +74,28 @@ def assemble(listing: Listing, options: Options) -> GridTable:
 
 
 Coded = tuple[GridFiles, tuple[str, ...]] | None  # mask files and the names of their classes
+
+
+def _choose(
+    families: set[Any],
+    listing: Listing,
+    options: Options,
+    damaged: dict[int, DataError],
+    notes: list[str],
+) -> tuple[GridFiles, Coded]:
+    """What the files become, decided by those that are not known to be damaged."""
+    if families == {"array"}:
+        refuse_given(
+            f"{listing.origin} holds arrays, which have no pages", pages=options.said_pages
+        )
+        return array_files(listing, options, damaged, notes)
+    if options.pages == "volume":
+        return stack_files(listing, options, damaged, notes)
+    return _images(listing, options, damaged, notes)
+
+
+def _kind(files: GridFiles, coded: Coded) -> tuple[Any, ...]:
+    return files.shape, files.dtype, None if coded is None else coded[1]
 
 
 def _images(
@@ -148,8 +171,15 @@ def _rows(store: Tensor | GridFiles, kept: np.ndarray) -> Tensor | GridFiles:
 
 
 def _from_files(grids: Grids, options: Options) -> str:
+    if options.memory <= 1:  # --stream
+        return "the examples are read from their files as they are needed."
     said = "a quarter of what is free" if options.memory_limit is None else "the limit"
     return (
-        f"the decoded examples would take {grids.nbytes / 2**30:.3g} GB, more than {said} "
-        f"({options.memory / 2**30:.3g} GB): they are read from their files as they are needed."
+        f"the decoded examples would take {_size(grids.nbytes)}, more than {said} "
+        f"({_size(options.memory)}): they are read from their files as they are needed."
     )
+
+
+def _size(count: int) -> str:
+    unit, name = next((u for u in ((2**30, "GB"), (2**20, "MB")) if count >= u[0]), (2**10, "KB"))
+    return f"{count / unit:.3g} {name}"

@@ -212,7 +212,7 @@ def _check_pixels(path: Place, image: "Image", limits: Limits) -> None:
 def _too_many(path: Place, found: str, limits: Limits) -> str:
     return (
         f"{path} declares {found} pixels, more than {limits.pixels:,}: not decoded. "
-        "If you trust it: limit_pixels=."
+        "If you trust it: limit_pixels= of read_grids in Python."
     )
 
 

@@ -101,7 +101,7 @@ def choose_kind(
     kind = Kind(target, channels, depth)
     if depth == "16 bit" and shares is False and _are_colours(looks):
         kind = kind._replace(depth="8 bit")
-    notes += _notes(looks, kind, colours)
+    notes += _notes(looks, names, kind, colours)
     return kind._replace(depth="16 bit") if depth == "8 bit" and shares else kind
 
 
@@ -158,7 +158,7 @@ def _are_colours(looks: Sequence[Look]) -> bool:
     return all(each.is_colour for each in looks if each.depth == "16 bit")
 
 
-def _notes(looks: Sequence[Look], kind: Kind, colours: int) -> list[str]:
+def _notes(looks: Sequence[Look], names: Sequence[str], kind: Kind, colours: int) -> list[str]:
     notes, count = [], len(looks)
     other = sum(each.size != kind.size for each in looks)
     if other:
@@ -174,6 +174,12 @@ def _notes(looks: Sequence[Look], kind: Kind, colours: int) -> list[str]:
     if kind.depth == "16 bit":
         notes.append("images of 16 bits were read as shares of 65,535, in [0, 1].")
     deep = sum(each.depth == "16 bit" for each in looks)
+    if kind.depth == "16 bit" and deep < count:
+        first = next(k for k, each in enumerate(looks) if each.depth == "16 bit")
+        notes.append(
+            f"{deep} of {count} images have 16 bits ({names[first]}): the others were read as "
+            "shares of 255."
+        )
     if kind.depth == "8 bit" and deep:
         notes.append(f"{deep} of {count} images have 16 bits per colour: they were read at 8.")
     if kind.depth == "float":

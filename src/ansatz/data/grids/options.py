@@ -146,5 +146,7 @@ def _cells(size: int | Sequence[int]) -> tuple[int, ...]:
     if not 1 <= len(found) <= 3 or any(
         not isinstance(n, int) or not 1 <= n <= 2**15 for n in found
     ):
-        raise UsageError(f"size must be one number or (height, width), got {size!r}.")
+        raise UsageError(
+            f"size must be one number or (height, width), each from 1 to {2**15:,}, got {size!r}."
+        )
     return found

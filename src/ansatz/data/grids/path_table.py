@@ -53,12 +53,30 @@ def list_table(
     notes: list[str] = []
     paths = _paths(frame, key, origin, folder, notes)
     columns = {name: frame[own].tolist() for name, own in by_name.items() if name != masks}
-    names = [_name(cell, path) for cell, path in zip(frame[key], paths, strict=True)]
+    names = [_name(cell, path, folder) for cell, path in zip(frame[key], paths, strict=True)]
     listing = Listing(origin, paths, names, columns, notes=notes)
     if masks is not None and outcomes:
         listing.masks = _paths(frame, by_name[masks], origin, folder, notes)
         listing.target = "mask"
     return listing
+
+
+def local_name(folder: Path, cell: str) -> str:
+    r"""A path as this machine writes it: backslashes of Windows are slashes where that is a file.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from ansatz.data.grids.path_table import local_name
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> (folder / "cats").mkdir()
+        >>> _ = (folder / "cats" / "1.png").write_bytes(b"")
+        >>> local_name(folder, r"cats\1.png"), local_name(folder, r"dogs\1.png")
+        ('cats/1.png', 'dogs\\1.png')
+    """
+    if "\\" in cell and not (folder / cell).is_file():
+        own = cell.replace("\\", "/")
+        return own if (folder / own).is_file() else cell
+    return cell
 
 
 def image_columns(frame: Any) -> list[Any]:
@@ -100,9 +118,11 @@ def _image_column(frame: "pd.DataFrame", origin: str, masks: str | None) -> Any:
     )
 
 
-def _name(cell: Any, path: Path) -> str:
+def _name(cell: Any, path: Path, folder: Path) -> str:
     """A cell as it is; of a number the file's own name, which may begin with zeros."""
-    return str(cell) if isinstance(cell, str) or not family(path) else path.name.split(".")[0]
+    if isinstance(cell, str):
+        return local_name(folder, cell)
+    return str(cell) if not family(path) else path.name.split(".")[0]
 
 
 def _paths(
@@ -116,7 +136,7 @@ def _paths(
     for row, cell in enumerate(cells, 1):
         if "\0" in cell or "://" in cell:
             raise DataError(f"{origin}, row {row}: {cell!r} is not the path of a local file.")
-    given = [folder / cell for cell in cells]
+    given = [folder / local_name(folder, cell) for cell in cells]
     paths = with_endings(given, origin, numbers=frame[name].dtype.kind in "iu")
     ids = [place for place, path in enumerate(paths) if path != given[place]]
     if ids:

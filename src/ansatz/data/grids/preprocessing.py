@@ -124,7 +124,8 @@ class GridPreprocessor:
         bytes_now = grids.dtype == torch.uint8
         if bytes_now != (self.unit == 255):
             then, now = ("bytes from 0 to 255", "other numbers")[:: 1 if not bytes_now else -1]
-            advice = " X.astype('uint8'), if they are whole numbers." if not bytes_now else ""
+            advice = " X.astype('uint8'), if they are whole numbers; image files with 8 bits."
+            advice = "" if bytes_now else advice
             raise DataError(
                 f"the model was fitted to {then}, got {now}: give the same kind.{advice}"
             )

@@ -16,7 +16,7 @@ from ansatz.data.grids.grid_table import GridTable
 from ansatz.data.grids.grids import Grids
 from ansatz.data.grids.idx import is_idx
 from ansatz.data.grids.listing import family
-from ansatz.data.grids.path_table import image_columns
+from ansatz.data.grids.path_table import image_columns, local_name
 from ansatz.data.image_bundles import IMAGE_BUNDLES
 
 _LOOKED_AT = 1000  # entries of a folder
@@ -114,7 +114,8 @@ def _has_image_column(path: Path) -> bool:
 
 def _shows_images(frame: Any, folder: Path) -> bool:
     """A name that leads nowhere is a word: the table stays a table."""
-    return any((folder / str(frame[name].iloc[0])).is_file() for name in image_columns(frame))
+    cells = [str(frame[name].iloc[0]) for name in image_columns(frame)]
+    return any((folder / local_name(folder, cell)).is_file() for cell in cells)
 
 
 def _names_images(path: Path) -> bool:
@@ -123,5 +124,5 @@ def _names_images(path: Path) -> bool:
     with gzip.open(path) if packed else path.open("rb") as file:
         lines = file.read(_HEAD).decode("utf-8", errors="replace").splitlines()
     cells = re.split(r"[,;\t]", lines[1]) if len(lines) > 1 else []
-    found = [Path(cell.strip("\"' ")) for cell in cells]
+    found = [Path(local_name(path.parent, cell.strip("\"' "))) for cell in cells]
     return any(family(cell) is not None and (path.parent / cell).is_file() for cell in found)

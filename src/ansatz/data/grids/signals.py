@@ -43,7 +43,10 @@ def read_signals(data: Any, target: Sequence[str] = ()) -> GridTable:
     values = frame[numbers].to_numpy(dtype=np.float32)
     if np.isnan(values).any():
         row, column = np.argwhere(np.isnan(values))[0]
-        raise DataError(f"{origin}, row {row + 1}, column '{numbers[column]}': a gap in a signal.")
+        raise DataError(
+            f"{origin}, row {row + 1}, column '{numbers[column]}': a gap in a signal. Fill it, or "
+            "leave the row out."
+        )
     grids = Grids(as_values(values, origin).unsqueeze(1))
     rest = frame.drop(columns=numbers).reset_index(drop=True)
     notes.append(f"{len(numbers)} columns of numbers were read as a signal of one channel.")
