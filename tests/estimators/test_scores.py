@@ -31,6 +31,16 @@ def test_class_weights_are_no_rows_when_a_fit_is_judged(weight, network):
     assert fit.constant["nll"] == pytest.approx(-np.log(right).mean(), rel=0.02)
 
 
+def test_class_weights_do_not_move_the_split():
+    options = {"widths": [4], "epochs": 1}
+    plain = ansatz.fit(rare(), target="y", network="mlp", options=options)
+    options["class_weight"] = {"no": 1.0, "yes": 30.0}
+    tilted = ansatz.fit(rare(), target="y", network="mlp", options=options)
+    assert tilted.rows == plain.rows and plain.rows["test"] == 80
+    for a, b in zip(plain.posed[2], tilted.posed[2], strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
 def test_class_weights_tilt_no_rival():
     """The report and the fit compare with the same linear and constant models."""
     options = {"class_weight": "balanced", "widths": [4], "epochs": 2}

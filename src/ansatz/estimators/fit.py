@@ -195,7 +195,9 @@ def fit(
     share = test if folds is None else 0.0
     holdout = holdout_share(job, estimator, share)  # of the law before rows choose one
     parts = split(job, estimator, share, seed, given=given)
-    number = None if folds is None else folds_of(job, folds, seed)  # refused before training
+    number = None  # of each row's fold; what cannot be parted is refused before training
+    if folds is not None:
+        number = folds_of(estimator._plain(job), folds, seed)
     choice = _choose(problem, estimator, take(job, parts.learn))
     trainer = {
         "progress": 0 if progress == "off" else progress,

@@ -55,6 +55,7 @@ def split(
         10
     """
     keys = row_keys(job.rows, _outcomes(job, estimator), seed=seed)
+    job = estimator._plain(job)  # shares are of rows, whatever their classes weigh
     if given:
         return _given(job, estimator, keys, seed)
     valid = holdout_share(job, estimator, test) * (1 - test)

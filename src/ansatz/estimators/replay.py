@@ -100,8 +100,9 @@ def replay(model: str | Path | Fit | TableEstimator, data: Any = None) -> Replay
     if origin is None:
         return _given(name, estimator, data)
     problem = _read(name, origin, data, estimator.likelihood_options)
-    job = read_job(problem, clone(estimator))
-    reader = clone(estimator).set_params(holdout=origin.holdout)
+    reader = clone(estimator)
+    job = read_job(problem, reader)
+    reader.set_params(holdout=origin.holdout)
     share = origin.test if origin.folds is None else 0.0
     parts = split(job, reader, share, origin.seed, given=origin.given)
     _verify_split(name, origin.rows, RowMarks.of(problem, job, parts))
