@@ -433,6 +433,13 @@ def test_an_empty_folder(command, tmp_path, inside):
     assert "is an empty folder" in inside(command, *words).err
 
 
+def test_a_folder_of_other_files_tells_their_names(command, tmp_path):
+    (tmp_path / "mnist").mkdir()
+    (tmp_path / "mnist" / "train-images-idx3-ubyte.gz").write_bytes(b"")
+    said = refused(command, tmp_path, 3, "fit", "mnist/")
+    assert "It holds train-images-idx3-ubyte.gz: name a file." in said
+
+
 def test_one_class_only(command, tmp_path):
     noise(tmp_path / "data", "a")
     said = refused(command, tmp_path, 3, "fit", "data")

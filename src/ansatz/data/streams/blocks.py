@@ -173,7 +173,9 @@ def find_parts(data: str | Path) -> tuple[list[Path], str]:
     if place.is_dir():
         paths = sorted(p for p in place.iterdir() if p.suffix.lower() in (*PARQUET, *ARROW))
         if not paths:
-            raise DataError(f"{data} is a folder without images, Parquet or Arrow files.")
+            there = sorted(p.name for p in place.iterdir() if p.is_file() and p.name[0] != ".")
+            held = f" It holds {', '.join(there[:3])}: name a file." if there else ""
+            raise DataError(f"{data} is a folder without images, Parquet or Arrow files.{held}")
     elif "*" in str(data) and not place.exists():
         paths = sorted(Path(name) for name in glob.glob(str(data)))
         if not paths:
