@@ -8,6 +8,9 @@ from ansatz import Segmenter, load
 from ansatz.data.augmentation import Flip
 from ansatz.errors import UsageError
 from ansatz.estimators.grid_recipe import choose_grid_recipe
+from ansatz.report import gather
+from ansatz.report.grid_robustness import certificates
+from ansatz.report.grid_sample import multiply_adds
 from ansatz.spec import InputSpec
 
 SMALL = {"network": "unet", "network_options": {"width": 2, "depth": 1}, "epochs": 1}
@@ -82,3 +85,17 @@ def test_signals_cannot_be_turned_and_other_names_are_refused():
     images, masks = examples(4)
     with pytest.raises(UsageError, match=r"symmetry: .*'dihedral'"):
         Segmenter(**SMALL, symmetry="turns").fit(images, masks)
+
+
+def test_the_report_certifies_what_answers(fitted, plain):
+    images, masks = examples()
+
+    def broken(model):
+        found, _ = certificates(gather(model, images, masks))
+        return {each.group: each.largest for each in found}
+
+    averaged, once = broken(fitted), broken(plain)
+    for group in ("flip", "rotation90"):
+        assert averaged[group] < 1e-5 and once[group] > 1e-3
+    assert averaged["cyclic_shift"] > 1e-3
+    assert multiply_adds(fitted.model_) == 8 * multiply_adds(plain.model_)

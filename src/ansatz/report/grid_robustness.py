@@ -114,7 +114,7 @@ def certificates(evidence: Evidence) -> tuple[list[Certificate], list[str]]:
     x = inputs_of(evidence, some_rows(evidence, count))
     if dense:
         x = _cropped(x)
-    network = one_network(evidence).network
+    network = one_network(evidence).answering
     generator = torch.Generator().manual_seed(evidence.seed)
     found = []
     for group in suitable_groups(x.shape[2:]):

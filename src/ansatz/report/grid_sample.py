@@ -61,7 +61,7 @@ def multiply_adds(model: Any) -> int:
     """
     members = getattr(model, "members", [model])
     return sum(
-        max(1, summary(each.network, each.preprocessor.spec).multiply_adds) for each in members
+        max(1, summary(each.answering, each.preprocessor.spec).multiply_adds) for each in members
     )
 
 
