@@ -31,6 +31,17 @@ def command(capsys, monkeypatch, tmp_path):
 
 
 @pytest.fixture
+def inside(work, monkeypatch, command):
+    """Runs one command in the folder with data and models that a module calls ``work``."""
+
+    def go(*words):
+        monkeypatch.chdir(work)
+        return command(*words)
+
+    return go
+
+
+@pytest.fixture
 def process(tmp_path):
     """Runs one command as a process of its own, in an empty folder."""
 

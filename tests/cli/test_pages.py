@@ -63,15 +63,6 @@ def work(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def inside(work, monkeypatch, command):
-    def go(*words):
-        monkeypatch.chdir(work)
-        return command(*words)
-
-    return go
-
-
 def test_a_stack_with_masks_is_fitted_by_page_and_told(inside):
     done = inside("fit", "cells.tif", "--masks", "cells-labels.tif", "--dry-run", "--out", "m")
     assert done.status == 0, done.err

@@ -45,15 +45,6 @@ def work(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def inside(work, monkeypatch, command):
-    def go(*words):
-        monkeypatch.chdir(work)
-        return command(*words)
-
-    return go
-
-
 def test_a_single_volume_is_fitted_and_judged_by_its_pieces(inside, tmp_path):
     done = inside("fit", "one", "--pieces", "5", *QUICK, "--out", tmp_path / "m")
     assert done.status == 0 and "4 train, 1 test" in done.out, done.err
@@ -163,3 +154,8 @@ def test_a_killed_run_goes_on_to_the_same_bits(work, tmp_path, monkeypatch):
     late = ansatz.fit(work / "one", **given, stream=True)
     for one, two in zip(weights(late.model), weights(expected.model), strict=True):
         assert (one == two).all()
+
+
+def test_a_model_knows_whole_examples_whose_pieces_it_learned_from(work):
+    model = ansatz.load(work / "model")
+    assert model.copies(work / "one").all() and not model.copies(work / "other").any()

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -238,32 +237,13 @@ def judge_grids(estimator: Any, table: "GridTable") -> dict[str, float | None]:
         except DataError as error:
             raise locate(error, table.origin, table.frame, uses) from None
     metrics: dict[str, float | None] = estimator.evaluate(table)
-    mask = _copies(estimator, table)
+    mask = estimator.copies(table)
     honest = None
     if mask.any() and not mask.all():
         honest = estimator.evaluate(table.rows(np.flatnonzero(~mask)))
     for warning in warn_of_copies(mask, honest):
         remark(f"warning: {warning}")
     return metrics
-
-
-def _copies(estimator: Any, table: "GridTable") -> "NDArray[Any]":
-    """Which examples the model learned from, or from a piece of."""
-    import numpy as np
-
-    from ansatz.data.grids.pieces import cut_pieces
-    from ansatz.estimators.origin import origin_of
-
-    found: NDArray[Any] = estimator.copies(table)
-    told = origin_of(estimator)
-    pieces = None if told is None else told.reader.get("pieces")
-    if pieces is None:
-        return found
-    with suppress(UsageError):  # examples too short for pieces gave none
-        for number in range(len(table)):
-            cut = cut_pieces(table.rows(np.array([number])), pieces)
-            found[number] |= estimator.copies(cut).any()
-    return found
 
 
 def _require_columns(uses: Any, table: "GridTable") -> None:

@@ -78,7 +78,7 @@ class Predictions:
         if uses is None:
             raise UsageError("this model was fitted to X and y: evaluate(X, y) needs both.")
         if self.model_.preprocessor.spec.structure == "grid":
-            grids = _as_grid_table(self, table, outcomes=outcomes)
+            grids = self._grid_table(table, outcomes=outcomes)
             return _from_grids(grids, uses, outcomes=outcomes)
         frame = as_frame(table)
         # scikit-learn gives a table without columns no names.
@@ -91,6 +91,14 @@ class Predictions:
         return TableRows(
             frame[names], y, uses.weight(frame), uses.offsets(frame), uses.trial_counts(frame)
         )
+
+    def _grid_table(self, table: Any, *, outcomes: bool) -> GridTable:
+        """Examples as they are, or read from a folder, a file or arrays."""
+        if isinstance(table, GridTable):
+            return table
+        from ansatz.estimators.posing import read_like  # it poses problems
+
+        return read_like(self, table, outcomes=outcomes)
 
     def _outcomes(self, y: Any, count: int) -> Tensor:
         codes, _ = self._encode(y, reset=False)  # type: ignore[attr-defined]
@@ -425,15 +433,6 @@ class Predictions:
 
         check_is_fitted(self)
         return report_model(self, X, y, path, **options)  # type: ignore[arg-type]
-
-
-def _as_grid_table(model: Any, table: Any, *, outcomes: bool) -> GridTable:
-    """Examples as they are, or read from a folder, a file or arrays."""
-    if isinstance(table, GridTable):
-        return table
-    from ansatz.estimators.posing import read_like  # it poses problems
-
-    return read_like(model, table, outcomes=outcomes)
 
 
 def _from_grids(table: GridTable, uses: Any, *, outcomes: bool) -> TableRows:

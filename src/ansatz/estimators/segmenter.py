@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields
 from os import PathLike
 from pathlib import Path
@@ -18,11 +19,13 @@ from ansatz import likelihoods
 from ansatz.data import Cleaning
 from ansatz.data.grids import Grids, GridTable, Masks
 from ansatz.data.grids.colours import are_colours
+from ansatz.data.grids.pieces import cut_pieces
 from ansatz.data.unlabelled import UNLABELLED
 from ansatz.errors import DataError, UsageError
 from ansatz.estimators.ensemble_model import EnsembleModel
 from ansatz.estimators.grid_model import GridModel, mask_symmetry
 from ansatz.estimators.job import Job
+from ansatz.estimators.origin import origin_of
 from ansatz.estimators.recipe import Recipe
 from ansatz.estimators.recipe_options import Augment
 from ansatz.estimators.rows import read_rows
@@ -221,6 +224,24 @@ class Segmenter(TableEstimator):
         error = self.evaluate(X, y, sample_weight)["pixel_error"]
         assert error is not None
         return 1 - error
+
+    def copies(self, table: Any) -> NDArray[np.bool_]:
+        """Which examples of a table with masks the model learned from, or from a piece of.
+
+        Args:
+            table: as for ``evaluate``; a model of ``ansatz.fit`` remembers a hash of each example.
+        """
+        table = self._grid_table(table, outcomes=True)
+        found = super().copies(table)
+        told = origin_of(self)
+        pieces = None if told is None else told.reader.get("pieces")
+        if pieces is None:
+            return found
+        with suppress(UsageError):  # examples too short for pieces gave none
+            for number in range(len(table)):
+                cut = cut_pieces(table.rows(np.array([number])), pieces)
+                found[number] |= super().copies(cut).any()
+        return found
 
     def _grids(self, X: Any) -> Grids:
         check_is_fitted(self)

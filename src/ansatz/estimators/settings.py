@@ -119,9 +119,9 @@ class Settings:
             if recipe.bins:
                 pieces = choose_pieces(job, recipe.bins, self._network_for(), self.network_options)
                 recipe = recipe.model_copy(update={"bins": pieces})
-            own = job.part is not None and "validation" in job.part and job.valid is not None
-            if own and recipe.members == 1:  # passes are over the others, and the data's own stop
-                assert job.valid is not None
+            own = job.part is not None and "validation" in job.part
+            if own and job.valid is not None and recipe.members == 1:
+                # The data's own stop the fit: passes are over the others.
                 recipe = recipe.model_copy(update={"holdout": len(job.valid) / len(job.y)})
         given = {name: getattr(self, name) for name in RecipeOptions._fields}
         try:
