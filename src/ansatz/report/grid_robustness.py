@@ -21,7 +21,7 @@ from ansatz.symmetry import Certificate, certify, suitable_groups
 WORK = 5e10  # multiply-adds of all perturbations; of the certificates of one group
 TIMES = 18  # perturbations
 ELEMENTS = 16  # of a group that are tried
-CROP = 128  # cells of a side of what masks are certified on
+CROP = {1: 128, 2: 128, 3: 32}  # cells of a side of what masks are certified on, by axes
 
 
 def section(evidence: Evidence) -> Section | None:
@@ -139,6 +139,6 @@ def certificates(evidence: Evidence) -> tuple[list[Certificate], list[str]]:
 def _cropped(x: Tensor) -> Tensor:
     """The middle of large examples, by even numbers of cells."""
     for axis, length in enumerate(x.shape[2:], start=2):
-        kept = min(length, CROP)
+        kept = min(length, CROP[x.ndim - 2])
         x = x.narrow(axis, (length - kept) // 2, kept)
     return x.contiguous()
