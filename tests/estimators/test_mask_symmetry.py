@@ -7,7 +7,7 @@ import torch
 from ansatz import Segmenter, load
 from ansatz.data.augmentation import Flip
 from ansatz.errors import UsageError
-from ansatz.estimators.grid_recipe import choose_grid_recipe
+from ansatz.structures.grid.recipe import choose_grid_recipe
 from ansatz.report import gather
 from ansatz.report.grid_robustness import certificates
 from ansatz.report.grid_sample import multiply_adds

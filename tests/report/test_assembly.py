@@ -10,7 +10,7 @@ from tests.report.test_page import check_inert
 import ansatz
 from ansatz.cli.main import run
 from ansatz.errors import DataError, UsageError
-from ansatz.estimators.replay import replay
+from ansatz.fitting.replay import replay
 from ansatz.report import build, replayed
 
 SLOW = {"cox", "groups", "time", "quantiles"}  # like others, with one thing changed

@@ -11,7 +11,7 @@ from sklearn.metrics import log_loss
 import ansatz
 from ansatz import Classifier, Regressor
 from ansatz.data import Column
-from ansatz.estimators.replay import replay
+from ansatz.fitting.replay import replay
 from ansatz.report import gather, replayed
 from ansatz.report.comparison import compare
 from ansatz.report.costs import best_level, best_threshold, class_costs, number_costs

@@ -9,8 +9,8 @@ import pytest
 import ansatz
 from ansatz import Classifier
 from ansatz.errors import UsageError
-from ansatz.estimators.grid_recipe import choose_grid_recipe
-from ansatz.estimators.replay import replay
+from ansatz.structures.grid.recipe import choose_grid_recipe
+from ansatz.fitting.replay import replay
 from ansatz.spec import InputSpec
 from ansatz.tuning import inner_folds, posing, tune
 from ansatz.tuning.grid_space import default_grid_space
@@ -205,8 +205,8 @@ def test_dropout_is_the_networks_own():
 
 
 def posing_of(data):
-    from ansatz.estimators.posing import pose_as
-    from ansatz.estimators.uses import Uses
+    from ansatz.fitting.posing import pose_as
+    from ansatz.fitting.uses import Uses
 
     return pose_as("grid", data, Uses(target=["y"]))
 

@@ -13,9 +13,9 @@ import pytest
 import ansatz
 from ansatz.cli.document import text_of
 from ansatz.errors import NumericalError, UsageError
-from ansatz.estimators.problem import pose
-from ansatz.estimators.replay import replay
-from ansatz.estimators.uses import Uses
+from ansatz.fitting.problem import pose
+from ansatz.fitting.replay import replay
+from ansatz.fitting.uses import Uses
 from ansatz.tuning import inner_folds, posing, tune
 from ansatz.tuning.inner_folds import InnerFolds
 

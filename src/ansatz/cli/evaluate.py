@@ -93,7 +93,7 @@ def evaluate(
 
 def _judge(estimator: Any, table: "Opened") -> dict[str, float | None]:
     from ansatz.cli.model import Opened, prepare
-    from ansatz.estimators.copies import warn_of_copies
+    from ansatz.fitting.duplicates import warn_of_copies
 
     uses = _uses_of(estimator)
     known = _has_outcome(estimator, table)
@@ -116,7 +116,7 @@ def _judge_stream(
 ) -> dict[str, float | None]:
     """Judges on a table that is larger than memory."""
     from ansatz.cli.streaming import frames_of
-    from ansatz.estimators.streamed_evaluation import evaluate_stream
+    from ansatz.structures.vector.streamed_evaluation import evaluate_stream
 
     uses = _uses_of(estimator)
     left_out = 0
@@ -163,7 +163,7 @@ def _check_outcomes(estimator: Any, frame: "pd.DataFrame", origin: str) -> None:
     """Refuses outcomes that the model's law cannot produce: they have no score."""
     import torch
 
-    from ansatz.estimators.outcomes import locate
+    from ansatz.fitting.outcome_checks import locate
 
     uses = estimator.uses_
     try:

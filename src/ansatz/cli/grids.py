@@ -90,7 +90,7 @@ def open_grids(
         >>> list(inspect.signature(open_grids).parameters)
         ['estimator', 'data', 'options', 'outcomes']
     """
-    from ansatz.estimators.posing import read_like
+    from ansatz.fitting.posing import read_like
 
     table = read_like(estimator, data, outcomes=outcomes, **options)
     for note in table.notes:
@@ -194,7 +194,7 @@ def _labelled(
     import numpy as np
 
     from ansatz.cli.mask_folder import restored
-    from ansatz.estimators.posing import read_each_like
+    from ansatz.fitting.posing import read_each_like
 
     notes: list[str] = []
     for table, size, stack in read_each_like(estimator, data, notes=notes, **options):
@@ -218,8 +218,8 @@ def judge_grids(estimator: Any, table: "GridTable") -> dict[str, float | None]:
     """
     import numpy as np
 
-    from ansatz.estimators.copies import warn_of_copies
-    from ansatz.estimators.outcomes import locate
+    from ansatz.fitting.duplicates import warn_of_copies
+    from ansatz.fitting.outcome_checks import locate
 
     uses = getattr(estimator, "uses_", None)
     if uses is None:

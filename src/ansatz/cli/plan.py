@@ -37,8 +37,8 @@ def print_plan(chosen: "FitConfig", folder: Path, as_json: bool) -> None:
         <BLANKLINE>
         3 rows, likelihood chosen among normal, ..., network mlp; would write a-model
     """
-    from ansatz.estimators.fit import as_start
-    from ansatz.estimators.posing import default_network
+    from ansatz.fitting.fit import as_start
+    from ansatz.fitting.posing import default_network
 
     weights, options = as_start(chosen.weights, chosen.options)
     chosen = chosen.model_copy(update={"weights": weights, "options": dict(options)})
@@ -72,8 +72,8 @@ def print_plan(chosen: "FitConfig", folder: Path, as_json: bool) -> None:
 
 def _rehearse(chosen: "FitConfig", problem: Any, network: str) -> None:
     """Raises what the fit would raise about outcomes, network and options before it trains."""
-    from ansatz.estimators.kinds import make_estimator, split_options
-    from ansatz.estimators.reading import read_job
+    from ansatz.fitting.kinds import make_estimator, split_options
+    from ansatz.fitting.reading import read_job
 
     estimator = make_estimator(
         problem,
@@ -90,9 +90,9 @@ def _pose(chosen: "FitConfig") -> tuple[Any, int]:
     """The problem and its number of rows; of a table larger than memory, from one pass."""
     from ansatz import structures
     from ansatz.data.streams.available import reason_to_stream
-    from ansatz.estimators.kinds import split_options
-    from ansatz.estimators.posing import pose_as, structure_of
-    from ansatz.estimators.uses import Uses
+    from ansatz.fitting.kinds import split_options
+    from ansatz.fitting.posing import pose_as, structure_of
+    from ansatz.fitting.uses import Uses
 
     options = chosen.model_dump(exclude_defaults=True)
     uses = Uses(**{use: options[use] for use in _USES if use in options})
@@ -112,7 +112,7 @@ def _pose(chosen: "FitConfig") -> tuple[Any, int]:
         problem = pose_as(x, chosen.data, uses, **how)
         return problem, len(problem.frame)
     from ansatz.data.streams.folder import stream_folder
-    from ansatz.estimators.stream_problem import pose_stream
+    from ansatz.structures.vector.stream_problem import pose_stream
 
     with stream_folder() as folder:
         posed = pose_stream(chosen.data, uses, folder, seed=chosen.seed, **how)

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ansatz.data import Column
-from ansatz.estimators.parts import take
-from ansatz.estimators.refits import fresh
+from ansatz.fitting.split import take
+from ansatz.fitting.refits import fresh
 from ansatz.report.ale import Curve, accumulate, accumulate_levels, bin_edges
 from ansatz.report.boosting import level_codes
 from ansatz.report.evidence import Evidence

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ansatz.data import Column
 from ansatz.data.grids import Grids
-from ansatz.estimators.job import Job, has_masks
+from ansatz.fitting.job import Job, has_masks
 from ansatz.likelihoods import Distribution, Likelihood
 from ansatz.report.predictive import row_losses
 

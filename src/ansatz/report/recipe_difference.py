@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ansatz.estimators.origin import plain
+from ansatz.fitting.provenance import plain
 
 if TYPE_CHECKING:
     from ansatz.estimators.table_estimator import TableEstimator

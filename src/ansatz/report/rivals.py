@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from ansatz.errors import AnsatzError
-from ansatz.estimators.baselines import best_linear, constant_raw
-from ansatz.estimators.grid_baselines import constant_masks, fit_linear_grid
-from ansatz.estimators.job import Job
+from ansatz.fitting.baselines import best_linear, constant_raw
+from ansatz.structures.grid.baselines import constant_masks, fit_linear_grid
+from ansatz.fitting.job import Job
 from ansatz.estimators.predictions import judge_raw
 from ansatz.likelihoods import Distribution, Likelihood
 from ansatz.report.boosting import boosted
@@ -60,7 +60,7 @@ def rivals(evidence: Evidence) -> Rivals:
 
     Example:
         >>> import ansatz
-        >>> from ansatz.estimators.replay import replay
+        >>> from ansatz.fitting.replay import replay
         >>> from ansatz.report import replayed
         >>> from ansatz.report.rivals import rivals
         >>> table = {"x": range(60), "y": [k % 7 for k in range(60)]}

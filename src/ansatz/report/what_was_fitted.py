@@ -73,7 +73,7 @@ def command_line(evidence: Evidence) -> str | None:
 
     Example:
         >>> import ansatz
-        >>> from ansatz.estimators.replay import replay
+        >>> from ansatz.fitting.replay import replay
         >>> from ansatz.report import replayed
         >>> from ansatz.report.what_was_fitted import command_line
         >>> table = {"x": range(50), "y": range(50)}

@@ -10,12 +10,12 @@ from typing import Any
 
 from ansatz import structures
 from ansatz.errors import UsageError
-from ansatz.estimators.fit import as_start, fit, with_limit
-from ansatz.estimators.kinds import split_options
-from ansatz.estimators.posing import default_network, pose_as, structure_of
-from ansatz.estimators.problem import Problem
-from ansatz.estimators.replay import replay
-from ansatz.estimators.uses import Uses
+from ansatz.fitting.fit import as_start, fit, with_limit
+from ansatz.fitting.kinds import split_options
+from ansatz.fitting.posing import default_network, pose_as, structure_of
+from ansatz.fitting.problem import Problem
+from ansatz.fitting.replay import replay
+from ansatz.fitting.uses import Uses
 from ansatz.report.compare import Comparison, compare_fits
 from ansatz.storage import RunLock
 from ansatz.tuning.inner_folds import InnerFolds
