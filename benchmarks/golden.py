@@ -1,4 +1,4 @@
-"""The numbers of some fifty small fits, to compare two commits of the library bit for bit.
+"""The numbers of some sixty small fits, to compare two commits of the library bit for bit.
 
     python benchmarks/golden.py --write now.json           # all cases with the ansatz on the path
     python benchmarks/golden.py --write old.json --source ../old/src
@@ -31,6 +31,8 @@ import torch
 from golden_cases import CASES
 from record import commit, write_record
 
+import ansatz
+
 HERE = Path(__file__).resolve().parent
 COMMAND = "python benchmarks/golden.py --record"
 
@@ -60,6 +62,7 @@ def plain_surroundings() -> Iterator[None]:
 
 def run_all(names: Sequence[str]) -> dict[str, Any]:
     """The records of the cases, one after the other; seconds go to standard error."""
+    print(f"ansatz of {Path(ansatz.__file__).parent}", file=sys.stderr)
     found = {}
     for name in names:
         began = time.process_time()

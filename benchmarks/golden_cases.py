@@ -5,7 +5,6 @@ does, not how good it becomes, and longer training would amplify the last bit of
 """
 
 import inspect
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,16 @@ import golden_data as data
 import golden_grids
 import numpy as np
 import torch
-from golden_record import Record, command, nested, of_array, of_command, of_fit, of_model, plain
+from golden_record import (
+    Record,
+    nested,
+    of_array,
+    of_command,
+    of_fit,
+    of_model,
+    plain,
+    with_evaluation,
+)
 
 import ansatz
 from ansatz import Classifier, Ranker, Regressor, SurvivalRegressor
@@ -480,13 +488,6 @@ def with_comparison(found: Record, comparison: Any) -> Record:
     """The record with the scores of a comparison."""
     for score in comparison.to_dict()["scores"]:
         found["numbers"] |= plain(score["score"], score)
-    return found
-
-
-def with_evaluation(found: Record, folder: Path, *words: Any) -> Record:
-    """The record with the numbers of ``ansatz evaluate`` on DATA with options."""
-    document = json.loads(command("evaluate", folder / "model", *words, "--json"))
-    found["numbers"] |= plain("evaluate", document)
     return found
 
 

@@ -8,7 +8,7 @@ import golden_data as data
 import numpy as np
 import pandas as pd
 import torch
-from golden_record import Record, of_array, of_command, of_model
+from golden_record import Record, of_array, of_command, of_model, with_evaluation
 from safetensors.torch import save_file
 
 from ansatz import Classifier, Regressor, Segmenter, SurvivalRegressor, networks
@@ -46,7 +46,7 @@ def other_weights(folder: Path) -> Path:
 def images_in_folders(folder: Path) -> Record:
     """A small residual network on images of two classes, by command."""
     path = folder_of_classes(folder, 130)
-    return of_command(folder, path, *SMALL, predict=[path])
+    return with_evaluation(of_command(folder, path, *SMALL, predict=[path]), folder, path)
 
 
 @case
@@ -65,7 +65,7 @@ def images_few_by_ridge(folder: Path) -> Record:
 
 @case
 def image_ensemble(folder: Path) -> Record:
-    """Members that leave out folds of images."""
+    """Members that each hold out a fold of images."""
     images, y = data.discs(50)[0], data.kinds(50)
     model = Classifier(
         network="small_resnet",
@@ -99,7 +99,7 @@ def linear_grid(folder: Path) -> Record:
 
 @case
 def mlp_on_images(folder: Path) -> Record:
-    """The network of tables on the pixels; images that are not varied."""
+    """The network of tables on the pixels; no augmentation."""
     images, y = data.discs(60)[0], data.kinds(60)
     model = Classifier(network="mlp", widths=[8], augment=False, epochs=2)
     return of_model(model.fit(images[:45], y[:45]), folder, images[45:], y[45:])
@@ -145,7 +145,7 @@ def signals(folder: Path) -> Record:
 
 @case
 def masks(folder: Path) -> Record:
-    """A U-Net, its answers averaged over turns and mirror images."""
+    """A U-Net, its answers averaged over rotations and flips."""
     return of_masks(folder, Segmenter(network_options=TINY, epochs=1))
 
 
@@ -173,8 +173,9 @@ def masks_in_folders(folder: Path) -> Record:
     data.write_images(folder / "cells" / "masks", labels, names)
     small = ["--set", "depth=1", "--set", "width=4", "--set", "epochs=1"]
     path = folder / "cells"
-    predict = [path / "images"]
-    return of_command(folder, path, "--unlabelled", "255", *small, predict=predict)
+    fit = [path, "--unlabelled", "255", *small]
+    found = of_command(folder, *fit, predict=[path / "images"])
+    return with_evaluation(found, folder, path)
 
 
 @case

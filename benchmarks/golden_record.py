@@ -77,6 +77,13 @@ def of_command(folder: Path, *words: Any, predict: Sequence[Any] = ()) -> Record
     return record(model, numbers, document["likelihood"], recipe, document["rows"])
 
 
+def with_evaluation(found: Record, folder: Path, *words: Any) -> Record:
+    """The record with the numbers of ``ansatz evaluate`` on DATA with options."""
+    document = json.loads(command("evaluate", folder / "model", *words, "--json"))
+    found["numbers"] |= plain("evaluate", document)
+    return found
+
+
 def command(*words: Any) -> str:
     """Standard output of one command that succeeds."""
     out, err = io.StringIO(), io.StringIO()
