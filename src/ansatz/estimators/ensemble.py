@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ansatz.data import Batch, Preprocessor, row_keys, split_rows
+from ansatz.data.batch import take_rows
 from ansatz.errors import NumericalError
 from ansatz.estimators.ensemble_model import EnsembleModel
-from ansatz.estimators.fitting import build_network, build_objective, fit_network, in_dtype, take
+from ansatz.estimators.fitting import build_network, build_objective, fit_network, in_dtype
 from ansatz.estimators.job import Job
 from ansatz.estimators.linear_model import fit_linear_model
 from ansatz.estimators.out_of_fold import choose_folds
@@ -313,7 +314,7 @@ def _out_of_fold(
     pieces = []
     for group in who[judged].unique(dim=0):
         index = ((who == group).all(1)).nonzero().squeeze(1)
-        part = take(wide, index)
+        part = take_rows(wide, index)
         chosen = [models[member] for member in group.tolist()]
         laws = [model.objective.likelihood for model in chosen]
         raws = [model.raw_of(part.inputs, part.offset) for model in chosen]

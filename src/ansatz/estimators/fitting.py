@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ansatz import networks, optim
 from ansatz.data import Batch, TensorSource
-from ansatz.data.batch import map_tensors
+from ansatz.data.batch import map_tensors, take_rows
 from ansatz.errors import UsageError
 from ansatz.estimators.recipe import Recipe
 from ansatz.estimators.rehearsal import require_outputs
@@ -158,21 +158,6 @@ def _by_decay(group: dict[str, Any], decay: float) -> list[dict[str, Any]]:
     return [{**group, "params": some, "weight_decay": much} for some, much in parts if some]
 
 
-def take(rows: Batch, index: Tensor) -> Batch:
-    """The rows of a batch at ``index``.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data import Batch
-        >>> take(Batch.of(torch.zeros(4, 1), torch.arange(4.0)), torch.tensor([1, 3])).target
-        tensor([1., 3.])
-    """
-    if len(index) == len(rows.index) and torch.equal(index, torch.arange(len(index))):
-        return rows  # all of them: nothing to copy
-    taken: Batch = map_tensors(lambda tensor: tensor[index], rows)
-    return taken
-
-
 def fit_network(
     rows: Batch,
     *,
@@ -221,7 +206,7 @@ def fit_network(
         20
     """
     rows = in_dtype(rows, recipe)
-    learn, stop = take(rows, train), take(rows, valid) if len(valid) else None
+    learn, stop = take_rows(rows, train), take_rows(rows, valid) if len(valid) else None
 
     def begin(part: Batch) -> Step:
         module, objective = _begin(part, inputs, likelihood, network, network_options, seed, start)
@@ -258,9 +243,9 @@ def choose_steps(begin: Callable[[Batch], Step], rows: Batch, folds: Tensor, rec
     every = max(1, recipe.steps // recipe.evaluations)
     totals = torch.zeros(recipe.steps // every, dtype=torch.float64)
     for fold in folds[folds >= 0].unique():
-        learn = take(rows, (folds != fold).nonzero().squeeze(1))
+        learn = take_rows(rows, (folds != fold).nonzero().squeeze(1))
         step = begin(learn)
-        outside = take(rows, (folds == fold).nonzero().squeeze(1))
+        outside = take_rows(rows, (folds == fold).nonzero().squeeze(1))
         for place in range(len(totals)):
             for _ in range(every):
                 step.step(learn)

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from ansatz import optim
 from ansatz.data import Batch, Preprocessor, TensorSource
-from ansatz.data.batch import map_tensors
-from ansatz.estimators.fitting import build_network, build_objective, build_step, take
+from ansatz.data.batch import map_tensors, take_rows
+from ansatz.estimators.fitting import build_network, build_objective, build_step
 from ansatz.estimators.job import Job
 from ansatz.estimators.out_of_fold import Folds, log_scores, require_finite
 from ansatz.estimators.precision import needs_double
@@ -238,7 +238,8 @@ def _prepare(job: Job, learn: np.ndarray, judged: np.ndarray, dtype: torch.dtype
         lambda t: t.to(dtype) if t.is_floating_point() else t,
         Batch(inputs, job.y, job.weight, job.offset, job.index),
     )
-    return _FoldRows(take(batch, index), take(batch, torch.from_numpy(judged)), preprocessor.spec)
+    evaluated = take_rows(batch, torch.from_numpy(judged))
+    return _FoldRows(take_rows(batch, index), evaluated, preprocessor.spec)
 
 
 def _endless(source: TensorSource) -> Iterator[Batch]:

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ansatz.data.batch import take_rows
 from ansatz.likelihoods import Distribution
 from ansatz.training import Supervised
 
@@ -87,7 +88,7 @@ class TableModel:
         """The likelihood's parameters at inputs that are prepared."""
         with torch.no_grad():
             parts = [
-                self.objective.raw(self.network, tuple(t[rows] for t in inputs), extra)
+                self.objective.raw(self.network, take_rows(inputs, rows), extra)
                 for rows, extra in _chunks(len(inputs[0]), offset)
             ]
         return torch.cat(parts)
