@@ -6,6 +6,7 @@ from torch.testing import assert_close
 
 from ansatz import Regressor
 from ansatz.data import Batch
+from ansatz.data.batch import take_rows
 from ansatz.errors import DataError
 from ansatz.fitting.training import (
     build_network,
@@ -13,7 +14,6 @@ from ansatz.fitting.training import (
     build_step,
     choose_steps,
     fit_network,
-    take,
     update_network,
 )
 from ansatz.fitting.recipe import Recipe
@@ -117,7 +117,7 @@ def test_a_plain_network_is_trained_by_hand_and_others_by_autograd():
 
 def test_taking_rows_takes_every_field():
     batch = rows()._replace(offset=torch.arange(40.0))
-    some = take(batch, torch.tensor([3, 1]))
+    some = take_rows(batch, torch.tensor([3, 1]))
     assert_close(some.inputs[0], batch.inputs[0][[3, 1]])
     assert some.offset.tolist() == [3.0, 1.0] and some.index.tolist() == [3, 1]
 
@@ -139,7 +139,7 @@ def test_the_best_weights_by_validation_are_kept():
     train, valid = torch.arange(20), torch.arange(20, 40)
     recipe = SMALL.model_copy(update={"steps": 400, "learning_rate": 0.1, "evaluations": 40})
     fitted = fit(batch, train, valid, recipe)
-    loss = fitted.step.evaluate(take(batch, valid))
+    loss = fitted.step.evaluate(take_rows(batch, valid))
     assert float(loss.total / loss.count) == pytest.approx(fitted.history.best_loss, rel=1e-9)
 
 
@@ -159,12 +159,12 @@ def test_the_number_of_steps_is_the_one_with_the_least_out_of_fold_loss():
 
     totals = np.zeros(8)
     for k in range(3):
-        step = begin(take(batch, torch.nonzero(folds != k)[:, 0]))
+        step = begin(take_rows(batch, torch.nonzero(folds != k)[:, 0]))
         for place in range(8):
             for _ in range(5):
-                step.step(take(batch, torch.nonzero(folds != k)[:, 0]))
+                step.step(take_rows(batch, torch.nonzero(folds != k)[:, 0]))
             totals[place] += float(
-                step.evaluate(take(batch, torch.nonzero(folds == k)[:, 0])).total
+                step.evaluate(take_rows(batch, torch.nonzero(folds == k)[:, 0])).total
             )
     assert choose_steps(begin, batch, folds, recipe) == 5 * (int(totals.argmin()) + 1)
 

@@ -11,6 +11,7 @@ from ansatz.data.grids.each import Each, read_each
 from ansatz.data.grids.find import is_data_set, is_image_file, is_table
 from ansatz.data.grids.idx import is_idx
 from ansatz.data.grids.listing import family, files_below
+from ansatz.data.grids.reading_options import GridOptions
 from ansatz.errors import UsageError
 from ansatz.structures.grid.problem import pose_grids
 from ansatz.fitting.provenance import Origin, origin_of
@@ -63,7 +64,7 @@ def pose_as(x: str, data: Any, uses: Uses, **how: Any) -> Problem:
     reader = dict(how.pop("reader", None) or {})
     if "size" in reader:
         reader["size"] = _sides(reader["size"])
-    odd = [name for name in reader if name not in inspect.signature(read_grids).parameters]
+    odd = [name for name in reader if name not in GridOptions.__annotations__]
     if odd:
         raise UsageError(f"'{odd[0]}' is an option of tables; these data are grids.")
     if _holds_signals(data, reader):
@@ -74,7 +75,7 @@ def pose_as(x: str, data: Any, uses: Uses, **how: Any) -> Problem:
 
 
 def _refuse_of_grids(reader: Mapping[str, Any]) -> None:
-    tables, grids = (inspect.signature(read).parameters for read in (read_table, read_grids))
+    tables, grids = inspect.signature(read_table).parameters, GridOptions.__annotations__
     for name in reader:
         if name in grids and name not in tables:
             raise UsageError(

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+from ansatz.data.batch import take_rows
 from ansatz.errors import AnsatzError, DataError, UsageError
 
 
@@ -48,7 +49,7 @@ def require_outputs(network: nn.Module, inputs: tuple[Tensor, ...], outputs: int
         >>> from ansatz.fitting.rehearsal import require_outputs
         >>> require_outputs(nn.Linear(3, 2), (torch.zeros(1, 3),), 2)
     """
-    got = answer_of(network, tuple(x[:2] for x in inputs))
+    got = answer_of(network, take_rows(inputs, slice(2)))
     if got.shape[-1] != outputs:
         raise DataError(
             f"the network gives {got.shape[-1]} numbers per row, the likelihood needs {outputs}. "

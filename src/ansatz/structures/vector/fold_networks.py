@@ -13,12 +13,12 @@ from torch import Tensor, nn
 
 from ansatz import optim
 from ansatz.data import Batch, Preprocessor, TensorSource
-from ansatz.data.batch import map_tensors
-from ansatz.fitting.training import build_network, build_objective, build_step, take
+from ansatz.data.batch import map_tensors, take_rows
 from ansatz.fitting.job import Job
 from ansatz.fitting.out_of_fold import Folds, log_scores, require_finite
 from ansatz.fitting.precision import needs_double
 from ansatz.fitting.recipe import FEW, Recipe
+from ansatz.fitting.training import build_network, build_objective, build_step
 from ansatz.likelihoods import Likelihood, Normal
 from ansatz.seeds import derive
 from ansatz.spec import InputSpec
@@ -238,7 +238,8 @@ def _prepare(job: Job, learn: np.ndarray, judged: np.ndarray, dtype: torch.dtype
         lambda t: t.to(dtype) if t.is_floating_point() else t,
         Batch(inputs, job.y, job.weight, job.offset, job.index),
     )
-    return _FoldRows(take(batch, index), take(batch, torch.from_numpy(judged)), preprocessor.spec)
+    evaluated = take_rows(batch, torch.from_numpy(judged))
+    return _FoldRows(take_rows(batch, index), evaluated, preprocessor.spec)
 
 
 def _endless(source: TensorSource) -> Iterator[Batch]:
