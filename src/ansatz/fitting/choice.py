@@ -1,6 +1,5 @@
 """The law of y chosen by the rows: the best out-of-fold log score given x."""
 
-import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -9,16 +8,13 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from ansatz.data import Preprocessor, row_keys
 from ansatz.data.dates import as_dates
 from ansatz.data.keys import mix
 from ansatz.fitting.candidates import candidates as candidates
-from ansatz.structures.vector.fold_networks import FoldNetworks
-from ansatz.fitting.job import Job
-from ansatz.fitting.out_of_fold import Folds, choose_folds, linear_scores
-from ansatz.fitting.split import take
-from ansatz.fitting.recipe import SMALL
-from ansatz.estimators.table_estimator import TableEstimator
+from ansatz.fitting.contracts.structure import LawScores
+from ansatz.fitting.job import Job, take
+from ansatz.fitting.out_of_fold import Folds, choose_folds
+from ansatz.fitting.task import Task
 from ansatz.likelihoods.likelihood import unit_and_floor
 from ansatz.seeds import derive
 from ansatz.training.randomness import own_randomness
@@ -79,7 +75,7 @@ class Choice(NamedTuple):
         return "\n".join(lines)
 
 
-def choose_law(estimator: TableEstimator, laws: Sequence[str], job: Job) -> Choice:
+def choose_law(task: Task, laws: Sequence[str], job: Job) -> Choice:
     r"""Chooses among laws by their out-of-fold log score given x.
 
     .. math:: \hat S(\text{law}) = \frac{1}{n} \sum_i w_i \log p_{\text{law}}(y_i \mid x_i,
@@ -123,17 +119,23 @@ def choose_law(estimator: TableEstimator, laws: Sequence[str], job: Job) -> Choi
         Nadeau and Bengio (2003), Inference for the generalization error, section 4.
         Breiman et al. (1984), Classification and Regression Trees, section 3.4.3: one SE rule.
     """
-    seed, total = estimator._seed(), float(job.weight.sum())
+    seed, total = task.settings.seed, float(job.weight.sum())
     simplest = "normal" if "normal" in laws else laws[0]
     if len(laws) == 1:
         return Choice(laws[0], (), f"likelihood {laws[0]}: the only one that was proposed.", ())
     sample = _sample(job, seed)
-    linear = _is_linear(estimator, sample, total)
-    folds = choose_folds(sample, 5 if linear else 3, seed) if len(job.y) >= FEWEST_ROWS else []
+    scorer = task.structure.law_scores(
+        sample, total, linear=task.settings.is_linear, seed=seed
+    )
+    if scorer is None:
+        others = ", ".join(laws[1:])
+        why = f"likelihood {laws[0]}: the values would also allow {others} (--likelihood)."
+        return Choice(laws[0], (), why, ())
+    folds = choose_folds(sample, scorer.count, seed) if len(job.y) >= FEWEST_ROWS else []
     if not folds:
         why = f"likelihood {simplest}: too few rows or groups ({len(job.y)} rows) to compare laws."
         return Choice(simplest, (), why, ())
-    scores, notes = _all_scores(estimator, laws, sample, total, folds, linear, seed)
+    scores, notes = _all_scores(task, scorer, laws, sample, total, folds)
     if not scores:
         why = f"likelihood {simplest}: none of {', '.join(laws)} could be compared."
         return Choice(simplest, (), why, tuple(notes))
@@ -146,45 +148,28 @@ def _sample(job: Job, seed: int) -> Job:
     """At most 2,000 rows by the hash of their content: copies come together."""
     if len(job.y) <= MOST_ROWS:
         return job
-    keys = row_keys(job.rows, job.y.numpy(), seed=seed)
+    keys = job.keys(seed)
     order = np.argsort(mix(keys ^ np.uint64(derive(seed, "choice"))), kind="stable")
     return take(job, np.sort(order[:MOST_ROWS]))
 
 
-def _is_linear(estimator: TableEstimator, job: Job, total: float) -> bool:
-    """Whether linear models are compared: they will be fitted, or rows are few, and suffice."""
-    if job.columns is not None and not any(column.used for column in job.columns):
-        return True
-    if estimator.network != "linear" and total >= SMALL:
-        return False
-    weight = job.weight.numpy()
-    design = Preprocessor.fit(job.rows, job.columns, weight=weight, purpose="linear")
-    return 5 * len(design.feature_names) <= len(job.y)
-
-
 def _all_scores(
-    estimator: TableEstimator,
+    task: Task,
+    scorer: LawScores,
     laws: Sequence[str],
     job: Job,
     total: float,
     folds: Folds,
-    linear: bool,
-    seed: int,
 ) -> tuple[dict[str, Tensor], list[str]]:
     step = _step(job, laws)
-    trial = copy.copy(estimator)
     scores: dict[str, Tensor] = {}
     notes = []
-    with using_threads(1), own_randomness(seed, torch.device("cpu")):
-        networks = None if linear else FoldNetworks(job, folds, seed=seed)
+    with using_threads(1), own_randomness(task.settings.seed, torch.device("cpu")):
+        scorer.begin(folds)
         for name in laws:
-            trial.likelihood = name
-            law = trial._law_of(job.target, total)
+            law = task.change(likelihood=name).law(job.target, total)
             try:
-                if networks is None:
-                    scores[name] = linear_scores(law, job, folds, step)
-                else:
-                    scores[name] = networks.scores(law, step)
+                scores[name] = scorer.scores(law, step)
             except (ArithmeticError, ValueError, RuntimeError) as error:
                 reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
                 notes.append(f"likelihood {name} was not compared: {reason}")

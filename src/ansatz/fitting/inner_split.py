@@ -5,7 +5,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ansatz.data import fold_numbers, row_keys, split_rows
+from ansatz.data import fold_numbers, split_rows
 from ansatz.fitting.job import Job, take
 from ansatz.fitting.recipe import Recipe
 
@@ -23,14 +23,14 @@ def stopping_rows(job: Job, recipe: Recipe, seed: int) -> NDArray[np.intp]:
         >>> from ansatz import Regressor
         >>> from ansatz.fitting.inner_split import stopping_rows
         >>> from ansatz.fitting.recipe import Recipe
-        >>> job = Regressor()._read(np.arange(50.0).reshape(-1, 1), np.arange(50.0))
+        >>> job = Regressor().read(np.arange(50.0).reshape(-1, 1), np.arange(50.0))
         >>> len(stopping_rows(job, Recipe(holdout=0.2), seed=0))
         10
     """
     if recipe.holdout == 0 or len(job.y) < 2:
         return np.empty(0, dtype=np.intp)
     return split_rows(
-        row_keys(job.rows, job.y.numpy(), seed=seed),
+        job.keys(seed),
         seed=seed,
         test=0.0,
         valid=recipe.holdout,
@@ -54,13 +54,13 @@ def stopping_folds(job: Job, train: NDArray[np.intp], recipe: Recipe, seed: int)
         >>> from ansatz import Regressor
         >>> from ansatz.fitting.inner_split import stopping_folds
         >>> from ansatz.fitting.recipe import Recipe
-        >>> job = Regressor()._read(np.arange(50.0).reshape(-1, 1), np.arange(50.0))
+        >>> job = Regressor().read(np.arange(50.0).reshape(-1, 1), np.arange(50.0))
         >>> stopping_folds(job, np.arange(50), Recipe(folds=5), seed=0).bincount().tolist()
         [10, 10, 10, 10, 10]
     """
     if not recipe.folds:
         return None
-    keys = row_keys(job.rows, job.y.numpy(), seed=seed)[train]
+    keys = job.keys(seed)[train]
     group = None if job.group is None else job.group[train]
     if len(np.unique(keys)) < 2 * recipe.folds:
         return None
@@ -90,7 +90,7 @@ def set_aside(job: Job, share: float, keys: NDArray[np.uint64], seed: int) -> tu
         >>> from ansatz import Regressor
         >>> from ansatz.data import row_keys
         >>> from ansatz.fitting.inner_split import set_aside
-        >>> job = Regressor()._read(np.arange(50.0).reshape(-1, 1), np.arange(50.0))
+        >>> job = Regressor().read(np.arange(50.0).reshape(-1, 1), np.arange(50.0))
         >>> learn, aside = set_aside(job, 0.2, row_keys(job.rows, job.y.numpy(), seed=0), seed=0)
         >>> len(learn.y), len(aside.y)
         (40, 10)

@@ -7,11 +7,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ansatz.data import fold_numbers, row_keys, split_rows
+from ansatz.data import fold_numbers, split_rows
 from ansatz.errors import NumericalError
 from ansatz.fitting.job import Job
-from ansatz.structures.vector.linear_model import fit_linear_model
-from ansatz.fitting.split import take
 from ansatz.likelihoods import Likelihood
 
 Folds = Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]]  # rows to learn from, rows to judge
@@ -29,11 +27,11 @@ def choose_folds(job: Job, count: int, seed: int) -> Folds:
         >>> import numpy as np
         >>> from ansatz import Regressor
         >>> from ansatz.fitting.out_of_fold import choose_folds
-        >>> job = Regressor()._read(np.arange(9.0).reshape(-1, 1), np.arange(9.0))
+        >>> job = Regressor().read(np.arange(9.0).reshape(-1, 1), np.arange(9.0))
         >>> [len(judged) for learn, judged in choose_folds(job, 3, seed=0)]
         [3, 3, 3]
     """
-    keys = row_keys(job.rows, job.y.numpy(), seed=seed)
+    keys = job.keys(seed)
     weight = job.weight.numpy()
     if job.time is not None:
         return _forward(keys, job.time, weight, count)
@@ -96,37 +94,6 @@ def log_scores(law: Likelihood, raw: Tensor, y: Tensor, step: Tensor | float = 0
                 lower = torch.where(lower <= d.lower, -torch.inf, lower)
                 terms = d.log_interval(lower, y + step / 2)
     return terms.reshape(len(raw), -1).mean(1)
-
-
-def linear_scores(law: Likelihood, job: Job, folds: Folds, step: Tensor | float = 0.0) -> Tensor:
-    """Out-of-fold log scores of the linear model of a law.
-
-    Args:
-        law: copied, never changed.
-        job: the rows.
-        folds: from :func:`choose_folds`.
-        step: of the outcomes, see :func:`log_scores`.
-
-    Returns:
-        ``(N,)`` in float64, nan for rows that no fold judges.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.fitting.out_of_fold import choose_folds, linear_scores
-        >>> from ansatz.likelihoods import Poisson
-        >>> job = Regressor()._read(np.arange(6.0).reshape(-1, 1), np.array([0, 1, 1, 2, 4, 5.0]))
-        >>> linear_scores(Poisson(), job, choose_folds(job, 3, seed=0)).shape
-        torch.Size([6])
-    """
-    scores = torch.full((len(job.y),), torch.nan, dtype=torch.float64)
-    for learn, judged in folds:
-        model, _ = fit_linear_model(law, take(job, learn), null=False)
-        part = take(job, judged)
-        raw = model.raw(part.rows, part.offset, notes=[])
-        scores[judged] = log_scores(model.objective.likelihood, raw, part.y, step)
-    require_finite(scores, folds)
-    return scores
 
 
 def require_finite(scores: Tensor, folds: Folds) -> Tensor:

@@ -1,35 +1,16 @@
-"""The same estimator fitted again, to rows that leave some out."""
+"""The same task fitted again, to rows that leave some out."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
-from sklearn.base import clone
 from torch import Tensor
 
-from ansatz.fitting.job import Job
+from ansatz.fitting.fit_model import fit_model
+from ansatz.fitting.job import Job, take
 from ansatz.fitting.out_of_fold import choose_folds
-from ansatz.fitting.split import take
-from ansatz.estimators.table_estimator import TableEstimator
+from ansatz.fitting.task import Task
 
 FOLDS = 5
-
-
-def fresh(estimator: TableEstimator) -> Any:
-    """An unfitted copy that has read the rows as ``estimator`` has: classes, names, causes.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Classifier
-        >>> from ansatz.fitting.refits import fresh
-        >>> model = Classifier(network="linear").fit(np.arange(4.0).reshape(-1, 1), list("abab"))
-        >>> fresh(model).classes_.tolist()
-        ['a', 'b']
-    """
-    model = clone(estimator).set_params(warm_start=False, verbose=0)
-    for name, value in vars(estimator).items():
-        if (name.endswith("_") or name.startswith("_")) and name != "model_":
-            setattr(model, name, value)
-    return model
 
 
 class Refit(NamedTuple):
@@ -46,33 +27,23 @@ class Refit(NamedTuple):
     raw: Tensor  # (N, P), of all rows
 
 
-def out_of_fold(estimator: TableEstimator, job: Job, folds: int = FOLDS) -> list[Refit]:
-    """Raw numbers of rows by models that did not learn from them.
+def out_of_fold(task: Task, job: Job, folds: int = FOLDS) -> list[Refit]:
+    """Raw numbers of rows by models that were not trained on them.
 
     Args:
-        estimator: fitted; it is not changed.
+        task: what to fit; its outcome has read the rows.
         job: the rows.
-        folds: how many refits.
+        folds: how many models are fitted.
 
     Returns:
-        One per fold; none where the rows cannot be parted.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.fitting.refits import out_of_fold
-        >>> x = np.arange(20.0).reshape(-1, 1)
-        >>> model = Regressor(network="linear").fit(x, x[:, 0])
-        >>> len(out_of_fold(model, model._read(x, x[:, 0]), folds=4))
-        4
+        One per fold; none where the rows cannot be split.
     """
     found: list[Refit] = []
-    for inside, outside in choose_folds(job, folds, estimator._seed()):
+    for inside, outside in choose_folds(job, folds, task.settings.seed):
         if not len(inside) or not len(outside):
             continue
         part = take(job, inside)._replace(valid=None, trainer_options={})
-        model = fresh(estimator)
-        TableEstimator._fit_job(model, part)  # without what a kind adds: that asks for refits
-        raw = model.model_.raw(job.rows, job.offset, notes=[])
+        model = fit_model(task, part, finish=False)  # finishing asks for refits
+        raw = model.posterior.predictive(job.rows, job.offset, notes=[]).raw
         found.append(Refit(torch.from_numpy(inside), torch.from_numpy(outside), raw))
     return found

@@ -43,27 +43,28 @@ def begin_transfer(network: nn.Module, plan: Plan) -> Transfer:
         >>> from ansatz.fitting.recipe import Recipe
         >>> from ansatz.fitting.transfer import begin_transfer
         >>> network = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Linear(4, 1))
-        >>> _ = begin_transfer(network, Plan(network, {}, Recipe(), 0, freeze="backbone"))
+        >>> _ = begin_transfer(network, Plan(None, network, {}, Recipe(), 0, {"freeze": "backbone"}))
         >>> network[0].weight.requires_grad, network[1].weight.requires_grad
         (False, True)
     """
-    if plan.pretrained is None and plan.freeze is None:
+    file, frozen_part = plan.options.get("pretrained"), plan.options.get("freeze")
+    if file is None and frozen_part is None:
         return Transfer()
     notes: list[str] = []
-    if plan.pretrained is not None:
-        notes.append(f"{load_weights(network, plan.pretrained, channels='repeat')}.")
+    if file is not None:
+        notes.append(f"{load_weights(network, file, channels='repeat')}.")
     callbacks: tuple[Callback, ...] = ()
-    if isinstance(plan.freeze, Sequence) and not isinstance(plan.freeze, str):
-        callbacks = (Unfreezing(network, list(plan.freeze)),)
+    if isinstance(frozen_part, Sequence) and not isinstance(frozen_part, str):
+        callbacks = (Unfreezing(network, list(frozen_part)),)
         notes.append(
-            f"layers wake group by group at the epochs {', '.join(map(str, plan.freeze))}."
+            f"layers wake group by group at the epochs {', '.join(map(str, frozen_part))}."
         )
-    elif plan.freeze is not None:
-        frozen = freeze(network, plan.freeze)  # type: ignore[arg-type]  # it says what it takes
-        if frozen and plan.pretrained is None and isinstance(plan.network, str):
+    elif frozen_part is not None:
+        frozen = freeze(network, frozen_part)
+        if frozen and file is None and isinstance(plan.network, str):
             warnings.warn(
                 f"{frozen} groups of layers stay at random weights: freeze= without pretrained= "
-                "(--freeze without --weights).",
+                "(--freeze without --pretrained).",
                 stacklevel=2,
             )
         notes.append(f"groups of layers that stay as they began: {frozen}.")

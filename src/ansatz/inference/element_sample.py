@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from ansatz.data.unlabelled import UNLABELLED
-from ansatz.inference.fit_ensemble import OutOfFold, Piece, left_out
-from ansatz.structures.grid.model import GridModel
 from ansatz.fitting.job import Job
+from ansatz.inference.left_out import OutOfFold, Piece, left_out
+from ansatz.inference.point import PointPosterior
 from ansatz.inference.training import Rows
 from ansatz.seeds import generator
 
@@ -62,8 +62,8 @@ def draw_cells(y: Tensor, seed: int, most: int = CELLS) -> Cells:
     return Cells(*(torch.cat(column) for column in zip(*parts, strict=True)))
 
 
-def judge_cells(
-    job: Job, members: list[Rows], models: list[GridModel], seed: int
+def judge_elements(
+    job: Job, members: list[Rows], models: list[PointPosterior], seed: int
 ) -> tuple[Job, OutOfFold]:
     """Cells as rows of their own, each with what those members say that left out its example.
 
@@ -78,17 +78,11 @@ def judge_cells(
 
     Returns:
         A job with the drawn cells in the place of the examples' outcomes, and their judgement.
-
-    Example:
-        >>> import inspect
-        >>> from ansatz.inference.element_sample import judge_cells
-        >>> list(inspect.signature(judge_cells).parameters)
-        ['job', 'members', 'models', 'seed']
     """
     who = left_out(members, len(job.y))  # (N, G)
     groups = who.shape[1]
     equal = torch.full((groups,), 1 / groups, dtype=torch.float64)
-    if not models[0].objective.likelihood.is_law:
+    if not models[0].likelihood.is_law:
         return job, OutOfFold(who, [], equal)
     cells = draw_cells(job.y, seed)
     pieces = []
@@ -96,7 +90,7 @@ def judge_cells(
         mine = (who == group).all(1)[cells.example].nonzero().squeeze(1)
         if len(mine):
             chosen = [models[member] for member in group.tolist()]
-            laws = [model.objective.likelihood for model in chosen]
+            laws = [model.likelihood for model in chosen]
             pieces.append(Piece(mine, laws, [_at(job, model, cells, mine) for model in chosen]))
     drawn = job._replace(
         y=job.y.flatten(1)[cells.example, cells.place],
@@ -107,13 +101,17 @@ def judge_cells(
     return drawn, OutOfFold(who[cells.example], pieces, equal)
 
 
-def _at(job: Job, model: GridModel, cells: Cells, mine: Tensor) -> Tensor:
+def _at(job: Job, model: PointPosterior, cells: Cells, mine: Tensor) -> Tensor:
     """What a member says of some of the cells, ``(M, P)``, few examples at a time."""
-    found = []
     examples, counts = cells.example[mine].unique_consecutive(return_counts=True)
-    places = dict(zip(examples.tolist(), cells.place[mine].split(counts.tolist()), strict=True))
-    for piece in model.pieces(job.rows[examples.numpy()]):
-        rows = examples.numpy()[piece]
-        raw = model.raw(job.rows[rows]).flatten(1, -2)  # (n, cells, P)
-        found += [raw[n, places[row]] for n, row in enumerate(np.asarray(rows).tolist())]
-    return torch.cat(found)
+    places = iter(cells.place[mine].split(counts.tolist()))
+    chunks = model.structure.raws(
+        [model.trained],
+        model.encoder,
+        job.rows[examples.numpy()],
+        None,
+        notes=[],
+        options=model.options,
+    )
+    raws = (raw.flatten(1, -2) for each in chunks for raw in each)  # (n, cells, P)
+    return torch.cat([one[next(places)] for raw in raws for one in raw])

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 import torch
 from numpy.typing import NDArray
 from sklearn.utils import column_or_1d, compute_class_weight
@@ -21,6 +22,7 @@ from ansatz.fitting.job import Job
 from ansatz.fitting.model import Given, Model
 from ansatz.fitting.refits import out_of_fold
 from ansatz.fitting.settings import Settings
+from ansatz.fitting.uses import Uses
 from ansatz.likelihoods import CategoricalDistribution, CrossEntropy, Focal, Likelihood
 from ansatz.metrics import judge
 from ansatz.outcomes.number import named_law
@@ -51,7 +53,37 @@ class Classes(Outcome):
         self.temperature = 1.0
         self.given = False  # classes named beforehand: rows need not show all of them
 
+    has_columns: ClassVar[bool] = True
+    is_quantity: ClassVar[bool] = False
+
     # Reading.
+
+    @classmethod
+    def serves(cls, law: str, uses: Uses) -> bool:
+        """Laws of classes, of columns that are not times."""
+        return law in CLASS_LAWS and not uses.is_survival
+
+    @classmethod
+    def check_columns(
+        cls, frame: pd.DataFrame, uses: Uses, law: str, options: dict[str, Any], *, named: bool
+    ) -> None:
+        """Refuses several columns, a single class, and names that are hardly classes."""
+        if len(uses.target) > 1:
+            raise UsageError("one target at a time for classes; fit each column by itself.")
+        column = frame[uses.target[0]]
+        levels = column.nunique()
+        if levels < 2:
+            raise DataError(
+                f"column '{column.name}': only one class, {str(column.iloc[0])[:60]!r}. "
+                "There is nothing to tell apart."
+            )
+        if not named and (levels > 1_000 or (levels > 20 and levels > len(column) / 2)):
+            raise DataError(
+                f"column '{column.name}': {levels} classes in {len(column)} rows. If it "
+                "holds numbers or names rather than classes, choose another target or --likelihood; "
+                "if they are classes: --likelihood categorical."
+            )
+
 
     def encode(
         self, y: Any, settings: Settings, *, reset: bool

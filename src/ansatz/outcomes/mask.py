@@ -22,6 +22,7 @@ from ansatz.fitting.contracts.outcome import Metrics, Outcome, labels_of, plain_
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Given, Model
 from ansatz.fitting.settings import Settings
+from ansatz.fitting.uses import Uses
 from ansatz.likelihoods import Likelihood
 from ansatz.metrics import boundary_f1, dice, iou, pixel_error
 from ansatz.spec import TargetSpec
@@ -46,6 +47,13 @@ class Mask(Outcome):
     name: ClassVar[str] = "mask"
     face: ClassVar[str] = "ansatz.estimators.segmenter:Segmenter"
     labels: NDArray[Any]
+
+    is_quantity: ClassVar[bool] = False
+
+    @classmethod
+    def serves(cls, law: str, uses: Uses) -> bool:
+        """Masks are told by the data, not by the law."""
+        return False
 
     def __init__(self) -> None:
         self.names: list[str] = ["mask"]

@@ -6,18 +6,22 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
+import torch
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 from torch import Tensor
 
 from ansatz import likelihoods
-from ansatz.errors import UsageError
+from ansatz.errors import DataError, UsageError
 from ansatz.fitting.contracts.inference import Predictive
 from ansatz.fitting.contracts.outcome import Metrics, Outcome
 from ansatz.fitting.evaluation import evaluate_predictive
 from ansatz.fitting.intervals import interval_of, refuse_others
 from ansatz.fitting.model import Given, Model
+from ansatz.fitting.outcome_checks import numbers_of
 from ansatz.fitting.settings import Settings
+from ansatz.fitting.uses import Uses
 from ansatz.likelihoods import BetaBinomial, Binomial, Likelihood, NormalMixture
 from ansatz.spec import TargetSpec
 
@@ -51,7 +55,9 @@ class Number(Outcome):
     """A number, several numbers at once, or a vector of them.
 
     Example:
-        >>> from ansatz.fitting.settings import Settings
+        >>> from ansatz.fitting.outcome_checks import numbers_of
+from ansatz.fitting.settings import Settings
+from ansatz.fitting.uses import Uses
         >>> from ansatz.outcomes.number import Number
         >>> codes, target = Number().encode([1.0, 2.0], Settings("normal"), reset=True)
         >>> target.shape
@@ -66,6 +72,22 @@ class Number(Outcome):
         self.names: list[str] = []
         self.shape: tuple[int, ...] = ()
         self.is_column = False
+
+    @classmethod
+    def serves(cls, law: str, uses: Uses) -> bool:
+        """Numbers are what every other outcome is not."""
+        return False
+
+    @classmethod
+    def check_columns(
+        cls, frame: pd.DataFrame, uses: Uses, law: str, options: dict[str, Any], *, named: bool
+    ) -> None:
+        """Refuses columns that the law cannot produce."""
+        if likelihoods.registry.get(law).event_ndim:
+            _check_vector(frame, uses, law, options)
+            return
+        for name in uses.target:
+            _check_column(frame, name, law, options)
 
     def encode(
         self, y: Any, settings: Settings, *, reset: bool
@@ -174,3 +196,20 @@ def _names(y: Any, shape: tuple[int, ...]) -> list[str]:
         return [str(y.name)]
     return ["y"] if shape in ((), (1,)) else [f"y{k}" for k in range(shape[0])]
 
+
+def _check_column(frame: pd.DataFrame, name: str, law: str, options: Mapping[str, Any]) -> None:
+    values = torch.from_numpy(numbers_of(frame, name, law))
+    try:
+        likelihoods.create(law, **options).check(values)
+    except DataError as error:
+        raise DataError(f"column '{name}': {error}") from None
+
+
+def _check_vector(frame: pd.DataFrame, uses: Uses, law: str, options: Mapping[str, Any]) -> None:
+    names = [name for name in uses.outcome_columns if name]
+    if law in ("binomial", "beta_binomial") and uses.trials is None:
+        raise UsageError(f"{law} counts successes of trials: name their column with --trials.")
+    if len(names) < 2:
+        raise UsageError(f"{law} is a law of vectors: name their columns, --target A,B,...")
+    values = np.stack([numbers_of(frame, name, law) for name in names], axis=1)
+    likelihoods.create(law, **options).check(torch.from_numpy(values))

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, cast
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -20,6 +21,7 @@ from ansatz.fitting.job import Job
 from ansatz.fitting.model import Given, Model
 from ansatz.fitting.settings import Settings
 from ansatz.fitting.summaries import SavedSummary
+from ansatz.fitting.uses import Uses
 from ansatz.likelihoods import Likelihood, PlackettLuce, RankingDistribution
 from ansatz.spec import TargetSpec
 from ansatz.training import Supervised
@@ -40,11 +42,26 @@ class Ranking(Outcome):
     face: ClassVar[str] = "ansatz.estimators.ranker:Ranker"
     labels: NDArray[Any]
 
+    has_columns: ClassVar[bool] = False  # the columns together are one order
+    is_quantity: ClassVar[bool] = False
+
     def __init__(self) -> None:
         self.names: list[str] = []
         self.shape: tuple[int, ...] = ()
         self._said: list[str] = []  # about reading
         self._left_out = 0
+
+    @classmethod
+    def serves(cls, law: str, uses: Uses) -> bool:
+        """The law of rankings."""
+        return law == PlackettLuce.name and not uses.is_survival
+
+    @classmethod
+    def check_columns(
+        cls, frame: pd.DataFrame, uses: Uses, law: str, options: dict[str, Any], *, named: bool
+    ) -> None:
+        """Refuses what cannot be read as rankings."""
+        read_rankings(frame[uses.target])
 
     def encode(
         self, y: Any, settings: Settings, *, reset: bool

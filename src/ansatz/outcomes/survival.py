@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
@@ -16,9 +17,10 @@ from ansatz.fitting.job import Job
 from ansatz.fitting.model import Given, Model
 from ansatz.fitting.refits import out_of_fold
 from ansatz.fitting.settings import Settings
+from ansatz.fitting.uses import Uses
 from ansatz.likelihoods import Cox, DiscreteHazard, Likelihood
 from ansatz.likelihoods.log_risk import fair_log_risks
-from ansatz.outcomes.survival_law import survival_law, survival_target
+from ansatz.outcomes.survival_law import SURVIVAL_LAWS, survival_law, survival_target
 from ansatz.outcomes.survival_metrics import Followed, judge_survival, log_survival_at, risk_of
 from ansatz.outcomes.survival_times import survival_outcomes
 from ansatz.spec import TargetSpec
@@ -45,6 +47,22 @@ class SurvivalTime(Outcome):
         self.names: list[str] = []
         self.causes = 1
 
+    @classmethod
+    def serves(cls, law: str, uses: Uses) -> bool:
+        """Columns of events, entries or intervals, and laws of such times."""
+        return uses.is_survival or law in SURVIVAL_LAWS
+
+    @classmethod
+    def check_columns(
+        cls, frame: pd.DataFrame, uses: Uses, law: str, options: dict[str, Any], *, named: bool
+    ) -> None:
+        """Refuses times that the law cannot produce."""
+        found = uses.outcomes(frame)
+        times = found if isinstance(found, pd.DataFrame) else found.to_frame("time")
+        outcomes = survival_outcomes(times)
+        made = survival_law(law, options, causes=int(outcomes[:, 2].max()))
+        made.check(torch.from_numpy(survival_target(made, outcomes)))
+
     def encode(
         self, y: Any, settings: Settings, *, reset: bool
     ) -> tuple[NDArray[Any], TargetSpec]:
@@ -55,6 +73,14 @@ class SurvivalTime(Outcome):
             self.names = [str(getattr(y, "attrs", {}).get("name", "time"))]
         target = TargetSpec(event=(3,))
         return survival_target(self.law(settings, target, few=False), outcomes), target
+
+    def content(self, y: Tensor, settings: Settings) -> NDArray[Any]:
+        """(lower, upper, entry) under every law: some take (time, cause, entry)."""
+        found: NDArray[Any] = y.numpy()
+        if settings.law_name not in ("cox", "discrete_hazard"):
+            return found
+        time, cause, entry = found.T
+        return np.stack([time, np.where(cause > 0, time, np.inf), entry], axis=1)
 
     def law(self, settings: Settings, target: TargetSpec, *, few: bool) -> Likelihood:
         return survival_law(

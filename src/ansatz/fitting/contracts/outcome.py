@@ -12,10 +12,13 @@ from ansatz.likelihoods import Likelihood
 from ansatz.spec import TargetSpec
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ansatz.fitting.contracts.structure import Linear, Structure
     from ansatz.fitting.job import Job
     from ansatz.fitting.model import Given, Model
     from ansatz.fitting.settings import Settings
+    from ansatz.fitting.uses import Uses
 
 Metrics = dict[str, float | None]
 
@@ -34,10 +37,29 @@ class Outcome(Protocol):
 
     name: ClassVar[str]
     face: ClassVar[str]
+    has_columns: ClassVar[bool] = True  # whether each target column is a quantity of its own
+    is_quantity: ClassVar[bool] = True  # whether outcomes are numbers that vary
     names: list[str]
     labels: NDArray[Any] | None
 
     # Reading.
+
+    @classmethod
+    def serves(cls, law: str, uses: "Uses") -> bool:
+        """Whether a law with such column roles speaks of these outcomes."""
+        ...
+
+    @classmethod
+    def check_columns(
+        cls,
+        frame: "pd.DataFrame",
+        uses: "Uses",
+        law: str,
+        options: dict[str, Any],
+        *,
+        named: bool,
+    ) -> None:
+        """Refuses columns that the law cannot produce; ``named``: the user named the law."""
 
     def encode(
         self, y: Any, settings: "Settings", *, reset: bool
@@ -50,6 +72,11 @@ class Outcome(Protocol):
     ) -> NDArray[Any]:
         """The weights that a fit uses."""
         return weight
+
+    def content(self, y: Tensor, settings: "Settings") -> NDArray[Any]:
+        """Outcomes in one form for all laws, so that all laws have the same test rows."""
+        found: NDArray[Any] = y.numpy()
+        return found
 
     def plain(self, job: "Job") -> "Job":
         """The job without class weights, which are not rows: for evaluation and baselines."""

@@ -18,8 +18,10 @@ from ansatz.training import Supervised
 if TYPE_CHECKING:
     from ansatz.fitting.contracts.inference import Posterior
     from ansatz.fitting.job import Job
+    from ansatz.fitting.problem import Problem
     from ansatz.fitting.recipe import Recipe
     from ansatz.fitting.trained import Trained
+    from ansatz.fitting.uses import Uses
     from ansatz.linear import LinearFit
 
 
@@ -50,6 +52,20 @@ class Linear(NamedTuple):
     fits: "list[LinearFit]"  # with standard errors, one for each target; empty where trained
 
 
+class LawScores(Protocol):
+    """How laws of y are compared on some rows."""
+
+    count: int  # of folds
+
+    def begin(self, folds: Any) -> None:
+        """Trains what all laws have in common."""
+        ...
+
+    def scores(self, law: Likelihood, step: Tensor | float) -> Tensor:
+        """Out-of-fold log scores of a law, ``(N,)``; nan for rows that no fold holds out."""
+        ...
+
+
 class Structure(Protocol):
     """One answer on the first axis, and the only place that knows it.
 
@@ -75,8 +91,26 @@ class Structure(Protocol):
         """The linear network for outcomes on this axis; empty where none makes sense."""
         ...
 
+    @classmethod
+    def recognizes(cls, data: Any, options: Mapping[str, Any]) -> bool:
+        """Whether data for ``ansatz.fit`` are of this structure: a cheap look."""
+        ...
+
+    @classmethod
+    def recognizes_rows(cls, X: Any) -> bool:
+        """Whether what was handed to an estimator as X is of this structure."""
+        ...
+
+    def problem(self, data: Any, uses: "Uses", **how: Any) -> "Problem":
+        """Reads data and decides what is predicted."""
+        ...
+
     def from_python(self, X: Any, *, face: Any, reset: bool) -> Rows:
         """What a user handed to an estimator as X."""
+        ...
+
+    def more_examples(self, axis: str) -> str:
+        """Advice, as the end of a sentence, where examples are too few to be split."""
         ...
 
     def recipe(self, facts: Facts) -> "Recipe":
@@ -136,6 +170,12 @@ class Structure(Protocol):
         options: Mapping[str, Any],
     ) -> Iterator[Iterable[Tensor]]:
         """The likelihood's parameters by each network, chunk by chunk of consecutive rows."""
+        ...
+
+    def law_scores(
+        self, job: "Job", total: float, *, linear: bool, seed: int
+    ) -> LawScores | None:
+        """How laws are compared; None where the first that the values allow is taken."""
         ...
 
     def nothing(self, count: int) -> Rows:

@@ -8,14 +8,41 @@ import numpy as np
 import pandas as pd
 
 from ansatz.data.grids import GridTable, read_grids
+from ansatz.data.grids.reading_options import GridOptions
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.outcome_checks import check_outcomes
-from ansatz.fitting.problem import MASK, Problem
+from ansatz.fitting.problem import Problem
 from ansatz.fitting.proposal import Proposal, propose
 from ansatz.fitting.uses import Uses, near_columns
+from ansatz.structures.grid.reading import holds_signals, sides, special_columns
 
+MASK = "mask"  # what the target is called where it is a label for every cell
 _OF_MASKS = ("dice", "sum")
 _NAMED = 20  # classes of masks that a note lists
+
+
+def grid_problem(data: Any, uses: Uses, **how: Any) -> Problem:
+    """Reads images, signals or volumes; the rows of a table of numbers are signals.
+
+    Args:
+        data: as for :func:`pose_grids`.
+        uses: target, weights, offset and so on by name.
+        how: options of :func:`pose_grids`, and roles, which are refused.
+    """
+    roles = how.pop("roles", None)
+    if roles:
+        raise UsageError(f"--role {next(iter(roles))}: columns beside grids are no features.")
+    reader = dict(how.pop("reader", None) or {})
+    if "size" in reader:
+        reader["size"] = sides(reader["size"])
+    odd = [name for name in reader if name not in GridOptions.__annotations__]
+    if odd:
+        raise UsageError(f"'{odd[0]}' is an option of tables; these data are grids.")
+    if holds_signals(data, reader):
+        if not uses.outcome_columns:
+            raise UsageError("no target: name the column to predict with --target.")
+        reader |= {"signals": True, "target": [*special_columns(uses), *how.get("drop", ())]}
+    return pose_grids(data, uses, reader=reader, **how)
 
 
 def pose_grids(
@@ -83,7 +110,7 @@ def pose_grids(
         others = ", ".join(proposal.laws[1:])
         notes.append(f"likelihood {law}: the values would also allow {others} (--likelihood).")
     found = _fingerprint(frame, grids)
-    return Problem(table.origin, frame, grids, [], uses, [law], given, notes, found, part=part)
+    return Problem(table.origin, frame, grids, uses, [law], given, notes, found, part=part)
 
 
 def _require_two_folders(table: GridTable, uses: Uses) -> None:
@@ -129,14 +156,14 @@ def _of_masks(
         table.origin,
         frame,
         table.grids,
-        [],
         uses,
         [law],
         dict(options or {}),
         notes,
         _fingerprint(frame, table.grids),
-        table.masks,
-        _part_column(frame),
+        given=table.masks,
+        task=MASK,
+        part=_part_column(frame),
     )
 
 

@@ -12,14 +12,15 @@ from scipy.optimize import minimize
 from torch import Tensor
 
 from ansatz.data.grids import GridPreprocessor
-from ansatz.fitting.training import build_network
-from ansatz.structures.grid.fitting import grid_objective
-from ansatz.structures.grid.model import GridModel
 from ansatz.fitting.job import Job
-from ansatz.structures.vector.linear_model import with_dispersion
 from ansatz.fitting.out_of_fold import Folds, choose_folds
+from ansatz.fitting.trained import Trained
+from ansatz.fitting.training import build_network, start_objective
 from ansatz.likelihoods import Likelihood
+from ansatz.likelihoods.dispersion import with_dispersion
 from ansatz.networks import LinearGrid
+from ansatz.networks.layout import channels_last
+from ansatz.structures.grid.encoder import GridEncoder
 from ansatz.training import Supervised
 
 FOLDS = 5
@@ -28,7 +29,7 @@ WORSE = 2  # so many weaker penalties in turn that are no better end the search
 UNJUDGED = 1.0  # the penalty where examples cannot be parted: x explains as much as it does not
 
 
-def fit_ridge_grid(law: Likelihood, job: Job, seed: int) -> GridModel:
+def fit_ridge_grid(law: Likelihood, job: Job, seed: int) -> tuple[GridEncoder, Trained]:
     r"""The penalised linear model of a law in the cells of a grid, with a constant dispersion.
 
     .. math:: \min_{B, b} \sum_i w_i \ell(\text{shift} + \text{scale} (B z_i + b), y_i)
@@ -52,15 +53,15 @@ def fit_ridge_grid(law: Likelihood, job: Job, seed: int) -> GridModel:
         >>> from ansatz.structures.grid.ridge import fit_ridge_grid
         >>> from ansatz.likelihoods import Normal
         >>> images = np.random.default_rng(0).normal(size=(20, 8, 8))
-        >>> job = Regressor()._read(images, images[:, 0, 0])
-        >>> fit_ridge_grid(Normal(), job, seed=0).network_name
+        >>> job = Regressor().read(images, images[:, 0, 0])
+        >>> fit_ridge_grid(Normal(), job, seed=0)[1].name
         'linear_grid'
 
     References:
         Hastie, Tibshirani and Friedman (2009), The Elements of Statistical Learning, 18.3.5.
     """
     preprocessor = GridPreprocessor.fit(job.rows, job.weight.numpy())
-    objective = grid_objective(with_dispersion(law, "constant"), job).double()
+    objective = start_objective(with_dispersion(law, "constant"), job).double()
     objective.likelihood.loosen()
     assert objective.shift is not None
     network = build_network(
@@ -76,7 +77,10 @@ def fit_ridge_grid(law: Likelihood, job: Job, seed: int) -> GridModel:
     basis = _Basis.of(network.pool(x).flatten(1).double(), job.weight)
     problem = _Problem(objective, basis.z, job)
     _set(network, basis, _choose(problem, choose_folds(job, FOLDS, seed)))
-    return GridModel(preprocessor, network, objective.float(), "linear_grid", {})
+    encoder = GridEncoder(preprocessor)
+    trained = Trained(network, objective.float(), "linear_grid", {}, encoder.dtype)
+    trained.network = trained.answering = channels_last(trained.network)
+    return encoder, trained
 
 
 class _Basis(NamedTuple):

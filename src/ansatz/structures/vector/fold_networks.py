@@ -22,6 +22,7 @@ from ansatz.fitting.training import build_network, build_objective, build_step
 from ansatz.likelihoods import Likelihood, Normal
 from ansatz.seeds import derive
 from ansatz.spec import InputSpec
+from ansatz.structures.vector.rows import TableRows
 from ansatz.training.averaging import Averaging
 
 # Dropout, averaged weights and a rate that falls to 0 make scores higher than further steps do,
@@ -64,7 +65,7 @@ class FoldNetworks:
         >>> from ansatz.fitting.out_of_fold import choose_folds
         >>> from ansatz.likelihoods import Normal
         >>> x = np.linspace(-1, 1, 60)
-        >>> job = Regressor()._read(x[:, None], x**2)
+        >>> job = Regressor().read(x[:, None], x**2)
         >>> networks = FoldNetworks(job, choose_folds(job, 3, seed=0), seed=0)
         >>> bool(networks.scores(Normal()).isfinite().all())
         True
@@ -230,10 +231,12 @@ def normal_scores(y: Tensor) -> Tensor:
 def _prepare(job: Job, learn: np.ndarray, judged: np.ndarray, dtype: torch.dtype) -> _FoldRows:
     """All that is learned from x comes from the rows to learn from."""
     index = torch.from_numpy(learn)
-    rows = job.rows[learn] if isinstance(job.rows, np.ndarray) else job.rows.iloc[learn]
+    table: TableRows = job.rows  # type: ignore[assignment]
     weight = job.weight.numpy()[learn]
-    preprocessor = Preprocessor.fit(rows, job.columns, weight=weight, embed_above=ALL_LEVELS)
-    inputs = preprocessor.transform(job.rows, clip=True, notes=[])
+    preprocessor = Preprocessor.fit(
+        table[learn].values, table.columns, weight=weight, embed_above=ALL_LEVELS
+    )
+    inputs = preprocessor.transform(table.values, clip=True, notes=[])
     batch: Batch = map_tensors(
         lambda t: t.to(dtype) if t.is_floating_point() else t,
         Batch(inputs, job.y, job.weight, job.offset, job.index),

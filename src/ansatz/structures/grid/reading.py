@@ -1,105 +1,20 @@
-"""A problem of the structure that x has, and the network that suits it."""
+"""Files of images, signals and volumes read as those of a fit were."""
 
-import inspect
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ansatz.data import read_table
 from ansatz.data.grids import GridTable, is_grids, read_grids
 from ansatz.data.grids.each import Each, read_each
 from ansatz.data.grids.find import is_data_set, is_image_file, is_table
 from ansatz.data.grids.idx import is_idx
 from ansatz.data.grids.listing import family, files_below
-from ansatz.data.grids.reading_options import GridOptions
-from ansatz.errors import UsageError
-from ansatz.structures.grid.problem import pose_grids
-from ansatz.fitting.provenance import Origin, origin_of
-from ansatz.fitting.problem import Problem, pose
+from ansatz.fitting.model import Model
+from ansatz.fitting.provenance import Origin, provenance_of
 from ansatz.fitting.uses import Uses
-from ansatz.structures import Grid, Vector
 
 
-def structure_of(data: Any, x: str | None = None, *, image: str | None = None) -> str:
-    """What x looks like: as it was said, else as the data look.
-
-    Args:
-        data: a table, or grids.
-        x: the structure that was asked for.
-        image: the column that was said to name images.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.fitting.posing import structure_of
-        >>> structure_of({"x": np.zeros((5, 8, 8)), "y": range(5)}), structure_of("houses.csv")
-        ('grid', 'vector')
-    """
-    grids = image is not None or is_grids(data)
-    if x == "vector" and grids and isinstance(data, str | Path) and Path(data).is_dir():
-        raise UsageError(f"{data} is a folder of images, which are no rows: leave out --x vector.")
-    return x or ("grid" if grids else "vector")
-
-
-def pose_as(x: str, data: Any, uses: Uses, **how: Any) -> Problem:
-    """Reads data of a structure and decides what is predicted.
-
-    Args:
-        x: the structure: ``"vector"`` or ``"grid"``.
-        data: a table, or grids.
-        uses: what columns are for.
-        how: options of :func:`~ansatz.fitting.problem.pose`.
-
-    Example:
-        >>> from ansatz.fitting.posing import pose_as
-        >>> from ansatz.fitting.uses import Uses
-        >>> pose_as("vector", {"a": [1.0, 2.0], "y": [0.5, 1.5]}, Uses(target=["y"])).has_features
-        True
-    """
-    if x == "vector":
-        _refuse_of_grids(how.get("reader") or {})
-        return pose(data, uses, **how)
-    roles = how.pop("roles", None)
-    if roles:
-        raise UsageError(f"--role {next(iter(roles))}: columns beside grids are no features.")
-    reader = dict(how.pop("reader", None) or {})
-    if "size" in reader:
-        reader["size"] = _sides(reader["size"])
-    odd = [name for name in reader if name not in GridOptions.__annotations__]
-    if odd:
-        raise UsageError(f"'{odd[0]}' is an option of tables; these data are grids.")
-    if _holds_signals(data, reader):
-        if not uses.outcome_columns:
-            raise UsageError("no target: name the column to predict with --target.")
-        reader |= {"signals": True, "target": [*special_columns(uses), *how.get("drop", ())]}
-    return pose_grids(data, uses, reader=reader, **how)
-
-
-def _refuse_of_grids(reader: Mapping[str, Any]) -> None:
-    tables, grids = inspect.signature(read_table).parameters, GridOptions.__annotations__
-    for name in reader:
-        if name in grids and name not in tables:
-            raise UsageError(
-                f"'{name}' is an option of images, and these data are a table; if they are grids: "
-                "--x grid."
-            )
-
-
-def default_network(problem: Problem) -> str:
-    """The network of a problem when nobody says.
-
-    Example:
-        >>> from ansatz.fitting.posing import default_network
-        >>> from ansatz.fitting.problem import pose
-        >>> from ansatz.fitting.uses import Uses
-        >>> default_network(pose({"a": [1.0, 2.0], "y": [0.5, 1.5]}, Uses(target=["y"])))
-        'mlp'
-    """
-    if problem.is_grid:
-        return Grid(masks=problem.masks is not None).network
-    return Vector.network if problem.has_features else "linear"
-
-
-def read_like(estimator: Any, data: Any, *, outcomes: bool = True, **options: Any) -> GridTable:
+def read_like(model: Model, data: Any, *, outcomes: bool = True, **options: Any) -> GridTable:
     """Examples as those of a fit were, brought to their size: to be predicted or judged.
 
     Args:
@@ -112,18 +27,18 @@ def read_like(estimator: Any, data: Any, *, outcomes: bool = True, **options: An
     Example:
         >>> import numpy as np
         >>> from ansatz import Classifier
-        >>> from ansatz.fitting.posing import read_like
+        >>> from ansatz.structures.grid.reading import read_like
         >>> images = np.random.default_rng(0).normal(size=(20, 12, 12)).astype(np.float32)
         >>> model = Classifier(network="linear_grid", epochs=1).fit(images, np.arange(20) % 2)
         >>> len(read_like(model, {"x": images, "y": np.arange(20) % 2}))
         20
     """
-    reading = {**_reading(estimator, data, outcomes=outcomes), **options}
+    reading = {**_reading(model, data, outcomes=outcomes), **options}
     return read_grids(data, outcomes=outcomes, **reading)
 
 
 def read_each_like(
-    estimator: Any, data: Any, *, notes: list[str], **options: Any
+    model: Model, data: Any, *, notes: list[str], **options: Any
 ) -> Iterator[Each]:
     """Examples to label cell by cell: files or pages one by one, each at its own size.
 
@@ -138,24 +53,24 @@ def read_each_like(
     Example:
         >>> import numpy as np
         >>> from ansatz import Segmenter
-        >>> from ansatz.fitting.posing import read_each_like
+        >>> from ansatz.structures.grid.reading import read_each_like
         >>> x = np.random.default_rng(0).normal(size=(6, 8, 8)).astype(np.float32)
         >>> model = Segmenter(network="linear_pixels", epochs=1).fit(x, x > 0)
         >>> [len(each.table) for each in read_each_like(model, {"x": x}, notes=[])]
         [6]
     """
-    reading = {**_reading(estimator, data, outcomes=False), **options}
+    reading = {**_reading(model, data, outcomes=False), **options}
     return read_each(data, notes=notes, **reading)
 
 
-def _reading(estimator: Any, data: Any, *, outcomes: bool) -> dict[str, Any]:
+def _reading(model: Model, data: Any, *, outcomes: bool) -> dict[str, Any]:
     """How to read data for a fitted model: by its shape, and by what the fit was told."""
-    preprocessor, told = estimator.model_.preprocessor, origin_of(estimator)
-    spec, uses = preprocessor.spec, getattr(estimator, "uses_", None)
+    preprocessor, told = model.encoder.preprocessor, provenance_of(model)
+    spec, uses = preprocessor.spec, model.uses
     reader = {} if told is None else told.reader
     if is_data_set(data):
         return {}
-    if _holds_signals(data, reader):
+    if holds_signals(data, reader):
         special = [] if uses is None else special_columns(uses)
         return {"signals": True, "target": [*special, *(told.drop if told else ())]}
     options = _some(reader, "limit_pixels", "limit_bytes")
@@ -163,8 +78,8 @@ def _reading(estimator: Any, data: Any, *, outcomes: bool) -> dict[str, Any]:
         options["channels"] = spec.features
     if len(spec.size) == 2:
         # Masks may be of any size, unless the fit was told one.
-        size = reader.get("size") if estimator.labels_cells else spec.size
-        options |= {"size": _sides(size), "shares": _holds_shares(preprocessor)}
+        size = reader.get("size") if model.outcome_axis == "element" else spec.size
+        options |= {"size": sides(size), "shares": _holds_shares(preprocessor)}
     if told is None:
         return options
     pages = _pages(data, told)
@@ -172,7 +87,7 @@ def _reading(estimator: Any, data: Any, *, outcomes: bool) -> dict[str, Any]:
         options["pages"] = pages
     if pages == "volume":
         options["shares"] = _holds_shares(preprocessor)
-    if outcomes and (estimator.labels_cells or _numbers_classes(data)):
+    if outcomes and (model.outcome_axis == "element" or _numbers_classes(data)):
         options |= _some(reader, "classes", "unlabelled")
     return options | _paths_and_masks(data, told)
 
@@ -216,7 +131,7 @@ def _numbers_classes(data: Any) -> bool:
     return isinstance(data, Mapping)
 
 
-def _sides(size: Any) -> Any:
+def sides(size: Any) -> Any:
     """A size as the reader takes it: one number is that of all sides."""
     return size[0] if isinstance(size, list | tuple) and len(size) == 1 else size
 
@@ -232,7 +147,7 @@ def _holds_shares(preprocessor: Any) -> bool | None:
     return True if all(s**2 <= m * (1 - m) + 1e-9 for m, s in moments) else None
 
 
-def _holds_signals(data: Any, reader: Mapping[str, Any]) -> bool:
+def holds_signals(data: Any, reader: Mapping[str, Any]) -> bool:
     """Whether the rows of numbers of a table are signals: a table that names no images."""
     return not is_grids(data) and not {"image", "masks"} & set(reader)
 
@@ -241,7 +156,7 @@ def special_columns(uses: Uses) -> list[str]:
     """Columns of a table that are no part of its rows' signals.
 
     Example:
-        >>> from ansatz.fitting.posing import special_columns
+        >>> from ansatz.structures.grid.reading import special_columns
         >>> from ansatz.fitting.uses import Uses
         >>> special_columns(Uses(target=["rhythm"], group="patient"))
         ['rhythm', 'patient']
