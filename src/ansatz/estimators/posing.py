@@ -1,11 +1,9 @@
 """A problem of the structure that x has, and the network that suits it."""
 
-import inspect
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ansatz.data import read_table
 from ansatz.data.grids import GridTable, is_grids, read_grids
 from ansatz.data.grids.each import Each, read_each
 from ansatz.data.grids.find import is_data_set, is_image_file, is_table
@@ -55,32 +53,16 @@ def pose_as(x: str, data: Any, uses: Uses, **how: Any) -> Problem:
         True
     """
     if x == "vector":
-        _refuse_of_grids(how.get("reader") or {})
         return pose(data, uses, **how)
-    roles = how.pop("roles", None)
-    if roles:
-        raise UsageError(f"--role {next(iter(roles))}: columns beside grids are no features.")
+    how.pop("roles", None)  # columns beside grids are not features
     reader = dict(how.pop("reader", None) or {})
     if "size" in reader:
         reader["size"] = _sides(reader["size"])
-    odd = [name for name in reader if name not in inspect.signature(read_grids).parameters]
-    if odd:
-        raise UsageError(f"'{odd[0]}' is an option of tables; these data are grids.")
     if _holds_signals(data, reader):
         if not uses.outcome_columns:
             raise UsageError("no target: name the column to predict with --target.")
         reader |= {"signals": True, "target": [*special_columns(uses), *how.get("drop", ())]}
     return pose_grids(data, uses, reader=reader, **how)
-
-
-def _refuse_of_grids(reader: Mapping[str, Any]) -> None:
-    tables, grids = (inspect.signature(read).parameters for read in (read_table, read_grids))
-    for name in reader:
-        if name in grids and name not in tables:
-            raise UsageError(
-                f"'{name}' is an option of images, and these data are a table; if they are grids: "
-                "--x grid."
-            )
 
 
 def default_network(problem: Problem) -> str:
@@ -151,12 +133,15 @@ def _reading(estimator: Any, data: Any, *, outcomes: bool) -> dict[str, Any]:
     """How to read data for a fitted model: by its shape, and by what the fit was told."""
     preprocessor, told = estimator.model_.preprocessor, origin_of(estimator)
     spec, uses = preprocessor.spec, getattr(estimator, "uses_", None)
-    reader = {} if told is None else told.reader
+    reader = {} if told is None else told.asked.reader()
     if is_data_set(data):
         return {}
     if _holds_signals(data, reader):
         special = [] if uses is None else special_columns(uses)
-        return {"signals": True, "target": [*special, *(told.drop if told else ())]}
+        return {
+            "signals": True,
+            "target": [*special, *(told.asked.options["drop"] if told else ())],
+        }
     options = _some(reader, "limit_pixels", "limit_bytes")
     if len(spec.size) > 1 or spec.features > 1:
         options["channels"] = spec.features
@@ -178,8 +163,9 @@ def _reading(estimator: Any, data: Any, *, outcomes: bool) -> dict[str, Any]:
 
 def _pages(data: Any, told: Origin) -> str | None:
     """What the pages of image files were to the fit; None where data are no such files."""
-    said = told.reader.get("pages")
-    if said is None and "masks" in told.reader and is_image_file(told.source.path):
+    reader = told.asked.reader()
+    said = reader.get("pages")
+    if said is None and "masks" in reader and is_image_file(told.source.path):
         said = "images"  # as one file with a file of masks is read when nobody says
     return said if said is not None and _holds_image_files(data) else None
 
@@ -193,7 +179,7 @@ def _holds_image_files(data: Any) -> bool:
 
 def _paths_and_masks(data: Any, told: Origin) -> dict[str, Any]:
     """The columns or the folder that the fit was told, where data are such a table or folder."""
-    given, source = _some(told.reader, "image", "masks"), told.source.path
+    given, source = _some(told.asked.reader(), "image", "masks"), told.source.path
     if source is None or is_table(source):
         return given if is_table(data) else {}
     masks = given.get("masks")
