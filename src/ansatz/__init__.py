@@ -44,6 +44,7 @@ _MODULES = (
     "data",
     "errors",
     "estimators",
+    "fitting",
     "inference",
     "layers",
     "likelihoods",

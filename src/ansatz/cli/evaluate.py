@@ -7,22 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ansatz.cli.document import print_document
-from ansatz.cli.reading import (
-    Comment,
-    Decimal,
-    Delimiter,
-    Encoding,
-    MemoryLimit,
-    Missing,
-    Names,
-    NoHeader,
-    Pages,
-    SkipCorrupt,
-    Stream,
-    reader_options,
-)
+from ansatz.cli.options import AGAIN, takes
 from ansatz.cli.terminal import remark
 from ansatz.errors import DataError, UsageError
+from ansatz.fitting.options.tables import ReadingOutcomes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,28 +18,12 @@ if TYPE_CHECKING:
     from ansatz.cli.model import Opened
 
 
+@takes(ReadingOutcomes, AGAIN)
 def evaluate(
+    given: dict[str, Any],
     model: Annotated[Path, typer.Argument(help="The folder that ansatz fit wrote.")],
     data: Annotated[str, typer.Argument(help="A table, folder or file with the target.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
-    delimiter: Delimiter = None,
-    no_header: NoHeader = None,
-    names: Names = None,
-    comment: Comment = None,
-    missing: Missing = None,
-    decimal: Decimal = None,
-    encoding: Encoding = None,
-    stream: Stream = None,
-    memory_limit: MemoryLimit = None,
-    skip_corrupt: SkipCorrupt = False,
-    pages: Pages = None,
-    masks: Annotated[
-        str | None,
-        typer.Option(
-            help="Images: where the masks to judge by are. Default: as in the fit.",
-            metavar="DIR|COL|FILE",
-        ),
-    ] = None,
 ) -> None:
     """Judge a saved model on rows it has not seen.
 
@@ -62,29 +34,18 @@ def evaluate(
         ansatz evaluate cells-model second-volume.tif --masks second-labels.tif
     """
     from ansatz.cli.evidence import print_metrics
-    from ansatz.cli.grids import (
-        file_options,
-        is_grid_model,
-        judge_grids,
-        open_grids,
-        refuse_image_options,
-    )
-    from ansatz.cli.model import open_model, open_table
+    from ansatz.cli.grids import judge_grids, open_grids
+    from ansatz.cli.model import open_model, open_table, reading_for
 
     estimator = open_model(model)
-    if not is_grid_model(estimator):
-        refuse_image_options(skip_corrupt, pages=pages, masks=masks)
-    reading = reader_options(delimiter, no_header, names, comment, missing, decimal, encoding)
-    from ansatz.data.streams.available import reason_to_stream
-
-    if is_grid_model(estimator):
-        said = {"pages": pages, "masks": masks}
-        files = file_options(reading, skip_corrupt, stream, memory_limit, **said)
-        metrics = judge_grids(estimator, open_grids(estimator, data, files, outcomes=True))
-    elif why := reason_to_stream(data, stream=stream, memory_limit=memory_limit):
-        metrics = _judge_stream(estimator, data, reading, why)
+    reading = reading_for(estimator, given)
+    if reading.structure == "grid":
+        table = open_grids(estimator, data, reading.options, outcomes=True)
+        metrics = judge_grids(estimator, table)
+    elif why := reading.why_a_stream(data):
+        metrics = _judge_stream(estimator, data, reading.options, why)
     else:
-        metrics = _judge(estimator, open_table(data, reading, estimator))
+        metrics = _judge(estimator, open_table(data, reading.options, estimator))
     if as_json:
         print_document(metrics)
     else:

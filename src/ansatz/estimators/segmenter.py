@@ -234,7 +234,7 @@ class Segmenter(TableEstimator):
         table = self._grid_table(table, outcomes=True)
         found = super().copies(table)
         told = origin_of(self)
-        pieces = None if told is None else told.reader.get("pieces")
+        pieces = None if told is None else told.asked.options["pieces"]
         if pieces is None:
             return found
         with suppress(UsageError):  # examples too short for pieces gave none

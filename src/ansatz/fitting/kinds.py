@@ -23,6 +23,7 @@ ESTIMATORS: dict[str, type[TableEstimator]] = {
     "mask": Segmenter,
 }
 _OF_LINEAR = {"class_weight", "classes", "layout", "prior", "unranked"}
+_LAW, _NETWORK = "likelihood.", "network."  # before the keys of their options, where said
 
 
 def split_options(
@@ -35,12 +36,19 @@ def split_options(
         >>> split_options("normal_mixture", {"components": 2, "epochs": 5})
         ({'epochs': 5}, {'components': 2})
     """
+    named = {k.removeprefix(_LAW): v for k, v in options.items() if k.startswith(_LAW)}
+    others = {k: v for k, v in options.items() if not k.startswith(_LAW)}
     if likelihood is None:
-        return dict(options), {}
+        if named:
+            raise UsageError(f"--set {_LAW}{next(iter(named))}: name the likelihood as well.")
+        return others, {}
     known = inspect.signature(likelihoods.registry.get(likelihood)).parameters
+    odd = [name for name in named if name not in known]
+    if odd:
+        raise UsageError(f"--set {_LAW}{odd[0]}: not an option of {likelihood}.")
     estimator = {name for kind in ESTIMATORS.values() for name in kind._get_param_names()}
-    mine = {k: v for k, v in options.items() if k in known and k not in estimator}
-    return {k: v for k, v in options.items() if k not in mine}, mine
+    mine = {k: v for k, v in others.items() if k in known and k not in estimator}
+    return {k: v for k, v in others.items() if k not in mine}, {**mine, **named}
 
 
 def make_estimator(
@@ -73,7 +81,11 @@ def make_estimator(
         takes = inspect.signature(factory).parameters
         known = [name for name in known if name not in OF_MLP or name not in takes]
     mine = {name: value for name, value in (options or {}).items() if name in known}
-    others = {name: value for name, value in (options or {}).items() if name not in known}
+    others = {
+        name.removeprefix(_NETWORK): value
+        for name, value in (options or {}).items()
+        if name not in known
+    }
     if network == "linear" and not problem.is_grid:  # on grids it is trained like others
         _refuse_of_networks([*others, *(name for name in mine if name not in _OF_LINEAR)], problem)
     return kind(

@@ -3,12 +3,12 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator, model_validator
 
 from ansatz import data as ansatz_data
 from ansatz.data import row_keys
@@ -17,6 +17,8 @@ from ansatz.fitting.job import Job
 from ansatz.fitting.split import Parts, Rows
 from ansatz.fitting.problem import Problem
 from ansatz.fitting.recipe import one_line
+from ansatz.fitting import FitOptions, Request
+from ansatz.fitting.request import validated
 
 Kind = Literal["file", "data set", "memory"]
 
@@ -99,22 +101,15 @@ class Origin(BaseModel):
 
     Args:
         source: where the table was.
-        reader: options of :func:`ansatz.data.read_table`.
-        uses: what the special columns are for, as it was asked for.
-        roles: of columns, where given.
-        drop: columns left out.
-        seed: of split and training.
+        request: the options that were given, those of the run aside; what JSON cannot say is its
+            repr.
+        uses: what the special columns are for.
         test: share of the rows kept for the test.
         given: whether the parts for training and test are the data's own.
-        folds: by which the model was judged in place of test rows.
         holdout: share of the rows to learn from that stopped the training.
-        x: the structure.
-        likelihood: the law asked for; None where the rows chose.
         chosen: the law that was fitted.
         law_options: its options.
-        network: asked for.
-        inference: asked for.
-        options: of estimator, network and law, as given; what JSON cannot say is its repr.
+        network: that was fitted.
         rows: the marks of the rows.
 
     Example:
@@ -122,30 +117,47 @@ class Origin(BaseModel):
         >>> table = {"x": range(50), "y": range(50)}
         >>> fit = ansatz.fit(table, target="y", likelihood="normal", network="linear")
         >>> origin = fit.model.evidence_["origin"]
-        >>> origin["source"]["kind"], origin["chosen"], origin["seed"]
-        ('memory', 'normal', 0)
+        >>> origin["source"]["kind"], origin["chosen"], origin["request"]["target"]
+        ('memory', 'normal', ['y'])
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     source: Source
-    reader: dict[str, Any] = {}
+    request: dict[str, Any]
     uses: dict[str, Any]
-    roles: dict[str, str] = {}
-    drop: list[str] = []
-    seed: int
     test: float
     given: bool = False
-    folds: int | None = None
     holdout: float
-    x: str = "vector"
-    likelihood: str | None = None
     chosen: str
     law_options: dict[str, Any] = {}
     network: str | None = None
-    inference: str = "point"
-    options: dict[str, Any] = {}
     rows: RowMarks
+
+    @model_validator(mode="before")
+    @classmethod
+    def _migrate(cls, record: Any) -> Any:
+        """A record of before requests: what was asked for stood beside what came of it."""
+        is_old = isinstance(record, dict) and "request" not in record
+        if is_old and isinstance(record.get("reader", {}), dict):
+            record = dict(record)
+            asked = {name: record.pop(name) for name in _ASKED if name in record}
+            asked |= record.pop("reader", {}) | (record.get("uses") or {})
+            record["request"] = {"network": record.get("network"), "x": "vector", **asked}
+        return record
+
+    @field_validator("request")
+    @classmethod
+    def _validate(cls, request: dict[str, Any]) -> dict[str, Any]:
+        return validated(request, FitOptions, "request")
+
+    @property
+    def asked(self) -> Request:
+        """What was asked, of the data where they were."""
+        return Request(self.source.path or self.source.name, cast(FitOptions, self.request))
+
+
+_ASKED = ("roles", "drop", "seed", "folds", "x", "likelihood", "inference", "options")
 
 
 def origin_of(estimator: Any, name: str = "the model") -> Origin | None:

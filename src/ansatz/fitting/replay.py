@@ -103,8 +103,9 @@ def replay(model: str | Path | Fit | TableEstimator, data: Any = None) -> Replay
     reader = clone(estimator)
     job = read_job(problem, reader)
     reader.set_params(holdout=origin.holdout)
-    share = origin.test if origin.folds is None else 0.0
-    parts = split(job, reader, share, origin.seed, given=origin.given)
+    options = origin.asked.options
+    share = origin.test if options["folds"] is None else 0.0
+    parts = split(job, reader, share, options["seed"], given=origin.given)
     _verify_split(name, origin.rows, RowMarks.of(problem, job, parts))
     return Replay(name, estimator, problem, job, parts, origin)
 
@@ -133,19 +134,19 @@ def _read(name: str, origin: Origin, data: Any, options: Mapping[str, Any] | Non
     """The table, verified by its marks."""
     given = _find(name, origin.source) if data is None else data
     source = Source.of(given)
-    reader = origin.reader
+    asked, reader = origin.asked.options, origin.asked.reader()
     if source.kind != "file":  # what else was said is in the rows
-        reader = {name: origin.reader[name] for name in ("pieces",) if name in origin.reader}
+        reader = {name: reader[name] for name in ("pieces",) if name in reader}
     if isinstance(given, pd.DataFrame):
         given = given.copy(deep=False)  # its columns get names
     problem = pose_as(
-        origin.x,
+        asked["x"] or "vector",
         given,
         Uses.model_validate(origin.uses),
-        likelihood=origin.likelihood,
-        options=options if origin.likelihood else None,
-        roles=origin.roles,
-        drop=origin.drop,
+        likelihood=asked["likelihood"],
+        options=options if asked["likelihood"] else None,
+        roles=asked["roles"],
+        drop=asked["drop"],
         reader=reader,
     )
     _verify_table(name, source, origin.rows, problem)

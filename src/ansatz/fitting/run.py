@@ -12,6 +12,7 @@ from ansatz.errors import UsageError
 from ansatz.fitting.problem import Problem
 from ansatz.fitting.saved import load, save
 from ansatz.estimators.table_estimator import TableEstimator
+from ansatz.fitting import Request
 from ansatz.storage import check_target
 from ansatz.training.distributed import current_processes
 
@@ -23,35 +24,30 @@ class Run:
     """One fit's place on disk: ``OUT`` for the model, ``OUT.training`` for its checkpoints.
 
     Args:
-        out: the model's folder; None writes nothing.
-        overwrite: replace what is there.
-        resume: go on with what is there.
-        force: resume although data or options changed.
+        request: what was asked: ``out``, ``overwrite``, ``resume``, ``force``, and what the trainer
+            shows.
         fingerprint: of data and options, compared when resuming.
 
     Example:
         >>> from ansatz.fitting.run import Run
-        >>> Run(None, False, False, False, {}).trainer_options()
-        {}
+        >>> from ansatz.fitting import Request
+        >>> Run(Request.of({"y": [1.0]}, {"progress": "auto"}), {}).trainer_options()
+        {'progress': 'auto', 'tensorboard': None}
     """
 
-    def __init__(
-        self,
-        out: str | Path | None,
-        overwrite: bool,
-        resume: bool,
-        force: bool,
-        fingerprint: dict[str, str],
-    ) -> None:
-        self.out = None if out is None else Path(out)
-        self.overwrite, self.resume, self.force = overwrite, resume, force
-        self.fingerprint = fingerprint
+    def __init__(self, request: Request, fingerprint: dict[str, str]) -> None:
+        options = request.options
+        self.out = None if options["out"] is None else Path(options["out"])
+        self.overwrite, self.resume = options["overwrite"], options["resume"]
+        self.force, self.fingerprint = options["force"], fingerprint
+        progress = 0 if options["progress"] == "off" else options["progress"]
+        self._shown = {"progress": progress, "tensorboard": options["tensorboard"]}
         if self.out is None:
-            if resume:
+            if self.resume:
                 raise UsageError("--resume needs --out, the folder of the run to go on with.")
             return
-        check_target(self.out, overwrite=overwrite or resume)
-        if self.checkpoints.exists() and not (resume or overwrite):
+        check_target(self.out, overwrite=self.overwrite or self.resume)
+        if self.checkpoints.exists() and not (self.resume or self.overwrite):
             raise UsageError(
                 f"{self.checkpoints} holds an unfinished run: go on with --resume, or start anew "
                 "with --overwrite."
@@ -81,13 +77,14 @@ class Run:
         return _from_evidence(model, self.out, evidence["fit"])
 
     def trainer_options(self) -> dict[str, Any]:
-        """What the trainer needs to leave checkpoints and to go on from them."""
+        """What the trainer shows, and what it needs to leave checkpoints and to resume."""
         if self.out is None:
-            return {}
+            return self._shown
         is_stale = self.overwrite and not self.resume and self.checkpoints.exists()
         if is_stale and self._is_first:
             shutil.rmtree(self.checkpoints)
         return {
+            **self._shown,
             "checkpoint": self.checkpoints,
             "resume": self.resume,
             "force": self.force,

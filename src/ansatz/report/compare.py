@@ -356,7 +356,9 @@ def _cautions(a: str, b: str, scores: list[Scored]) -> list[str]:
 
 def _kept_laws(found: Sequence[Replay]) -> list[str]:
     chosen = [
-        each.name for each in found if each.origin is not None and each.origin.likelihood is None
+        each.name
+        for each in found
+        if each.origin is not None and not each.origin.asked.options["likelihood"]
     ]
     if not chosen or all(each.origin is not None and _one_law(each) for each in found):
         return []

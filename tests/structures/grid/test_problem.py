@@ -78,10 +78,10 @@ def test_what_cannot_be_asked_is_said():
         pose(np.arange(12) % 2, drop=["z"])
     with pytest.raises(UsageError, match=r"dice judges masks"):
         pose(np.arange(12) % 2, likelihood="dice")
-    with pytest.raises(UsageError, match=r"--role y"):
-        pose_as("grid", {"x": IMAGES}, Uses(target=["y"]), roles={"y": "numeric"})
+    with pytest.raises(UsageError, match=r"'roles' \(--role\) is an option of tables"):
+        ansatz.fit({"x": IMAGES}, target="y", roles={"y": "numeric"})
     with pytest.raises(UsageError, match=r"'delimiter' is an option of tables"):
-        pose_as("grid", {"x": IMAGES}, Uses(target=["y"]), reader={"delimiter": ";"})
+        ansatz.fit({"x": IMAGES}, target="y", delimiter=";")
 
 
 def test_rows_of_a_table_are_signals_without_their_special_columns():

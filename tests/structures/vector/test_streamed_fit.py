@@ -15,7 +15,7 @@ from ansatz.data import Preprocessor, TensorSource, read_table
 from ansatz.data.streams import HashSplit, Learner
 from ansatz.data.streams.hash_split import TRAIN
 from ansatz.errors import DataError, UsageError
-from ansatz.structures.vector import streamed_training
+from ansatz.estimators import streamed_training
 from ansatz.fitting.kinds import make_estimator
 from ansatz.fitting.pooled_metrics import PooledMetrics
 from ansatz.fitting.reading import read_job
@@ -25,6 +25,7 @@ from ansatz.structures.vector.streamed_evaluation import evaluate_stream
 from ansatz.structures.vector.streamed_fit import fit_stream
 from ansatz.structures.vector.streamed_rows import StreamedRows
 from ansatz.fitting.uses import Uses
+from ansatz.fitting import Request
 from ansatz.metrics import judge
 from ansatz.training import loop as training_loop
 
@@ -51,7 +52,9 @@ def csv(tmp_path):
 
 def stream(path, uses=Y, *, options=None, **more):
     more = {"likelihood": "normal", "block_bytes": 9_000, "window": 3, **more}
-    return fit_stream(path, uses, options={**SMALL, **(options or {})}, **more)
+    how = {name: more.pop(name) for name in ("block_bytes", "window", "sampled") if name in more}
+    more = {**uses.model_dump(), **more, "options": {**SMALL, **(options or {})}}
+    return fit_stream(Request.of(path, more), **how)
 
 
 def weights(model):
@@ -232,7 +235,8 @@ def test_the_law_is_chosen_on_a_sample_and_a_linear_model_fitted_to_it(csv, tmp_
     table(90).to_csv(tmp_path / "few.csv", index=False)  # few: linear models compare the laws
     chosen = stream(tmp_path / "few.csv", likelihood=None, block_bytes=2_000)
     assert chosen.likelihood in ("normal", "laplace", "student_t") and len(chosen.candidates) == 3
-    linear = fit_stream(csv, Y, network="linear", sampled=100, likelihood="normal")
+    asked = {"target": "y", "network": "linear", "likelihood": "normal"}
+    linear = fit_stream(Request.of(csv, asked), sampled=100)
     assert linear.linear == linear.metrics
     assert any("fitted to a sample of 100 training rows" in note for note in linear.notes)
 
@@ -250,7 +254,7 @@ def test_the_law_is_chosen_on_a_sample_and_a_linear_model_fitted_to_it(csv, tmp_
 )
 def test_what_needs_all_rows_is_refused_in_one_line(csv, uses, options, message):
     with pytest.raises(UsageError, match=message) as caught:
-        fit_stream(csv, uses, **options)
+        fit_stream(Request.of(csv, {**uses.model_dump(), **options}))
     assert "--no-stream" in str(caught.value) and "\n" not in str(caught.value)
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 from ansatz.data.grids import GridTable, read_grids
-from ansatz.data.grids.reading_options import GridOptions
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.outcome_checks import check_outcomes
 from ansatz.fitting.problem import Problem
@@ -27,17 +26,12 @@ def grid_problem(data: Any, uses: Uses, **how: Any) -> Problem:
     Args:
         data: as for :func:`pose_grids`.
         uses: target, weights, offset and so on by name.
-        how: options of :func:`pose_grids`, and roles, which are refused.
+        how: options of :func:`pose_grids`, and roles, which do nothing.
     """
-    roles = how.pop("roles", None)
-    if roles:
-        raise UsageError(f"--role {next(iter(roles))}: columns beside grids are no features.")
+    how.pop("roles", None)  # columns beside grids are not features
     reader = dict(how.pop("reader", None) or {})
     if "size" in reader:
         reader["size"] = sides(reader["size"])
-    odd = [name for name in reader if name not in GridOptions.__annotations__]
-    if odd:
-        raise UsageError(f"'{odd[0]}' is an option of tables; these data are grids.")
     if holds_signals(data, reader):
         if not uses.outcome_columns:
             raise UsageError("no target: name the column to predict with --target.")

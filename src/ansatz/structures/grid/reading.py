@@ -67,12 +67,13 @@ def _reading(model: Model, data: Any, *, outcomes: bool) -> dict[str, Any]:
     """How to read data for a fitted model: by its shape, and by what the fit was told."""
     preprocessor, told = model.encoder.preprocessor, provenance_of(model)
     spec, uses = preprocessor.spec, model.uses
-    reader = {} if told is None else told.reader
+    reader = {} if told is None else told.asked.reader()
     if is_data_set(data):
         return {}
     if holds_signals(data, reader):
         special = [] if uses is None else special_columns(uses)
-        return {"signals": True, "target": [*special, *(told.drop if told else ())]}
+        dropped = told.asked.options["drop"] if told else ()
+        return {"signals": True, "target": [*special, *dropped]}
     options = _some(reader, "limit_pixels", "limit_bytes")
     if len(spec.size) > 1 or spec.features > 1:
         options["channels"] = spec.features
@@ -94,8 +95,9 @@ def _reading(model: Model, data: Any, *, outcomes: bool) -> dict[str, Any]:
 
 def _pages(data: Any, told: Origin) -> str | None:
     """What the pages of image files were to the fit; None where data are no such files."""
-    said = told.reader.get("pages")
-    if said is None and "masks" in told.reader and is_image_file(told.source.path):
+    reader = told.asked.reader()
+    said = reader.get("pages")
+    if said is None and "masks" in reader and is_image_file(told.source.path):
         said = "images"  # as one file with a file of masks is read when nobody says
     return said if said is not None and _holds_image_files(data) else None
 
@@ -109,7 +111,7 @@ def _holds_image_files(data: Any) -> bool:
 
 def _paths_and_masks(data: Any, told: Origin) -> dict[str, Any]:
     """The columns or the folder that the fit was told, where data are such a table or folder."""
-    given, source = _some(told.reader, "image", "masks"), told.source.path
+    given, source = _some(told.asked.reader(), "image", "masks"), told.source.path
     if source is None or is_table(source):
         return given if is_table(data) else {}
     masks = given.get("masks")

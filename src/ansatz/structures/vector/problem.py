@@ -1,7 +1,6 @@
 """A table read as a question: which columns are features, what kind of quantity is the target."""
 
 import hashlib
-import inspect
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -50,7 +49,7 @@ def pose(
         >>> pose({"a": [1.0, 2.0, 4.0], "y": [0.5, 1.5, 2.5]}, Uses(target=["y"])).likelihood
         'normal'
     """
-    _refuse_others(data, reader or {})
+    _refuse_folder(data)
     words = {*drop, *(name for name, role in (roles or {}).items() if role != "numeric")}
     origin, frame, notes = _open(data, reader or {}, words)
     for name in drop:
@@ -86,17 +85,10 @@ def pose(
     )
 
 
-def _refuse_others(data: Any, reader: Mapping[str, Any]) -> None:
-    """Refuses a folder, and options that do not read tables."""
+def _refuse_folder(data: Any) -> None:
+    """Refuses a folder, which is not a table."""
     if isinstance(data, str | Path) and Path(data).is_dir():
         raise UsageError(f"{data} is a folder, which holds no rows: leave out --x vector.")
-    tables = inspect.signature(read_table).parameters
-    for name in reader:
-        if name not in tables:
-            raise UsageError(
-                f"'{name}' is an option of images, and these data are a table; if they are grids: "
-                "--x grid."
-            )
 
 
 def _open(

@@ -1,28 +1,27 @@
 """A fit of a table that does not fit in memory: the same steps, each in bounded memory."""
 
 import time as clock
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ansatz import likelihoods, structures
+from ansatz import likelihoods
 from ansatz.data.streams import HashSplit, Learner
 from ansatz.data.streams.folder import stream_folder
 from ansatz.data.streams.hash_split import TEST, TRAIN, VALID
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.choice import Choice, choose_law
 from ansatz.estimators.classifier import Classifier
+from ansatz.fitting.first_steps import estimator_for, pose_streamed
 from ansatz.fitting.job import Job
-from ansatz.fitting.kinds import make_estimator, split_options
 from ansatz.fitting.reading import read_job
 from ansatz.fitting.result import Fit, fit_result
 from ansatz.fitting.run import Run, fingerprint
 from ansatz.fitting.scores import Scores
 from ansatz.structures.vector.stream_parts import SAMPLED, StreamParts, divide
-from ansatz.structures.vector.stream_problem import StreamProblem, pose_stream
+from ansatz.structures.vector.stream_problem import StreamProblem
 from ansatz.structures.vector.streamed_rows import StreamedRows
 from ansatz.structures.vector.streamed_scores import judge_stream
 from ansatz.structures.vector.streamed_training import thinned, train_stream
@@ -30,68 +29,31 @@ from ansatz.estimators.survival import SurvivalRegressor
 from ansatz.outcomes.survival_metrics import Followed
 from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.fitting.uses import Uses
+from ansatz.fitting import Request
 from ansatz.likelihoods import CrossEntropy, Focal
 
 RECALIBRATED = 20_000  # rows that a temperature is estimated from, by refits
 
 
 def fit_stream(
-    data: str | Path,
-    uses: Uses,
-    *,
+    request: Request,
     why: str = "",
-    x: str = "vector",
-    likelihood: str | None = None,
-    network: str | None = None,
-    inference: str = "point",
-    out: str | Path | None = None,
-    overwrite: bool = False,
-    resume: bool = False,
-    force: bool = False,
-    device: str = "auto",
-    seed: int = 0,
-    test: float | None = None,
-    folds: int | None = None,
-    roles: Mapping[str, str] | None = None,
-    drop: Sequence[str] = (),
-    time_limit: float | None = None,
-    progress: str | int = "off",
-    tensorboard: str | Path | None = None,
-    options: Mapping[str, Any] | None = None,
-    reader: Mapping[str, Any] | None = None,
+    *,
     sampled: int = SAMPLED,
     window: int | None = None,
     **blocks: Any,
 ) -> Fit:
-    r"""Fits a model to a table on disk in bounded memory, and judges it on rows it never saw.
+    r"""Fits a model to a table on disk in bounded memory, and evaluates it on held-out rows.
 
     The table is read twice before training: once for what its columns are, once for the split,
     the training rows' statistics, and a sample of each part. Every epoch then reads its blocks in
     a new order.
 
     Args:
-        data: a file (CSV, gz, Parquet, Arrow), a folder of Parquet parts, or a pattern of names.
-        uses: target, weights, offset and so on by name.
+        request: with a file (CSV, gz, Parquet, Arrow), a folder of Parquet parts, or a pattern of
+            names. A likelihood that nobody named is chosen on a sample of the training rows, and
+            ``"linear"`` is fitted to one; the share of test rows is met as a coin meets it.
         why: why this is a stream, for the notes.
-        x: as in :func:`ansatz.fit`, like all that follow.
-        likelihood: None chooses on a sample of the training rows.
-        network: ``"linear"`` is fitted to a sample.
-        inference: ``"point"``.
-        out: the folder to save the model to.
-        overwrite: replace what is at ``out``.
-        resume: go on where an interrupted run to ``out`` stopped, bit for bit.
-        force: resume although data or options changed.
-        device: where to train.
-        seed: of everything.
-        test: share of the rows kept for the test, met as a coin meets it.
-        folds: refused.
-        roles: what columns are.
-        drop: columns to leave out.
-        time_limit: seconds of training.
-        progress: ``"auto"`` shows it on stderr.
-        tensorboard: folder for TensorBoard logs.
-        options: of the estimator, the likelihood or the network.
-        reader: options of :func:`ansatz.data.read_table`.
         sampled: rows of each part that are held in memory.
         window: blocks whose rows are mixed.
         blocks: options of :func:`ansatz.data.streams.open_blocks`.
@@ -99,41 +61,27 @@ def fit_stream(
     Example:
         >>> import pathlib, tempfile
         >>> from ansatz.structures.vector.streamed_fit import fit_stream
-        >>> from ansatz.fitting.uses import Uses
+        >>> from ansatz.fitting import Request
         >>> path = pathlib.Path(tempfile.mkdtemp()) / "t.csv"
         >>> rows = "".join(f"{k / 7},{k / 3}\n" for k in range(200))
         >>> _ = path.write_text("x,y\n" + rows)
-        >>> fit = fit_stream(path, Uses(target=["y"]), likelihood="normal", options={"epochs": 2})
-        >>> sum(fit.rows.values())
+        >>> asked = {"target": "y", "likelihood": "normal", "options": {"epochs": 2}}
+        >>> sum(fit_stream(Request.of(path, asked)).rows.values())
         200
     """
     began = clock.perf_counter()
-    refuse_what_cannot_stream(uses, likelihood, inference, folds)
-    structure = structures.create(x)
-    run = Run(out, overwrite, resume, force, {})  # what is in the way is said before any reading
-    others, law_options = split_options(likelihood, options or {})
-    with stream_folder(out) as folder:
-        posed = pose_stream(
-            data,
-            uses,
-            folder,
-            likelihood=likelihood,
-            options=law_options,
-            roles=roles,
-            drop=drop,
-            reader=reader,
-            seed=seed,
-            **blocks,
-        )
+    options, seed = request.options, request.options["seed"]
+    inference, folds = options["inference"], options["folds"]
+    refuse_what_cannot_stream(request.column_roles(), options["likelihood"], inference, folds)
+    run = Run(request, {})  # what is in the way is said before any reading
+    with stream_folder(options["out"]) as folder:
+        posed = pose_streamed(request, folder, **blocks)
         problem = posed.problem
         refuse_what_cannot_stream(problem.uses, problem.likelihood, inference, folds)
         if problem.kind == "ranking":
             raise UsageError("rankings are fitted in memory: --no-stream")
-        network = network or (structure.network if problem.columns else "linear")
-        settings = {"random_state": seed, "device": device, "time_limit": time_limit}
-        estimator = make_estimator(
-            problem, network, inference=inference, options=others, **settings
-        )
+        estimator = estimator_for(request, problem)
+        test = options["test"]
         if test is None:
             test = 0.2 if problem.columns else 0.0
         order = posed.blocks.counts  # they decide the order of the rows
@@ -146,12 +94,7 @@ def fit_stream(
         learn, valid, judged = (_sample_job(rows, parts, k) for k in (TRAIN, VALID, TEST))
         assert learn is not None
         choice = _choose(problem.laws, estimator, learn)
-        trainer = {
-            "progress": 0 if progress == "off" else progress,
-            "tensorboard": tensorboard,
-            **run.trainer_options(),
-        }
-        _fit(estimator, rows, parts, learn, valid, trainer, window)
+        _fit(estimator, rows, parts, learn, valid, run.trainer_options(), window)
         scores = Scores(messages=("no test rows were kept: nothing is known about new rows.",))
         if judged is not None:
             scores = judge_stream(estimator, rows, parts, learn, judged)
