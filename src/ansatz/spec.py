@@ -17,6 +17,8 @@ class InputSpec:
             its codes arrive as a second input ``(B, C)``, code 0 being the unknown level.
         size: cells along each axis of a grid: ``(L,)``, ``(H, W)`` or ``(D, H, W)``; empty where
             it is not known, and for vectors.
+        parts: for inputs of several kinds, the name and the spec of each, in the order in which a
+            network takes them; ``InputSpec.joined(words=..., numbers=...)`` makes one.
 
     Example:
         >>> from ansatz.spec import InputSpec
@@ -30,11 +32,17 @@ class InputSpec:
     features: int = 0
     cardinalities: tuple[int, ...] = ()
     size: tuple[int, ...] = ()
+    parts: "tuple[tuple[str, InputSpec], ...]" = ()
 
     @classmethod
     def grid(cls, channels: int, *size: int) -> "InputSpec":
         """A signal, an image or a volume of so many channels and cells."""
         return cls("grid", channels, size=size)
+
+    @classmethod
+    def joined(cls, **parts: "InputSpec") -> "InputSpec":
+        """Inputs of several kinds, each with a spec of its own."""
+        return cls("joined", parts=tuple(parts.items()))
 
     @classmethod
     def of(cls, inputs: "InputSpec | int") -> "InputSpec":
@@ -56,13 +64,16 @@ class TargetSpec:
             for rankings of them; 0 for numbers.
         event: the shape of a single outcome: ``()`` for a number, ``(K,)`` for a composition of
             K parts, a vector of K numbers, a ranking with K places or (time, event, entry).
+        axis: where an outcome sits: ``"row"``, one for each example, or ``"element"``, one for
+            each pixel, token or node of it, ``shape`` being their size.
 
     Example:
         >>> from ansatz.spec import TargetSpec
         >>> TargetSpec(classes=3)
-        TargetSpec(shape=(), classes=3, event=())
+        TargetSpec(shape=(), classes=3, event=(), axis='row')
     """
 
     shape: tuple[int, ...] = ()
     classes: int = 0
     event: tuple[int, ...] = ()
+    axis: str = "row"

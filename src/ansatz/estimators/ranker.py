@@ -1,37 +1,24 @@
 """Rankings as outcomes."""
 
-import copy
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
-import pandas as pd
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from ansatz import likelihoods, networks
-from ansatz.data import Preprocessor
-from ansatz.data.rankings import Layout, Rankings, read_rankings
-from ansatz.errors import DataError, UsageError
-from ansatz.fitting.job import Job
-from ansatz.structures.vector.linear_model import fit_linear_model
+from ansatz.data.rankings import Layout
+from ansatz.estimators.estimator import Estimator, Fitted
+from ansatz.fitting.beside import read_column
 from ansatz.fitting.recipe_options import Augment
-from ansatz.structures.vector.rows import read_column
-from ansatz.fitting.summaries import SavedSummary
-from ansatz.estimators.table_estimator import TableEstimator
-from ansatz.fitting.model import TableModel
-from ansatz.likelihoods import Likelihood, PlackettLuce, RankingDistribution
+from ansatz.likelihoods import Likelihood, RankingDistribution
 from ansatz.metrics import kendall_tau
-from ansatz.spec import TargetSpec
-from ansatz.training import Supervised
 
 
-class Ranker(TableEstimator):
+class Ranker(Estimator):
     """A network, or a linear model, that predicts in which order items will be ranked.
 
     A row is an occasion of ranking: a voter, a race, a taster; x is what is known about it. With
@@ -96,8 +83,8 @@ class Ranker(TableEstimator):
         https://doi.org/10.1214/aos/1079120141
     """
 
-    _labels: ClassVar[str] = "items_"
-    items_: NDArray[Any]
+    outcome: ClassVar[str] = "ranking"
+    items_ = Fitted(lambda model: model.outcome.labels)
 
     def __init__(
         self,
@@ -107,9 +94,9 @@ class Ranker(TableEstimator):
         prior: float = 0.0,
         layout: Layout = "auto",
         likelihood_options: Mapping[str, Any] | None = None,
-        x: Literal["auto", "vector", "grid"] = "auto",
+        x: str = "auto",
         network: str | nn.Module = "auto",
-        inference: Literal["point", "ensemble"] = "point",
+        inference: str = "point",
         members: int | None = None,
         widths: Sequence[int] | None = None,
         activation: str | None = None,
@@ -132,61 +119,35 @@ class Ranker(TableEstimator):
         time_limit: float | None = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            likelihood,
-            likelihood_options=likelihood_options,
-            x=x,
-            network=network,
-            inference=inference,
-            members=members,
-            widths=widths,
-            activation=activation,
-            dropout=dropout,
-            network_options=network_options,
-            epochs=epochs,
-            batch_size=batch_size,
-            learning_rate=learning_rate,
-            weight_decay=weight_decay,
-            holdout=holdout,
-            quantile=quantile,
-            bins=bins,
-            augment=augment,
-            pretrained=pretrained,
-            freeze=freeze,
-            warm_start=warm_start,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            device=device,
-            time_limit=time_limit,
-            verbose=verbose,
-        )
+        self.likelihood = likelihood
         self.unranked = unranked
         self.prior = prior
         self.layout = layout
-
-    @property
-    def notes_(self) -> list[str]:
-        """What there is to say about reading and fitting the rankings."""
-        read: list[str] = getattr(self, "_reading", [])
-        law = cast(PlackettLuce, self.model_.objective.likelihood)
-        told = getattr(self, "_left_out", 0) if law.unranked == "last" else 0
-        left_out = [
-            f"in {told} of the rankings two or more of the {len(self.items_)} items are left out: "
-            "they count as behind all that are named; if they took no part: unranked='absent' "
-            "(--set unranked=absent)."
-        ] * bool(told)
-        return [*read, *left_out, *law.notes]
-
-    # Predictions.
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable order of the items, best first, ``(N, K)``.
-
-        Args:
-            X: rows as in ``fit``; None for a model without features.
-        """
-        chosen: NDArray[Any] = self.items_[self._rankings(X).mode.numpy()]
-        return chosen
+        self.likelihood_options = likelihood_options
+        self.x = x
+        self.network = network
+        self.inference = inference
+        self.members = members
+        self.widths = widths
+        self.activation = activation
+        self.dropout = dropout
+        self.network_options = network_options
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.holdout = holdout
+        self.quantile = quantile
+        self.bins = bins
+        self.augment = augment
+        self.pretrained = pretrained
+        self.freeze = freeze
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.device = device
+        self.time_limit = time_limit
+        self.verbose = verbose
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """P(item comes first | x), ``(N, K)`` in the order of ``items_``.
@@ -236,141 +197,8 @@ class Ranker(TableEstimator):
         )
         return float(tau)
 
-    def predict_frame(self, X: Any, interval: float | None = None, **options: Any) -> pd.DataFrame:
-        """Predictions as a table: ``place1``, ``place2``, ... and ``p_<item>`` of coming first.
-
-        Args:
-            X: rows as in ``fit``; the frame's index is kept.
-            interval: None: orders have no interval.
-            options: none.
-        """
-        if interval is not None:
-            raise UsageError("an order has no interval: ask predict_ranks or predict_proba.")
-        if options:
-            raise UsageError(f"predictions of rankings take no {', '.join(options)}.")
-        index = X.index if isinstance(X, pd.DataFrame) else None
-        if getattr(self, "uses_", None) is not None:
-            X, *_ = self._from_table(X, outcomes=False)
-        order, first = self.predict(X), self.predict_proba(X)
-        columns = {f"place{k + 1}": order[:, k] for k in range(order.shape[1])}
-        columns |= {f"p_{item}": first[:, k] for k, item in enumerate(self.items_)}
-        return pd.DataFrame(columns, index=index)
-
     def _rankings(self, X: Any) -> RankingDistribution:
         return cast(RankingDistribution, self.predict_dist(X))
-
-    def summary(
-        self,
-        X: Any = None,
-        y: Any = None,
-        *,
-        training: tuple[Any, Any] | None = None,
-        refits: int = 20,
-    ) -> Any:
-        """Without features, the items by worth; else as of any model.
-
-        Args:
-            X: as for other models.
-            y: as for other models.
-            training: as for other models.
-            refits: as for other models.
-        """
-        check_is_fitted(self)
-        if self.n_features_in_:
-            return super().summary(X, y, training=training, refits=refits)
-        law = self._rankings(None)
-        order = law.mode[0].tolist()
-        table = [
-            {
-                "item": str(self.items_[k]),
-                "worth": float(law.probs[0, k]),
-                "score": float(law.scores[0, k]),
-            }
-            for k in order
-        ]
-        width = max(4, *(len(str(row["item"])) for row in table))
-        lines = [f"{'item':{width}}      worth     score"]
-        lines += [f"{r['item']:{width}} {r['worth']:10.4g} {r['score']:9.4f}" for r in table]
-        text = "Plackett-Luce, the same for all rows; worth is the chance of coming first.\n\n"
-        return SavedSummary(text=text + "\n".join(lines), table={"items": table})
-
-    # Fitting.
-
-    def _read(self, X: Any, y: Any, *args: Any, **options: Any) -> Job:
-        job = super()._read(X, y, *args, **options)
-        if job.offset is not None or job.precision is not None:
-            raise UsageError("rankings take neither offset nor precision; weights are welcome.")
-        return job
-
-    def _encode(self, y: Any, *, reset: bool) -> tuple[NDArray[Any], TargetSpec]:
-        if reset:
-            found = read_rankings(y, layout=self.layout)
-            self._set_items(np.array(found.items))
-            self._reading = found.notes
-            # One item alone may be left out: it can only be the last.
-            self._left_out = int(((found.codes >= 0).sum(1) < len(found.items) - 1).sum())
-            self.target_names_ = _names(y, found)
-            self._target_shape, self._y_is_column = found.codes.shape[1:], False
-        else:  # written in any layout, and where two are possible, in that of the fit
-            names = [str(item) for item in self.items_]
-            prefer = "items" if self.target_names_ == names else "places"
-            found = read_rankings(y, items=self.items_.tolist(), prefer=prefer)
-        return found.codes, TargetSpec(classes=len(self.items_), event=found.codes.shape[1:])
-
-    def _set_items(self, items: NDArray[Any]) -> None:
-        if len(items) < 2:
-            raise DataError(f"a ranking needs two items at least, got only {items.tolist()[0]!r}.")
-        before = getattr(self, "items_", None)
-        if self.warm_start and before is not None and not np.array_equal(before, items):
-            raise ValueError(
-                f"warm_start goes on with the items {before.tolist()}, got {items.tolist()}."
-            )
-        self.items_ = items
-
-    def _law(self, target: TargetSpec, rows: float = math.inf) -> Likelihood:
-        if isinstance(self.likelihood, str):
-            likelihoods.registry.get(self.likelihood)  # an unknown name is an error with advice
-        if self._law_name() != PlackettLuce.name:
-            raise UsageError(f"{self._law_name()} is no law of rankings. Take plackett_luce.")
-        if isinstance(self.likelihood, Likelihood):
-            return super()._law(target, rows)
-        options = {"unranked": self.unranked, "prior": self.prior}
-        return PlackettLuce(**{**options, **(self.likelihood_options or {})})
-
-    def _law_of(self, target: TargetSpec, rows: float = math.inf) -> Likelihood:
-        law = cast(PlackettLuce, super()._law_of(target, rows))
-        law.item_names = [str(item) for item in self.items_]
-        return law
-
-    def _fit_linear(self, job: Job, law: Likelihood) -> None:
-        """The linear model; without features where it has no finite maximum, its limit."""
-        law = cast(PlackettLuce, law)
-        constant = job.columns is not None and not job.columns
-        if law.prior and not constant:
-            raise UsageError(
-                "a linear model is fitted by maximum likelihood, without a prior: set prior=0, or "
-                "take a network."
-            )
-        if constant and self._fit_constant(job, law):
-            return
-        names = [str(item) for item in self.items_]
-        self.model_, (fit,) = fit_linear_model(law, job, class_names=names)
-        self.linear_, self.n_iter_ = fit, fit.iterations
-
-    def _fit_constant(self, job: Job, law: PlackettLuce) -> bool:
-        """Takes the law's own constant model where no Newton step could end: True if it did."""
-        law = copy.deepcopy(law).double()
-        law.observe(job.y, job.weight)
-        shift, scale = law.start(job.y, job.weight)
-        if not law.notes and not law.prior:
-            return False
-        weight = job.weight.numpy()
-        preprocessor = Preprocessor.fit(job.rows, job.columns, weight=weight, purpose="linear")
-        network = networks.create("linear", inputs=preprocessor.spec, outputs=len(shift))
-        nn.init.zeros_(cast(nn.Linear, network.output).bias)
-        self.model_ = TableModel(preprocessor, network, Supervised(law, shift, scale), "linear", {})
-        self.n_iter_ = 1
-        return True
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -379,11 +207,3 @@ class Ranker(TableEstimator):
         tags.target_tags.single_output = False
         tags.target_tags.multi_output = True
         return tags
-
-
-def _names(y: Any, found: Rankings) -> list[str]:
-    if found.layout == "items":
-        return [str(item) for item in found.items]
-    if hasattr(y, "columns"):
-        return [str(name) for name in y.columns]
-    return [str(y.name) if getattr(y, "name", None) is not None else "ranking"]

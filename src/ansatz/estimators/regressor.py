@@ -1,23 +1,20 @@
 """Numbers as outcomes: regression with any law."""
 
-import warnings
-from typing import Any
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_array
-from torch import Tensor
+from torch import nn
 
-from ansatz.errors import UsageError
-from ansatz.estimators.classifier import CLASS_LAWS
-from ansatz.estimators.table_estimator import TableEstimator
-from ansatz.likelihoods import NormalMixture
-from ansatz.spec import TargetSpec
+from ansatz.estimators.estimator import Estimator
+from ansatz.fitting.recipe_options import Augment
+from ansatz.likelihoods import Likelihood
 
 
-class Regressor(RegressorMixin, TableEstimator):
+class Regressor(RegressorMixin, Estimator):
     """A network, or a linear model, that predicts the distribution of a number.
 
     With no argument it chooses its recipe from the number of rows: below 100 rows a small
@@ -75,54 +72,66 @@ class Regressor(RegressorMixin, TableEstimator):
         section 2.2.1, for the network that predicts mean and spread.
     """
 
-    def predict(self, X: Any, *, offset: ArrayLike | None = None) -> NDArray[np.float64]:
-        """The likelihood's point prediction, its mean unless the law says otherwise.
+    outcome: ClassVar[str] = "number"
 
-        Args:
-            X: rows as in ``fit``.
-            offset: ``(N,)``, known parts of the linear predictor.
-        """
-        raw = self._raw(X, offset)
-        law = self.model_.objective.likelihood
-        point = law.point(raw).numpy()
-        if isinstance(law, NormalMixture):
-            _warn_of_modes(law, raw)
-        return point[:, None] if self._y_is_column else point
-
-    def _encode(self, y: Any, *, reset: bool) -> tuple[NDArray[Any], TargetSpec]:
-        if self._law_name() in ("censored", "cox", "discrete_hazard"):
-            raise UsageError(
-                f"{self._law_name()} is for outcomes that are known in part: take a "
-                "SurvivalRegressor, whose fit has event=, entry= and upper=."
-            )
-        if self._law_name() == "plackett_luce":
-            raise UsageError("plackett_luce is a law of rankings: take a Ranker.")
-        values = check_array(
-            y, ensure_2d=False, dtype=np.float64, input_name="y", ensure_min_samples=1
-        )
-        if values.ndim > 2:
-            raise ValueError(f"y must have shape (N,) or (N, K), got {values.shape}.")
-        shape = values.shape[1:]
-        if self._law_name() in CLASS_LAWS[1:]:
-            raise UsageError(f"{self._law_name()} is a law of classes: take a Classifier.")
-        axes = self._event_axes()
-        if axes and len(shape) != axes:
-            raise ValueError(
-                f"{self._law_name()} needs y of shape (N, K), one vector per row, got "
-                f"{values.shape}."
-            )
-        column = shape == (1,) and not axes
-        if reset:
-            self.target_names_ = _names(y, shape)
-            self._y_is_column, self._target_shape = column, shape
-        elif shape != self._target_shape:
-            first = ", ".join(["N", *map(str, self._target_shape)])
-            raise ValueError(f"y has shape {values.shape}, in fit it was of shape ({first}).")
-        if axes:
-            return values, TargetSpec(event=shape)
-        if column:
-            values, shape = values[:, 0], ()
-        return values, TargetSpec(shape=shape)
+    def __init__(
+        self,
+        likelihood: str | Likelihood = "normal",
+        *,
+        likelihood_options: Mapping[str, Any] | None = None,
+        x: str = "auto",
+        network: str | nn.Module = "auto",
+        inference: str = "point",
+        members: int | None = None,
+        calibration: float | None = None,
+        widths: Sequence[int] | None = None,
+        activation: str | None = None,
+        dropout: float | None = None,
+        network_options: Mapping[str, Any] | None = None,
+        epochs: int | None = None,
+        batch_size: int | None = None,
+        learning_rate: float | None = None,
+        weight_decay: float | None = None,
+        holdout: float | None = None,
+        quantile: bool | Sequence[str] = False,
+        bins: int | None = None,
+        augment: Augment | None = None,
+        pretrained: str | Path | None = None,
+        freeze: str | int | Sequence[int] | None = None,
+        warm_start: bool = False,
+        random_state: int | np.random.RandomState | None = 0,
+        n_jobs: int | None = None,
+        device: str = "auto",
+        time_limit: float | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.likelihood = likelihood
+        self.likelihood_options = likelihood_options
+        self.x = x
+        self.network = network
+        self.inference = inference
+        self.members = members
+        self.calibration = calibration
+        self.widths = widths
+        self.activation = activation
+        self.dropout = dropout
+        self.network_options = network_options
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.holdout = holdout
+        self.quantile = quantile
+        self.bins = bins
+        self.augment = augment
+        self.pretrained = pretrained
+        self.freeze = freeze
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.device = device
+        self.time_limit = time_limit
+        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -130,22 +139,3 @@ class Regressor(RegressorMixin, TableEstimator):
         tags.target_tags.single_output = True
         tags.target_tags.multi_output = True
         return tags
-
-
-def _warn_of_modes(law: NormalMixture, raw: Tensor) -> None:
-    """A mean between two modes may be a value that hardly occurs."""
-    several = int(law.distribution(raw).is_multimodal.sum())
-    if several:
-        warnings.warn(
-            f"{several} of {len(raw)} predicted distributions have several modes; predict gives "
-            "their mean. See predict_dist(X).mode and .log_prob.",
-            stacklevel=3,
-        )
-
-
-def _names(y: Any, shape: tuple[int, ...]) -> list[str]:
-    if hasattr(y, "columns"):
-        return [str(name) for name in y.columns]
-    if getattr(y, "name", None) is not None:
-        return [str(y.name)]
-    return ["y"] if shape in ((), (1,)) else [f"y{k}" for k in range(shape[0])]

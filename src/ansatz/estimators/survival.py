@@ -1,33 +1,23 @@
 """Times until an event as outcomes, some of them known only in part."""
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor, nn
+from torch import nn
 
 from ansatz.errors import UsageError
-from ansatz.inference.ensemble_model import EnsembleModel
-from ansatz.fitting.job import Job
-from ansatz.likelihoods.log_risk import fair_log_risks, log_mean_risk
+from ansatz.estimators.estimator import Estimator, Fitted
 from ansatz.fitting.recipe_options import Augment
-from ansatz.fitting.refits import out_of_fold
-from ansatz.outcomes.survival_metrics import Followed, judge_survival
-from ansatz.outcomes.survival_law import survival_law, survival_target
+from ansatz.likelihoods import Likelihood
+from ansatz.outcomes.survival_metrics import hazard, log_survival_at, restricted_mean
 from ansatz.outcomes.survival_times import survival_outcomes
-from ansatz.estimators.survival_predictions import SurvivalPredictions
-from ansatz.likelihoods import Cox, Likelihood
-from ansatz.spec import TargetSpec
-
-if TYPE_CHECKING:
-    from ansatz.inference.fit_ensemble import OutOfFold
 
 
-class SurvivalRegressor(SurvivalPredictions):
+class SurvivalRegressor(Estimator):
     """A network, or a linear model, of the time until an event.
 
     Rows may be censored on the right, on the left or to an interval, and may have entered late;
@@ -86,14 +76,17 @@ class SurvivalRegressor(SurvivalPredictions):
         Kalbfleisch and Prentice (2002), The Statistical Analysis of Failure Time Data.
     """
 
+    outcome: ClassVar[str] = "survival"
+    followed_ = Fitted(lambda model: model.outcome.followed)
+
     def __init__(
         self,
         likelihood: str | Likelihood = "weibull",
         *,
         likelihood_options: Mapping[str, Any] | None = None,
-        x: Literal["auto", "vector", "grid"] = "auto",
+        x: str = "auto",
         network: str | nn.Module = "auto",
-        inference: Literal["point", "ensemble"] = "point",
+        inference: str = "point",
         members: int | None = None,
         widths: Sequence[int] | None = None,
         activation: str | None = None,
@@ -116,34 +109,32 @@ class SurvivalRegressor(SurvivalPredictions):
         time_limit: float | None = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            likelihood,
-            likelihood_options=likelihood_options,
-            x=x,
-            network=network,
-            inference=inference,
-            members=members,
-            widths=widths,
-            activation=activation,
-            dropout=dropout,
-            network_options=network_options,
-            epochs=epochs,
-            batch_size=batch_size,
-            learning_rate=learning_rate,
-            weight_decay=weight_decay,
-            holdout=holdout,
-            quantile=quantile,
-            bins=bins,
-            augment=augment,
-            pretrained=pretrained,
-            freeze=freeze,
-            warm_start=warm_start,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            device=device,
-            time_limit=time_limit,
-            verbose=verbose,
-        )
+        self.likelihood = likelihood
+        self.likelihood_options = likelihood_options
+        self.x = x
+        self.network = network
+        self.inference = inference
+        self.members = members
+        self.widths = widths
+        self.activation = activation
+        self.dropout = dropout
+        self.network_options = network_options
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.holdout = holdout
+        self.quantile = quantile
+        self.bins = bins
+        self.augment = augment
+        self.pretrained = pretrained
+        self.freeze = freeze
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.device = device
+        self.time_limit = time_limit
+        self.verbose = verbose
 
     def fit(  # type: ignore[override]  # times have more to tell than one number
         self,
@@ -175,7 +166,7 @@ class SurvivalRegressor(SurvivalPredictions):
                 within the fit.
         """
         outcomes = survival_outcomes(y, event=event, entry=entry, upper=upper)
-        return self._fit_job(self._read(X, outcomes, sample_weight, offset, groups=groups))
+        return self._fit(*self._begin(X, outcomes, sample_weight, offset, groups=groups))
 
     def partial_fit(
         self,
@@ -199,80 +190,144 @@ class SurvivalRegressor(SurvivalPredictions):
             upper: as in ``fit``.
             offset: ``(N,)``, known parts of the linear predictor.
         """
-        if self._law_name() == "cox":
+        if self.settings().law_name == "cox":
             raise UsageError("cox compares rows with all others: it has no partial_fit, use fit.")
-        first = not hasattr(self, "model_")
         outcomes = survival_outcomes(y, event=event, entry=entry, upper=upper)
-        job = self._read(X, outcomes, sample_weight, offset, reset=first)
-        if first:
-            self.followed_ = Followed.of(self._law_of(job.target), job.y, job.weight)
-        return self._partial_fit_job(job, first=first)
+        return self._partial_fit(*self._continue(X, outcomes, sample_weight, offset))
 
-    # What the common estimator asks.
+    def predict_median(self, X: Any, *, offset: ArrayLike | None = None) -> NDArray[np.float64]:
+        """The time at which the survival curve falls to one half.
 
-    def _encode(self, y: Any, *, reset: bool) -> tuple[NDArray[Any], TargetSpec]:
-        made = isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 4
-        outcomes = y if made else survival_outcomes(y)
-        if reset:
-            self._causes = max(1, int(outcomes[:, 2].max())) if len(outcomes) else 1
-            attributes = getattr(y, "attrs", {})
-            self.target_names_ = [str(attributes.get("name", "time"))]
-            self._y_is_column, self._target_shape = False, (3,)
-        target = TargetSpec(event=(3,))
-        return survival_target(self._law(target), outcomes), target
-
-    def _event_axes(self) -> int:
-        return 1
-
-    def _law(self, target: TargetSpec, rows: float = math.inf) -> Likelihood:
-        if not isinstance(self.likelihood, str) and self.likelihood_options:
-            raise UsageError("likelihood_options go with a likelihood by name, not a made one.")
-        few = rows < self._too_few() or self.network == "linear"
-        return survival_law(
-            self.likelihood,
-            self.likelihood_options,
-            causes=self._causes,
-            constant_dispersion=few,
-        )
-
-    def _judge(
-        self, likelihood: Likelihood, raw: Tensor, y: Tensor, weight: Tensor | None = None
-    ) -> dict[str, float | None]:
-        return judge_survival(likelihood, raw, y, weight, self.followed_)
-
-    def _fit_job(self, job: Job) -> Self:
-        law = self._law_of(job.target, float(job.weight.sum()))
-        law.check(job.y)
-        self.followed_ = Followed.of(law, job.y, job.weight)
-        super()._fit_job(job)
-        if isinstance(law, Cox):
-            log_risk = self._fair_log_risks(job)
-            fitted = self.model_.objective.likelihood
-            assert isinstance(fitted, Cox)
-            fitted.set_baseline(log_risk, job.y, job.weight)
-        return self
-
-    def _fair_log_risks(self, job: Job) -> Tensor:
-        """Log-risks for the baseline hazard, of rows that their own model did not learn from.
-
-        A linear model of a table has too few coefficients for that to matter.
+        Args:
+            X: rows as in ``fit``.
+            offset: ``(N,)``, known parts of the linear predictor.
         """
-        raw = self.model_.raw(job.rows, job.offset, notes=[])[:, 0]
-        if hasattr(self, "linear_"):
-            return raw
-        if isinstance(self.model_, EnsembleModel):
-            return _fair_members(self.model_, job, raw, self._judged)
-        folds = out_of_fold(self, job)
-        return fair_log_risks(raw, ((ins, out, other[:, 0]) for ins, out, other in folds))
+        return self.predict(X, offset=offset)
 
+    def predict_survival(
+        self,
+        X: Any,
+        times: ArrayLike | None = None,
+        *,
+        offset: ArrayLike | None = None,
+    ) -> NDArray[np.float64]:
+        """P(T > t | x), ``(N, len(times))``; with several causes, free of any event.
 
-def _fair_members(model: EnsembleModel, job: Job, served: Tensor, judged: "OutOfFold") -> Tensor:
-    """Each row's log-risk by the members that left it out, on the level of the whole ensemble."""
-    raws = torch.stack([raw[:, 0] for raw in model.member_raws(job.rows, job.offset, notes=[])], 1)
-    levels = torch.stack([log_mean_risk(column) for column in raws.unbind(1)])
-    raws = raws - levels + log_mean_risk(served)
-    seen = (judged.who >= 0).all(1)
-    weights = judged.weights[: judged.who.shape[1]]
-    fair = served.clone()
-    fair[seen] = raws.gather(1, judged.who.clamp(min=0))[seen] @ (weights / weights.sum())
-    return fair
+        Args:
+            X: rows as in ``fit``.
+            times: at which; 100 up to the last event by default (``time_grid()``).
+            offset: ``(N,)``, known parts of the linear predictor.
+        """
+        return np.exp(-self.predict_cumulative_hazard(X, times, offset=offset))
+
+    def predict_cumulative_hazard(
+        self,
+        X: Any,
+        times: ArrayLike | None = None,
+        *,
+        offset: ArrayLike | None = None,
+    ) -> NDArray[np.float64]:
+        """-log P(T > t | x), ``(N, len(times))``.
+
+        Args:
+            X: rows as in ``fit``.
+            times: at which; 100 up to the last event by default.
+            offset: ``(N,)``, known parts of the linear predictor.
+        """
+        law = self.predict_dist(X, offset=offset)
+        return -log_survival_at(law, self.model_.outcome.times(times)).numpy()
+
+    def predict_hazard(
+        self,
+        X: Any,
+        times: ArrayLike | None = None,
+        *,
+        offset: ArrayLike | None = None,
+    ) -> NDArray[np.float64]:
+        """The rate of events at t among those still free of one, ``(N, len(times))``.
+
+        For a baseline that is a step function (Cox) it is the slope of the cumulative hazard
+        between neighbouring event times.
+
+        Args:
+            X: rows as in ``fit``.
+            times: at which; 100 up to the last event by default.
+            offset: ``(N,)``, known parts of the linear predictor.
+        """
+        law = self.predict_dist(X, offset=offset)
+        return hazard(law, torch.tensor(self.model_.outcome.times(times), dtype=law.mean.dtype)).numpy()
+
+    def predict_restricted_mean(
+        self,
+        X: Any,
+        horizon: float | None = None,
+        *,
+        offset: ArrayLike | None = None,
+    ) -> NDArray[np.float64]:
+        """E[min(T, horizon) | x], ``(N,)``: the area under the survival curve up to the horizon.
+
+        Args:
+            X: rows as in ``fit``.
+            horizon: the last event of the fit by default; later times are not known from data.
+            offset: ``(N,)``, known parts of the linear predictor.
+        """
+        law = self.predict_dist(X, offset=offset)
+        end = self.followed_.horizon if horizon is None else float(horizon)
+        if not end > 0:
+            raise UsageError(f"horizon must be positive, got {horizon}.")
+        return restricted_mean(law, end).numpy()
+
+    def predict_risk(self, X: Any, *, offset: ArrayLike | None = None) -> NDArray[np.float64]:
+        """A number that orders rows, higher for earlier events: the log-risk of a Cox model.
+
+        For other laws it is minus the mean time restricted to the last event of the fit.
+
+        Args:
+            X: rows as in ``fit``.
+            offset: ``(N,)``, known parts of the linear predictor.
+        """
+        found: NDArray[np.float64] = self.model_.outcome.risk(self._served(X, offset))
+        return found
+
+    def predict_incidence(
+        self,
+        X: Any,
+        times: ArrayLike | None = None,
+        cause: int = 1,
+        *,
+        offset: ArrayLike | None = None,
+    ) -> NDArray[np.float64]:
+        """P(T <= t and the event is of this cause | x), ``(N, len(times))``.
+
+        Args:
+            X: rows as in ``fit``.
+            times: at which; 100 up to the last event by default.
+            cause: the event's code.
+            offset: ``(N,)``, known parts of the linear predictor.
+        """
+        found: NDArray[np.float64] = self.model_.outcome.incidence(
+            self._served(X, offset), times, cause
+        )
+        return found
+
+    def score(self, X: Any, y: Any, **options: Any) -> float:
+        """Harrell's concordance: the share of comparable pairs that ``predict_risk`` orders right.
+
+        With several causes it is that of cause 1; nan where outcomes are intervals.
+
+        Args:
+            X: rows as in ``fit``.
+            y: outcomes as in ``fit``: ``(N, 2)``, ``(N, 3)`` or structured.
+            options: ``sample_weight``, ``offset``.
+        """
+        metrics = self.evaluate(X, y, **options)
+        found = metrics.get("c_index", metrics.get("c_index_1"))
+        return float("nan") if found is None else found
+
+    def time_grid(self, count: int = 100) -> NDArray[np.float64]:
+        """``count`` times up to the last event of the fit.
+
+        Args:
+            count: how many.
+        """
+        return np.linspace(0, self.followed_.horizon, count + 1)[1:]

@@ -1,43 +1,32 @@
 """A fitted model as plain data, for ``ansatz inspect``."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from ansatz.estimators.table_estimator import TableEstimator
+from ansatz.fitting.model import Model
 
 
-def describe_estimator(estimator: "TableEstimator") -> dict[str, Any]:
+def describe_model(model: Model) -> dict[str, Any]:
     """Structure, network, likelihood, columns, recipe and evidence of a fitted model.
 
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> model = Regressor().fit(np.arange(20.0).reshape(-1, 1), np.arange(20.0))
-        >>> model.describe()["likelihood"]
-        'normal'
+    Args:
+        model: fitted.
     """
-    model = estimator.model_
-    recipe, history = (getattr(estimator, name, None) for name in ("recipe_", "history_"))
-    evidence = getattr(estimator, "evidence_", {})
-    fit = evidence.get("fit", {})
-    labels = getattr(estimator, estimator._labels, None)
-    law = model.objective.likelihood
-    structure = model.preprocessor.spec.structure
-    columns: Any = getattr(estimator, "columns_", None)
-    columns = columns or getattr(model.preprocessor, "columns", ())
+    recipe, history, fit = model.recipe, model.history, model.evidence.get("fit", {})
+    outcome, law = model.outcome, model.likelihood
+    labels, networks = outcome.labels, model.posterior.networks
     return {
-        "estimator": type(estimator).__name__,
-        "structure": structure,
+        "structure": model.structure.name,
         "network": model.network_name,
-        "network_options": model.network_options,
+        "network_options": networks[0].options if networks else None,
         "parameters": model.parameters,
-        "likelihood": getattr(law, "law", law).name,  # a censored Weibull law is weibull
+        "likelihood": model.law_name,
         "likelihood_options": getattr(law, "law", law).options,
-        "inference": estimator.inference,
-        "target": estimator.target_names_,
-        estimator._labels.rstrip("_"): None if labels is None else labels.tolist(),
+        "inference": model.task.settings.inference,
+        "target": outcome.names,
+        outcome.labels_are: None if labels is None else labels.tolist(),
         "columns": [
-            {"name": column.name, "role": column.role, "note": column.note} for column in columns
+            {"name": column.name, "role": column.role, "note": column.note}
+            for column in model.columns or model.encoder.columns
         ],
         "rows": fit.get("rows"),
         "metrics": fit.get("metrics"),
@@ -47,5 +36,5 @@ def describe_estimator(estimator: "TableEstimator") -> dict[str, Any]:
         "stopped": None if history is None else history.stop_reason,
         "seed": fit.get("seed"),
         "notes": fit.get("notes", []),
-        "fingerprint": evidence.get("fingerprint"),
+        "fingerprint": model.evidence.get("fingerprint"),
     }

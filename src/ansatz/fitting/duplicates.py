@@ -1,26 +1,11 @@
 """Rows that occur more than once: a score on copies of training rows is too good."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ansatz.data import find_duplicates, row_keys
+from ansatz.data import find_duplicates
 
 Keys = NDArray[np.uint64]
-
-
-def content_keys(rows: Any, y: Any, seed: int = 0) -> Keys:
-    """One number per row of features and outcome; copies share it.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.fitting.duplicates import content_keys
-        >>> a, b = content_keys(np.ones((2, 3)), np.zeros(2))
-        >>> bool(a == b)
-        True
-    """
-    return row_keys(rows, np.asarray(y, dtype=np.float64), seed=seed)
 
 
 def describe_copies(keys: Keys) -> list[str]:

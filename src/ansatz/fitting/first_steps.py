@@ -54,7 +54,8 @@ def how(request: Request) -> dict[str, Any]:
         "options": split_options(options["likelihood"], request.settings())[1],
         "roles": options["roles"],
         "drop": options["drop"],
-        "reader": {**request.reader(), **request.memory()},
+        "reader": request.reader(),
+        "memory": request.memory(),
     }
 
 
@@ -117,7 +118,7 @@ def settings_for(
 ) -> Settings:
     """Sorts options into those of the network's factory and those of the fit."""
     takes = inspect.signature(networks.registry.get(network)).parameters
-    known = fit_settings() - structure.leaves_to(network, takes)
+    known = fit_settings() - (structure.leaves_to(network) & set(takes))
     mine = {name: value for name, value in options.items() if name in known}
     others = {
         name.removeprefix(_NETWORK): value for name, value in options.items() if name not in known
@@ -129,7 +130,9 @@ def settings_for(
         network,
         likelihood_options=problem.law_options,
         network_options=others,
-        options=mine,
+        options={k: v for k, v in mine.items() if k not in ("n_jobs", "verbose")},
+        threads=mine.get("n_jobs"),
+        progress=mine.get("verbose", 0),
     )
 
 

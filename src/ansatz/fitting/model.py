@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ansatz.data import Column
 from ansatz.fitting.contracts.encoder import Encoder
 from ansatz.fitting.contracts.inference import Posterior, Predictive
 from ansatz.fitting.contracts.outcome import Metrics
@@ -115,10 +116,29 @@ class Model:
 
     @property
     def parameters(self) -> int:
-        """Weights of a network; of a solved model the numbers that were estimated."""
-        if self.linear:
-            return sum(fit.parameters for fit in self.linear)
+        """How many numbers the networks hold."""
         return self.posterior.parameters
+
+    @property
+    def estimated(self) -> int:
+        """How many numbers were estimated: those of a solved model, or a network's weights."""
+        return sum(fit.parameters for fit in self.linear) or self.parameters
+
+    @property
+    def several(self) -> bool:
+        """Whether there are several targets at once."""
+        return bool(getattr(self.outcome, "shape", ())) and not self.likelihood.event_ndim
+
+    @property
+    def columns(self) -> list[Column] | None:
+        """What the columns of a table were taken for; None where there are none."""
+        found = self.features.get("columns")
+        return None if found is None else [Column.model_validate(each) for each in found]
+
+    @property
+    def axis(self) -> str:
+        """Where the outcomes sit: on an example, or on its elements."""
+        return str(self.outcome.axis)
 
     @property
     def has_features(self) -> bool:

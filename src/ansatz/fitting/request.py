@@ -2,6 +2,7 @@
 
 import difflib
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -67,6 +68,13 @@ class Request(NamedTuple):
         """The options that were given to what reads the data."""
         table = declared(FitOptions)
         return {name: value for name, value in self.given.items() if table[name].option.reader}
+
+    def memory(self) -> str | int | None:
+        """What the data may take in memory: 1 byte for a stream, any number without one."""
+        stream = self.options["stream"]
+        if stream is None:
+            return self.options["memory_limit"]
+        return 1 if stream else sys.maxsize
 
     def column_roles(self) -> "Uses":
         """What the columns that are not features are for."""

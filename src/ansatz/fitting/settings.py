@@ -10,6 +10,12 @@ from ansatz.errors import UsageError
 from ansatz.likelihoods import Likelihood
 
 
+_ARGUMENTS = {  # of an estimator that are fields of their own
+    *("likelihood", "likelihood_options", "network", "network_options", "inference"),
+    *("random_state", "n_jobs", "device", "time_limit", "verbose"),
+}
+
+
 @dataclass(frozen=True)
 class Settings:
     """The answers and options of one fit; they are checked when a fit needs them, not before.
@@ -58,6 +64,40 @@ class Settings:
             )
         if isinstance(self.likelihood, Likelihood) and self.likelihood_options:
             raise UsageError("likelihood_options go with a likelihood by name, not a made one.")
+
+    @classmethod
+    def of_arguments(cls, given: Mapping[str, Any]) -> "Settings":
+        """Settings from the arguments of an estimator, by their names there."""
+        return cls(
+            given["likelihood"],
+            given["network"],
+            given["inference"],
+            given.get("likelihood_options") or {},
+            given.get("network_options") or {},
+            {name: value for name, value in given.items() if name not in _ARGUMENTS},
+            given["random_state"],
+            given["device"],
+            given["time_limit"],
+            given["n_jobs"],
+            given["verbose"],
+        )
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The same as arguments of an estimator."""
+        return {
+            **self.options,
+            "likelihood": self.likelihood,
+            "likelihood_options": dict(self.likelihood_options) or None,
+            "network": self.network,
+            "network_options": dict(self.network_options) or None,
+            "inference": self.inference,
+            "random_state": self.seed,
+            "device": self.device,
+            "time_limit": self.time_limit,
+            "n_jobs": self.threads,
+            "verbose": self.progress,
+        }
 
     def get(self, name: str, default: Any = None) -> Any:
         """An option by name, ``default`` where it was not set."""

@@ -1,8 +1,8 @@
 """What ``ansatz.json`` holds: everything about a saved model that is not a tensor."""
 
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from ansatz.fitting.summaries import SavedSummary
 
@@ -12,59 +12,29 @@ class _Strict(BaseModel):
 
 
 class LawRecord(_Strict):
-    """A likelihood by name and options.
-
-    Example:
-        >>> from ansatz.fitting.specification import LawRecord
-        >>> LawRecord(name="normal", options={}).name
-        'normal'
-    """
+    """A likelihood by name and options."""
 
     name: str
     options: dict[str, Any]
 
 
 class NetworkRecord(_Strict):
-    """A network by name and options; options of None mean one of the user's own.
-
-    Example:
-        >>> from ansatz.fitting.specification import NetworkRecord
-        >>> NetworkRecord(name="mlp", options={}, outputs=2).outputs
-        2
-    """
+    """A network by name and options; options of None mean one of the user's own."""
 
     name: str
     options: dict[str, Any] | None
     outputs: int
 
 
-class TargetRecord(_Strict):
-    """What the outcomes are called, and for classes which there are.
+class MemberRecord(_Strict):
+    """A member of an axis by name, with what it learned as JSON."""
 
-    Example:
-        >>> from ansatz.fitting.specification import TargetRecord
-        >>> TargetRecord(names=["y"], shape=[], is_column=False).classes is None
-        True
-    """
-
-    names: list[str]
-    shape: list[int]
-    is_column: bool
-    classes: list[Any] | None = None
-    class_kind: Literal["b", "i", "u", "f", "U", "O"] | None = None
-    log_weights: list[float] | None = None
-    temperature: float = 1.0
-    has_offset: bool = False
+    name: str
+    state: dict[str, Any] = {}
 
 
 class HistoryRecord(_Strict):
-    """How the training went; the fields of :class:`ansatz.training.History`.
-
-    Example:
-        >>> from ansatz.fitting.specification import HistoryRecord
-        >>> HistoryRecord(steps=3).epochs
-        0
-    """
+    """How the training went; the fields of :class:`ansatz.training.History`."""
 
     records: list[dict[str, float | int | bool | None]] = []
     best_step: int | None = None
@@ -76,59 +46,63 @@ class HistoryRecord(_Strict):
     notes: list[str] = []
 
 
-class LinearRecord(_Strict):
-    """The linear model among the members of an ensemble.
-
-    Example:
-        >>> from ansatz.fitting.specification import LinearRecord
-        >>> LinearRecord(preprocessing={}, law={"name": "normal", "options": {}}, outputs=1).outputs
-        1
-    """
-
-    preprocessing: dict[str, Any]
-    law: LawRecord
-    outputs: int
-
-
-class EnsembleRecord(_Strict):
-    """How the members of an ensemble are put together.
-
-    Example:
-        >>> from ansatz.fitting.specification import EnsembleRecord
-        >>> EnsembleRecord(members=2, weights=[0.5, 0.5]).factor
-        1.0
-    """
-
-    members: int
-    weights: list[float]
-    factor: float = 1.0
-    recalibration: dict[str, Any] | None = None
-    linear: LinearRecord | None = None
-
-
 class Specification(_Strict):
-    """``ansatz.json``: everything about a saved model that is not a tensor.
+    """``ansatz.json``: everything about a saved model that is not a tensor."""
 
-    Example:
-        >>> from ansatz.fitting.specification import Specification
-        >>> "likelihood" in Specification.model_fields
-        True
-    """
-
-    estimator: Literal["Regressor", "Classifier", "SurvivalRegressor", "Ranker", "Segmenter"]
-    structure: Literal["vector", "grid"] = "vector"
+    structure: str
+    outcome: MemberRecord
+    inference: MemberRecord
     parameters: dict[str, Any]
     likelihood: LawRecord
-    network: NetworkRecord
-    target: TargetRecord
+    network: NetworkRecord | None
     uses: dict[str, Any] | None
-    features: list[str] | None
-    feature_count: int
-    columns: list[dict[str, Any]] | None
+    features: dict[str, Any]
     preprocessing: dict[str, Any]
+    has_offset: bool = False
     recipe: dict[str, Any] | None
     history: HistoryRecord | None
+    recalibration: dict[str, Any] | None = None
     summary: SavedSummary | None
     evidence: dict[str, Any]
     iterations: int
-    ensemble: EnsembleRecord | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _migrate(cls, record: Any) -> Any:
+        """A record of format 1: the estimator's class told the outcome."""
+        if not isinstance(record, dict) or "estimator" not in record:
+            return record
+        return _of_format_1(record)
+
+
+_OUTCOMES = {
+    "Regressor": "number",
+    "Classifier": "class",
+    "SurvivalRegressor": "survival",
+    "Ranker": "ranking",
+    "Segmenter": "mask",
+}
+
+
+def _of_format_1(record: dict[str, Any]) -> dict[str, Any]:
+    """The same model as this version writes it."""
+    old = dict(record)
+    estimator, target = old.pop("estimator"), dict(old.pop("target"))
+    if estimator not in _OUTCOMES:
+        raise ValueError(f"unknown estimator '{str(estimator)[:40]}'")
+    ensemble, shape = old.pop("ensemble", None), old.get("preprocessing", {}).get("shape", ())
+    old["has_offset"] = target.pop("has_offset", False)
+    target |= {"axes": max(len(shape) - 1, 0), "causes": old["likelihood"]["options"].get("causes", 1)}
+    old["outcome"] = {"name": _OUTCOMES[estimator], "state": target}
+    settings = old.get("parameters", {})
+    state = dict(ensemble or {})
+    old["recalibration"] = state.pop("recalibration", None)
+    old["inference"] = {"name": settings.get("inference", "point"), "state": state}
+    if ensemble is None:  # a linear model is one weight vector, whatever was asked for
+        old["inference"]["name"] = "point"
+    old["features"] = {
+        "names": old.pop("features"),
+        "count": old.pop("feature_count"),
+        "columns": old.pop("columns"),
+    }
+    return {"structure": "vector", **old}

@@ -13,11 +13,9 @@ from sklearn.utils import resample
 from ansatz.data import as_frame, is_frame
 from ansatz.likelihoods import Likelihood
 from ansatz.linear import NetworkSummary, average_marginal_effects
-from ansatz.networks import Summary
-from ansatz.networks import summary as summarize_network
 
 if TYPE_CHECKING:
-    from ansatz.estimators.table_estimator import TableEstimator
+    from ansatz.fitting.model import Model
 
 
 class SavedSummary(BaseModel):
@@ -51,7 +49,7 @@ class SavedSummary(BaseModel):
 
 
 def summarize(
-    estimator: "TableEstimator",
+    estimator: Any,
     X: Any = None,
     y: Any = None,
     *,
@@ -81,13 +79,15 @@ def summarize(
         >>> "(Intercept)" in str(summarize(model))
         True
     """
-    if estimator.model_.preprocessor.spec.structure == "grid":
-        return summarize_layers(estimator)
-    if hasattr(estimator, "linear_"):
-        return summarize_linear(estimator)
-    if hasattr(estimator, "saved_summary_"):
-        return estimator.saved_summary_
-    law = estimator.model_.objective.likelihood
+    model = estimator.model_
+    own = model.structure.summary(model) or model.outcome.summary(model)
+    if own is not None:
+        return own
+    if model.linear:
+        return summarize_linear(model)
+    if model.summary is not None:
+        return model.summary
+    law = model.likelihood
     effects, explained, count = [], None, 0
     messages = []
     if X is None:
@@ -101,69 +101,39 @@ def summarize(
         if y is not None:
             explained, count = _deviance_explained(estimator, X, y), len(frame)
     return NetworkSummary(
-        call=_call(estimator, estimator.target_names_),
+        call=_call(model, model.outcome.names),
         likelihood=law.name,
         link=getattr(law, "link_name", "identity"),
-        network=_words(estimator),
+        network=_words(model),
         effects=effects,
         deviance_explained=explained,
         held_out=count,
-        parameters=estimator.model_.parameters,
+        parameters=model.parameters,
         refits=refits,
-        class_names=_class_names(estimator),
+        class_names=_class_names(model),
         messages=messages,
     )
 
 
-def summarize_layers(estimator: "TableEstimator") -> Summary:
-    """The layers of a network on grids; of an ensemble, those of its first network.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Classifier
-        >>> from ansatz.fitting.summaries import summarize_layers
-        >>> images = np.random.default_rng(0).normal(size=(20, 12, 12)).astype(np.float32)
-        >>> model = Classifier(network="linear_grid", epochs=1).fit(images, np.arange(20) % 2)
-        >>> summarize_layers(model).parameters
-        145
-    """
-    model = getattr(estimator.model_, "members", [estimator.model_])[0]
-    return summarize_network(model.network, model.preprocessor.spec)
-
-
-def summarize_linear(estimator: "TableEstimator") -> Any:
-    """The summary of a linear model; for several targets, one under the other.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.fitting.summaries import summarize_linear
-        >>> x, y = np.arange(8.0).reshape(-1, 1), np.array([1, 3, 5, 8, 9, 11, 12, 15.0])
-        >>> "(Intercept)" in str(summarize_linear(Regressor(network="linear").fit(x, y)))
-        True
-    """
-    fits = estimator.linear_
-    if not isinstance(fits, list):
-        return fits.summary(call=_call(estimator, estimator.target_names_))
+def summarize_linear(model: "Model") -> Any:
+    """The summary of a linear model; for several targets, one under the other."""
+    names = model.outcome.names
+    if not model.several:
+        return model.linear[0].summary(call=_call(model, names))
     parts = [
-        fit.summary(call=_call(estimator, [name]))
-        for fit, name in zip(fits, estimator.target_names_, strict=True)
+        fit.summary(call=_call(model, [name]))
+        for fit, name in zip(model.linear, names, strict=True)
     ]
-    tables = {
-        name: part.to_dict() for name, part in zip(estimator.target_names_, parts, strict=True)
-    }
+    tables = {name: part.to_dict() for name, part in zip(names, parts, strict=True)}
     return SavedSummary(text="\n\n".join(map(str, parts)), table=tables)
 
 
-def _call(estimator: "TableEstimator", targets: list[str]) -> str:
-    names = [str(name) for name in getattr(estimator, "feature_names_in_", [])]
-    names = names or [f"x{j + 1}" for j in range(estimator.n_features_in_)]
-    left_out = {
-        column.name for column in getattr(estimator, "columns_", None) or () if not column.used
-    }
+def _call(model: "Model", targets: list[str]) -> str:
+    names = model.features["names"] or [f"x{j + 1}" for j in range(model.features["count"])]
+    left_out = {column.name for column in model.columns or () if not column.used}
     names = [name for name in names if name not in left_out]
     shown = " + ".join(names[:8]) + (f" + ... ({len(names)} columns)" if len(names) > 8 else "")
-    uses = getattr(estimator, "uses_", None)
+    uses = model.uses
     if uses is not None and uses.offset is not None:
         shown += f" + offset({uses.offset})"
     if uses is not None and uses.exposure is not None:
@@ -174,33 +144,32 @@ def _call(estimator: "TableEstimator", targets: list[str]) -> str:
     return f"{', '.join(targets)} ~ {shown}"
 
 
-def _words(estimator: "TableEstimator") -> str:
-    recipe = getattr(estimator, "recipe_", None)
-    name = estimator.model_.network_name
+def _words(model: "Model") -> str:
+    recipe, name = model.recipe, model.network_name
     if name != "mlp" or recipe is None:
         return name
     return f"mlp {' x '.join(map(str, recipe.widths))} {recipe.activation}"
 
 
-def _class_names(estimator: "TableEstimator") -> list[str] | None:
-    classes = getattr(estimator, "classes_", None)
-    return None if classes is None else [str(name) for name in classes]
+def _class_names(model: "Model") -> list[str] | None:
+    labels = model.outcome.labels
+    return None if labels is None else [str(name) for name in labels]
 
 
-def _frame(estimator: "TableEstimator", X: Any) -> pd.DataFrame:
+def _frame(estimator: Any, X: Any) -> pd.DataFrame:
     if is_frame(X):
         return as_frame(X)
     return pd.DataFrame(np.asarray(X), columns=[f"x{j + 1}" for j in range(np.shape(X)[1])])
 
 
-def _mean(estimator: "TableEstimator") -> Callable[[pd.DataFrame], Any]:
+def _mean(estimator: Any) -> Callable[[pd.DataFrame], Any]:
     """Rows -> the predicted mean, or the probability of each class."""
     named = hasattr(estimator, "feature_names_in_")
     answer = getattr(estimator, "predict_proba", None) or estimator.predict
     return lambda frame: answer(frame if named else frame.to_numpy())
 
 
-def _refits(estimator: "TableEstimator", X: Any, y: Any, count: int) -> list[Any]:
+def _refits(estimator: Any, X: Any, y: Any, count: int) -> list[Any]:
     rows = np.arange(len(y))
     found = []
     for k in range(count):
@@ -213,15 +182,15 @@ def _refits(estimator: "TableEstimator", X: Any, y: Any, count: int) -> list[Any
     return found
 
 
-def _deviance_explained(estimator: "TableEstimator", X: Any, y: Any) -> float | None:
+def _deviance_explained(estimator: Any, X: Any, y: Any) -> float | None:
     """1 - deviance / deviance of the constant model; None for a law without unit deviances."""
-    law = estimator.model_.objective.likelihood
-    if type(law).unit_deviance is Likelihood.unit_deviance:
+    model = estimator.model_
+    if type(model.likelihood).unit_deviance is Likelihood.unit_deviance:
         return None
-    job = estimator._read(X, y, reset=False)
-    raw = estimator.model_.raw(job.rows)
-    constant = estimator.model_.objective.shift
-    if constant is None:
+    job = estimator.read_again(X, y)
+    law, raw = model.posterior.predictive(job.rows)
+    constant = getattr(model.posterior.networks[0].objective, "shift", None)
+    if constant is None or len(model.posterior.networks) > 1:
         return None
     residual = law.unit_deviance(raw, job.y).sum()
     null = law.unit_deviance(constant.expand_as(raw), job.y).sum()

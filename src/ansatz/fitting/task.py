@@ -13,6 +13,7 @@ from ansatz.fitting.contracts.inference import Inference
 from ansatz.fitting.contracts.outcome import Outcome
 from ansatz.fitting.contracts.structure import Facts, Structure
 from ansatz.fitting.job import Job
+from ansatz.fitting.options.tables import refuse_foreign
 from ansatz.fitting.plan import Plan
 from ansatz.fitting.recipe import Recipe, one_line
 from ansatz.fitting.recipe_options import RecipeOptions
@@ -122,19 +123,15 @@ class Task(NamedTuple):
         )
 
     def refuse(self, network: str | nn.Module) -> None:
-        """Refuses options that belong to another structure: they would do nothing."""
-        mine = self.structure.takes(network)
-        for name, value in self.settings.options.items():
-            if value is None or value is False or name in mine:
-                continue
-            for other in structures.names():
-                member = structures.registry.get(other)
-                if name in member.options:
-                    raise UsageError(
-                        f"{name} is an option of {member.unit[1]}; X holds "
-                        f"{self.structure.unit[1]}. Options of a network go into network_options "
-                        "(--set NAME=VALUE)."
-                    )
+        """Refuses options that would do nothing to such rows, or to such a network."""
+        given = [name for name, value in self.settings.options.items() if value not in (None, False)]
+        refuse_foreign(given, self.structure.name, settings=True)
+        odd = [name for name in given if name in self.structure.leaves_to(network)]
+        if odd:
+            raise UsageError(
+                f"'{odd[0]}' is an option of mlp; those of another network go into "
+                "network_options (--set NAME=VALUE)."
+            )
 
     def rehearse(self, job: Job) -> None:
         """Raises what a fit would raise about its settings, before any work is done."""

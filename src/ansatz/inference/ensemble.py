@@ -56,6 +56,8 @@ class EnsemblePosterior:
         2
     """
 
+    name: ClassVar[str] = "ensemble"
+
     def __init__(
         self, members: Sequence[PointPosterior], weights: Tensor, factor: float = 1.0
     ) -> None:

@@ -35,6 +35,8 @@ class PointPosterior:
         1
     """
 
+    name: ClassVar[str] = "point"
+
     def __init__(
         self,
         structure: Structure,

@@ -56,6 +56,10 @@ class Classes(Outcome):
     has_columns: ClassVar[bool] = True
     is_quantity: ClassVar[bool] = False
 
+    def name_classes(self, labels: NDArray[Any]) -> None:
+        """Fixes the classes before any row is read."""
+        self.labels, self.given = labels, True
+
     # Reading.
 
     @classmethod
@@ -159,6 +163,12 @@ class Classes(Outcome):
         weighted: NDArray[Any] = weight * factors[codes]
         return weighted
 
+    def weighted(self, codes: NDArray[Any], weight: NDArray[Any]) -> NDArray[Any]:
+        if self.log_weights is None:
+            return weight
+        found: NDArray[Any] = weight * np.exp(self.log_weights)[codes.astype(np.intp)]
+        return found
+
     def plain(self, job: Job) -> Job:
         if self.log_weights is None:
             return job
@@ -253,6 +263,9 @@ class Classes(Outcome):
         return {"prediction": self.point(own), **named}
 
     # On disk.
+
+    def target(self, law: Likelihood) -> TargetSpec:
+        return TargetSpec(classes=len(self.labels))
 
     def state(self) -> dict[str, Any]:
         return {

@@ -48,6 +48,7 @@ class Mask(Outcome):
     face: ClassVar[str] = "ansatz.estimators.segmenter:Segmenter"
     labels: NDArray[Any]
 
+    axis: ClassVar[str] = "element"
     is_quantity: ClassVar[bool] = False
 
     @classmethod
@@ -77,8 +78,9 @@ class Mask(Outcome):
         target = TargetSpec(shape=masks.shape, classes=len(self.labels), axis="element")
         return codes, target
 
-    def squeeze(self, y: Any, size: tuple[int, ...]) -> Any:
+    def beside(self, y: Any, rows: Any) -> Any:
         """Masks without an axis of one channel, of the size of their examples."""
+        size = tuple(rows.shape[1:])
         y = _without_channel(y, len(size))
         if getattr(y, "ndim", 0) > 1:  # before their values: they may be no classes at all
             _require_size(tuple(y.shape[1:]), size)
@@ -174,6 +176,9 @@ class Mask(Outcome):
         return {f"share_{name}": (cells == name).mean(axis=1) for name in self.labels}
 
     # On disk.
+
+    def target(self, law: Likelihood) -> TargetSpec:
+        return TargetSpec(classes=len(self.labels), axis="element")
 
     def state(self) -> dict[str, Any]:
         return {"names": self.names, **plain_labels(self.labels), "axes": self.axes}

@@ -163,6 +163,11 @@ from ansatz.fitting.uses import Uses
                 del columns["prediction"]  # of how many?
         return columns
 
+    def target(self, law: Likelihood) -> TargetSpec:
+        if law.event_ndim:
+            return TargetSpec(event=self.shape)
+        return TargetSpec(shape=() if self.is_column else self.shape)
+
     def state(self) -> dict[str, Any]:
         return {"names": self.names, "shape": list(self.shape), "is_column": self.is_column}
 

@@ -42,6 +42,7 @@ class Ranking(Outcome):
     face: ClassVar[str] = "ansatz.estimators.ranker:Ranker"
     labels: NDArray[Any]
 
+    labels_are: ClassVar[str] = "items"
     has_columns: ClassVar[bool] = False  # the columns together are one order
     is_quantity: ClassVar[bool] = False
 
@@ -168,6 +169,9 @@ class Ranking(Outcome):
         lines += [f"{r['item']:{width}} {r['worth']:10.4g} {r['score']:9.4f}" for r in table]
         text = "Plackett-Luce, the same for all rows; worth is the chance of coming first.\n\n"
         return SavedSummary(text=text + "\n".join(lines), table={"items": table})
+
+    def target(self, law: Likelihood) -> TargetSpec:
+        return TargetSpec(classes=len(self.labels), event=self.shape)
 
     def state(self) -> dict[str, Any]:
         return {"names": self.names, "shape": list(self.shape), **plain_labels(self.labels)}

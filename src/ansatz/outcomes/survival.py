@@ -203,6 +203,9 @@ class SurvivalTime(Outcome):
 
     # On disk.
 
+    def target(self, law: Likelihood) -> TargetSpec:
+        return TargetSpec(event=(3,))
+
     def state(self) -> dict[str, Any]:
         return {"names": self.names, "causes": self.causes}
 

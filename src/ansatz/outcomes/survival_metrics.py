@@ -257,3 +257,25 @@ def _integrated_brier(
 def _number(value: Tensor | float) -> float | None:
     number = float(value)
     return number if number == number else None
+
+
+def hazard(law: Distribution, times: Tensor) -> Tensor:
+    """f(t) / S(t) of each row, ``(N, len(times))``.
+
+    For a curve of steps, the slope of the cumulative hazard around t.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.outcomes.survival_metrics import hazard
+        >>> from ansatz.likelihoods import GammaDistribution
+        >>> hazard(GammaDistribution(torch.zeros(1), torch.ones(1)), torch.tensor([2.0, 9.0]))
+        tensor([[1., 1.]])
+    """
+    if isinstance(law, CurveDistribution) and law.interpolation == "step":
+        knots = torch.cat([law.times.new_zeros(1), law.times])
+        place = torch.searchsorted(knots, times.to(knots)).clamp(1, len(knots) - 1)
+        before, after = knots[place - 1], knots[place]
+        rise = log_survival_at(law, before.tolist()) - log_survival_at(law, after.tolist())
+        return rise / (after - before)
+    at = times.unsqueeze(1).expand(-1, len(law.mean))
+    return (law.log_prob(at) - law.log_survival(at)).exp().T

@@ -1,10 +1,12 @@
 """From examples to a network's inputs."""
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
+from ansatz.data import Column
 from ansatz.spec import InputSpec
 
 
@@ -24,6 +26,11 @@ class Encoder(Protocol):
     @property
     def notes(self) -> list[str]:
         """Sentences about what the training rows showed."""
+        ...
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        """What each column was taken for; empty where x has none."""
         ...
 
     def inputs(self, rows: Any, *, notes: list[str] | None = None) -> tuple[Tensor, ...]:

@@ -1,15 +1,15 @@
 """The third axis: how sure do you need to be?"""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from ansatz.fitting.contracts.encoder import Encoder
 from ansatz.likelihoods import Distribution, Likelihood
 
 if TYPE_CHECKING:
-    from ansatz.fitting.contracts.structure import Facts
+    from ansatz.fitting.contracts.structure import Facts, Structure
     from ansatz.fitting.job import Job
     from ansatz.fitting.plan import Plan
     from ansatz.fitting.recipe import Recipe
@@ -31,6 +31,9 @@ class Predictive(NamedTuple):
 
 class Posterior(Protocol):
     """What every consumer of a fitted model sees of its weights."""
+
+    name: ClassVar[str]  # of the inference that rebuilds it from a record
+    options: dict[str, Any]  # of the fit; the structure may have some about predictions
 
     @property
     def likelihood(self) -> Likelihood:
@@ -118,7 +121,12 @@ class Inference(Protocol):
         ...
 
     def rebuild(
-        self, record: Mapping[str, Any], tensors: Mapping[str, Tensor], build: "Build"
+        self,
+        structure: "Structure",
+        encoder: Encoder,
+        record: Mapping[str, Any],
+        tensors: Mapping[str, Tensor],
+        build: "Build",
     ) -> Posterior:
         """The posterior of a saved model; ``build`` makes a network from its tensors."""
         ...
@@ -129,5 +137,3 @@ class Build(Protocol):
 
     def __call__(self, tensors: Mapping[str, Tensor]) -> "Trained": ...
 
-
-__all__ = ["Build", "Encoder", "Fitted", "Inference", "OutOfFold", "Posterior", "Predictive", "nn"]

@@ -37,6 +37,8 @@ class Outcome(Protocol):
 
     name: ClassVar[str]
     face: ClassVar[str]
+    labels_are: ClassVar[str] = "classes"  # what labels are called
+    axis: ClassVar[str] = "row"  # where it sits: on an example, or on its elements
     has_columns: ClassVar[bool] = True  # whether each target column is a quantity of its own
     is_quantity: ClassVar[bool] = True  # whether outcomes are numbers that vary
     names: list[str]
@@ -73,6 +75,10 @@ class Outcome(Protocol):
         """The weights that a fit uses."""
         return weight
 
+    def weighted(self, codes: NDArray[Any], weight: NDArray[Any]) -> NDArray[Any]:
+        """The weights of other rows, by the class weights of the fit."""
+        return weight
+
     def content(self, y: Tensor, settings: "Settings") -> NDArray[Any]:
         """Outcomes in one form for all laws, so that all laws have the same test rows."""
         found: NDArray[Any] = y.numpy()
@@ -81,6 +87,10 @@ class Outcome(Protocol):
     def plain(self, job: "Job") -> "Job":
         """The job without class weights, which are not rows: for evaluation and baselines."""
         return job
+
+    def beside(self, y: Any, rows: Any) -> Any:
+        """Outcomes in the form that rows of such a size have them."""
+        return y
 
     def read(self, job: "Job") -> "Job":
         """A job with its outcomes checked against its rows."""
@@ -125,11 +135,19 @@ class Outcome(Protocol):
         """The columns of the table that ``ansatz predict`` writes."""
         ...
 
+    def summary(self, model: "Model") -> Any:
+        """A summary of its own, in place of that of any model; None where there is none."""
+        return None
+
     def notes(self, model: "Model") -> list[str]:
         """Sentences about reading and fitting."""
         return []
 
     # On disk.
+
+    def target(self, law: Likelihood) -> TargetSpec:
+        """What one example's outcomes look like, without the size of its elements."""
+        ...
 
     def state(self) -> dict[str, Any]:
         """What was learned from y, as JSON."""

@@ -18,6 +18,7 @@ from ansatz.training import Supervised
 if TYPE_CHECKING:
     from ansatz.fitting.contracts.inference import Posterior
     from ansatz.fitting.job import Job
+    from ansatz.fitting.model import Model
     from ansatz.fitting.problem import Problem
     from ansatz.fitting.recipe import Recipe
     from ansatz.fitting.trained import Trained
@@ -52,6 +53,16 @@ class Linear(NamedTuple):
     fits: "list[LinearFit]"  # with standard errors, one for each target; empty where trained
 
 
+class Beside(NamedTuple):
+    """Rows of a table, taken apart by the column roles of a fit."""
+
+    X: Any
+    y: Any
+    weight: NDArray[np.float64] | None
+    offset: NDArray[np.float64] | None
+    trials: NDArray[np.float64] | None
+
+
 class LawScores(Protocol):
     """How laws of y are compared on some rows."""
 
@@ -76,11 +87,10 @@ class Structure(Protocol):
     name: str
     unit: tuple[str, str]
     element: tuple[str, str] | None
-    options: frozenset[str]  # options of a fit that belong to this structure
     solves: bool  # whether its linear model is solved exactly, not trained
 
-    def takes(self, network: str | nn.Module) -> frozenset[str]:
-        """The options that do something for this structure and network."""
+    def leaves_to(self, network: str | nn.Module) -> frozenset[str]:
+        """Options of the default network that are this network's own business."""
         ...
 
     def network(self, axis: str) -> str:
@@ -107,6 +117,18 @@ class Structure(Protocol):
 
     def from_python(self, X: Any, *, face: Any, reset: bool) -> Rows:
         """What a user handed to an estimator as X."""
+        ...
+
+    def from_table(self, model: "Model", table: Any, *, outcomes: bool) -> Beside:
+        """Features, outcomes, weights and offsets of a table, by the column roles of the fit."""
+        ...
+
+    def cuts(self, model: "Model", table: Any) -> "Iterator[tuple[int, Any]]":
+        """The parts that the fit would have cut examples into, each with its example's number."""
+        ...
+
+    def summary(self, model: "Model") -> Any:
+        """A summary in place of a network's effects; None where columns have effects."""
         ...
 
     def more_examples(self, axis: str) -> str:

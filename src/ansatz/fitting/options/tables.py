@@ -1,6 +1,7 @@
 """The options of the commands, merged from those of their owners, and who owns which."""
 
 from collections.abc import Iterable
+from functools import cache
 from typing import NamedTuple
 
 from ansatz.errors import UsageError
@@ -144,6 +145,18 @@ def settings_of(owner: str) -> frozenset[str]:
         ['bins', 'quantile']
     """
     return frozenset(name for table in OWNERS[owner].settings for name in declared(table))
+
+
+@cache
+def fit_settings() -> frozenset[str]:
+    """Lists the options of all owners that ``--set`` takes.
+
+    Example:
+        >>> from ansatz.fitting.options.tables import fit_settings
+        >>> "epochs" in fit_settings()
+        True
+    """
+    return frozenset().union(*(settings_of(owner) for owner in OWNERS))
 
 
 def refuse_foreign(names: Iterable[str], structure: str, *, settings: bool = False) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ansatz.data import Column
 from ansatz.data.grids import GridPreprocessor, Grids
 from ansatz.networks.layout import channels_last
 from ansatz.spec import InputSpec
@@ -22,7 +23,8 @@ class GridEncoder:
 
     Example:
         >>> import torch
-        >>> from ansatz.data.grids import GridPreprocessor, Grids
+        >>> from ansatz.data import Column
+from ansatz.data.grids import GridPreprocessor, Grids
         >>> from ansatz.structures.grid.encoder import GridEncoder
         >>> encoder = GridEncoder(GridPreprocessor.fit(Grids.of(torch.rand(4, 1, 8, 8))))
         >>> encoder.spec.size
@@ -43,6 +45,11 @@ class GridEncoder:
     def notes(self) -> list[str]:
         """What the training examples showed."""
         return self.preprocessor.notes
+
+    @property
+    def columns(self) -> list[Column]:
+        """None: cells are not columns."""
+        return []
 
     def inputs(self, rows: Grids, *, notes: list[str] | None = None) -> tuple[Tensor, ...]:
         """Standardised cells, channels last in memory."""

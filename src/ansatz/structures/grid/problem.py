@@ -29,7 +29,9 @@ def grid_problem(data: Any, uses: Uses, **how: Any) -> Problem:
         how: options of :func:`pose_grids`, and roles, which do nothing.
     """
     how.pop("roles", None)  # columns beside grids are not features
-    reader = dict(how.pop("reader", None) or {})
+    reader, memory = dict(how.pop("reader", None) or {}), how.pop("memory", None)
+    if memory is not None:
+        reader["memory_limit"] = memory
     if "size" in reader:
         reader["size"] = sides(reader["size"])
     if holds_signals(data, reader):

@@ -14,6 +14,11 @@ from ansatz.fitting.provenance import Origin, provenance_of
 from ansatz.fitting.uses import Uses
 
 
+def grid_table(model: Model, table: Any, *, outcomes: bool) -> GridTable:
+    """Examples as they are, or read from a folder, a file or arrays."""
+    return table if isinstance(table, GridTable) else read_like(model, table, outcomes=outcomes)
+
+
 def read_like(model: Model, data: Any, *, outcomes: bool = True, **options: Any) -> GridTable:
     """Examples as those of a fit were, brought to their size: to be predicted or judged.
 
@@ -79,7 +84,7 @@ def _reading(model: Model, data: Any, *, outcomes: bool) -> dict[str, Any]:
         options["channels"] = spec.features
     if len(spec.size) == 2:
         # Masks may be of any size, unless the fit was told one.
-        size = reader.get("size") if model.outcome_axis == "element" else spec.size
+        size = reader.get("size") if model.axis == "element" else spec.size
         options |= {"size": sides(size), "shares": _holds_shares(preprocessor)}
     if told is None:
         return options
@@ -88,7 +93,7 @@ def _reading(model: Model, data: Any, *, outcomes: bool) -> dict[str, Any]:
         options["pages"] = pages
     if pages == "volume":
         options["shares"] = _holds_shares(preprocessor)
-    if outcomes and (model.outcome_axis == "element" or _numbers_classes(data)):
+    if outcomes and (model.axis == "element" or _numbers_classes(data)):
         options |= _some(reader, "classes", "unlabelled")
     return options | _paths_and_masks(data, told)
 

@@ -1,6 +1,7 @@
 """Signals, images and volumes: cells in rows, whose neighbours matter wherever they are."""
 
 import math
+from contextlib import suppress
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -11,23 +12,29 @@ from torch import Tensor, nn
 
 from ansatz.data import Batch
 from ansatz.data.grids import GridPreprocessor, Grids, is_grids
+from ansatz.data.grids.pieces import cut_pieces
 from ansatz.data.source import Source
-from ansatz.errors import UsageError
+from ansatz.errors import DataError, UsageError
 from ansatz.fitting.contracts.inference import Posterior
-from ansatz.fitting.contracts.structure import Facts, Feed, Linear
+from ansatz.fitting.contracts.structure import Beside, Facts, Feed, Linear
 from ansatz.fitting.job import Job
+from ansatz.fitting.model import Model
+from ansatz.fitting.options.tables import settings_of
 from ansatz.fitting.problem import Problem
+from ansatz.fitting.provenance import provenance_of
 from ansatz.fitting.recipe import Recipe
 from ansatz.fitting.rehearsal import answer_of
 from ansatz.fitting.trained import Trained
 from ansatz.fitting.uses import Uses
 from ansatz.likelihoods import Likelihood
+from ansatz.networks import Summary, summary
 from ansatz.networks.layout import channels_last
 from ansatz.networks.receptive_field import receptive_field
 from ansatz.spec import InputSpec
 from ansatz.structures.grid.baselines import fit_linear_grid
 from ansatz.structures.grid.encoder import GridEncoder
-from ansatz.structures.grid.problem import grid_problem
+from ansatz.structures.grid.problem import MASK, grid_problem
+from ansatz.structures.grid.reading import grid_table
 from ansatz.structures.grid.recipe import choose_grid_recipe, default_options
 from ansatz.structures.grid.rows import grids_of, looks_like_grids
 from ansatz.structures.grid.source import CELLS, grid_source
@@ -38,7 +45,6 @@ from ansatz.training import Supervised
 
 MOST = 512  # examples that are predicted at once
 LARGEST_TILE = {1: 2**20, 2: 1024, 3: 128}  # cells a side that are predicted at once, by axes
-OF_MLP = frozenset({"widths", "activation", "dropout"})  # other networks have their own
 
 
 class Grid:
@@ -58,14 +64,11 @@ class Grid:
     name: ClassVar[str] = "grid"
     unit: ClassVar[tuple[str, str]] = ("image", "images")
     element: ClassVar[tuple[str, str] | None] = ("cell", "cells")
-    options: ClassVar[frozenset[str]] = frozenset(
-        {"augment", "pretrained", "freeze", "tile", "symmetry"}
-    )
     solves: ClassVar[bool] = False
 
-    def takes(self, network: str | nn.Module) -> frozenset[str]:
-        """Options of augmentation, transfer and masks; those of an mlp if it is one."""
-        return self.options | (OF_MLP if network == "mlp" else frozenset())
+    def leaves_to(self, network: str | nn.Module) -> frozenset[str]:
+        """The shape and dropout of networks that are not an mlp."""
+        return frozenset() if network == "mlp" else settings_of("network")
 
     def network(self, axis: str) -> str:
         """A residual network, and a U-Net where every cell has an answer."""
@@ -94,6 +97,37 @@ class Grid:
     def from_python(self, X: Any, *, face: Any, reset: bool) -> Grids:
         """Arrays, lists of images or of their files, and what ``read_grids`` gives."""
         return grids_of(X, face=face, reset=reset)
+
+    def from_table(self, model: Model, table: Any, *, outcomes: bool) -> Beside:
+        """Examples with the columns beside them, read from files if they are not."""
+        uses = model.uses
+        assert uses is not None
+        found = grid_table(model, table, outcomes=outcomes)
+        frame, y = found.frame, None
+        if outcomes:
+            y = found.masks if uses.target == [MASK] else uses.outcomes(frame)
+            if y is None:
+                raise DataError(
+                    f"{found.origin}: no masks to judge by: --masks says where they are."
+                )
+        return Beside(
+            found.grids, y, uses.weight(frame), uses.offsets(frame), uses.trial_counts(frame)
+        )
+
+    def cuts(self, model: Model, table: Any) -> Iterator[tuple[int, Any]]:
+        """Examples with masks in as many pieces as the fit was told to cut."""
+        asked = provenance_of(model)
+        pieces = None if asked is None else asked.asked.reader().get("pieces")
+        if pieces is None:
+            return
+        found = grid_table(model, table, outcomes=True)
+        with suppress(UsageError):  # examples too short for pieces gave none
+            for number in range(len(found)):
+                yield number, cut_pieces(found.rows(np.array([number])), pieces)
+
+    def summary(self, model: Model) -> Summary:
+        """The layers of the network; of several, those of the first."""
+        return summary(model.posterior.networks[0].network, model.encoder.spec)
 
     def more_examples(self, axis: str) -> str:
         """Advice where examples are too few to be split."""

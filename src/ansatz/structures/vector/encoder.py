@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ansatz.data import Preprocessor
+from ansatz.data import Column, Preprocessor
 from ansatz.spec import InputSpec
 from ansatz.structures.vector.rows import TableRows
 
@@ -21,7 +21,7 @@ class TableEncoder:
 
     Example:
         >>> import numpy as np
-        >>> from ansatz.data import Preprocessor
+        >>> from ansatz.data import Column, Preprocessor
         >>> from ansatz.structures.vector.encoder import TableEncoder
         >>> TableEncoder(Preprocessor.fit(np.zeros((3, 2)), None)).spec.features
         2
@@ -41,6 +41,11 @@ class TableEncoder:
     def notes(self) -> list[str]:
         """What the training rows showed about columns."""
         return self.preprocessor.notes
+
+    @property
+    def columns(self) -> list[Column]:
+        """What each column was taken for."""
+        return self.preprocessor.columns
 
     def inputs(self, rows: TableRows, *, notes: list[str] | None = None) -> tuple[Tensor, ...]:
         """Inputs for prediction: numbers far outside the training range are clipped."""

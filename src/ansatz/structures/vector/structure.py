@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ansatz import likelihoods, networks
-from ansatz.data import Batch, Column, Preprocessor, TensorSource
-from ansatz.errors import ModelError
+from ansatz.data import Batch, Column, Preprocessor, TensorSource, as_frame
+from ansatz.errors import DataError, ModelError
 from ansatz.fitting.contracts.inference import Posterior
-from ansatz.fitting.contracts.structure import Facts, Feed, Linear
+from ansatz.fitting.contracts.structure import Beside, Facts, Feed, Linear
 from ansatz.fitting.job import Job
+from ansatz.fitting.model import Model
 from ansatz.fitting.problem import Problem
 from ansatz.fitting.recipe import Recipe
 from ansatz.fitting.rehearsal import require_outputs
@@ -56,12 +57,11 @@ class Vector:
     name: ClassVar[str] = "vector"
     unit: ClassVar[tuple[str, str]] = ("row", "rows")
     element: ClassVar[tuple[str, str] | None] = None
-    options: ClassVar[frozenset[str]] = frozenset({"bins", "quantile"})
     solves: ClassVar[bool] = True
 
-    def takes(self, network: str | nn.Module) -> frozenset[str]:
-        """Bins and quantile maps of columns."""
-        return self.options
+    def leaves_to(self, network: str | nn.Module) -> frozenset[str]:
+        """None: other networks take no notice of them."""
+        return frozenset()
 
     def network(self, axis: str) -> str:
         """A multilayer perceptron."""
@@ -85,6 +85,7 @@ class Vector:
 
     def problem(self, data: Any, uses: Uses, **how: Any) -> Problem:
         """Reads a table and decides what each column is for."""
+        how.pop("memory", None)
         return pose(data, uses, **how)
 
     def from_python(self, X: Any, *, face: Any, reset: bool) -> TableRows:
@@ -93,6 +94,29 @@ class Vector:
         if not reset and face.model_.features["columns"] is not None:
             known = [Column.model_validate(each) for each in face.model_.features["columns"]]
         return read_table_rows(X, face=face, columns=known, reset=reset)
+
+    def from_table(self, model: Model, table: Any, *, outcomes: bool) -> Beside:
+        """The columns of a table by their names, in any order."""
+        uses, frame = model.uses, as_frame(table)
+        assert uses is not None
+        # A table without columns has no names.
+        names = list(model.features["names"] or ())
+        absent = [name for name in names if name not in frame.columns]
+        if absent:
+            listed = ", ".join(f"'{name}'" for name in absent[:5])
+            raise DataError(f"the table lacks {len(absent)} columns of the fit: {listed}.")
+        y = uses.outcomes(frame) if outcomes else None
+        return Beside(
+            frame[names], y, uses.weight(frame), uses.offsets(frame), uses.trial_counts(frame)
+        )
+
+    def cuts(self, model: Model, table: Any) -> Iterator[tuple[int, Any]]:
+        """None: rows are not cut."""
+        return iter(())
+
+    def summary(self, model: Model) -> None:
+        """None: columns have effects."""
+        return None
 
     def nothing(self, count: int) -> TableRows:
         """A table without columns."""

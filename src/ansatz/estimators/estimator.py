@@ -1,0 +1,667 @@
+"""What every estimator shares: rows in, a fitted law out, scikit-learn's conventions."""
+
+import copy
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor, nn
+
+from ansatz import linear, outcomes
+from ansatz.data import row_keys
+from ansatz.errors import DataError, UsageError
+from ansatz.fitting.beside import read_column, read_groups, read_weights
+from ansatz.fitting.contracts.outcome import Outcome
+from ansatz.fitting.description import describe_model
+from ansatz.fitting.duplicates import copied
+from ansatz.fitting.fit_model import fit_model
+from ansatz.fitting.intervals import Method, distribution_of, interval_of
+from ansatz.fitting.job import Job
+from ansatz.fitting.model import Given, Model
+from ansatz.fitting.recipe import STREAM
+from ansatz.fitting.recognition import structure_of_rows
+from ansatz.fitting.saved import save_model
+from ansatz.fitting.settings import Settings
+from ansatz.fitting.summaries import summarize
+from ansatz.fitting.task import Task
+from ansatz.fitting.training import update
+from ansatz.inference.conformal import conformal_scores
+from ansatz.inference.point import PointPosterior
+from ansatz.likelihoods import Distribution, Likelihood
+from ansatz.linear import ResidualKind
+from ansatz.seeds import derive
+
+class Fitted:
+    """An attribute that a fitted model has under another name; absent where it has none.
+
+    Example:
+        >>> from ansatz.estimators import Regressor
+        >>> hasattr(Regressor(), "recipe_")
+        False
+    """
+
+    def __init__(self, read: Callable[[Model], Any]) -> None:
+        self.read = read
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, estimator: Any, owner: type | None = None) -> Any:
+        if estimator is None:
+            return self
+        model = estimator.__dict__.get("model_")
+        found = None if model is None else self.read(model)
+        if found is None:
+            raise AttributeError(f"{type(estimator).__name__} has no attribute {self.name!r}")
+        return found
+
+
+def _linear(model: Model) -> Any:
+    """One exact linear fit, or a list of one for each target."""
+    several = len(model.linear) > 1 or bool(model.linear and model.several)
+    return model.linear if several else next(iter(model.linear), None)
+
+
+class Estimator(BaseEstimator):
+    """The common part of all estimators; not used by itself.
+
+    A subclass names its outcome, and lists its arguments in a constructor of its own.
+
+    Example:
+        >>> from ansatz.estimators import Regressor
+        >>> from ansatz.estimators.estimator import Estimator
+        >>> issubclass(Regressor, Estimator)
+        True
+    """
+
+    outcome: ClassVar[str]  # by name
+    model_: Model
+    likelihood: str | Likelihood
+    network: str | nn.Module
+    random_state: int | np.random.RandomState | None
+    warm_start: bool
+
+    columns_ = Fitted(lambda model: model.columns)
+    conformal_scores_ = Fitted(lambda model: model.conformal_scores)
+    evidence_ = Fitted(lambda model: model.evidence)
+    has_offset_ = Fitted(lambda model: model.has_offset)
+    history_ = Fitted(lambda model: model.history)
+    linear_ = Fitted(_linear)
+    n_iter_ = Fitted(lambda model: model.iterations)
+    notes_ = Fitted(lambda model: model.outcome.notes(model))
+    recalibration_ = Fitted(lambda model: model.recalibration)
+    recipe_ = Fitted(lambda model: model.recipe)
+    row_keys_ = Fitted(lambda model: model.row_keys)
+    saved_summary_ = Fitted(lambda model: model.summary)
+    target_names_ = Fitted(lambda model: model.outcome.names)
+    uses_ = Fitted(lambda model: model.uses)
+
+    # Settings.
+
+    def set_params(self, **params: Any) -> Self:
+        """Sets arguments; ``network_options__widths`` sets one entry of a mapping."""
+        plain = {name: value for name, value in params.items() if "__" not in name}
+        super().set_params(**plain)
+        for name, value in params.items():
+            owner, found, key = name.partition("__")
+            if not found:
+                continue
+            before = self.get_params(deep=False).get(owner)
+            if owner not in self._get_param_names() or not isinstance(before, Mapping | None):
+                raise ValueError(f"Invalid parameter {owner!r} for estimator {self}.")
+            setattr(self, owner, {**(before or {}), key: value})
+        return self
+
+    def settings(self) -> Settings:
+        """The arguments as settings of a fit."""
+        given = {**self.get_params(deep=False), "random_state": self._seed()}
+        return Settings.of_arguments(given)
+
+    def _seed(self) -> int:
+        if isinstance(self.random_state, int | np.integer):
+            return int(self.random_state)
+        try:
+            return int(check_random_state(self.random_state).randint(2**31 - 1))
+        except ValueError:
+            raise UsageError(
+                f"random_state must be a whole number, a RandomState or None, "
+                f"got {self.random_state!r}."
+            ) from None
+
+    def task(self, X: Any, outcome: Outcome | None = None) -> Task:
+        """What a fit of such rows would be."""
+        structure = structure_of_rows(X, getattr(self, "x", "auto"))
+        return Task.of(structure, outcome or outcomes.create(self.outcome), self.settings())
+
+    # Fitting.
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        offset: ArrayLike | None = None,
+        precision: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Fits the network, or the linear model, to the rows.
+
+        Args:
+            X: ``(N, D)`` array, or a data frame with columns of any type; nan is missing. None,
+                or a frame without columns, fits the constant model.
+            y: ``(N,)``, or ``(N, K)`` for K targets at once.
+            sample_weight: ``(N,)`` frequency weights: a weight of 2 is the row twice.
+            offset: ``(N,)``, a known part of the linear predictor (log exposure of a count).
+            precision: ``(N,)``, R's prior weights: a row's variance is divided by it (a mean of
+                4 measurements has precision 4). For linear models of exponential families.
+            groups: ``(N,)``; rows alike in it (of one patient) stay on one side of every split
+                within the fit: those that stop it, folds, members of an ensemble, calibration.
+        """
+        task, job = self._begin(X, y, sample_weight, offset, precision, groups=groups)
+        return self._fit(task, job)
+
+    def _fit(self, task: Task, job: Job) -> Self:
+        previous = getattr(self, "model_", None) if self.warm_start else None
+        self.adopt(fit_model(task, job, previous=previous))
+        return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        offset: ArrayLike | None = None,
+    ) -> Self:
+        """One pass over the rows, from where the last call left weights and optimiser.
+
+        The first call fixes what comes from the data: scaling, levels, the law's unit. The rate is
+        constant (``learning_rate``, 1e-3 if not given) and nothing is held out.
+        """
+        return self._partial_fit(*self._continue(X, y, sample_weight, offset))
+
+    def _continue(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+        outcome: Outcome | None = None,
+    ) -> tuple[Task, Job]:
+        before = getattr(self, "model_", None)
+        if before is None:
+            return self._begin(X, y, sample_weight, offset, outcome=outcome)
+        task = before.task._replace(settings=self.settings())
+        return task, self._job(task, X, y, sample_weight, offset, reset=False)
+
+    def _partial_fit(self, task: Task, job: Job) -> Self:
+        if task.inference.averages:
+            raise UsageError("partial_fit goes on with one network: inference='point'.")
+        if not task.structure.solves:
+            unit = task.structure.unit[1]
+            raise UsageError(f"partial_fit is for tables; {unit} go on from a fit by warm_start.")
+        if task.settings.is_linear:
+            raise UsageError("network='linear' is solved exactly and has no partial_fit: use fit.")
+        before: Model | None = getattr(self, "model_", None)
+        recipe = task.recipe(job, STREAM)
+        law, encoder, start, options, state, steps = task.law(job.target), None, None, None, None, 0
+        if before is None:
+            task.outcome.begin(law, job)
+        else:
+            trained = before.posterior.networks[0]
+            encoder, start = before.encoder, (trained.network, trained.objective)
+            steps, state, options = before.iterations, before.optimizer_state, trained.options or {}
+            assert before.recipe is not None
+            recipe = recipe.model_copy(update={"dtype": before.recipe.dtype})
+        plan = task.plan(recipe, job, options)
+        plan = plan._replace(seed=derive(plan.seed, "partial", steps))
+        done = update(plan, job, law, encoder=encoder, start=start, state=state)
+        model = Model(
+            task,
+            PointPosterior(task.structure, done.encoder, done.trained, plan.options),
+            job.rows.describe(),
+            recipe=recipe,
+            history=done.history,
+            has_offset=job.offset is not None,
+            iterations=steps + done.history.steps,
+            optimizer_state=done.step.state_dict(),
+        )
+        self.adopt(model)
+        return self
+
+    def adopt(self, model: Model) -> None:
+        """Becomes the face of a fitted model."""
+        self.model_ = model
+        self.n_features_in_ = int(model.features["count"])
+        names = model.features["names"]
+        if names is None:
+            self.__dict__.pop("feature_names_in_", None)
+        else:
+            self.feature_names_in_ = np.array(names, dtype=object)
+
+    # Reading.
+
+    def read(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+    ) -> Job:
+        """The rows of a fit as its pipeline sees them."""
+        return self._begin(X, y, sample_weight, offset)[1]
+
+    def read_again(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+    ) -> Job:
+        """Rows with outcomes, read as those of the fit were."""
+        check_is_fitted(self)
+        task = self.model_.task
+        return self._job(task, X, y, sample_weight, offset, reset=False, fitting=False)
+
+    def _begin(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+        precision: ArrayLike | None = None,
+        *,
+        groups: ArrayLike | None = None,
+        outcome: Outcome | None = None,
+    ) -> tuple[Task, Job]:
+        """The task of a fit, and its rows, whose names and classes are remembered."""
+        task = self.task(X, outcome)
+        job = self._job(task, X, y, sample_weight, offset, precision, groups=groups, reset=True)
+        self._require_same(task)
+        return task, job
+
+    def _require_same(self, task: Task) -> None:
+        """Refuses to go on with other classes than those of the last fit."""
+        before: Model | None = getattr(self, "model_", None)
+        now = task.outcome.labels
+        if not self.warm_start or before is None or now is None:
+            return
+        labels = before.outcome.labels
+        if not np.array_equal(labels, now):
+            what = "classes" if hasattr(self, "classes_") else "items"
+            raise ValueError(
+                f"warm_start goes on with the {what} {labels.tolist()}, got {now.tolist()}."
+            )
+
+    def _job(
+        self,
+        task: Task,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+        precision: ArrayLike | None = None,
+        *,
+        groups: ArrayLike | None = None,
+        reset: bool,
+        fitting: bool = True,
+    ) -> Job:
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
+        if X is None:
+            X = pd.DataFrame(index=range(len(y)))
+        rows: Any = task.structure.from_python(X, face=self, reset=reset)
+        y = task.outcome.beside(y, rows)
+        codes, target = task.outcome.encode(y, task.settings, reset=reset)
+        if len(codes) != len(rows):
+            raise ValueError(
+                "Found input variables with inconsistent numbers of samples: "
+                f"X has {len(rows)} rows and y has {len(codes)}."
+            )
+        weight = read_weights(sample_weight, rows)
+        extra = read_column("offset", offset, len(rows))
+        exact = read_column("precision", precision, len(rows))
+        group = read_groups(groups, len(rows))
+        seen = weight > 0  # a row of weight 0 is a row that is not there
+        if not seen.all():
+            rows, codes, weight = rows[seen], codes[seen], weight[seen]
+            extra = None if extra is None else extra[seen]
+            exact = None if exact is None else exact[seen]
+            group = None if group is None else group[seen]
+        outcome = task.outcome
+        weighted = (
+            outcome.reweight(codes, weight, task.settings)
+            if fitting
+            else outcome.weighted(codes, weight)
+        )
+        job = Job(
+            rows,
+            torch.from_numpy(np.array(codes)),  # a copy: the given one may be read-only
+            target,
+            torch.from_numpy(weighted),
+            None if extra is None else torch.from_numpy(extra),
+            torch.from_numpy(np.flatnonzero(seen)),
+            None if exact is None else torch.from_numpy(exact),
+            group,
+        )
+        return task.outcome.read(job)
+
+    # Predictions.
+
+    def _given(
+        self, X: Any, offset: ArrayLike | None = None, trials: ArrayLike | None = None
+    ) -> Given:
+        """Rows to predict, checked against those of the fit."""
+        check_is_fitted(self)
+        rows: Any = self.model_.structure.from_python(X, face=self, reset=False)
+        extra = read_column("offset", offset, len(rows))
+        if extra is None and self.model_.has_offset:
+            raise UsageError(
+                "this model was fitted with an offset and predicts with one: pass offset=, zeros "
+                "for an exposure of 1."
+            )
+        counts = read_column("trials", trials, len(rows))
+        return Given(rows, None if extra is None else torch.from_numpy(extra), counts)
+
+    def _served(self, X: Any, offset: ArrayLike | None = None) -> Any:
+        rows = self._given(X, offset)
+        return self.model_.predictive(rows.rows, rows.offset)
+
+    def _from_table(self, table: Any, *, outcomes: bool) -> Any:
+        """Features, outcomes, weights and offsets of a table, found by the names of the fit."""
+        if self.model_.uses is None:
+            raise UsageError("this model was fitted to X and y: evaluate(X, y) needs both.")
+        return self.model_.structure.from_table(self.model_, table, outcomes=outcomes)
+
+    def _outcomes(self, y: Any, count: int) -> Tensor:
+        codes, _ = self.model_.outcome.encode(y, self.model_.task.settings, reset=False)
+        if len(codes) != count:
+            raise DataError(f"y must have one outcome per row: {count} rows, {len(codes)} in y.")
+        return torch.from_numpy(np.array(codes))  # a copy: the given one may be read-only
+
+    def predict(self, X: Any, *, offset: ArrayLike | None = None) -> NDArray[Any]:
+        """One answer for each row: what the outcome's law says of it in one number or word.
+
+        Args:
+            X: rows as in ``fit``.
+            offset: as in ``fit``.
+        """
+        rows = self._given(X, offset)
+        own = self.model_.posterior.predictive(rows.rows, rows.offset)
+        found: NDArray[Any] = self.model_.outcome.point(own)
+        return found
+
+    def predict_dist(
+        self,
+        X: Any,
+        *,
+        offset: ArrayLike | None = None,
+        trials: ArrayLike | None = None,
+        recalibrated: bool = True,
+    ) -> Distribution:
+        """The predictive distribution of each row: density, cdf, quantiles, moments, samples.
+
+        Args:
+            X: rows as in ``fit``.
+            offset: as in ``fit``.
+            trials: how many tries each row's successes are counted of.
+            recalibrated: False gives the mixture of an ensemble as its members made it.
+        """
+        if not recalibrated:
+            return self._without_recalibration().predict_dist(X, offset=offset, trials=trials)
+        rows = self._given(X, offset, trials)
+        return distribution_of(self.model_.predictive(rows.rows, rows.offset), rows.trials)
+
+    def _without_recalibration(self) -> Self:
+        """This model with the predictive that it had before recalibration."""
+        plain, model = copy.copy(self), copy.copy(self.model_)
+        model.posterior = model.posterior.without_recalibration()
+        plain.model_ = model
+        return plain
+
+    def interval(
+        self,
+        X: Any,
+        level: float = 0.9,
+        *,
+        method: Method = "law",
+        offset: ArrayLike | None = None,
+        trials: ArrayLike | None = None,
+    ) -> NDArray[np.float64]:
+        """The equal-tailed predictive interval, ``(N, 2)``, or ``(N, K, 2)`` for K targets.
+
+        Args:
+            X: rows as in ``fit``.
+            level: the share of outcomes that it should hold.
+            method: ``"law"`` takes the quantiles of the predictive distribution; ``"conformal"``
+                the bounds that held this share of rows set aside (``calibration=``).
+            offset: as in ``fit``.
+            trials: how many tries each row's successes are counted of.
+        """
+        check_is_fitted(self)
+        self._require_numbers()
+        rows = self._given(X, offset, trials)
+        served = self.model_.predictive(rows.rows, rows.offset)
+        return interval_of(self.model_, served, level, method=method, trials=rows.trials)
+
+    def _require_numbers(self) -> None:
+        if self.model_.outcome.labels is not None:
+            raise UsageError(
+                "classes have no intervals: predict_proba gives the probability of each."
+            )
+
+    def calibrate(self, X: Any, y: Any, *, offset: ArrayLike | None = None) -> Self:
+        """Measures on rows set aside how far out outcomes lie, for conformal intervals.
+
+        Args:
+            X: rows that nothing of the fit has seen.
+            y: their outcomes.
+            offset: as in ``fit``.
+        """
+        check_is_fitted(self)
+        self._require_numbers()
+        law, raw = self._served(X, offset)
+        self.model_.conformal_scores = conformal_scores(law, raw, self._outcomes(y, len(raw)))
+        return self
+
+    def sample(
+        self,
+        X: Any,
+        count: int = 1,
+        *,
+        offset: ArrayLike | None = None,
+        trials: ArrayLike | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+    ) -> NDArray[Any]:
+        """Draws from the predictive distribution, ``(count, N)``, ``(count, N, K)`` of vectors.
+
+        Args:
+            X: rows as in ``fit``.
+            count: draws of each row.
+            offset: as in ``fit``.
+            trials: how many tries each row's successes are counted of.
+            random_state: of the draws.
+        """
+        seed = int(check_random_state(random_state).randint(2**31 - 1))
+        generator = torch.Generator().manual_seed(seed)
+        law = self.predict_dist(X, offset=offset, trials=trials)
+        draws: NDArray[Any] = law.sample((count,), generator=generator).numpy()
+        labels = self.model_.outcome.labels
+        return draws if labels is None else labels[draws.astype(np.intp)]
+
+    # Evaluation.
+
+    def log_score(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        offset: ArrayLike | None = None,
+    ) -> float:
+        """The mean log-likelihood of outcomes: higher is better.
+
+        Args:
+            X: rows as in ``fit``.
+            y: their outcomes.
+            sample_weight: frequency weights.
+            offset: as in ``fit``.
+        """
+        nll = self.evaluate(X, y, sample_weight, offset=offset).get("nll")
+        if nll is None:
+            raise UsageError(f"{self.model_.likelihood.name} is a loss: it has no density.")
+        return -nll
+
+    def evaluate(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        offset: ArrayLike | None = None,
+    ) -> dict[str, float | None]:
+        """Every metric that applies to the law: nll, crps, rmse, ... ; None where undefined.
+
+        Args:
+            X: rows as in ``fit``; of a model of ``ansatz.fit`` a table with the target will do.
+            y: their outcomes.
+            sample_weight: frequency weights.
+            offset: as in ``fit``.
+        """
+        if y is None:
+            X, y, sample_weight, offset, _ = self._from_table(X, outcomes=True)
+        if X is None:  # rows without features
+            X = pd.DataFrame(index=range(len(y)))
+        served = self._served(X, offset)
+        weight = read_column("sample_weight", sample_weight, len(served.raw))
+        found: dict[str, float | None] = self.model_.outcome.evaluate(
+            served,
+            self._outcomes(y, len(served.raw)),
+            None if weight is None else torch.from_numpy(weight),
+        )
+        return found
+
+    def copies(self, table: Any) -> NDArray[np.bool_]:
+        """Which rows of a table with the target are duplicates of training rows.
+
+        Args:
+            table: as for ``evaluate``; a model of ``ansatz.fit`` keeps a hash of each row.
+        """
+        learned = self.model_.row_keys
+        found = np.zeros(0, dtype=np.bool_) if learned is None else copied(learned, self._keys(table))
+        for number, part in self.model_.structure.cuts(self.model_, table):
+            found[number] |= copied(learned, self._keys(part)).any()
+        return found
+
+    def _keys(self, table: Any) -> NDArray[np.uint64]:
+        """A hash of each row's features and outcome."""
+        X, y, *_ = self._from_table(table, outcomes=True)
+        rows = self.model_.structure.from_python(X, face=self, reset=False)
+        codes, _ = self.model_.outcome.encode(y, self.model_.task.settings, reset=False)
+        found: NDArray[np.uint64] = row_keys(rows, np.asarray(codes, dtype=np.float64), seed=0)
+        return found
+
+    def residuals(
+        self,
+        X: Any,
+        y: Any,
+        kind: ResidualKind = "quantile",
+        *,
+        offset: ArrayLike | None = None,
+        random_state: int = 0,
+    ) -> NDArray[np.float64]:
+        """Outcomes against predictions, one number per row.
+
+        Args:
+            X: rows as in ``fit``.
+            y: their outcomes.
+            kind: ``"response"``, ``"pearson"``, ``"deviance"`` or ``"quantile"``.
+            offset: as in ``fit``.
+            random_state: of the randomised quantile residuals of counts.
+        """
+        law, raw = self._served(X, offset)
+        outcomes = self._outcomes(y, len(raw))
+        generator = torch.Generator().manual_seed(random_state)
+        with torch.no_grad():
+            found = linear.residuals(law, raw, outcomes, kind=kind, generator=generator)
+        return found.numpy()
+
+    def summary(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        training: tuple[Any, Any] | None = None,
+        refits: int = 20,
+    ) -> Any:
+        """What was fitted, printed as R prints it: a linear model's table, a network's effects.
+
+        Args:
+            X: held-out rows, for a network's effects.
+            y: their outcomes, for the deviance that it explains.
+            training: the rows of the fit, for intervals of the effects.
+            refits: bootstrap refits of a network.
+        """
+        check_is_fitted(self)
+        return summarize(self, X, y, training=training, refits=refits)
+
+    def describe(self) -> dict[str, Any]:
+        """What is known about the fitted model, as plain data."""
+        check_is_fitted(self)
+        return {"estimator": type(self).__name__, **describe_model(self.model_)}
+
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
+        """Writes the model as a folder, whole or not at all; :func:`ansatz.load` reads it.
+
+        Args:
+            folder: to write.
+            overwrite: replace what is there.
+        """
+        check_is_fitted(self)
+        return save_model(self.model_, folder, overwrite=overwrite)
+
+    def predict_frame(self, X: Any, interval: float | None = None, **options: Any) -> pd.DataFrame:
+        """Predictions as a table: ``prediction``, ``lower``, ``upper``, ``p_<class>``, ...
+
+        Args:
+            X: rows as in ``fit``; of a model of ``ansatz.fit`` its table.
+            interval: adds the bounds that hold this share of the probability.
+            options: ``offset``, ``trials``, ``method``, and ``times`` of survival models.
+        """
+        index = X.index if isinstance(X, pd.DataFrame) else None
+        offset, trials = options.pop("offset", None), options.pop("trials", None)
+        uses = self.model_.uses
+        if uses is not None:
+            X, _, _, offset, trials = self._from_table(X, outcomes=False)
+            if uses.trials is not None and trials is None and interval is not None:
+                raise DataError(
+                    f"the table has no column '{uses.trials}': an interval of successes needs "
+                    "their trials."
+                )
+        rows = self._given(X, offset)._replace(trials=trials)
+        columns = self.model_.outcome.frame(self.model_, rows, interval=interval, **options)
+        return pd.DataFrame(columns, index=index)
+
+    def report(self, X: Any, y: Any = None, path: str | Path | None = None, **options: Any) -> Any:
+        """The evidence of the model on rows it never saw, as one page of HTML.
+
+        Args:
+            X: rows as in ``fit``, or a table with the target for a model of ``ansatz.fit``.
+            y: their outcomes.
+            path: the file to write; None writes none.
+            options: of :func:`ansatz.report.report_model`.
+        """
+        from ansatz.report import report_model  # draws: imported when it is asked for
+
+        check_is_fitted(self)
+        return report_model(self, X, y, path, **options)
