@@ -28,8 +28,9 @@ ALLOWED = {
     "attribution": set(),
     "likelihoods": set(),
     "storage": set(),
+    "figures": {"storage"},  # how drawings and pages look: no model in it
     "data": {"storage"},
-    "networks": {"layers", "storage"},
+    "networks": {"layers", "storage", "figures"},
     "connectionism": {"layers", "metrics"},
     "structures": BUILDING | {"networks"},
     "training": BUILDING | {"networks", "structures"},

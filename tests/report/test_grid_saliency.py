@@ -12,6 +12,7 @@ from torch import nn
 from ansatz import Classifier, Ranker, Regressor, SurvivalRegressor
 from ansatz.attribution import score
 from ansatz.data.grids import Grids
+from ansatz.figures.page import render
 from ansatz.report import gather
 from ansatz.report.attributions import PARTS, attributions
 from ansatz.report.explained import explained
@@ -19,7 +20,6 @@ from ansatz.report.grid_network import inputs_of
 from ansatz.report.grid_saliency import section
 from ansatz.report.grid_words import in_words
 from ansatz.report.outcome_words import outcome_words
-from ansatz.report.page import render
 from ansatz.report.signal_saliency import POINTS, _thinned, _tinted
 from ansatz.report.volume_saliency import sliced, strongest_slices
 

@@ -9,6 +9,8 @@ from numpy.testing import assert_array_equal
 from torch import nn
 
 from ansatz.attribution import feature_maps, filters
+from ansatz.figures.page import render
+from ansatz.figures.style import figure
 from ansatz.report import (
     Figure,
     Section,
@@ -25,8 +27,6 @@ from ansatz.report import (
 from ansatz.report.attributions import attributions
 from ansatz.report.image_confusion import draw_confusion
 from ansatz.report.image_perturbations import Curve
-from ansatz.report.page import render
-from ansatz.report.style import figure
 from ansatz.symmetry import certify
 
 HOSTILE = ["<script>alert(1)</script>", "$x$ & $y$", "\u202eevil\n", "名" * 200]

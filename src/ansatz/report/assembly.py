@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ansatz import __version__
 from ansatz.errors import AnsatzError
+from ansatz.figures.page import render, write_page
+from ansatz.figures.printable import printable
+from ansatz.figures.section import Section, Text
 from ansatz.report.contents import CONTENTS
 from ansatz.report.evidence import Evidence
 from ansatz.report.gathering import gather, replayed
 from ansatz.report.grid_words import in_words
 from ansatz.report.headline import headline
-from ansatz.report.page import render, write_page
-from ansatz.report.printable import printable
-from ansatz.report.section import Section, Text
 
 if TYPE_CHECKING:
     from ansatz.estimators.table_estimator import TableEstimator

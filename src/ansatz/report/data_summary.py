@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 
 from ansatz.data.dates import as_dates
 from ansatz.data.levels import spelled
+from ansatz.figures.number import number, percent
+from ansatz.figures.printable import printable
+from ansatz.figures.section import Cell, Figure, Section, Table, Text
+from ansatz.figures.style import INK, MODEL, figure, to_svg
 from ansatz.report.evidence import Evidence
-from ansatz.report.number import number, percent
-from ansatz.report.printable import printable
-from ansatz.report.section import Cell, Figure, Section, Table, Text
-from ansatz.report.style import INK, MODEL, figure, to_svg
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,7 +96,7 @@ def draw_column(axes: "Axes", summary: ColumnSummary) -> None:
         >>> import pandas as pd
         >>> from ansatz.data import Column
         >>> from ansatz.report.data_summary import draw_column, summarize_column
-        >>> from ansatz.report.style import figure
+        >>> from ansatz.figures.style import figure
         >>> found = summarize_column(pd.Series([1.0, 2.0]), Column(name="a", role="numeric"))
         >>> with figure(3, 2) as paper:
         ...     draw_column(paper.subplots(), found)

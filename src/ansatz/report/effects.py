@@ -11,15 +11,15 @@ from torch import Tensor
 from ansatz.data import Column
 from ansatz.estimators.parts import take
 from ansatz.estimators.refits import fresh
+from ansatz.figures.number import number
+from ansatz.figures.printable import printable
+from ansatz.figures.section import Figure, Section, Table, Text
+from ansatz.figures.style import INK, PALETTE, figure, thin, to_svg
 from ansatz.report.ale import Curve, accumulate, accumulate_levels, bin_edges
 from ansatz.report.boosting import level_codes
 from ansatz.report.evidence import Evidence
 from ansatz.report.importance import importances
-from ansatz.report.number import number
-from ansatz.report.printable import printable
 from ansatz.report.response import Response, choose_response, respond
-from ansatz.report.section import Figure, Section, Table, Text
-from ansatz.report.style import INK, PALETTE, figure, thin, to_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -231,7 +231,7 @@ def draw_effect(axes: "Axes", effect: Effect, response: Response) -> None:
         >>> from ansatz.report.ale import Curve
         >>> from ansatz.report.effects import Effect, draw_effect
         >>> from ansatz.report.response import Response
-        >>> from ansatz.report.style import figure
+        >>> from ansatz.figures.style import figure
         >>> curve = Curve(np.arange(3.0), np.zeros((3, 1)))
         >>> effect = Effect("age", curve, [], [], np.arange(3.0))
         >>> with figure(3, 2) as paper:

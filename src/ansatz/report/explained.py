@@ -8,11 +8,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from ansatz.figures.printable import printable
 from ansatz.likelihoods import Likelihood
 from ansatz.report.class_questions import class_probabilities
 from ansatz.report.evidence import Evidence
 from ansatz.report.grid_network import ClassScores, one_network
-from ansatz.report.printable import printable
 
 Number = Callable[[Tensor], Tensor]  # (B, P) or (B, K, P) raw numbers to (B,)
 

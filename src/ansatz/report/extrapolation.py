@@ -6,12 +6,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ansatz.figures.number import number, percent, with_error
+from ansatz.figures.section import Cell, Figure, Section, Table, Text
 from ansatz.metrics import mean_estimate
 from ansatz.report.boosting import encode_columns, level_codes
 from ansatz.report.evidence import Evidence
-from ansatz.report.number import number, percent, with_error
 from ansatz.report.row_error import row_error
-from ansatz.report.section import Cell, Figure, Section, Table, Text
 
 SHOWN = 15
 

@@ -5,13 +5,13 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from ansatz.figures.montage import pictures, strip
+from ansatz.figures.number import number
+from ansatz.figures.section import Cell, Figure, Section, Table, Text
 from ansatz.report.evidence import Evidence
 from ansatz.report.grid_network import names_of
 from ansatz.report.grid_pictures import pictures_of
-from ansatz.report.image_montage import pictures, strip
-from ansatz.report.number import number
 from ansatz.report.outcome_words import outcome_words, prediction_words
-from ansatz.report.section import Cell, Figure, Section, Table, Text
 from ansatz.report.worst_rows import shown_outcome, shown_prediction
 
 SHOWN = 8  # of each

@@ -1,9 +1,9 @@
 """Which classes of grids are taken for which."""
 
+from ansatz.figures.section import Section
 from ansatz.report import image_confusion
 from ansatz.report.class_questions import class_probabilities
 from ansatz.report.evidence import Evidence
-from ansatz.report.section import Section
 
 
 def section(evidence: Evidence) -> Section | None:

@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from ansatz.figures.section import Section, Text
 from ansatz.report import image_examples
 from ansatz.report.evidence import Evidence
 from ansatz.report.grid_pictures import shown_late
-from ansatz.report.section import Section, Text
 
 
 def section(evidence: Evidence) -> Section | None:

@@ -3,11 +3,11 @@
 import numpy as np
 
 from ansatz.attribution import convolutions, feature_maps, filters
+from ansatz.figures.section import Section
 from ansatz.report import image_filters
 from ansatz.report.evidence import Evidence
 from ansatz.report.grid_network import inputs_of, one_network, some_rows
 from ansatz.report.grid_pictures import pictures_of
-from ansatz.report.section import Section
 
 
 def section(evidence: Evidence) -> Section | None:

@@ -1,9 +1,9 @@
 """The layers of a network on grids as a table: shapes, parameters, work, receptive fields."""
 
+from ansatz.figures.number import number
+from ansatz.figures.section import Cell, Table
 from ansatz.networks import LayerRow, summary
 from ansatz.report.evidence import Evidence
-from ansatz.report.number import number
-from ansatz.report.section import Cell, Table
 
 MOST = 24  # layers that are listed
 

@@ -1,11 +1,11 @@
 """The most confident mistakes about grids, as pictures."""
 
+from ansatz.figures.section import Section
 from ansatz.report import image_mistakes
 from ansatz.report.class_questions import class_probabilities
 from ansatz.report.evidence import Evidence
 from ansatz.report.grid_network import names_of
 from ansatz.report.grid_pictures import shown_late
-from ansatz.report.section import Section
 
 
 def section(evidence: Evidence) -> Section | None:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ansatz.data.grids import Grids
-from ansatz.report.image_montage import BLUE, PURPLE, VERMILION
+from ansatz.figures.montage import BLUE, PURPLE, VERMILION
 
 CURVE = (48, 96)  # cells of the picture of a signal
 TINTS = (BLUE, VERMILION, PURPLE)  # of its first channels

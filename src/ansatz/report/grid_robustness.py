@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ansatz.data.grids import Grids
+from ansatz.figures.section import Section, Text
 from ansatz.report import image_robustness
 from ansatz.report.class_questions import class_probabilities
 from ansatz.report.evidence import Evidence
@@ -15,7 +16,6 @@ from ansatz.report.grid_network import inputs_of, one_network, some_rows
 from ansatz.report.grid_pictures import pictures_of
 from ansatz.report.grid_sample import affordable
 from ansatz.report.image_perturbations import Curve, robustness
-from ansatz.report.section import Section, Text
 from ansatz.symmetry import Certificate, certify, suitable_groups
 
 WORK = 5e10  # multiply-adds of all perturbations; of the certificates of one group

@@ -6,6 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ansatz.figures.number import number, percent
+from ansatz.figures.printable import printable
+from ansatz.figures.section import Figure, Section, Text
 from ansatz.report import image_saliency, signal_saliency
 from ansatz.report.attributions import PARTS, STEPS, Attributions, attributions
 from ansatz.report.class_questions import class_probabilities
@@ -14,10 +17,7 @@ from ansatz.report.explained import Explained, explained
 from ansatz.report.grid_network import inputs_of
 from ansatz.report.grid_pictures import pictures_of
 from ansatz.report.grid_sample import affordable
-from ansatz.report.number import number, percent
 from ansatz.report.outcome_words import outcome_words, prediction_words
-from ansatz.report.printable import printable
-from ansatz.report.section import Figure, Section, Text
 from ansatz.report.volume_saliency import sliced, strongest_slices
 
 WORK = 1e11  # multiply-adds of all attributions

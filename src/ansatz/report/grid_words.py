@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from ansatz.report.section import Cell, Figure, Section, Table, Text
+from ansatz.figures.section import Cell, Figure, Section, Table, Text
 
 _IMAGE = re.compile(r"\b([Ii])mage(s?)\b")
 _AN_IMAGE = re.compile(r"\b([Aa])n(?= image\b)")  # a signal, a volume
@@ -18,7 +18,7 @@ def in_words(section: Section, unit: str) -> Section:
         unit: ``"images"``, ``"signals"`` or ``"volumes"``.
 
     Example:
-        >>> from ansatz.report import Section
+        >>> from ansatz.figures import Section
         >>> from ansatz.report.grid_words import in_words
         >>> in_words(Section("What the images look like", "Images of 3 cells."), "signals").lead
         'Signals of 3 cells.'

@@ -6,10 +6,10 @@ import numpy as np
 import torch
 from scipy import stats
 
+from ansatz.figures.number import number, percent
+from ansatz.figures.printable import printable
 from ansatz.report.evidence import Evidence
 from ansatz.report.mask_reliability import of_cells
-from ansatz.report.number import number, percent
-from ansatz.report.printable import printable
 from ansatz.report.scores import verdict
 from ansatz.report.shares import wilson
 from ansatz.report.what_was_fitted import describe_network, law_name

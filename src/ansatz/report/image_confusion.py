@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ansatz.figures.montage import BLUE, VERMILION
+from ansatz.figures.number import percent
+from ansatz.figures.printable import printable
+from ansatz.figures.section import Figure, Section, Table, Text
+from ansatz.figures.style import INK, figure, to_svg
 from ansatz.report.discrimination import confusion
-from ansatz.report.image_montage import BLUE, VERMILION
-from ansatz.report.number import percent
-from ansatz.report.printable import printable
-from ansatz.report.section import Figure, Section, Table, Text
 from ansatz.report.shares import Share, wilson
-from ansatz.report.style import INK, figure, to_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,7 +36,7 @@ def draw_confusion(axes: "Axes", counts: ArrayLike, names: Sequence[str]) -> Non
 
     Example:
         >>> from ansatz.report.image_confusion import draw_confusion
-        >>> from ansatz.report.style import figure
+        >>> from ansatz.figures.style import figure
         >>> with figure(3, 3) as paper:
         ...     draw_confusion(paper.subplots(), [[8, 2], [1, 9]], ["cat", "dog"])
     """

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ansatz.report.image_montage import pictures, strip
-from ansatz.report.printable import printable
-from ansatz.report.section import Figure, Section, Table, Text
+from ansatz.figures.montage import pictures, strip
+from ansatz.figures.printable import printable
+from ansatz.figures.section import Figure, Section, Table, Text
 
 MOST = 12  # classes that are shown
 EACH = 8  # images of a class

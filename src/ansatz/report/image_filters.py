@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ansatz.report.image_montage import BLUE, VERMILION, pictures, strip
-from ansatz.report.section import Figure, Section, Table, Text
+from ansatz.figures.montage import BLUE, VERMILION, pictures, strip
+from ansatz.figures.section import Figure, Section, Table, Text
 
 FILTERS = 64
 MAPS = 31  # beside the image

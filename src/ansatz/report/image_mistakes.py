@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ansatz.report.image_montage import LETTER, WIDTH, pictures, strip
-from ansatz.report.number import percent
-from ansatz.report.printable import printable
-from ansatz.report.section import Figure, Section, Table, Text
+from ansatz.figures.montage import LETTER, WIDTH, pictures, strip
+from ansatz.figures.number import percent
+from ansatz.figures.printable import printable
+from ansatz.figures.section import Figure, Section, Table, Text
 
 SHOWN = 24  # mistakes
 

@@ -9,8 +9,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch.nn.functional import interpolate
 
-from ansatz.metrics import overlap
-from ansatz.report.image_montage import (
+from ansatz.figures.montage import (
     GREEN,
     PURPLE,
     VERMILION,
@@ -20,9 +19,10 @@ from ansatz.report.image_montage import (
     pictures,
     strip,
 )
-from ansatz.report.printable import printable
-from ansatz.report.section import Figure, Section, Table, Text
-from ansatz.report.style import PALETTE
+from ansatz.figures.printable import printable
+from ansatz.figures.section import Figure, Section, Table, Text
+from ansatz.figures.style import PALETTE
+from ansatz.metrics import overlap
 
 SIDE = 128  # cells of a picture
 COLOURS = ("blue", "vermilion", "green", "purple", "ochre", "light blue")  # the palette's

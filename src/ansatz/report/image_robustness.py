@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ansatz.figures.number import number, percent
+from ansatz.figures.section import Cell, Figure, Section, Table, Text
+from ansatz.figures.style import INK, MODEL, figure, to_svg
 from ansatz.report.image_perturbations import Curve
-from ansatz.report.number import number, percent
-from ansatz.report.section import Cell, Figure, Section, Table, Text
 from ansatz.report.shares import wilson
-from ansatz.report.style import INK, MODEL, figure, to_svg
 from ansatz.symmetry import Certificate
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def draw_curve(axes: "Axes", curve: Curve) -> None:
     Example:
         >>> from ansatz.report.image_perturbations import Curve
         >>> from ansatz.report.image_robustness import draw_curve
-        >>> from ansatz.report.style import figure
+        >>> from ansatz.figures.style import figure
         >>> with figure() as paper:
         ...     draw_curve(paper.subplots(), Curve("noise", "%", [0, 10], [9, 7], 10))
     """

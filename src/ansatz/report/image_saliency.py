@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
-from ansatz.report.image_montage import blended, pictures, strip
+from ansatz.figures.montage import blended, pictures, strip
 
 SHOWN = 6  # images
 SIDE = 96  # cells of a picture

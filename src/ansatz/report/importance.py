@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ansatz.figures.number import number, with_error
+from ansatz.figures.printable import printable
+from ansatz.figures.section import Figure, Section, Table, Text
+from ansatz.figures.style import INK, MODEL, figure, to_svg
 from ansatz.report.boosting import encode_columns
 from ansatz.report.evidence import Evidence
-from ansatz.report.number import number, with_error
-from ansatz.report.printable import printable
-from ansatz.report.section import Figure, Section, Table, Text
-from ansatz.report.style import INK, MODEL, figure, to_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -217,7 +217,7 @@ def draw_importances(axes: "Axes", found: Sequence[Importance]) -> None:
 
     Example:
         >>> from ansatz.report.importance import Importance, draw_importances
-        >>> from ansatz.report.style import figure
+        >>> from ansatz.figures.style import figure
         >>> with figure(3, 2) as paper:
         ...     draw_importances(paper.subplots(), [Importance(("age",), 0.2, 0.01)])
     """

@@ -4,12 +4,12 @@ import math
 
 import torch
 
+from ansatz.figures.section import Cell, Section, Table
 from ansatz.metrics import boundary_f1, overlap
 from ansatz.metrics.segmentation import reduce_classes
 from ansatz.report.evidence import Evidence
 from ansatz.report.mask_losses import labelled
 from ansatz.report.rivals import Forecast, rivals
-from ansatz.report.section import Cell, Section, Table
 
 MOST = 20  # classes
 

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ansatz.figures.section import Section, Text
 from ansatz.report import image_overlays
 from ansatz.report.evidence import Evidence
 from ansatz.report.grid_network import names_of
 from ansatz.report.grid_pictures import shown_late, slices_of
-from ansatz.report.section import Section, Text
 
 NOTES = {
     "signals": "Signals are drawn as curves, masks as bands behind them.",

@@ -1,10 +1,10 @@
 """What a temperature did to the probabilities of cells, on images that took part in neither."""
 
+from ansatz.figures.number import number
+from ansatz.figures.section import Section, Table
 from ansatz.report.evidence import Evidence
 from ansatz.report.mask_losses import labelled, mask_losses
-from ansatz.report.number import number
 from ansatz.report.recalibration import NONE, TITLE, paired_change
-from ansatz.report.section import Section, Table
 
 
 def section(evidence: Evidence) -> Section | None:

@@ -6,14 +6,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ansatz.figures.number import number, percent, with_error
+from ansatz.figures.printable import printable
+from ansatz.figures.section import Cell, Figure, Section, Table, Text
+from ansatz.figures.style import figure, to_svg
 from ansatz.metrics import ece
 from ansatz.report.corp import Reliability, decompose, reliability
 from ansatz.report.evidence import Evidence
-from ansatz.report.number import number, percent, with_error
-from ansatz.report.printable import printable
 from ansatz.report.reliability import draw_reliability
-from ansatz.report.section import Cell, Figure, Section, Table, Text
-from ansatz.report.style import figure, to_svg
 
 CELLS = 4_000  # that are drawn
 MOST = 5  # classes that are asked about

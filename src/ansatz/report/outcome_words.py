@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from ansatz.figures.number import number
+from ansatz.figures.printable import printable
+from ansatz.figures.section import Cell
 from ansatz.report.evidence import Evidence
-from ansatz.report.number import number
-from ansatz.report.printable import printable
-from ansatz.report.section import Cell
 from ansatz.report.survival_rows import survival_rows
 from ansatz.report.worst_rows import shown_outcome, shown_prediction
 

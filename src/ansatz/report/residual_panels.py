@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from ansatz.figures.section import Figure, Section, Table, Text
+from ansatz.figures.style import INK, LINEAR, MODEL, figure, thin, to_svg
 from ansatz.report.envelope import uniform_envelope
 from ansatz.report.evidence import Evidence
 from ansatz.report.novelty import Novelty, novelty
 from ansatz.report.residual_tests import quantile_residuals
-from ansatz.report.section import Figure, Section, Table, Text
 from ansatz.report.smooth import local_linear
-from ansatz.report.style import INK, LINEAR, MODEL, figure, thin, to_svg
 from ansatz.report.univariate import Target, targets
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def draw_along(
     Example:
         >>> import numpy as np
         >>> from ansatz.report.residual_panels import draw_along
-        >>> from ansatz.report.style import figure
+        >>> from ansatz.figures.style import figure
         >>> x = np.linspace(0, 1, 80)
         >>> with figure() as paper:
         ...     draw_along(paper.subplots(), x, 4 + 0 * x)
@@ -69,7 +69,7 @@ def draw_normal_qq(axes: "Axes", scores: Numbers) -> None:
     Example:
         >>> import numpy as np
         >>> from ansatz.report.residual_panels import draw_normal_qq
-        >>> from ansatz.report.style import figure
+        >>> from ansatz.figures.style import figure
         >>> with figure() as paper:
         ...     draw_normal_qq(paper.subplots(), np.random.randn(50))
     """

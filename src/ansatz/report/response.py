@@ -7,10 +7,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ansatz.figures.number import number
+from ansatz.figures.printable import printable
 from ansatz.report.evidence import Evidence
-from ansatz.report.number import number
 from ansatz.report.predictive import predictive
-from ansatz.report.printable import printable
 
 MOST = 3  # curves in one panel
 

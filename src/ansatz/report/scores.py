@@ -3,6 +3,9 @@
 import math
 from typing import TYPE_CHECKING
 
+from ansatz.figures.number import number, with_error
+from ansatz.figures.section import Figure, Section, Table, Text
+from ansatz.figures.style import INK, LINEAR, MODEL, THIRD, figure, to_svg
 from ansatz.report.comparison import (
     WITHOUT_ERROR,
     Comparison,
@@ -11,10 +14,7 @@ from ansatz.report.comparison import (
     higher_is_better,
 )
 from ansatz.report.evidence import Evidence
-from ansatz.report.number import number, with_error
 from ansatz.report.rivals import rivals
-from ansatz.report.section import Figure, Section, Table, Text
-from ansatz.report.style import INK, LINEAR, MODEL, THIRD, figure, to_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,7 +89,7 @@ def draw_scores(axes: "Axes", comparison: Comparison) -> None:
     Example:
         >>> from ansatz.report.comparison import Comparison, Score
         >>> from ansatz.report.scores import draw_scores
-        >>> from ansatz.report.style import figure
+        >>> from ansatz.figures.style import figure
         >>> with figure(3, 2) as paper:
         ...     draw_scores(paper.subplots(), Comparison("nll", {"model": Score(1.0, 0.1)}, {}))
     """

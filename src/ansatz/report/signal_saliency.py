@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ansatz.report.image_montage import BLUE, SMALL, VERMILION, WIDTH, strengths
-from ansatz.report.style import FOURTH, INK, THIRD, figure, to_svg
+from ansatz.figures.montage import BLUE, SMALL, VERMILION, WIDTH, strengths
+from ansatz.figures.style import FOURTH, INK, THIRD, figure, to_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

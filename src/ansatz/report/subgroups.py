@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from ansatz.data import Column
+from ansatz.figures.number import number, with_error
+from ansatz.figures.printable import printable
+from ansatz.figures.section import Cell, Figure, Section, Table, Text
 from ansatz.metrics import mean_estimate
 from ansatz.report.boosting import level_codes
 from ansatz.report.evidence import Evidence
-from ansatz.report.number import number, with_error
-from ansatz.report.printable import printable
 from ansatz.report.row_error import row_error
-from ansatz.report.section import Cell, Figure, Section, Table, Text
 
 if TYPE_CHECKING:
     import pandas as pd

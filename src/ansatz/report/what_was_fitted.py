@@ -7,12 +7,12 @@ import numpy as np
 
 from ansatz import __version__
 from ansatz.data.grids import is_grids
+from ansatz.figures.number import number
+from ansatz.figures.section import Figure, Section, Table, Text
+from ansatz.figures.style import INK, LINEAR, MODEL, figure, to_svg
 from ansatz.report.evidence import Evidence
 from ansatz.report.grid_layers import layer_table
-from ansatz.report.number import number
 from ansatz.report.rivals import has_features, is_linear
-from ansatz.report.section import Figure, Section, Table, Text
-from ansatz.report.style import INK, LINEAR, MODEL, figure, to_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +37,7 @@ def draw_history(axes: "Axes", history: "History") -> None:
         history: of the training.
 
     Example:
-        >>> from ansatz.report.style import figure
+        >>> from ansatz.figures.style import figure
         >>> from ansatz.report.what_was_fitted import draw_history
         >>> from ansatz.training import History
         >>> with figure(3, 2) as paper:

@@ -6,11 +6,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ansatz.figures.number import number
+from ansatz.figures.printable import printable
+from ansatz.figures.section import Cell, Section, Table, Text
 from ansatz.report.evidence import Evidence
 from ansatz.report.importance import importances
-from ansatz.report.number import number
-from ansatz.report.printable import printable
-from ansatz.report.section import Cell, Section, Table, Text
 
 COUNT = 20
 COLUMNS = 5  # of features shown

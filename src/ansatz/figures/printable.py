@@ -16,7 +16,7 @@ def printable(text: object, limit: int | None = None) -> str:
         limit: characters to keep; the middle of a longer text is left out.
 
     Example:
-        >>> from ansatz.report.printable import printable
+        >>> from ansatz.figures.printable import printable
         >>> printable("a\u202eb\n")
         'a\\u202eb\\n'
         >>> printable("abcdefghij", 7)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ansatz.report.decades import logarithmic, power_of_ten
-from ansatz.report.style import figure
+from ansatz.figures.decades import logarithmic, power_of_ten
+from ansatz.figures.style import figure
 
 
 @pytest.mark.parametrize(

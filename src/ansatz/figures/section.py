@@ -15,7 +15,7 @@ class Text:
         kind: ``"note"`` sets it smaller, ``"warning"`` marks it, ``"code"`` keeps its lines.
 
     Example:
-        >>> from ansatz.report import Text
+        >>> from ansatz.figures import Text
         >>> Text("The spread is too small.").kind
         'plain'
     """
@@ -34,7 +34,7 @@ class Table:
         caption: what the table shows, in a sentence.
 
     Example:
-        >>> from ansatz.report import Table
+        >>> from ansatz.figures import Table
         >>> Table(["metric", "model"], [["rmse", 1.25]], "On the test rows.").head
         ['metric', 'model']
     """
@@ -49,12 +49,12 @@ class Figure:
     """A drawing with its caption.
 
     Args:
-        svg: what :func:`ansatz.report.style.to_svg` gave.
+        svg: what :func:`ansatz.figures.style.to_svg` gave.
         caption: what to see, in a sentence or two.
         alt: the same for who cannot see it.
 
     Example:
-        >>> from ansatz.report import Figure
+        >>> from ansatz.figures import Figure
         >>> Figure("<svg></svg>", "Nothing.", "An empty drawing.").alt
         'An empty drawing.'
     """
@@ -74,7 +74,7 @@ class Section:
         parts: paragraphs, tables and figures in order.
 
     Example:
-        >>> from ansatz.report import Section, Text
+        >>> from ansatz.figures import Section, Text
         >>> Section("Coverage", "Intervals hold what they promise.", [Text("...")]).title
         'Coverage'
     """

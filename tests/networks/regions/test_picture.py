@@ -7,9 +7,8 @@ from numpy.testing import assert_allclose
 from torch import nn
 
 from ansatz.errors import UsageError
-from ansatz.networks import linear_regions
-from ansatz.report import draw_regions
-from ansatz.report.style import figure, to_svg
+from ansatz.figures.style import figure, to_svg
+from ansatz.networks import draw_regions, linear_regions
 
 
 @pytest.fixture

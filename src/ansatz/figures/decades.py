@@ -16,8 +16,8 @@ def logarithmic(*axes: "Axis") -> None:
         axes: such as ``axes.xaxis`` and ``axes.yaxis`` of a matplotlib plot.
 
     Example:
-        >>> from ansatz.report.decades import logarithmic
-        >>> from ansatz.report.style import figure
+        >>> from ansatz.figures.decades import logarithmic
+        >>> from ansatz.figures.style import figure
         >>> with figure(3, 2) as paper:
         ...     plot = paper.subplots()
         ...     line = plot.plot([1, 2], [1e-6, 1e6])
@@ -47,7 +47,7 @@ def power_of_ten(value: float) -> str:
     """A positive number from 0.001 to 10,000 as it is, others as a power of ten.
 
     Example:
-        >>> from ansatz.report.decades import power_of_ten
+        >>> from ansatz.figures.decades import power_of_ten
         >>> power_of_ten(0.02), power_of_ten(1e5), power_of_ten(2e-7)
         ('0.02', '10⁵', '2·10⁻⁷')
     """

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ansatz.errors import UsageError
-from ansatz.networks import LinearRegions, linear_regions
+from ansatz.networks.regions.enumeration import linear_regions
 from ansatz.networks.regions.polygons import Polygons
-from ansatz.report.style import INK, PALETTE
+from ansatz.networks.regions.region import LinearRegions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,8 +45,8 @@ def draw_regions(
     Example:
         >>> import torch
         >>> from ansatz.networks import MLP
-        >>> from ansatz.report import draw_regions
-        >>> from ansatz.report.style import figure
+        >>> from ansatz.networks import draw_regions
+        >>> from ansatz.figures.style import figure
         >>> network = MLP(2, 1, widths=(4,), activation="relu")
         >>> with figure() as paper:
         ...     regions = draw_regions(network, (-1, 1), paper.subplots())
@@ -117,6 +117,8 @@ def _levels(value: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _lines(axes: "Axes", regions: LinearRegions, corners: list[Any]) -> None:
     from matplotlib.collections import LineCollection
+
+    from ansatz.figures.style import INK, PALETTE
 
     layer_of = np.repeat(
         np.arange(len(regions.layers) - 1),

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ansatz.report.printable import LIMIT, printable
+from ansatz.figures.printable import LIMIT, printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -80,7 +80,7 @@ def figure(width: float = 6.4, height: float = 3.2) -> "Iterator[Figure]":
         height: inches.
 
     Example:
-        >>> from ansatz.report.style import figure, to_svg
+        >>> from ansatz.figures.style import figure, to_svg
         >>> with figure(3, 2) as paper:
         ...     lines = paper.subplots().plot([0, 1], [0, 1])
         ...     svg = to_svg(paper)
@@ -101,7 +101,7 @@ def thin(*arrays: ArrayLike, limit: int = POINTS, seed: int = 0) -> tuple[NDArra
 
     Example:
         >>> import numpy as np
-        >>> from ansatz.report.style import thin
+        >>> from ansatz.figures.style import thin
         >>> [len(part) for part in thin(np.arange(9_000), np.arange(9_000))]
         [2000, 2000]
     """
@@ -125,7 +125,7 @@ def to_svg(paper: "Figure", *, limit: int = LIMIT) -> str:
         limit: letters of a line of text, which may come from a file.
 
     Example:
-        >>> from ansatz.report.style import figure, to_svg
+        >>> from ansatz.figures.style import figure, to_svg
         >>> with figure() as paper:
         ...     title = paper.subplots().set_title("a < b")
         ...     "a &lt; b" in to_svg(paper)

@@ -13,9 +13,9 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
 from ansatz import __version__
-from ansatz.report.number import number
-from ansatz.report.printable import LIMIT, printable
-from ansatz.report.section import Cell, Figure, Section, Table, Text
+from ansatz.figures.number import number
+from ansatz.figures.printable import LIMIT, printable
+from ansatz.figures.section import Cell, Figure, Section, Table, Text
 from ansatz.storage import write_file
 
 LONGEST = 1_500  # characters of a paragraph; of a hint over a shortened name
@@ -32,7 +32,7 @@ class Shown(NamedTuple):
     """A text as the page shows it, with the whole of it on demand.
 
     Example:
-        >>> from ansatz.report.page import Shown
+        >>> from ansatz.figures.page import Shown
         >>> Shown("a", "").shown
         'a'
     """
@@ -64,8 +64,8 @@ def render(
         footer: the last line.
 
     Example:
-        >>> from ansatz.report import Section
-        >>> from ansatz.report.page import render
+        >>> from ansatz.figures import Section
+        >>> from ansatz.figures.page import render
         >>> page = render([Section("A <b>", "Lead.")], title="Model")
         >>> "A &lt;b&gt;" in page, "<script" in page
         (True, False)
@@ -103,7 +103,7 @@ def write_page(path: str | Path, page: str, *, overwrite: bool = False) -> Path:
 
     Example:
         >>> import pathlib, tempfile
-        >>> from ansatz.report.page import write_page
+        >>> from ansatz.figures.page import write_page
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     write_page(pathlib.Path(folder, "a.html"), "<p>").name
         'a.html'
@@ -114,7 +114,7 @@ def write_page(path: str | Path, page: str, *, overwrite: bool = False) -> Path:
 
 
 def _file(name: str) -> str:
-    return resources.files("ansatz.report").joinpath(name).read_text(encoding="utf-8")
+    return resources.files("ansatz.figures").joinpath(name).read_text(encoding="utf-8")
 
 
 def _part(part: Text | Table | Figure) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
-from ansatz.report.style import figure, to_svg
+from ansatz.figures.style import figure, to_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,7 +39,7 @@ def pictures(images: NDArray[Any], side: int = 96) -> Pictures:
 
     Example:
         >>> import numpy as np
-        >>> from ansatz.report.image_montage import pictures
+        >>> from ansatz.figures.montage import pictures
         >>> pictures(np.zeros((2, 128, 64, 1), np.uint8), side=32).shape
         (2, 32, 16, 3)
     """
@@ -78,7 +78,7 @@ def coarse(values: NDArray[np.float32], bits: int = 6) -> Pictures:
 
     Example:
         >>> import numpy as np
-        >>> from ansatz.report.image_montage import coarse
+        >>> from ansatz.figures.montage import coarse
         >>> coarse(np.array([0.0, 100.0, 255.0]))
         array([  0, 101, 255], dtype=uint8)
     """
@@ -103,7 +103,7 @@ def blended(ground: Pictures, heat: NDArray[Any], *, signed: bool = True) -> Pic
 
     Example:
         >>> import numpy as np
-        >>> from ansatz.report.image_montage import blended
+        >>> from ansatz.figures.montage import blended
         >>> blended(np.zeros((1, 4, 4, 3), np.uint8), np.eye(4)[None]).shape
         (1, 4, 4, 3)
     """
@@ -126,7 +126,7 @@ def strengths(heat: NDArray[Any]) -> NDArray[np.float32]:
 
     Example:
         >>> import numpy as np
-        >>> from ansatz.report.image_montage import strengths
+        >>> from ansatz.figures.montage import strengths
         >>> strengths(np.array([[-2.0, 1.0, 2.0, 0.0]])).tolist()
         [[1.0, 0.5, 1.0, 0.0]]
     """
@@ -151,7 +151,7 @@ class Montage(NamedTuple):
 
     Example:
         >>> import numpy as np
-        >>> from ansatz.report.image_montage import montage
+        >>> from ansatz.figures.montage import montage
         >>> montage(np.zeros((5, 8, 8, 3), np.uint8), columns=3).rows
         2
     """
@@ -187,7 +187,7 @@ def montage(
 
     Example:
         >>> import numpy as np
-        >>> from ansatz.report.image_montage import montage
+        >>> from ansatz.figures.montage import montage
         >>> montage(np.zeros((5, 8, 8, 3), np.uint8), columns=3, text=0.5).image.shape
         (26, 27, 4)
     """
@@ -230,7 +230,7 @@ def strip(
 
     Example:
         >>> import numpy as np
-        >>> from ansatz.report.image_montage import strip
+        >>> from ansatz.figures.montage import strip
         >>> strip(np.zeros((2, 8, 8, 3), np.uint8), ["a", "b"], columns=2).startswith("<svg")
         True
     """

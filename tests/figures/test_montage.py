@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ansatz.report.image_montage import blended, coarse, montage, pictures, strip
+from ansatz.figures.montage import blended, coarse, montage, pictures, strip
 from ansatz.report.image_perturbations import perturbed, robustness
 
 

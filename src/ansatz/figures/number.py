@@ -13,7 +13,7 @@ def number(value: object, digits: int = 4) -> str:
         digits: significant digits of a fraction.
 
     Example:
-        >>> from ansatz.report.number import number
+        >>> from ansatz.figures.number import number
         >>> number(0.123456), number(12345.6), number(7), number(None), number(-0.5)
         ('0.1235', '12346', '7', '–', '−0.5')
     """
@@ -43,7 +43,7 @@ def with_error(value: float | None, error: float | None) -> str:
         error: its standard error; None or nan leaves it out.
 
     Example:
-        >>> from ansatz.report.number import with_error
+        >>> from ansatz.figures.number import with_error
         >>> with_error(2.34567, 0.0321), with_error(1.5, None)
         ('2.346 ± 0.032', '1.5')
     """
@@ -63,7 +63,7 @@ def percent(share: float | None, digits: int = 1) -> str:
     """A share in percent.
 
     Example:
-        >>> from ansatz.report.number import percent
+        >>> from ansatz.figures.number import percent
         >>> percent(0.1234), percent(1.0), percent(None)
         ('12.3 %', '100 %', '–')
     """
