@@ -17,13 +17,13 @@ from ansatz.figures.printable import printable
 from ansatz.report import gather, replayed
 from ansatz.report.comparison import compare
 from ansatz.report.costs import best_level, best_threshold, class_costs, number_costs
-from ansatz.report.data_summary import summarize_column
-from ansatz.report.effects import refit_models
-from ansatz.report.extrapolation import extrapolated
 from ansatz.report.headline import spiegelhalter
 from ansatz.report.rivals import rivals
-from ansatz.report.subgroups import holm, subgroups
 from ansatz.report.what_was_fitted import command_line
+from ansatz.structures.vector.report.data_summary import summarize_column
+from ansatz.structures.vector.report.effects import refit_models
+from ansatz.structures.vector.report.extrapolation import extrapolated
+from ansatz.structures.vector.report.subgroups import holm, subgroups
 
 
 @pytest.mark.parametrize("kind", ["regression", "counts", "two classes", "several targets"])

@@ -3,6 +3,7 @@
 from ansatz.figures.decades import logarithmic as logarithmic
 from ansatz.figures.page import render as render
 from ansatz.figures.page import write_page as write_page
+from ansatz.figures.section import Chapter as Chapter
 from ansatz.figures.section import Figure as Figure
 from ansatz.figures.section import Section as Section
 from ansatz.figures.section import Table as Table

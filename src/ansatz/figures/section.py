@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 Cell = str | float | int | None
 
@@ -82,3 +83,22 @@ class Section:
     title: str
     lead: str
     parts: list[Text | Table | Figure] = field(default_factory=list)
+
+
+class Chapter(NamedTuple):
+    """An entry of a page's table of contents: the section is computed when it is asked for.
+
+    Args:
+        place: orders the page.
+        words: tell a waiting user what is being computed.
+        section: ``"module:function"`` that makes the section, or None where it does not apply.
+
+    Example:
+        >>> from ansatz.figures.section import Chapter
+        >>> sorted([Chapter(20, "scores", "m:f"), Chapter(10, "pit", "m:g")])[0].words
+        'pit'
+    """
+
+    place: int
+    words: str
+    section: str

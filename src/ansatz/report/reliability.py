@@ -136,7 +136,7 @@ def section(evidence: Evidence) -> Section | None:
         parts.append(Text(_say_total(total)))
     if rocs:
         parts += _curves(separate, rocs, weight, evidence.group)
-    if evidence.structure == "table":  # of images there is a picture
+    if not evidence.contribution.draws_confusion:
         parts.append(_confusion_table(evidence, weight))
     return Section("Are the probabilities right?", _lead(asked, brier, found), parts)
 

@@ -9,9 +9,9 @@ from scipy import special
 
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, LINEAR, MODEL, figure, thin, to_svg
+from ansatz.report.contribution import Novelty
 from ansatz.report.envelope import uniform_envelope
 from ansatz.report.evidence import Evidence
-from ansatz.report.novelty import Novelty, novelty
 from ansatz.report.residual_tests import quantile_residuals
 from ansatz.report.smooth import local_linear
 from ansatz.report.univariate import Target, targets
@@ -108,7 +108,7 @@ def section(evidence: Evidence) -> Section | None:
     outcomes = targets(evidence)
     if not outcomes:
         return None
-    how_new = novelty(evidence)
+    how_new = evidence.contribution.novelty(evidence)
     parts: list[Text | Table | Figure] = []
     leads = []
     for target in outcomes:
@@ -138,9 +138,7 @@ def _panels(
         c.set(xlabel=label, ylabel="√|residual|", title="Scale and location")
         if how_new is None:
             d.set_axis_off()
-            grid = evidence.structure != "table"
-            why = "grids have no leverage" if grid else "training rows are not at hand"
-            d.text(0.5, 0.5, why, ha="center", va="center")
+            d.text(0.5, 0.5, evidence.contribution.no_novelty, ha="center", va="center")
         else:
             _draw_novelty(d, how_new, z, usable)
         if target.name:

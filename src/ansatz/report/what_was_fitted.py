@@ -11,7 +11,6 @@ from ansatz.figures.number import number
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, LINEAR, MODEL, figure, to_svg
 from ansatz.report.evidence import Evidence
-from ansatz.report.grid_layers import layer_table
 from ansatz.report.rivals import has_features, is_linear
 
 if TYPE_CHECKING:
@@ -228,8 +227,7 @@ def section(evidence: Evidence) -> Section | None:
     history = getattr(model, "history_", None)
     if history is not None and len(history.records) > 1:
         parts.append(_curves(history))
-    if evidence.structure != "table":
-        parts.append(layer_table(evidence))
+    parts += evidence.contribution.layers(evidence)
     command = command_line(evidence)
     if command is not None:
         parts += [Text("The command that repeats the fit:"), Text(command, "code")]
@@ -316,7 +314,7 @@ def _facts(evidence: Evidence) -> list[list[Any]]:
         told = ", ".join(
             f"{rows[part]} {part}" for part in ("train", "valid", "test") if rows.get(part)
         )
-        facts.append([evidence.unit, told])
+        facts.append([evidence.unit.many, told])
     if history is not None and history.stop_reason:
         reason = STOPPED.get(history.stop_reason, history.stop_reason)
         best = f"; the weights of step {history.best_step} were kept" if history.best_step else ""

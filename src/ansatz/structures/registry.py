@@ -5,8 +5,8 @@ from ansatz.registry import Registry
 registry = Registry(
     "structure",
     {
-        "vector": "ansatz.structures.vector:Vector",
-        "grid": "ansatz.structures.grid:Grid",
+        "vector": "ansatz.structures.vector.structure:Vector",
+        "grid": "ansatz.structures.grid.structure:Grid",
     },
 )
 create = registry.create
