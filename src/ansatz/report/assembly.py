@@ -1,6 +1,5 @@
 """A whole report: every section that applies, as one page."""
 
-import importlib
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +10,7 @@ from ansatz.errors import AnsatzError
 from ansatz.figures.page import render, write_page
 from ansatz.figures.printable import printable
 from ansatz.figures.section import Chapter, Section, Text
+from ansatz.registry import load
 from ansatz.report.contents import chapters
 from ansatz.report.evidence import Evidence
 from ansatz.report.gathering import gather, replayed
@@ -80,9 +80,8 @@ def build(evidence: Evidence, progress: Callable[[str], None] | None = None) -> 
 
 
 def _section(chapter: Chapter, evidence: Evidence) -> Section | None:
-    module, _, function = chapter.section.partition(":")
     try:
-        made: Section | None = getattr(importlib.import_module(module), function)(evidence)
+        made: Section | None = load(chapter.section)(evidence)
     except (AnsatzError, ValueError, TypeError, RuntimeError, ArithmeticError) as error:
         said = printable(str(error).split("\n")[0], 300)
         warning = Text(f"Could not be computed: {said}", "warning")

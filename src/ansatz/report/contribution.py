@@ -10,8 +10,9 @@ from ansatz.data import Column
 from ansatz.figures.section import Chapter, Table
 from ansatz.likelihoods import Likelihood
 from ansatz.metrics import Estimate
+from ansatz.registry import load
 from ansatz.spec import InputSpec
-from ansatz.structures.registry import create
+from ansatz.structures.registry import registry
 
 if TYPE_CHECKING:
     from ansatz.estimators.job import Job
@@ -122,6 +123,10 @@ class Contribution:
         """The chapters of models with outcomes on this axis."""
         return []
 
+    def recognizes(self, data: str) -> bool:
+        """Whether a file is read as such without being told."""
+        return True
+
     def sample(self, model: Any, job: "Job", *, seed: int) -> NDArray[np.intp] | None:
         """The rows that a report looks at, in order; None for all of them."""
         return None
@@ -171,5 +176,5 @@ def contribution(structure: str) -> Contribution:
         >>> contribution("vector").caveat
         'Importance and effects describe predictions, not causes.'
     """
-    found: Contribution = getattr(create(structure), "report", Contribution)()
+    found: Contribution = load(registry.get(structure).report)()
     return found

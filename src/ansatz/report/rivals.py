@@ -82,7 +82,7 @@ def _compete(evidence: Evidence) -> Rivals:
     test, model = evidence.job, evidence.model
     learn = model._plain(evidence.learn.job)
     law = model._law_of(learn.target)
-    if not has_features(evidence):
+    if not evidence.contribution.has_features(evidence):
         notes.append("There are no features: the model is itself the constant model of its law.")
         return Rivals(forecasts, notes)
     if is_linear(evidence):
@@ -102,21 +102,6 @@ def _compete(evidence: Evidence) -> Rivals:
     forecasts.append(_of_law(evidence, "constant", fitted, raw))
     more, said = evidence.contribution.baselines(evidence)
     return Rivals(forecasts + more, notes + said)
-
-
-def has_features(evidence: Evidence) -> bool:
-    """Whether there is anything to predict from.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.report.rivals import has_features
-        >>> x = np.arange(9.0).reshape(-1, 1)
-        >>> has_features(gather(Regressor(network="linear").fit(x, x[:, 0]), x, x[:, 0]))
-        True
-    """
-    return evidence.contribution.has_features(evidence)
 
 
 def is_linear(evidence: Evidence) -> bool:

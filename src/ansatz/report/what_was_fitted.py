@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ansatz import __version__
-from ansatz.data.grids import is_grids
 from ansatz.figures.number import number
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, LINEAR, MODEL, figure, to_svg
+from ansatz.report.contribution import contribution
 from ansatz.report.evidence import Evidence
-from ansatz.report.rivals import has_features, is_linear
+from ansatz.report.rivals import is_linear
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -99,8 +99,8 @@ def _options(origin: dict[str, Any]) -> list[tuple[str, Any]]:
     for name, value in uses.items():
         if name != "target" and value is not None:
             found.append((f"--{name}", value))
-    if _must_name_grids(origin):
-        found.append(("--x", "grid"))
+    if _must_name_structure(origin):
+        found.append(("--x", origin["x"]))
     for name in ("likelihood", "network"):
         if origin.get(name):
             found.append((f"--{name}", origin[name]))
@@ -127,11 +127,12 @@ _DEFAULTS = (("header", True), ("on_corrupt", "refuse"))
 _SWITCHES = {"header": ("--no-header", True), "on_corrupt": ("--skip-corrupt", True)}
 
 
-def _must_name_grids(origin: dict[str, Any]) -> bool:
-    """Whether the data alone do not tell that they are grids: rows of a table are signals."""
+def _must_name_structure(origin: dict[str, Any]) -> bool:
+    """Whether the data alone do not tell their structure: rows of a table may be signals."""
     source = origin["source"]
-    named = source["kind"] == "file" and not is_grids(source.get("path") or source["name"])
-    return origin.get("x") == "grid" and named
+    if source["kind"] != "file" or not origin.get("x"):
+        return False
+    return not contribution(origin["x"]).recognizes(source.get("path") or source["name"])
 
 
 def _json(value: Any) -> str:
@@ -173,8 +174,8 @@ def python_lines(evidence: Evidence) -> str:
         if value:
             single = name == "target" and len(value) == 1
             words.append(f"{name}={(value[0] if single else value)!r}")
-    if _must_name_grids(origin):
-        words.append("x='grid'")
+    if _must_name_structure(origin):
+        words.append(f"x={origin['x']!r}")
     for name in ("likelihood", "network"):
         if origin.get(name):
             words.append(f"{name}={origin[name]!r}")
@@ -253,7 +254,8 @@ def describe_network(evidence: Evidence) -> str:
     """
     model = evidence.model.model_
     if is_linear(evidence):
-        return "a linear model" if has_features(evidence) else "a constant model"
+        has_features = evidence.contribution.has_features(evidence)
+        return "a linear model" if has_features else "a constant model"
     count = evidence.fit.get("parameters") or model.parameters
     kind = "an ensemble of networks" if evidence.model.inference == "ensemble" else "a network"
     return f"{kind} ({model.network_name}, {number(int(count))} parameters)"

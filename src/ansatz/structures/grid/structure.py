@@ -1,16 +1,13 @@
 """Signals, images and volumes: cells in rows, whose neighbours matter wherever they are."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from ansatz.errors import UsageError
 from ansatz.spec import InputSpec
-
-if TYPE_CHECKING:
-    from ansatz.structures.grid.report.contribution import GridReport
 
 
 class Grid:
@@ -33,6 +30,7 @@ class Grid:
 
     name = "grid"
     symmetry = "shift"
+    report = "ansatz.structures.grid.report.contribution:GridReport"
 
     def __init__(self, *, masks: bool = False) -> None:
         self.network = "unet" if masks else "small_resnet"
@@ -53,9 +51,3 @@ class Grid:
         if not len(rows):
             raise UsageError("collate needs at least one example.")
         return (torch.stack([torch.as_tensor(row) for row in rows]),)
-
-    def report(self) -> "GridReport":
-        """What it contributes to a report."""
-        from ansatz.structures.grid.report.contribution import GridReport
-
-        return GridReport()

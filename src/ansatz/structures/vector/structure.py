@@ -1,16 +1,13 @@
 """Rows of a table: the order of the columns is fixed, nothing else is known."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from ansatz.errors import UsageError
 from ansatz.spec import InputSpec
-
-if TYPE_CHECKING:
-    from ansatz.structures.vector.report.contribution import VectorReport
 
 
 class Vector:
@@ -30,6 +27,7 @@ class Vector:
     network = "mlp"
     linear_network = "linear"
     symmetry = "none"
+    report = "ansatz.structures.vector.report.contribution:VectorReport"
 
     def spec(self, x: Any) -> InputSpec:
         """D from x ``(B, D)``; the levels of each column of codes as the largest code."""
@@ -56,9 +54,3 @@ class Vector:
             )
         stacked = torch.stack([torch.as_tensor(row) for row in rows])
         return (stacked,)
-
-    def report(self) -> "VectorReport":
-        """What it contributes to a report."""
-        from ansatz.structures.vector.report.contribution import VectorReport
-
-        return VectorReport()

@@ -1,6 +1,5 @@
 """Reports of models of images, signals, volumes and masks."""
 
-import importlib
 import re
 
 import numpy as np
@@ -17,6 +16,7 @@ from ansatz.data.grids import Grids
 from ansatz.errors import UsageError
 from ansatz.estimators.replay import replay
 from ansatz.metrics import boundary_f1
+from ansatz.registry import load
 from ansatz.report import build, gather, replayed
 from ansatz.report.comparison import compare
 from ansatz.report.contents import chapters
@@ -29,7 +29,7 @@ from ansatz.structures.grid.report.mask_classes import _edges
 from ansatz.structures.grid.report.mask_classes import section as by_class
 from ansatz.structures.grid.report.mask_recalibration import section as mask_recalibration
 from ansatz.structures.grid.report.mask_reliability import draw_cells, of_cells
-from ansatz.structures.grid.report.masks import mask_losses
+from ansatz.structures.grid.report.masks import Masks
 from ansatz.structures.grid.report.mistakes import section as mistakes
 from ansatz.structures.grid.report.network import layer_table
 from ansatz.structures.grid.report.overlays import section as overlays
@@ -96,8 +96,7 @@ def counts(single):
 def test_every_section_in_the_contents_exists(classes, masks):
     of_columns = contribution("vector").chapters("row")
     for chapter in [*chapters(classes[0]), *chapters(masks), *of_columns]:
-        module, _, function = chapter.section.partition(":")
-        assert callable(getattr(importlib.import_module(module), function))
+        assert callable(load(chapter.section))
 
 
 def test_sections_of_columns_are_of_tables_alone():
@@ -198,8 +197,8 @@ def test_errors_of_masks_count_images_not_cells(masks):
 
 def test_cells_without_a_label_have_no_say(masks):
     law, raw, y = masks.law, masks.raw(), masks.outcome
-    whole = mask_losses(law, raw, y)
-    assert_close(whole, mask_losses(law, raw[:, 3:], y[:, 3:]))
+    whole = Masks().losses(law, raw, y)
+    assert_close(whole, Masks().losses(law, raw[:, 3:], y[:, 3:]))
     assert bool((draw_cells(masks).codes >= 0).all())
 
 

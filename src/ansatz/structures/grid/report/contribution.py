@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ansatz.data.grids import is_grids
 from ansatz.estimators.grid_baselines import fit_linear_grid
 from ansatz.figures.section import Chapter, Table
 from ansatz.likelihoods import Likelihood
@@ -45,8 +46,8 @@ class GridReport(Contribution):
     """Adds pictures of examples, attributions, filters and certificates of symmetry.
 
     Example:
-        >>> from ansatz.structures import Grid
-        >>> Grid().report().chapters("element")[0].words
+        >>> from ansatz.report.contribution import contribution
+        >>> contribution("grid").chapters("element")[0].words
         'masks over their images'
     """
 
@@ -61,6 +62,10 @@ class GridReport(Contribution):
     def chapters(self, axis: Axis) -> list[Chapter]:
         """The chapters on examples, or on masks, and those on the network."""
         return _CHAPTERS[axis] + _ALL
+
+    def recognizes(self, data: str) -> bool:
+        """Images, volumes, folders of them; a table of signals is read as a table."""
+        return is_grids(data)
 
     def sample(self, model: Any, job: "Job", *, seed: int) -> NDArray[np.intp] | None:
         """As many examples as take a minute of arithmetic and fit in memory."""

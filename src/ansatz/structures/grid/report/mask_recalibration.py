@@ -4,7 +4,7 @@ from ansatz.figures.number import number
 from ansatz.figures.section import Section, Table
 from ansatz.report.evidence import Evidence
 from ansatz.report.recalibration import NONE, TITLE, paired_change
-from ansatz.structures.grid.report.masks import labelled, mask_losses
+from ansatz.structures.grid.report.masks import Masks, labelled
 
 
 def section(evidence: Evidence) -> Section | None:
@@ -29,8 +29,8 @@ def section(evidence: Evidence) -> Section | None:
     if done is None:
         return Section(TITLE, NONE)
     law, raw, y = evidence.law, evidence.raw(), evidence.outcome
-    served = mask_losses(law, raw, y)
-    plain = mask_losses(law, raw * done.value, y)  # the temperature divides the logits
+    served = Masks().losses(law, raw, y)
+    plain = Masks().losses(law, raw * done.value, y)  # the temperature divides the logits
     cells = evidence.weight * labelled(y).flatten(1).mean(1)
     change = paired_change(plain, served, weight=cells, group=evidence.group)
     gap = change.difference

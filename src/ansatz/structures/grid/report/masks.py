@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 
 class Masks:
-    """Scores a class for every cell.
+    """Scores a class for every cell, example by example.
+
+    An example is one unit: its cells are not independent of each other, and a standard error that
+    counts cells would be far too small.
 
     Example:
         >>> import torch
@@ -33,12 +36,38 @@ class Masks:
     """
 
     def losses(self, law: Likelihood, raw: Tensor, y: Tensor) -> Tensor:
-        """The mean loss of the labelled cells of each example."""
-        return mask_losses(law, raw, y)
+        """The mean negative log-likelihood of the labelled cells of each example, ``(N,)``.
+
+        Args:
+            law: of a cell's class.
+            raw: its parameters at every cell, ``(N, *size, P)``.
+            y: codes of the classes, ``(N, *size)``; -1 where there is no label.
+        """
+        seen = labelled(y).flatten(1)
+        with torch.no_grad():
+            cells = law.loss(raw, y.clamp(min=0)).double().flatten(1)
+        return (cells * seen).sum(1) / seen.sum(1).clamp(min=1)
 
     def estimates(self, evidence: Evidence, forecast: "Forecast") -> dict[str, Estimate]:
-        """Metrics as means of examples: cells of one are not independent."""
-        return estimate_masks(evidence, forecast)
+        """Dice, IoU, boundary F1, wrong cells and the log score, with each example's influence."""
+        y, codes, weight = evidence.outcome.clamp(min=0), forecast.point, evidence.weight
+        cells = labelled(evidence.outcome)
+        classes = [] if evidence.classes is None else list(evidence.classes)
+        count = len(classes)
+        found: dict[str, Estimate] = {}
+        for name, metric in (("dice", dice), ("iou", iou), ("boundary_f1", boundary_f1)):
+            values = metric(y, codes, cells, classes=count, reduction="none")  # (N, K)
+            found[name] = _mean_of_classes(values, weight)
+            if name == "dice" and count > 2:
+                for k, label in enumerate(classes):
+                    found[f"dice_{label}"] = _mean_of_classes(values[:, k : k + 1], weight)
+        share = cells.flatten(1).mean(1)  # labelled cells of each image
+        wrong = pixel_error(y, codes, cells, reduction="image").nan_to_num()
+        found["pixel_error"] = _mean_of_cells(wrong, share, weight)
+        found["accuracy"] = _mean_of_cells(1 - wrong, share, weight)
+        if forecast.losses is not None:
+            found["nll"] = _mean_of_cells(forecast.losses, share, weight)
+        return found
 
     def calibration(self, evidence: Evidence) -> str:
         """Whether predicted classes are as often right as their probabilities say."""
@@ -49,12 +78,14 @@ class Masks:
         return constant_masks(law, learn, test)
 
     def score_pair(self, a: "Judged", b: "Judged") -> ScorePair:
-        """Dice's coefficient of each example."""
-        return dice_pair(a, b)
+        """Dice's coefficient of each example, the mean over its classes."""
+        return ScorePair("dice", _dice(a), _dice(b), higher=True)
 
     def score_beside(self, a: "Judged", b: "Judged") -> ScorePair:
-        """The log score of the cells of each example, or the share of wrong cells."""
-        return cell_pair(a, b)
+        """The log score of the cells of each example; the share of wrong cells without a law."""
+        if a.law.is_law and b.law.is_law:
+            return ScorePair("log score", a.log_scores.numpy(), b.log_scores.numpy(), higher=True)
+        return ScorePair("pixel_error", _wrong(a), _wrong(b), higher=False)
 
 
 def labelled(y: Tensor) -> Tensor:
@@ -67,116 +98,6 @@ def labelled(y: Tensor) -> Tensor:
         [[1.0, 0.0]]
     """
     return (y != UNLABELLED).double()
-
-
-def mask_losses(law: Likelihood, raw: Tensor, y: Tensor) -> Tensor:
-    """The mean negative log-likelihood of the labelled cells of each image, ``(N,)``.
-
-    Args:
-        law: of a cell's class.
-        raw: its parameters at every cell.
-        y: codes of the classes, -1 where there is no label.
-
-    Shapes:
-        - raw: ``(N, *size, P)``; y: ``(N, *size)``.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import Categorical
-        >>> from ansatz.structures.grid.report.masks import mask_losses
-        >>> mask_losses(Categorical(), torch.zeros(1, 2, 2), torch.tensor([[0, -1]]))
-        tensor([0.6931], dtype=torch.float64)
-    """
-    seen = labelled(y).flatten(1)
-    with torch.no_grad():
-        cells = law.loss(raw, y.clamp(min=0)).double().flatten(1)
-    return (cells * seen).sum(1) / seen.sum(1).clamp(min=1)
-
-
-def estimate_masks(evidence: Evidence, forecast: "Forecast") -> dict[str, Estimate]:
-    """Dice, IoU, boundary F1, wrong cells and the log score of masks, image by image.
-
-    An image is one unit: its cells are not independent of each other, and a standard error that
-    counts cells would be far too small.
-
-    Args:
-        evidence: of a model of masks on its test images.
-        forecast: of the model, or of a rival.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Segmenter
-        >>> from ansatz.report import gather
-        >>> from ansatz.structures.grid.report.masks import estimate_masks
-        >>> from ansatz.report.rivals import rivals
-        >>> images = np.random.default_rng(0).normal(size=(6, 8, 8)).astype(np.float32)
-        >>> model = Segmenter(network="linear_pixels", epochs=1).fit(images, images > 0)
-        >>> evidence = gather(model, images, images > 0)
-        >>> list(estimate_masks(evidence, rivals(evidence).find("model")))
-        ['dice', 'iou', 'boundary_f1', 'pixel_error', 'accuracy', 'nll']
-    """
-    y, codes, weight = evidence.outcome.clamp(min=0), forecast.point, evidence.weight
-    cells = labelled(evidence.outcome)
-    classes = [] if evidence.classes is None else list(evidence.classes)
-    count = len(classes)
-    found: dict[str, Estimate] = {}
-    for name, metric in (("dice", dice), ("iou", iou), ("boundary_f1", boundary_f1)):
-        values = metric(y, codes, cells, classes=count, reduction="none")  # (N, K)
-        found[name] = _mean_of_classes(values, weight)
-        if name == "dice" and count > 2:
-            for k, label in enumerate(classes):
-                found[f"dice_{label}"] = _mean_of_classes(values[:, k : k + 1], weight)
-    share = cells.flatten(1).mean(1)  # labelled cells of each image
-    wrong = pixel_error(y, codes, cells, reduction="image").nan_to_num()
-    found["pixel_error"] = _mean_of_cells(wrong, share, weight)
-    found["accuracy"] = _mean_of_cells(1 - wrong, share, weight)
-    if forecast.losses is not None:
-        found["nll"] = _mean_of_cells(forecast.losses, share, weight)
-    return found
-
-
-def dice_pair(a: "Judged", b: "Judged") -> ScorePair:
-    """Dice's coefficient of each image, the mean over its classes.
-
-    Args:
-        a: the one model of masks.
-        b: the other.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Segmenter
-        >>> from ansatz.report.judged import judge_rows
-        >>> from ansatz.structures.grid.report.masks import dice_pair
-        >>> images = np.random.default_rng(0).normal(size=(6, 8, 8)).astype(np.float32)
-        >>> model = Segmenter(network="linear_pixels", epochs=1).fit(images, images > 0)
-        >>> judged = judge_rows("it", model, model._read(images, images > 0))
-        >>> dice_pair(judged, judged).gain.tolist()
-        [0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
-    """
-    return ScorePair("dice", _dice(a), _dice(b), higher=True)
-
-
-def cell_pair(a: "Judged", b: "Judged") -> ScorePair:
-    """The log score of the cells of each image; the share of wrong cells where one has no law.
-
-    Args:
-        a: the one model of masks.
-        b: the other.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Segmenter
-        >>> from ansatz.report.judged import judge_rows
-        >>> from ansatz.structures.grid.report.masks import cell_pair
-        >>> images = np.random.default_rng(0).normal(size=(6, 8, 8)).astype(np.float32)
-        >>> model = Segmenter("dice", network="linear_pixels", epochs=1).fit(images, images > 0)
-        >>> judged = judge_rows("it", model, model._read(images, images > 0))
-        >>> cell_pair(judged, judged).name
-        'pixel_error'
-    """
-    if a.law.is_law and b.law.is_law:
-        return ScorePair("log score", a.log_scores.numpy(), b.log_scores.numpy(), higher=True)
-    return ScorePair("pixel_error", _wrong(a), _wrong(b), higher=False)
 
 
 def _mean_of_classes(values: Tensor, weight: Tensor) -> Estimate:

@@ -35,8 +35,8 @@ class VectorReport(Contribution):
     """Adds chapters on columns, and boosted trees as a baseline.
 
     Example:
-        >>> from ansatz.structures import Vector
-        >>> Vector().report().chapters("row")[0].words
+        >>> from ansatz.report.contribution import contribution
+        >>> contribution("vector").chapters("row")[0].words
         'importance of columns'
     """
 
