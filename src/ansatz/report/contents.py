@@ -28,9 +28,6 @@ def chapters(evidence: Evidence) -> list[Chapter]:
 
     Structures place theirs from 40 to 79, before decisions, and from 90 on, after them.
 
-    Args:
-        evidence: of a model on its test rows.
-
     Example:
         >>> import numpy as np
         >>> from ansatz import Regressor

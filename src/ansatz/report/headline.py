@@ -19,9 +19,6 @@ LEVEL = 0.9  # of the intervals whose coverage is told
 def headline(evidence: Evidence) -> list[str]:
     """What was fitted and whether it beats simpler models; whether it is calibrated.
 
-    Args:
-        evidence: of a model on its test rows.
-
     Example:
         >>> import numpy as np
         >>> from ansatz import Regressor
@@ -49,9 +46,6 @@ def calibration(evidence: Evidence) -> str:
 
     Numbers: the coverage of 90 % intervals with a Wilson interval. Classes: Spiegelhalter's test
     of the probabilities. Survival: whether as many rows had the event as the curves expected.
-
-    Args:
-        evidence: of a model on its test rows.
 
     Example:
         >>> import numpy as np

@@ -133,9 +133,6 @@ def worst_share(evidence: Evidence, rival: str) -> float | None:
 def section(evidence: Evidence) -> Section | None:
     """Metrics with standard errors, and paired differences.
 
-    Args:
-        evidence: of a model on its test rows.
-
     Example:
         >>> import numpy as np
         >>> from ansatz import Regressor

@@ -67,9 +67,6 @@ def draw_history(axes: "Axes", history: "History") -> None:
 def command_line(evidence: Evidence) -> str | None:
     """The exact command that repeats the fit; None for a model made in Python.
 
-    Args:
-        evidence: of the model.
-
     Example:
         >>> import ansatz
         >>> from ansatz.estimators.replay import replay
@@ -148,9 +145,6 @@ def _joined(value: Any) -> str:
 def python_lines(evidence: Evidence) -> str:
     """The same as lines of Python.
 
-    Args:
-        evidence: of the model.
-
     Example:
         >>> import numpy as np
         >>> from ansatz import Regressor
@@ -207,9 +201,6 @@ def _constructor(model: Any) -> str:
 def section(evidence: Evidence) -> Section | None:
     """Law, network, recipe, learning curves, and the lines that repeat the fit.
 
-    Args:
-        evidence: of a model on its test rows.
-
     Example:
         >>> import numpy as np
         >>> from ansatz import Regressor
@@ -239,9 +230,6 @@ def section(evidence: Evidence) -> Section | None:
 def describe_network(evidence: Evidence) -> str:
     """The network in a few words.
 
-    Args:
-        evidence: of the model.
-
     Example:
         >>> import numpy as np
         >>> from ansatz import Regressor
@@ -263,9 +251,6 @@ def describe_network(evidence: Evidence) -> str:
 
 def law_name(evidence: Evidence) -> str:
     """The law as the user would say it.
-
-    Args:
-        evidence: of the model.
 
     Example:
         >>> import numpy as np

@@ -25,9 +25,6 @@ LISTED = 12
 def section(evidence: Evidence) -> Section | None:
     """Pictures of the largest and the least losses; None for classes, which have mistakes.
 
-    Args:
-        evidence: of a model of grids on its test rows.
-
     Example:
         >>> import numpy as np
         >>> from ansatz import Regressor

@@ -30,9 +30,6 @@ PAIRS = 10
 def section(evidence: Evidence) -> Section | None:
     """The confusion matrix of the test rows as a picture; None where outcomes are no classes.
 
-    Args:
-        evidence: of a model of grids on its test rows.
-
     Example:
         >>> import numpy as np
         >>> from ansatz import Classifier

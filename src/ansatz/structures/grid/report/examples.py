@@ -21,9 +21,6 @@ EACH = 8  # images of a class
 def section(evidence: Evidence) -> Section | None:
     """Some examples of each class, and the notes of the fit.
 
-    Args:
-        evidence: of a model of grids on its test rows.
-
     Example:
         >>> import numpy as np
         >>> from ansatz import Classifier

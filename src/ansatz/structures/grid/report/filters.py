@@ -20,9 +20,6 @@ MAPS = 31  # beside the image
 def section(evidence: Evidence) -> Section | None:
     """The filters of the first convolution and its maps of one test image; None without one.
 
-    Args:
-        evidence: of a model of grids on its test rows.
-
     Example:
         >>> import numpy as np
         >>> from ansatz import Segmenter

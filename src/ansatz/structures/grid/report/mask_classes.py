@@ -17,9 +17,6 @@ MOST = 20  # classes
 def section(evidence: Evidence) -> Section | None:
     """Dice, IoU, boundary F1 and wrong cells of every class and model.
 
-    Args:
-        evidence: of a model of masks on its test images.
-
     Example:
         >>> import numpy as np
         >>> from ansatz import Segmenter

@@ -10,9 +10,6 @@ from ansatz.structures.grid.report.masks import Masks, labelled
 def section(evidence: Evidence) -> Section | None:
     """The log score of cells before and after; one sentence where there was no recalibration.
 
-    Args:
-        evidence: of a model of masks on its test images.
-
     Example:
         >>> import numpy as np
         >>> from ansatz import Segmenter

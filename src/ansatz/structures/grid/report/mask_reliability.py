@@ -36,9 +36,6 @@ class Cells(NamedTuple):
 def draw_cells(evidence: Evidence) -> Cells:
     """A sample of labelled cells, as many of each image.
 
-    Args:
-        evidence: of a model of masks on its test images.
-
     Example:
         >>> import numpy as np
         >>> from ansatz import Segmenter
@@ -75,9 +72,6 @@ def of_cells(evidence: Evidence) -> str:
 
     The standard error counts images: cells of one image are not independent.
 
-    Args:
-        evidence: of a model of masks on its test images.
-
     Example:
         >>> import numpy as np
         >>> from ansatz import Segmenter
@@ -109,9 +103,6 @@ def of_cells(evidence: Evidence) -> str:
 
 def section(evidence: Evidence) -> Section | None:
     """Reliability diagrams of the classes of cells.
-
-    Args:
-        evidence: of a model of masks on its test images.
 
     Example:
         >>> import numpy as np

@@ -23,9 +23,6 @@ SHOWN = 24  # mistakes
 def section(evidence: Evidence) -> Section | None:
     """Mistakes in the order of their confidence; None where outcomes are no classes.
 
-    Args:
-        evidence: of a model of grids on its test rows.
-
     Example:
         >>> import numpy as np
         >>> from ansatz import Classifier

@@ -116,9 +116,6 @@ def names_of(evidence: Evidence) -> list[str]:
 def layer_table(evidence: Evidence) -> Table:
     """The layers with weights, or of few layers all, from the input to the output.
 
-    Args:
-        evidence: of a model of grids.
-
     Example:
         >>> import numpy as np
         >>> from ansatz import Classifier

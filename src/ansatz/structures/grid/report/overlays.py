@@ -42,9 +42,6 @@ NOTES = {
 def section(evidence: Evidence) -> Section | None:
     """Overlays of the best, the median and the worst case, and where an ensemble disagrees.
 
-    Args:
-        evidence: of a model of masks on its test images.
-
     Example:
         >>> import numpy as np
         >>> from ansatz import Segmenter

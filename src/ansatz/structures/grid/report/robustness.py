@@ -36,9 +36,6 @@ CROP = {1: 128, 2: 128, 3: 32}  # cells of a side of what masks are certified on
 def section(evidence: Evidence) -> Section | None:
     """Accuracy under shifts, turns and noise, and certificates of symmetry.
 
-    Args:
-        evidence: of a model of grids on its test rows.
-
     Example:
         >>> import numpy as np
         >>> from ansatz import Classifier
@@ -101,9 +98,6 @@ def certificates(evidence: Evidence) -> tuple[list[Certificate], list[str]]:
 
     A network that answers once is asked whether the answer stays; one that answers for every cell,
     whether the answer moves along.
-
-    Args:
-        evidence: of a model of grids on its test rows.
 
     Returns:
         Certificates, and what is to be said about them.

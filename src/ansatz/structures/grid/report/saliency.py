@@ -51,9 +51,6 @@ class Chosen(NamedTuple):
 def section(evidence: Evidence) -> Section | None:
     """Attributions of some good and some bad predictions, of classes and numbers alike.
 
-    Args:
-        evidence: of a model of grids on its test rows.
-
     Example:
         >>> import numpy as np
         >>> from ansatz import Classifier

@@ -128,9 +128,6 @@ def draw_column(axes: "Axes", summary: ColumnSummary) -> None:
 def section(evidence: Evidence) -> Section | None:
     """Rows, columns, small histograms, and the notes of the fit about its data.
 
-    Args:
-        evidence: of a model on its test rows.
-
     Example:
         >>> import numpy as np
         >>> from ansatz import Regressor

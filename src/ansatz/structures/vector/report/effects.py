@@ -268,9 +268,6 @@ def draw_effect(axes: "Axes", effect: Effect, response: Response) -> None:
 def section(evidence: Evidence) -> Section | None:
     """Curves of the most important columns.
 
-    Args:
-        evidence: of a model on its test rows.
-
     Example:
         >>> import numpy as np
         >>> from ansatz import Regressor

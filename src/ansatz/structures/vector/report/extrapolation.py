@@ -87,9 +87,6 @@ def extrapolated(evidence: Evidence) -> tuple[list[Beyond], NDArray[np.bool_]]:
 def section(evidence: Evidence) -> Section | None:
     """Columns with rows beyond the training range, and how well those rows are predicted.
 
-    Args:
-        evidence: of a model on its test rows.
-
     Example:
         >>> import numpy as np
         >>> from ansatz import Regressor

@@ -244,9 +244,6 @@ def _label(item: Importance, limit: int = 3) -> str:
 def section(evidence: Evidence) -> Section | None:
     """Groups of columns by importance.
 
-    Args:
-        evidence: of a model on its test rows.
-
     Example:
         >>> import numpy as np
         >>> from ansatz import Regressor

@@ -34,9 +34,6 @@ def choose_response(evidence: Evidence) -> Response | None:
 
     None for directions, whose mean cannot be accumulated.
 
-    Args:
-        evidence: of a model on its test rows.
-
     Example:
         >>> import numpy as np
         >>> from ansatz import Regressor

@@ -96,9 +96,6 @@ def groups_of(cells: "pd.Series", column: Column) -> list[tuple[str, NDArray[np.
 def subgroups(evidence: Evidence) -> list[Subgroup]:
     """Every group that is large enough, the worst first.
 
-    Args:
-        evidence: of a model on its test rows.
-
     Example:
         >>> import numpy as np
         >>> from ansatz import Regressor
@@ -162,9 +159,6 @@ def holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def section(evidence: Evidence) -> Section | None:
     """The worst groups, with what many comparisons leave of their differences.
-
-    Args:
-        evidence: of a model on its test rows.
 
     Example:
         >>> import numpy as np

@@ -32,9 +32,6 @@ def worst_rows(losses: torch.Tensor, count: int = COUNT) -> NDArray[np.intp]:
 def section(evidence: Evidence) -> Section | None:
     """The worst-fitted rows with outcome, prediction, interval and the columns that matter.
 
-    Args:
-        evidence: of a model on its test rows.
-
     Example:
         >>> import numpy as np
         >>> from ansatz import Regressor
