@@ -5,6 +5,8 @@ import pytest
 
 from ansatz import Classifier, Regressor, Segmenter
 from ansatz.report import build, gather
+from ansatz.report.contribution import Contribution, contribution
+from ansatz.structures.registry import registry
 
 NUMBERS = [
     "probability integral transform",
@@ -118,3 +120,15 @@ def test_the_order_of_the_page(what, blank):
     report = build(evidence_of(what), announced.append)
     assert announced == ANNOUNCED[what]
     assert [section.title for section in report.sections] == TITLES[what]
+
+
+def test_a_structure_that_adds_nothing_has_the_general_chapters(blank, monkeypatch):
+    monkeypatch.setitem(registry._members, "bags", object)
+    evidence = evidence_of("table")
+    evidence.contribution = contribution("bags")
+    assert type(evidence.contribution) is Contribution
+    announced = []
+    report = build(evidence, announced.append)
+    assert announced == [*FIRST, *NUMBERS, "decisions from costs"]
+    assert "examples that took no part in the fit" in report.page
+    assert "Could not be computed" not in report.page
