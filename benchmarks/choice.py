@@ -19,10 +19,10 @@ from record import write_record
 
 import ansatz
 from ansatz import Regressor
-from ansatz.estimators.candidates import candidates
-from ansatz.estimators.choice import choose_law
-from ansatz.estimators.out_of_fold import log_scores
-from ansatz.estimators.parts import take
+from ansatz.fitting.candidates import candidates
+from ansatz.fitting.choice import choose_law
+from ansatz.fitting.out_of_fold import log_scores
+from ansatz.fitting.split import take
 from ansatz.estimators.table_estimator import TableEstimator
 
 SEEDS = (0, 1, 2)

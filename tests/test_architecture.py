@@ -37,6 +37,7 @@ ALLOWED = {
     "linear": BUILDING | {"networks", "structures", "training"},
 }
 ALLOWED["inference"] = ALLOWED["linear"]
+ALLOWED["fitting"] = {*ALLOWED, "estimators"}  # column roles and provenance still live there
 # What faces the user may import everything below it; nobody imports the command line.
 ALLOWED["estimators"] = set(ALLOWED)
 ALLOWED["report"] = set(ALLOWED)

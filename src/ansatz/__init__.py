@@ -13,11 +13,11 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from ansatz.estimators.classifier import Classifier as Classifier
-    from ansatz.estimators.result import Fit as Fit
-    from ansatz.estimators.fit import fit as fit
+    from ansatz.fitting.result import Fit as Fit
+    from ansatz.fitting.fit import fit as fit
     from ansatz.estimators.ranker import Ranker as Ranker
     from ansatz.estimators.regressor import Regressor as Regressor
-    from ansatz.estimators.saved import load as load
+    from ansatz.fitting.saved import load as load
     from ansatz.estimators.segmenter import Segmenter as Segmenter
     from ansatz.estimators.survival import SurvivalRegressor as SurvivalRegressor
     from ansatz.onnx.export import export as export
@@ -45,6 +45,7 @@ _MODULES = (
     "errors",
     "estimators",
     "figures",
+    "fitting",
     "inference",
     "layers",
     "likelihoods",

@@ -278,7 +278,7 @@ def test_a_dry_run_says_what_would_be_done_and_writes_nothing(command, work, tmp
         ("--network", "small_resnett"): "Did you mean 'small_resnet'?",
         ("--set", "nosuch=3"): "'nosuch'",
         ("--x", "gird"): "unknown structure 'gird'",
-        ("--weights", "gone.pth"): "gone.pth: no such file of weights",
+        ("--pretrained", "gone.pth"): "gone.pth: no such file of weights",
     }.items(),
 )
 def test_a_dry_run_refuses_what_the_fit_would(command, work, words, says):
@@ -288,7 +288,7 @@ def test_a_dry_run_refuses_what_the_fit_would(command, work, words, says):
 
 def test_a_dry_run_takes_a_file_of_weights_for_no_column(command, work, tmp_path):
     torch.save({}, tmp_path / "w.pth")
-    done = command("fit", work / "digits", "--weights", "w.pth", "--dry-run")
+    done = command("fit", work / "digits", "--pretrained", "w.pth", "--dry-run")
     assert done.status == 0 and "60 examples" in done.out, done.err
 
 
@@ -309,7 +309,7 @@ def test_weights_are_a_column_or_a_file(command, work, tmp_path):
     assert command(*words, "m", "--weights", "twice", *QUICK[:4]).status == 0
     network = networks.create("lenet5", InputSpec.grid(1, 16, 16), 5)
     torch.save(network.float().state_dict(), tmp_path / "lenet.pth")
-    lenet = ("--network", "lenet5", "--set", "epochs=1", "--weights", "lenet.pth")
+    lenet = ("--network", "lenet5", "--set", "epochs=1", "--pretrained", "lenet.pth")
     done = command(*words, "m2", *lenet, "--freeze", "backbone")
     assert done.status == 0, done.err
     found = command("inspect", "m2").out
@@ -613,7 +613,7 @@ def absent(path):
 @pytest.mark.parametrize("write", [unlike, of_other_images, code, plain_pickle, absent])
 def test_weights_that_are_none_of_the_network(command, work, tmp_path, write):
     told = write(tmp_path / "w.pth")
-    words = ("--network", "lenet5", "--weights", "w.pth")
+    words = ("--network", "lenet5", "--pretrained", "w.pth")
     said = refused(command, tmp_path, 4, "fit", work / "digits", *words)
     assert "w.pth" in said and told in said
     assert not (tmp_path / "canary").exists()
@@ -656,7 +656,7 @@ def test_options_that_do_not_go_with_the_data(command, inside, words, told):
 def test_tables_have_no_files_to_skip(command, model):
     for verb in ("predict", "evaluate"):
         said = command(verb, model, "new.csv", "--skip-corrupt")
-        assert said.status == 2 and "--skip-corrupt is for files of images" in said.err
+        assert said.status == 2 and "(--skip-corrupt) is an option of images" in said.err
 
 
 def test_what_a_model_cannot_be_asked(command, inside, tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from ansatz.cli.main import run
-from ansatz.estimators.replay import replay
+from ansatz.fitting.replay import replay
 
 QUICK = ("--network", "linear", "--quiet", "--set", "augment=false", "--set")
 

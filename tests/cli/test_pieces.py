@@ -10,8 +10,8 @@ import ansatz
 from ansatz.cli.main import run
 from ansatz.data.grids import read_grids
 from ansatz.errors import DataError, UsageError
-from ansatz.estimators import grid_fitting
-from ansatz.estimators.replay import replay
+from ansatz.structures.grid import fitting as grid_fitting
+from ansatz.fitting.replay import replay
 from ansatz.training import loop as training_loop
 
 UNET = ("--network", "unet", "--set", "depth=1", "--set", "width=4", "--set", "epochs=2")

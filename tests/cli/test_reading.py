@@ -1,8 +1,12 @@
+import inspect
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansatz.cli.reading import reader_options, words
+from ansatz.cli.options import takes
+from ansatz.fitting.options.parsing import separator, words
+from ansatz.fitting.options.vector import TableReading
 
 NAME = st.text(alphabet="abc ,x", min_size=1).map(str.strip).filter(bool)
 
@@ -12,18 +16,26 @@ def test_names_in_quotes_may_hold_commas(names):
     assert words(",".join(f'"{name}"' for name in names)) == names
 
 
+def read(**said):
+    @takes(TableReading)
+    def command(given):
+        return given
+
+    return command(**{**dict.fromkeys(inspect.signature(command).parameters), **said})
+
+
 def test_what_is_not_given_is_not_passed():
-    assert reader_options(None, None, None, None, None) == {}
-    assert reader_options(None, False, None, None, []) == {}
+    assert read() == {}
+    assert read(missing=[]) == {}
 
 
 @pytest.mark.parametrize("spelling", ["\\t", "tab", "\t"])
 def test_a_tab_can_be_typed(spelling):
-    assert reader_options(spelling, None, None, None, None) == {"delimiter": "\t"}
+    assert separator(spelling) == "\t"
 
 
 def test_all_options_reach_the_reader():
-    given = reader_options(";", True, "a,b", "#", ["n/a", "-"])
+    given = read(delimiter=";", header=True, names="a,b", comment="#", missing=["n/a", "-"])
     assert given == {
         "delimiter": ";",
         "header": False,

@@ -9,9 +9,9 @@ import pytest
 from PIL import Image
 
 import ansatz
-from ansatz.estimators.origin import origin_of
+from ansatz.fitting.provenance import origin_of
 
-WORDS = ("--target", "y", "--likelihood", "normal", "--trials", "2", "--folds", "2")
+WORDS = ("--target", "y", "--likelihood", "normal", "--searches", "2", "--folds", "2")
 FAST = ("--set", "epochs=2", "--space", "width=4..8", "--space", "depth=1", "--out", "m")
 
 
@@ -87,7 +87,7 @@ def stripes(tmp_path):
     return "stripes"
 
 
-IMAGES = ("--network", "linear", "--set", "epochs=2", "--trials", "1", "--folds", "2", "--quiet")
+IMAGES = ("--network", "linear", "--set", "epochs=2", "--searches", "1", "--folds", "2", "--quiet")
 
 
 def test_a_folder_of_images_is_searched_like_a_table(command, stripes):
@@ -105,7 +105,11 @@ def test_a_table_of_paths_and_the_options_of_images_reach_the_fits(command, stri
     words = ("--target", "count", "--image", "file", "--size", "10", "--channels", "1", "--stream")
     done = command("tune", "counts.csv", *IMAGES, *words, "--likelihood", "poisson", "--out", "m")
     assert done.status == 0, done.err
-    assert origin_of(ansatz.load("m")).reader == {"image": "file", "size": [10], "channels": 1}
+    assert origin_of(ansatz.load("m")).asked.reader() == {
+        "image": "file",
+        "size": [10],
+        "channels": 1,
+    }
 
 
 @pytest.mark.parametrize(
@@ -115,7 +119,7 @@ def test_a_table_of_paths_and_the_options_of_images_reach_the_fits(command, stri
         (("stripes", "--space", "network=unet,lenet5"), "unet labels every cell"),
         (("stripes", "--delimiter", ";"), "'delimiter' is an option of tables"),
         (("stripes", "--x", "vector"), "leave out --x vector"),
-        (("stripes", "--weights", "no.pth"), "no such file of weights"),
+        (("stripes", "--pretrained", "no.pth"), "no such file of weights"),
         (("stripes", "--freeze", "front"), "freeze must be backbone"),
         (("counts.csv",), "--target COLUMN is missing"),
         (("counts.csv", "--target", "count", "--x", "vector", "--size", "8"), "option of images"),

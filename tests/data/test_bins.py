@@ -9,7 +9,7 @@ import torch
 from ansatz.data import Preprocessor
 from ansatz.data.bins import Bins
 from ansatz.estimators import Regressor
-from ansatz.estimators.recipe import choose_recipe
+from ansatz.fitting.recipe import choose_recipe
 from ansatz.onnx.columns import TableColumns
 from ansatz.onnx.inputs import Input
 

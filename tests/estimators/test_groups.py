@@ -10,10 +10,10 @@ from tests.estimators.conftest import TINY
 
 from ansatz import Classifier, Regressor, Segmenter, SurvivalRegressor
 from ansatz.errors import DataError
-from ansatz.estimators.inner_split import stopping_folds
-from ansatz.estimators.parts import split
+from ansatz.fitting.inner_split import stopping_folds
+from ansatz.fitting.split import split
 from ansatz.estimators.ranker import Ranker
-from ansatz.estimators.recipe import Recipe
+from ansatz.fitting.recipe import Recipe
 from ansatz.training import Trainer
 
 N = 60

@@ -15,9 +15,9 @@ from ansatz import Segmenter
 from ansatz.data import clean
 from ansatz.data.grids import Grids
 from ansatz.errors import UsageError
-from ansatz.estimators import grid_fitting
-from ansatz.estimators.mask_out_of_fold import draw_cells
-from ansatz.estimators.parts import holdout_share
+from ansatz.structures.grid import fitting as grid_fitting
+from ansatz.inference.element_sample import draw_cells
+from ansatz.fitting.split import holdout_share
 from ansatz.inference.recalibration import for_mixture
 
 LINEAR = {"network": "linear_pixels", "epochs": 3, "batch_size": 4, "learning_rate": 0.05}

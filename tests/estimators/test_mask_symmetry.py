@@ -7,9 +7,9 @@ import torch
 from ansatz import Segmenter, load
 from ansatz.data.augmentation import Flip
 from ansatz.errors import UsageError
-from ansatz.estimators.grid_recipe import choose_grid_recipe
 from ansatz.report import gather
 from ansatz.spec import InputSpec
+from ansatz.structures.grid.recipe import choose_grid_recipe
 from ansatz.structures.grid.report.robustness import certificates
 from ansatz.structures.grid.report.sample import multiply_adds
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import ansatz
-from ansatz.estimators.replay import replay
+from ansatz.fitting.replay import replay
 from ansatz.report import build, replayed
 
 HOSTILE = [

@@ -10,7 +10,7 @@ from tests.report.conftest import KINDS, make_hostile_page, number
 import ansatz
 from ansatz.cli.main import run
 from ansatz.errors import DataError, UsageError
-from ansatz.estimators.replay import replay
+from ansatz.fitting.replay import replay
 from ansatz.report import build, replayed
 
 SLOW = {"cox", "groups", "time", "quantiles"}  # like others, with one thing changed

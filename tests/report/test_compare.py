@@ -12,7 +12,7 @@ from sklearn.linear_model import LinearRegression
 import ansatz
 from ansatz.cli.document import text_of
 from ansatz.errors import DataError, UsageError
-from ansatz.estimators.replay import replay
+from ansatz.fitting.replay import replay
 from ansatz.report.compare import compare
 from ansatz.report.difference import paired_difference
 from ansatz.report.methods import candidate, compare_methods

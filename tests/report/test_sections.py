@@ -11,9 +11,9 @@ from sklearn.metrics import log_loss
 import ansatz
 from ansatz import Classifier, Regressor
 from ansatz.data import Column
-from ansatz.estimators.replay import replay
 from ansatz.figures.number import number, percent, with_error
 from ansatz.figures.printable import printable
+from ansatz.fitting.replay import replay
 from ansatz.report import gather, replayed
 from ansatz.report.comparison import compare
 from ansatz.report.costs import best_level, best_threshold, class_costs, number_costs

@@ -13,6 +13,7 @@ import torch.distributed as dist
 from tests.training import distributed_run
 from tests.training.distributed_run import SCRIPT, train
 
+from ansatz.data.batch import take_rows
 from ansatz.errors import ResourceError, UsageError
 from ansatz.training import distributed
 from ansatz.training.distributed import Processes, current_processes
@@ -322,8 +323,7 @@ def test_a_timeout_that_is_no_number_is_named(monkeypatch):
 @pytest.mark.parametrize("rows", [0, 1, 2, 5, 16])
 @pytest.mark.parametrize("size", [2, 3, 5])
 def test_shares_are_all_rows_once_and_nearly_equal(rows, size):
-    batch = distributed_run.rows(16, "normal", False)
-    batch = batch._replace(index=batch.index[:rows], inputs=(batch.inputs[0][:rows],))
+    batch = take_rows(distributed_run.rows(16, "normal", False), slice(rows))
     shares = [Processes(rank, size).part(batch) for rank in range(size)]
     assert torch.equal(torch.cat([share.index for share in shares]), batch.index)
     lengths = [len(share.index) for share in shares]

@@ -9,15 +9,17 @@ import pytest
 import ansatz
 from ansatz import Classifier
 from ansatz.errors import UsageError
-from ansatz.estimators.grid_recipe import choose_grid_recipe
-from ansatz.estimators.replay import replay
+from ansatz.fitting.first_steps import pose_request, with_structure
+from ansatz.structures.grid.recipe import choose_grid_recipe
+from ansatz.fitting.replay import replay
+from ansatz.fitting import Request
 from ansatz.spec import InputSpec
 from ansatz.tuning import inner_folds, posing, tune
 from ansatz.tuning.grid_space import default_grid_space
 from ansatz.tuning.inner_folds import InnerFolds, OutOfTime
 from ansatz.tuning.space import point_of
 
-FAST = {"trials": 2, "folds": 2, "network": "linear", "options": {"epochs": 2}}
+FAST = {"searches": 2, "folds": 2, "network": "linear", "options": {"epochs": 2}}
 
 
 def images(count=40, seed=0):
@@ -46,7 +48,7 @@ def no_work(monkeypatch):
 
 
 def test_each_trial_is_the_mean_of_folds_fitted_by_hand():
-    found = search(trials=1)
+    found = search(searches=1)
     assert list(found.space) == ["learning_rate", "weight_decay", "batch_size", "augment"]
     assert found.trials[0].parameters["augment"] is True  # the default recipe lies in the space
     learn = replay(found.fit).learn
@@ -99,7 +101,7 @@ def test_a_search_that_was_interrupted_goes_on_with_the_same_trials(tmp_path, mo
 
 def test_the_network_is_a_dimension_like_any_other():
     space = ["network=mlp,linear", "learning_rate=3e-3..3e-2", "augment=false"]
-    found = search(space=space, trials=3, network="mlp")
+    found = search(space=space, searches=3, network="mlp")
     tried = {trial.parameters.get("network") for trial in found.trials[1:]}
     assert tried == {"mlp", "linear"} and "width" not in found.space
     chosen = found.best.parameters["network"]
@@ -113,7 +115,7 @@ def test_masks_are_searched_by_the_log_score_of_their_cells():
     x, _ = images(24)
     masks = (x > 60).astype(np.uint8)
     masks[0, :4] = 9  # not known
-    found = search({"x": x, "masks": masks}, unlabelled=9, trials=1)
+    found = search({"x": x, "masks": masks}, unlabelled=9, searches=1)
     learn = replay(found.fit).learn
     fold, (inside, outside) = 1, inner_folds.make_folds(learn, 2, seed=0)[1]
     state = ansatz.seeds.derive(0, "inner", fold) >> 32
@@ -131,7 +133,7 @@ def test_signals_and_numbers_are_searched_too():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(40, 12)).round(3)).add_prefix("t")
     frame["age"] = np.exp(frame["t3"] + rng.normal(size=40))
-    found = search(frame, x="grid", target="age", likelihood="gamma", trials=1)
+    found = search(frame, x="grid", target="age", likelihood="gamma", searches=1)
     assert found.fit.structure == "grid" and found.fit.likelihood == "gamma"
     assert found.fit.metrics["crps"] is not None
 
@@ -149,7 +151,7 @@ def test_signals_and_numbers_are_searched_too():
             {"space": ["network=linear,mlp"], "options": {"pretrained": "w.pth"}},
             "weights is that of one network",
         ),
-        ({"roles": {"y": "numeric"}}, "are no features"),
+        ({"roles": {"y": "numeric"}}, "'roles' .* is an option of tables"),
         ({"delimiter": ";"}, "'delimiter' is an option of tables"),
     ],
 )
@@ -194,28 +196,22 @@ def test_the_default_recipe_is_a_point_of_the_default_space():
 def test_dropout_is_the_networks_own():
     """Its default is no part of the recipe, and what is tried reaches the network."""
     x, y = images(12)
-    problem = posing_of({"x": np.kron(x, np.ones((1, 8, 8), np.uint8)), "y": y})
+    data = {"x": np.kron(x, np.ones((1, 8, 8), np.uint8)), "y": y}
     given = {"epochs": 1, "width": 4, "hidden": 8}
-    inner, space, _ = posing.pose_search(
-        *(problem, "vgg11", None, given, (), 2, None, 0, "point", "cpu")
-    )
+    inner, space, _ = posed_search(data, network="vgg11", options=given)
     assert posing.default_point(inner, space)["dropout"] == 0.5
     made, _ = inner.estimator({"dropout": 0.2})
     assert made.dropout is None and made.network_options["dropout"] == 0.2
 
 
-def posing_of(data):
-    from ansatz.estimators.posing import pose_as
-    from ansatz.estimators.uses import Uses
-
-    return pose_as("grid", data, Uses(target=["y"]))
+def posed_search(data, **options):
+    request = with_structure(Request.of(data, {"target": "y", "device": "cpu", **options}))
+    return posing.pose_search(request, pose_request(request), (), 2)
 
 
 def test_a_training_that_the_deadline_cuts_short_judges_nothing():
-    inner, _, _ = posing.pose_search(
-        *(posing_of(dict(zip("xy", images(), strict=True))), "linear", None, {"epochs": 10**6}),
-        *((), 2, None, 0, "point", "cpu"),
-    )
+    data = dict(zip("xy", images(), strict=True))
+    inner, _, _ = posed_search(data, network="linear", options={"epochs": 10**6})
     began = time.monotonic()
     with pytest.raises(OutOfTime):
         inner.scores({}, began + 0.2)

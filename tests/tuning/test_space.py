@@ -1,7 +1,7 @@
 import pytest
 
 from ansatz.errors import UsageError
-from ansatz.estimators.recipe import choose_recipe
+from ansatz.fitting.recipe import choose_recipe
 from ansatz.tuning.space import (
     Choice,
     Range,

@@ -13,13 +13,14 @@ import pytest
 import ansatz
 from ansatz.cli.document import text_of
 from ansatz.errors import NumericalError, UsageError
-from ansatz.estimators.problem import pose
-from ansatz.estimators.replay import replay
-from ansatz.estimators.uses import Uses
+from ansatz.fitting.problem import pose
+from ansatz.fitting.replay import replay
+from ansatz.fitting.uses import Uses
+from ansatz.fitting import Request
 from ansatz.tuning import inner_folds, posing, tune
 from ansatz.tuning.inner_folds import InnerFolds
 
-FAST = {"trials": 3, "folds": 2, "options": {"epochs": 2}, "space": ["width=4..8", "depth=1"]}
+FAST = {"searches": 3, "folds": 2, "options": {"epochs": 2}, "space": ["width=4..8", "depth=1"]}
 
 
 def table(rows=120, seed=0):
@@ -66,7 +67,7 @@ def test_outcomes_of_the_test_rows_change_no_trial():
 
 
 def test_each_trial_is_the_mean_of_folds_fitted_by_hand():
-    found = search(trials=1)
+    found = search(searches=1)
     trial = found.trials[1]
     rows = replay(found.fit)
     inner = inner_folds.make_folds(rows.learn, 2, seed=0)
@@ -137,7 +138,7 @@ def test_a_killed_search_goes_on_with_the_same_trials(tmp_path):
 
 
 def test_the_time_limit_ends_the_search_and_not_the_answer():
-    found = search(time_limit=1e-9, trials=50)
+    found = search(time_limit=1e-9, searches=50)
     assert len(found.trials) == 1 and "after 0 of 50 trials" in found.notes[0]
     assert "None of 0 trials beat the default" in found.verdict and found.comparison is None
 
@@ -145,10 +146,9 @@ def test_the_time_limit_ends_the_search_and_not_the_answer():
 def test_laws_are_searched_where_none_is_given(monkeypatch):
     def laws_of(y, first):
         monkeypatch.setattr(posing, "choose_law", lambda *_: SimpleNamespace(law=first))
-        problem = pose(table().assign(y=y), Uses(target=["y"]))
-        _, space, notes = posing.pose_search(
-            *(problem, "mlp", None, {}, (), 2, 0.2, 0, "point", "cpu")
-        )
+        data = table().assign(y=y)
+        request = Request.of(data, {"target": "y", "test": 0.2, "device": "cpu"})
+        _, space, notes = posing.pose_search(request, pose(data, Uses(target=["y"])), (), 2)
         return space["likelihood"].values, notes
 
     laws, notes = laws_of(lambda frame: frame["y"], "gamma")
@@ -158,7 +158,7 @@ def test_laws_are_searched_where_none_is_given(monkeypatch):
 
 
 def test_the_law_is_a_dimension_like_any_other():
-    found = search(space=["width=4", "depth=1", "likelihood=normal,laplace"], trials=3)
+    found = search(space=["width=4", "depth=1", "likelihood=normal,laplace"], searches=3)
     laws = {trial.parameters.get("likelihood", "normal") for trial in found.trials}
     assert laws == {"normal", "laplace"}
     assert found.fit.likelihood == found.best.parameters.get("likelihood", "normal")
@@ -198,9 +198,9 @@ def test_classes_and_survival_are_searched_too():
         label=lambda frame: np.where(frame["x"] + rng.logistic(size=120) > 0, "yes", "no"),
         died=rng.integers(0, 2, size=120),
     )
-    found = tune(data.drop(columns=["y", "died"]), target="label", **{**FAST, "trials": 1})
+    found = tune(data.drop(columns=["y", "died"]), target="label", **{**FAST, "searches": 1})
     assert found.fit.metrics["accuracy"] is not None
-    options = {**FAST, "trials": 1, "event": "died", "likelihood": "cox"}
+    options = {**FAST, "searches": 1, "event": "died", "likelihood": "cox"}
     found = tune(data.drop(columns=["label"]), target="y", **options)
     assert "batch_size" not in found.space and found.fit.likelihood == "cox"
 
@@ -208,8 +208,8 @@ def test_classes_and_survival_are_searched_too():
 def test_what_cannot_be_searched_is_refused():
     with pytest.raises(UsageError, match="a linear model has nothing to search"):
         search(network="linear")
-    with pytest.raises(UsageError, match="--trials from 1"):
-        search(trials=0)
+    with pytest.raises(UsageError, match="--searches from 1"):
+        search(searches=0)
     with pytest.raises(UsageError, match="unknown option 'with'"):
         search(space=["with=1..2"])
     with pytest.raises(UsageError, match="--resume needs --out"):
@@ -217,12 +217,12 @@ def test_what_cannot_be_searched_is_refused():
 
 
 def test_given_options_are_not_searched():
-    found = search(trials=1, options={"epochs": 2, "dropout": 0.2, "widths": [4]}, space=())
+    found = search(searches=1, options={"epochs": 2, "dropout": 0.2, "widths": [4]}, space=())
     assert not {"dropout", "width", "depth"} & set(found.space)
     assert found.model.dropout == 0.2
 
 
 def test_the_document_is_strict_json(tmp_path):
-    document = json.loads(text_of(search(trials=1, out=tmp_path / "model").to_dict()))
+    document = json.loads(text_of(search(searches=1, out=tmp_path / "model").to_dict()))
     assert {"model", "verdict", "best", "trials", "space", "fit", "comparison"} <= set(document)
     assert document["trials"][0]["score"] is not None

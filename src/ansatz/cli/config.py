@@ -1,86 +1,37 @@
 """A fit as data: what ``--config`` reads and ``--print-config`` writes."""
 
-import difflib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from typing import Any, NamedTuple, cast
 
 from ansatz.errors import UsageError
+from ansatz.fitting import FitOptions, Request
+from ansatz.fitting.options import FitCommand, declared
+from ansatz.fitting.request import defaults, validated
 
 _OWN_TARGET = ("", ".npz", ".npy", ".nii", ".gz")  # endings of what may be images
 _LARGEST = 1 << 20  # bytes; a configuration is written by hand
 
-Name = Annotated[str, Field(min_length=1)]
-Colour = Annotated[str, Field(pattern="^#[0-9a-fA-F]{6}$")]
 
-
-class FitConfig(BaseModel):
-    """Everything that ``ansatz fit`` can be told. A key that is not here is an error.
+class FitConfig(NamedTuple):
+    """Everything that ``ansatz fit`` was asked for.
 
     Example:
-        >>> from ansatz.cli.config import FitConfig
-        >>> FitConfig(data="houses.csv", target=["price"]).seed
+        >>> from ansatz.cli.config import make_config
+        >>> make_config({"data": "houses.csv", "target": "price"}, "fit.toml").to_dict()["seed"]
         0
     """
 
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+    request: Request
+    processes: int = 1
 
-    data: Name
-    target: list[Name] = []
-    event: Name | None = None
-    entry: Name | None = None
-    lower: Name | None = None
-    upper: Name | None = None
-    trials: Name | None = None
-    x: str | None = None
-    likelihood: str | None = None
-    network: str | None = None
-    inference: str = "point"
-    out: str | None = None
-    overwrite: bool = False
-    resume: bool = False
-    force: bool = False
-    device: str = "auto"
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
-    test: Annotated[float, Field(ge=0, lt=1)] | None = None
-    folds: Annotated[int, Field(ge=2, le=1000)] | None = None
-    group: str | None = None
-    time: str | None = None
-    weights: str | None = None
-    offset: str | None = None
-    exposure: str | None = None
-    drop: list[Name] = []
-    roles: dict[str, str] = {}
-    time_limit: Annotated[float, Field(gt=0)] | None = None
-    progress: Literal["auto", "off"] = "auto"
-    tensorboard: str | None = None
-    processes: Annotated[int, Field(ge=1, le=1024)] = 1
-    stream: bool | None = None
-    memory_limit: Name | None = None
-    delimiter: str | None = None
-    header: bool = True
-    names: list[Name] | None = None
-    comment: str | None = None
-    missing: list[str] = []
-    decimal: str = "."
-    encoding: str | None = None
-    image: Name | None = None
-    masks: Name | None = None
-    pages: Literal["auto", "first", "images", "volume"] = "auto"
-    pieces: Annotated[int, Field(ge=2)] | None = None
-    size: list[Annotated[int, Field(ge=1)]] | None = None
-    channels: int | Name = "auto"
-    unlabelled: int | Colour | None = None
-    on_corrupt: Literal["refuse", "skip"] = "refuse"
-    options: dict[str, Any] = {}
-
-    @field_validator("target", "drop", "names", mode="before")
-    @classmethod
-    def _one_is_a_list(cls, value: Any) -> Any:
-        return [value] if isinstance(value, str) else value
+    def to_dict(self) -> dict[str, Any]:
+        """All options by name, those that were not given with their defaults."""
+        table = declared(FitCommand)
+        everything = {**defaults(FitCommand), **self.request.given, "processes": self.processes}
+        shown = {n: v for n, v in everything.items() if table[n].option.panel is not None}
+        return {"data": self.request.data, **shown}
 
 
 def read_config(path: Path) -> dict[str, Any]:
@@ -118,6 +69,22 @@ def read_config(path: Path) -> dict[str, Any]:
     return content
 
 
+def merged(content: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Puts what the command line gives in place of a file's content; mappings are joined.
+
+    Example:
+        >>> from ansatz.cli.config import merged
+        >>> merged({"seed": 1, "roles": {"a": "date"}}, {"seed": 2, "roles": {"b": "drop"}})
+        {'seed': 2, 'roles': {'a': 'date', 'b': 'drop'}}
+    """
+    found = dict(content)
+    for name, value in given.items():
+        joined = isinstance(value, dict) and isinstance(found.get(name), dict)
+        if value is not None:
+            found[name] = {**found[name], **value} if joined else value
+    return found
+
+
 def make_config(given: Mapping[str, Any], source: str) -> FitConfig:
     """Checks the keys and values of a fit; the first that is wrong is named.
 
@@ -128,27 +95,28 @@ def make_config(given: Mapping[str, Any], source: str) -> FitConfig:
         ...
         ansatz.errors.UsageError: fit.toml: unknown key 'likelyhood'. Did you mean 'likelihood'?
     """
-    try:
-        config = FitConfig.model_validate(dict(given))
-    except ValidationError as error:
-        first = error.errors()[0]
-    else:
-        says_target = config.target or config.lower is not None or config.masks is not None
-        if not says_target and not has_own_target(config.data):
-            raise UsageError(f"{source}: --target COLUMN is missing.")
-        return config
-    key = ".".join(str(part) for part in first["loc"])
-    if first["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(key, FitConfig.model_fields, n=1)
-        hint = (
-            f"Did you mean '{near[0]}'?" if near else f"Keys: {', '.join(FitConfig.model_fields)}."
-        )
-        raise UsageError(f"{source}: unknown key '{key[:80]}'. {hint}")
-    if first["type"] == "missing":
-        what = {"data": "DATA"}.get(key, key)
-        raise UsageError(f"{source}: {what} is missing.")
-    message = first["msg"][:1].lower() + first["msg"][1:]
-    raise UsageError(f"{source}: {key}: {message}, got {str(first['input'])[:80]!r}.")
+    options = {"progress": "auto", **given}
+    data = options.pop("data", None)
+    if data is None:
+        raise UsageError(f"{source}: DATA is missing.")
+    if not isinstance(data, str) or not data:
+        raise UsageError(f"{source}: data: expected a text, got {str(data)[:80]!r}.")
+    found = validated(options, FitCommand, source)
+    processes = found.pop("processes", 1)
+    require_target(found, data, source)
+    return FitConfig(Request(data, cast(FitOptions, found)), processes)
+
+
+def require_target(given: Mapping[str, Any], data: str, source: str) -> None:
+    """Refuses a fit that says no target of data that do not know their own.
+
+    Example:
+        >>> from ansatz.cli.config import require_target
+        >>> require_target({"target": ["price"]}, "houses.csv", "ansatz fit")
+    """
+    says_target = any(given.get(name) for name in ("target", "lower", "masks"))
+    if not says_target and not has_own_target(data):
+        raise UsageError(f"{source}: --target COLUMN is missing.")
 
 
 def has_own_target(data: str) -> bool:

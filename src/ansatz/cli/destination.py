@@ -42,3 +42,14 @@ def _is_there(path: Path) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     return True
+
+
+def stem(data: str) -> str:
+    """houses.csv.gz -> houses; a folder and a data set's name are their own stem.
+
+    Example:
+        >>> from ansatz.cli.destination import stem
+        >>> stem("data/houses.csv.gz")
+        'houses'
+    """
+    return Path(data).absolute().name.split(".")[0] or "data"

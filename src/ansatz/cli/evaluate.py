@@ -7,22 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ansatz.cli.document import print_document
-from ansatz.cli.reading import (
-    Comment,
-    Decimal,
-    Delimiter,
-    Encoding,
-    MemoryLimit,
-    Missing,
-    Names,
-    NoHeader,
-    Pages,
-    SkipCorrupt,
-    Stream,
-    reader_options,
-)
+from ansatz.cli.options import AGAIN, takes
 from ansatz.cli.terminal import remark
 from ansatz.errors import DataError, UsageError
+from ansatz.fitting.options.tables import ReadingOutcomes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,28 +18,12 @@ if TYPE_CHECKING:
     from ansatz.cli.model import Opened
 
 
+@takes(ReadingOutcomes, AGAIN)
 def evaluate(
+    given: dict[str, Any],
     model: Annotated[Path, typer.Argument(help="The folder that ansatz fit wrote.")],
     data: Annotated[str, typer.Argument(help="A table, folder or file with the target.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
-    delimiter: Delimiter = None,
-    no_header: NoHeader = None,
-    names: Names = None,
-    comment: Comment = None,
-    missing: Missing = None,
-    decimal: Decimal = None,
-    encoding: Encoding = None,
-    stream: Stream = None,
-    memory_limit: MemoryLimit = None,
-    skip_corrupt: SkipCorrupt = False,
-    pages: Pages = None,
-    masks: Annotated[
-        str | None,
-        typer.Option(
-            help="Images: where the masks to judge by are. Default: as in the fit.",
-            metavar="DIR|COL|FILE",
-        ),
-    ] = None,
 ) -> None:
     """Judge a saved model on rows it has not seen.
 
@@ -62,29 +34,18 @@ def evaluate(
         ansatz evaluate cells-model second-volume.tif --masks second-labels.tif
     """
     from ansatz.cli.evidence import print_metrics
-    from ansatz.cli.grids import (
-        file_options,
-        is_grid_model,
-        judge_grids,
-        open_grids,
-        refuse_image_options,
-    )
-    from ansatz.cli.model import open_model, open_table
+    from ansatz.cli.grids import judge_grids, open_grids
+    from ansatz.cli.model import open_model, open_table, reading_for
 
     estimator = open_model(model)
-    if not is_grid_model(estimator):
-        refuse_image_options(skip_corrupt, pages=pages, masks=masks)
-    reading = reader_options(delimiter, no_header, names, comment, missing, decimal, encoding)
-    from ansatz.data.streams.available import reason_to_stream
-
-    if is_grid_model(estimator):
-        said = {"pages": pages, "masks": masks}
-        files = file_options(reading, skip_corrupt, stream, memory_limit, **said)
-        metrics = judge_grids(estimator, open_grids(estimator, data, files, outcomes=True))
-    elif why := reason_to_stream(data, stream=stream, memory_limit=memory_limit):
-        metrics = _judge_stream(estimator, data, reading, why)
+    reading = reading_for(estimator, given)
+    if reading.structure == "grid":
+        table = open_grids(estimator, data, reading.options, outcomes=True)
+        metrics = judge_grids(estimator, table)
+    elif why := reading.why_a_stream(data):
+        metrics = _judge_stream(estimator, data, reading.options, why)
     else:
-        metrics = _judge(estimator, open_table(data, reading, estimator))
+        metrics = _judge(estimator, open_table(data, reading.options, estimator))
     if as_json:
         print_document(metrics)
     else:
@@ -93,7 +54,7 @@ def evaluate(
 
 def _judge(estimator: Any, table: "Opened") -> dict[str, float | None]:
     from ansatz.cli.model import Opened, prepare
-    from ansatz.estimators.copies import warn_of_copies
+    from ansatz.fitting.duplicates import warn_of_copies
 
     uses = _uses_of(estimator)
     known = _has_outcome(estimator, table)
@@ -116,7 +77,7 @@ def _judge_stream(
 ) -> dict[str, float | None]:
     """Judges on a table that is larger than memory."""
     from ansatz.cli.streaming import frames_of
-    from ansatz.estimators.streamed_evaluation import evaluate_stream
+    from ansatz.structures.vector.streamed_evaluation import evaluate_stream
 
     uses = _uses_of(estimator)
     left_out = 0
@@ -163,7 +124,7 @@ def _check_outcomes(estimator: Any, frame: "pd.DataFrame", origin: str) -> None:
     """Refuses outcomes that the model's law cannot produce: they have no score."""
     import torch
 
-    from ansatz.estimators.outcomes import locate
+    from ansatz.fitting.outcome_checks import locate
 
     uses = estimator.uses_
     try:

@@ -1,6 +1,5 @@
 """What predict and evaluate do with images, signals and volumes."""
 
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,54 +30,6 @@ def is_grid_model(estimator: Any) -> bool:
     return bool(estimator.model_.preprocessor.spec.structure == "grid")
 
 
-def file_options(
-    reading: Mapping[str, Any],
-    skip_corrupt: bool,
-    stream: bool | None,
-    memory_limit: str | None,
-    **said: str | None,
-) -> dict[str, Any]:
-    """What predict and evaluate are told about reading files of examples.
-
-    Args:
-        reading: options of tables, which are refused.
-        skip_corrupt: leave out files that cannot be read.
-        stream: decode files when they are needed, or all at once; None by their size.
-        memory_limit: what they may take.
-        said: further options of the reader; None for those that were not given.
-
-    Example:
-        >>> from ansatz.cli.grids import file_options
-        >>> file_options({}, True, True, None, pages=None)
-        {'on_corrupt': 'skip', 'memory_limit': 1}
-    """
-    from ansatz.data.streams.available import parse_bytes
-
-    if reading:
-        raise UsageError(f"'{next(iter(reading))}' is an option of tables; this model takes grids.")
-    limit = None if memory_limit is None else parse_bytes(memory_limit)
-    if stream is not None:
-        limit = 1 if stream else sys.maxsize
-    options: dict[str, Any] = {"on_corrupt": "skip"} if skip_corrupt else {}
-    options |= {name: value for name, value in said.items() if value is not None}
-    return options if limit is None else {**options, "memory_limit": limit}
-
-
-def refuse_image_options(skip_corrupt: bool, **said: str | None) -> None:
-    """Options of image files mean nothing to a model of tables.
-
-    Example:
-        >>> from ansatz.cli.grids import refuse_image_options
-        >>> refuse_image_options(False, pages="images")
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.UsageError: --pages is for files of images; this model takes rows of a table.
-    """
-    given = ["skip-corrupt"] * skip_corrupt + [name for name, value in said.items() if value]
-    if given:
-        raise UsageError(f"--{given[0]} is for files of images; this model takes rows of a table.")
-
-
 def open_grids(
     estimator: Any, data: str, options: Mapping[str, Any], *, outcomes: bool = False
 ) -> "GridTable":
@@ -90,7 +41,7 @@ def open_grids(
         >>> list(inspect.signature(open_grids).parameters)
         ['estimator', 'data', 'options', 'outcomes']
     """
-    from ansatz.estimators.posing import read_like
+    from ansatz.fitting.posing import read_like
 
     table = read_like(estimator, data, outcomes=outcomes, **options)
     for note in table.notes:
@@ -194,7 +145,7 @@ def _labelled(
     import numpy as np
 
     from ansatz.cli.mask_folder import restored
-    from ansatz.estimators.posing import read_each_like
+    from ansatz.fitting.posing import read_each_like
 
     notes: list[str] = []
     for table, size, stack in read_each_like(estimator, data, notes=notes, **options):
@@ -218,8 +169,8 @@ def judge_grids(estimator: Any, table: "GridTable") -> dict[str, float | None]:
     """
     import numpy as np
 
-    from ansatz.estimators.copies import warn_of_copies
-    from ansatz.estimators.outcomes import locate
+    from ansatz.fitting.duplicates import warn_of_copies
+    from ansatz.fitting.outcome_checks import locate
 
     uses = getattr(estimator, "uses_", None)
     if uses is None:

@@ -1,6 +1,7 @@
 """What predict, evaluate and inspect open: a model, and a table that fits it."""
 
 import difflib
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -33,6 +34,69 @@ def open_model(folder: Path) -> Any:
     import ansatz
 
     return ansatz.load(folder)
+
+
+class Reading(NamedTuple):
+    """How the data for a model are read.
+
+    Args:
+        structure: what the model was fitted to.
+        options: of what reads such data.
+        stream: whether to read a table block by block; None by its size.
+        memory_limit: what it may take.
+
+    Example:
+        >>> from ansatz.cli.model import Reading
+        >>> Reading("vector", {}, False, None).why_a_stream("houses.csv") is None
+        True
+    """
+
+    structure: str
+    options: dict[str, Any]
+    stream: bool | None
+    memory_limit: str | None
+
+    def why_a_stream(self, data: str) -> str | None:
+        """Says why a table is read block by block; None where it is read at once."""
+        from ansatz.data.streams.available import reason_to_stream
+
+        return reason_to_stream(data, stream=self.stream, memory_limit=self.memory_limit)
+
+
+def reading_for(estimator: Any, given: Mapping[str, Any]) -> Reading:
+    """Sorts what the command line says about reading data; options of other data are refused.
+
+    Args:
+        estimator: the model.
+        given: options of :class:`~ansatz.fitting.options.tables.ReadingOutcomes`.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> from ansatz.cli.model import reading_for
+        >>> from ansatz.spec import InputSpec
+        >>> preprocessor = SimpleNamespace(spec=InputSpec.of(3))
+        >>> model = SimpleNamespace(model_=SimpleNamespace(preprocessor=preprocessor))
+        >>> reading_for(model, {"delimiter": ";", "stream": False}).options
+        {'delimiter': ';'}
+    """
+    from ansatz.fitting.options.tables import ReadingOutcomes, refuse_foreign
+    from ansatz.fitting.request import validated
+
+    structure = str(estimator.model_.preprocessor.spec.structure)
+    refuse_foreign(given, structure)
+    options = validated(given, ReadingOutcomes, "ansatz")
+    stream, limit = options.pop("stream", None), options.pop("memory_limit", None)
+    if structure == "grid":  # its reader decides what stays in files
+        options |= _memory_limit(stream, limit)
+    return Reading(structure, options, stream, limit)
+
+
+def _memory_limit(stream: bool | None, limit: str | None) -> dict[str, Any]:
+    from ansatz.data.streams.available import parse_bytes
+
+    if stream is not None:
+        return {"memory_limit": 1 if stream else sys.maxsize}
+    return {} if limit is None else {"memory_limit": parse_bytes(limit)}
 
 
 class Opened(NamedTuple):

@@ -8,43 +8,28 @@ from ansatz.cli.evidence import print_columns
 from ansatz.cli.terminal import remark, say
 
 if TYPE_CHECKING:
-    from ansatz.cli.config import FitConfig
-
-_READER = (
-    *("delimiter", "header", "names", "comment", "missing", "decimal", "encoding"),
-    *("image", "masks", "pages", "pieces", "size", "channels", "unlabelled", "on_corrupt"),
-)
-_USES = (
-    *("target", "event", "entry", "lower", "upper", "trials"),
-    *("weights", "offset", "exposure", "group", "time"),
-)
+    from ansatz.fitting.problem import Problem
+    from ansatz.fitting import Request
 
 
-def print_plan(chosen: "FitConfig", folder: Path, as_json: bool) -> None:
+def print_plan(request: "Request", folder: Path, as_json: bool) -> None:
     r"""Prints what ``ansatz fit`` would do with these options.
 
     Example:
         >>> import tempfile
         >>> from pathlib import Path
-        >>> from ansatz.cli.config import FitConfig
         >>> from ansatz.cli.plan import print_plan
+        >>> from ansatz.fitting import Request
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     file = Path(folder) / "a.csv"
         ...     _ = file.write_text("x,y\n1,0.5\n2,1.5\n3,2.1\n")
-        ...     print_plan(FitConfig(data=str(file), target=["y"]), Path("a-model"), False)
+        ...     print_plan(Request.of(str(file), {"target": "y"}), Path("a-model"), False)
         column  role     note
         x       numeric
         <BLANKLINE>
         3 rows, likelihood chosen among normal, ..., network mlp; would write a-model
     """
-    from ansatz.estimators.fit import as_start
-    from ansatz.estimators.posing import default_network
-
-    weights, options = as_start(chosen.weights, chosen.options)
-    chosen = chosen.model_copy(update={"weights": weights, "options": dict(options)})
-    problem, rows = _pose(chosen)
-    network = chosen.network or default_network(problem)
-    _rehearse(chosen, problem, network)
+    problem, rows, network = _pose(request)
     plan: dict[str, Any] = {
         "rows": rows,
         "likelihood": problem.likelihood if len(problem.laws) == 1 else None,
@@ -70,51 +55,31 @@ def print_plan(chosen: "FitConfig", folder: Path, as_json: bool) -> None:
     say(f"{what}, {law}, network {plan['network']}; would write {folder}")
 
 
-def _rehearse(chosen: "FitConfig", problem: Any, network: str) -> None:
-    """Raises what the fit would raise about outcomes, network and options before it trains."""
-    from ansatz.estimators.kinds import make_estimator, split_options
-    from ansatz.estimators.reading import read_job
+def _pose(asked: "Request") -> tuple["Problem", int, str]:
+    """The problem, its number of rows and the network; raises what the fit would before training.
 
-    estimator = make_estimator(
-        problem,
-        network,
-        inference=chosen.inference,
-        options=split_options(chosen.likelihood, chosen.options)[0],
-        random_state=chosen.seed,
-        device=chosen.device,
-    )
-    estimator._rehearse(read_job(problem, estimator))
-
-
-def _pose(chosen: "FitConfig") -> tuple[Any, int]:
-    """The problem and its number of rows; of a table larger than memory, from one pass."""
-    from ansatz import structures
-    from ansatz.data.streams.available import reason_to_stream
-    from ansatz.estimators.kinds import split_options
-    from ansatz.estimators.posing import pose_as, structure_of
-    from ansatz.estimators.uses import Uses
-
-    options = chosen.model_dump(exclude_defaults=True)
-    uses = Uses(**{use: options[use] for use in _USES if use in options})
-    how: dict[str, Any] = {
-        "likelihood": chosen.likelihood,
-        "options": split_options(chosen.likelihood, chosen.options)[1],
-        "roles": chosen.roles,
-        "drop": chosen.drop,
-        "reader": {name: options[name] for name in _READER if name in options},
-    }
-    x = structure_of(chosen.data, chosen.x, image=chosen.image)
-    structures.registry.get(x)  # a wrong name suggests the nearest right one
-    why = None
-    if x == "vector":
-        why = reason_to_stream(chosen.data, stream=chosen.stream, memory_limit=chosen.memory_limit)
-    if why is None:
-        problem = pose_as(x, chosen.data, uses, **how)
-        return problem, len(problem.frame)
+    Of a table larger than memory, all that comes from one pass.
+    """
     from ansatz.data.streams.folder import stream_folder
-    from ansatz.estimators.stream_problem import pose_stream
+    from ansatz.fitting.first_steps import (
+        estimator_for,
+        pose_request,
+        pose_streamed,
+        why_a_stream,
+        with_structure,
+    )
+    from ansatz.fitting.reading import read_job
 
-    with stream_folder() as folder:
-        posed = pose_stream(chosen.data, uses, folder, seed=chosen.seed, **how)
-    remark(f"note: {why}")
-    return posed.problem, posed.rows
+    request = with_structure(asked)
+    why = why_a_stream(request)
+    if why is None:
+        problem = pose_request(request)
+        rows = len(problem.frame)
+    else:
+        with stream_folder() as folder:
+            posed = pose_streamed(request, folder)
+        problem, rows = posed.problem, posed.rows
+        remark(f"note: {why}")
+    estimator = estimator_for(request, problem)
+    estimator._rehearse(read_job(problem, estimator))
+    return problem, rows, str(estimator.network)

@@ -10,22 +10,10 @@ import typer
 
 from ansatz.cli.destination import require_free
 from ansatz.cli.document import print_document
-from ansatz.cli.reading import (
-    Comment,
-    Decimal,
-    Delimiter,
-    Encoding,
-    MemoryLimit,
-    Missing,
-    Names,
-    NoHeader,
-    Pages,
-    SkipCorrupt,
-    Stream,
-    reader_options,
-)
+from ansatz.cli.options import AGAIN, takes
 from ansatz.cli.terminal import remark, say
 from ansatz.errors import UsageError
+from ansatz.fitting.options.tables import ReadingAgain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,7 +74,9 @@ class Output(NamedTuple):
             say(f"{count} predictions: {self.file}")
 
 
+@takes(ReadingAgain, AGAIN)
 def predict(
+    given: dict[str, Any],
     model: Annotated[Path, typer.Argument(help="The folder that ansatz fit wrote.")],
     data: Annotated[
         str,
@@ -119,17 +109,6 @@ def predict(
         bool, typer.Option("--raw", help="Leave text that looks like a formula as it is.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
-    delimiter: Delimiter = None,
-    no_header: NoHeader = None,
-    names: Names = None,
-    comment: Comment = None,
-    missing: Missing = None,
-    decimal: Decimal = None,
-    encoding: Encoding = None,
-    stream: Stream = None,
-    memory_limit: MemoryLimit = None,
-    skip_corrupt: SkipCorrupt = False,
-    pages: Pages = None,
 ) -> None:
     """Predict each row of a table with a saved model.
 
@@ -154,8 +133,7 @@ def predict(
     options: dict[str, Any] = {} if times is None else {"times": _numbers(times)}
     output = Output(out, overwrite, raw, as_json)
     output.check()
-    from ansatz.cli.grids import file_options, is_grid_model, refuse_image_options
-    from ansatz.cli.model import open_model, open_table, prepare
+    from ansatz.cli.model import open_model, open_table, prepare, reading_for
 
     estimator = open_model(model)
     if options and not hasattr(estimator, "predict_survival"):
@@ -165,19 +143,15 @@ def predict(
 
         require_scores(estimator)
         options["method"] = method
-    reading = reader_options(delimiter, no_header, names, comment, missing, decimal, encoding)
-    if is_grid_model(estimator):
-        files = file_options(reading, skip_corrupt, stream, memory_limit, pages=pages)
-        _grids(estimator, data, files, output, interval, options)
+    reading = reading_for(estimator, given)
+    if reading.structure == "grid":
+        _grids(estimator, data, reading.options, output, interval, options)
         return
-    refuse_image_options(skip_corrupt, pages=pages)
-    from ansatz.data.streams.available import reason_to_stream
-
-    why = reason_to_stream(data, stream=stream, memory_limit=memory_limit)
+    why = reading.why_a_stream(data)
     if why is not None:
-        _stream(estimator, data, reading, why, output, interval, options)
+        _stream(estimator, data, reading.options, why, output, interval, options)
         return
-    table = open_table(data, reading, estimator)
+    table = open_table(data, reading.options, estimator)
     predictions = estimator.predict_frame(prepare(estimator, table), interval=interval, **options)
     if interval is not None and not any(name.startswith("lower") for name in predictions.columns):
         remark(f"note: {_no_interval(estimator)}")

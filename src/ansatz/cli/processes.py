@@ -1,5 +1,6 @@
 """ansatz fit --processes N: the same command in N processes of this machine."""
 
+import json
 import os
 import signal
 import sys
@@ -86,10 +87,12 @@ def fit_in_processes(chosen: "FitConfig", folder: Path, as_json: bool) -> None:
         )
     from ansatz.training.launch import launch
 
-    own = chosen.model_copy(update={"processes": 1, "out": str(folder)})
+    request = chosen.request.but(out=str(folder))
     with tempfile.TemporaryDirectory(prefix="ansatz-") as place:
         file = Path(place) / "fit.json"
-        file.write_text(own.model_dump_json(exclude_defaults=True), encoding="utf-8")
+        shown = {"progress": request.options["progress"]}  # "off" is not a command's default
+        content = json.dumps({"data": request.data, **request.given, **shown})
+        file.write_text(content, encoding="utf-8")
         command = [sys.executable, "-m", "ansatz", "fit", "--config", str(file)]
         command += ["--json"] * as_json + ["--debug"] * ("--debug" in sys.argv)
         os.environ[_CHILD] = "1"

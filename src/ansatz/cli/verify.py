@@ -12,9 +12,9 @@ from ansatz.cli.claims import print_coverage, print_errata, print_finding, print
 from ansatz.cli.completion import complete_claim
 from ansatz.cli.destination import require_free
 from ansatz.cli.document import print_document
-from ansatz.cli.pairs import pairs_of
 from ansatz.cli.terminal import remark
 from ansatz.errors import UsageError
+from ansatz.fitting.options.parsing import read_settings
 
 if TYPE_CHECKING:
     from ansatz.claims import Outcome
@@ -79,7 +79,7 @@ def verify(
     _refuse_what_contradicts(chosen, set_, figure, figures, errata=errata, coverage=coverage)
     if figure is not None:
         require_free(figure, overwrite=overwrite, advice=_ADVICE)
-    parameters = pairs_of("options", set_ or [])
+    parameters = read_settings(set_ or [])
 
     from ansatz import claims
 

@@ -1,15 +1,42 @@
 """What one training step sees."""
 
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol, Self, TypeVar, cast
 
 import torch
 from torch import Tensor
+
+Tree = TypeVar("Tree")
+
+
+class Cuttable(Protocol):
+    """A field of a batch that says itself how it is cut: ragged rows, a graph.
+
+    It may be a NamedTuple of tensors; any other class also has a method ``map_tensors(function)``,
+    which gives it back with ``function`` applied to each of its tensors.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data.ragged import Ragged
+        >>> texts: Cuttable = Ragged(torch.arange(5), torch.tensor([0, 2, 5]))
+        >>> texts.count_rows()
+        2
+    """
+
+    def count_rows(self) -> int:
+        """The number of rows."""
+        ...
+
+    def take_rows(self, rows: slice | Tensor) -> Self:
+        """The rows of a slice, or those of an index tensor in its order."""
+        ...
 
 
 class Batch(NamedTuple):
     """Rows of inputs and outcomes.
 
-    Each field is a tensor, a tuple, or a NamedTuple of tensors with common leading axes.
+    Each field is a tensor with a row for each row of the batch, a tuple or NamedTuple of such, or
+    a type that says itself how it is cut (:class:`Cuttable`).
 
     Args:
         inputs: the positional arguments of the network.
@@ -42,11 +69,96 @@ class Batch(NamedTuple):
     ) -> "Batch":
         """A batch of all rows, with weight 1 and index 0..B-1 where not given."""
         inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
-        first = first_tensor(target)
+        first, rows = first_tensor(target), count_rows(target)
         if weight is None:
             dtype = first.dtype if first.is_floating_point() else torch.get_default_dtype()
-            weight = torch.ones(len(first), dtype=dtype, device=first.device)
-        return cls(inputs, target, weight, offset, torch.arange(len(first)))
+            weight = torch.ones(rows, dtype=dtype, device=first.device)
+        return cls(inputs, target, weight, offset, torch.arange(rows))
+
+
+def take_rows(batch: Tree, rows: slice | Tensor) -> Tree:
+    """Takes some rows of a batch, or of what may be one of its fields; all cutting is done here.
+
+    An offset of one row, and a tensor without axes, hold for all rows and stay as they are. All
+    rows in their order give ``batch`` itself.
+
+    Args:
+        batch: a :class:`Batch`, a tensor, a tuple of tensors, or a :class:`Cuttable`.
+        rows: a slice, or an index tensor.
+
+    Raises:
+        ValueError: a field has more or fewer rows than the batch.
+        TypeError: a field is nothing that can be cut.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data import Batch
+        >>> from ansatz.data.batch import take_rows
+        >>> batch = Batch.of(torch.zeros(4, 1), torch.arange(4.0))
+        >>> take_rows(batch, torch.tensor([3, 1])).target
+        tensor([3., 1.])
+    """
+    count = count_rows(batch)
+    if isinstance(rows, slice):
+        is_all = rows.indices(count) == (0, count, 1)
+    else:
+        is_all = len(rows) == count and torch.equal(rows, torch.arange(count, device=rows.device))
+    return batch if is_all else cast(Tree, _cut(batch, rows, count, ""))
+
+
+def _cut(tree: Any, rows: slice | Tensor, count: int, name: str) -> Any:
+    if tree is None or (isinstance(tree, Tensor) and not tree.ndim):
+        return tree
+    if isinstance(tree, tuple) and not hasattr(tree, "take_rows"):
+        parts = [_cut(part, rows, count, own) for own, part in named_parts(tree, name)]
+        return type(tree)(*parts) if hasattr(tree, "_fields") else tuple(parts)
+    found = count_rows(tree)
+    if found == count:
+        return tree[rows] if isinstance(tree, Tensor) else tree.take_rows(rows)
+    if name == "offset" and found == 1:  # broadcast to all rows
+        return tree
+    raise ValueError(
+        f"{name or 'a tensor'} has {found} rows in a batch of {count}. Give it one for each row of "
+        "the batch, or a type with a method take_rows, which says how it is cut."
+    )
+
+
+def count_rows(tree: Any) -> int:
+    """Counts the rows of a batch, or of what may be one of its fields.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data.batch import count_rows
+        >>> count_rows((torch.zeros(3, 2), torch.zeros(3)))
+        3
+    """
+    if isinstance(tree, Tensor):
+        return len(tree)
+    if isinstance(tree, Batch):
+        return len(tree.index)
+    if hasattr(tree, "count_rows"):
+        return int(tree.count_rows())
+    if isinstance(tree, tuple):
+        return count_rows(tree[0])
+    raise TypeError(
+        "a field of a batch must be a tensor, a tuple of tensors, or a type with the methods "
+        f"count_rows and take_rows, which say how it is cut; got {type(tree).__name__}."
+    )
+
+
+def named_parts(tree: tuple[Any, ...], name: str = "") -> Iterator[tuple[str, Any]]:
+    """Names the parts of a tuple as errors do: ``target``, ``target.time``, ``inputs[0]``.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data.batch import Batch, named_parts
+        >>> [name for name, _ in named_parts(Batch.of(torch.zeros(1), torch.zeros(1)))][:2]
+        ['inputs', 'target']
+    """
+    fields = getattr(tree, "_fields", None)
+    for place, part in enumerate(tree):
+        own = f"[{place}]" if fields is None else f".{fields[place]}" if name else fields[place]
+        yield name + own, part
 
 
 def first_tensor(tree: Any) -> Tensor:
@@ -57,11 +169,15 @@ def first_tensor(tree: Any) -> Tensor:
         >>> first_tensor((torch.zeros(3), torch.ones(2))).shape
         torch.Size([3])
     """
-    return tree if isinstance(tree, Tensor) else first_tensor(tree[0])
+    if isinstance(tree, Tensor):
+        return tree
+    return first_tensor(tree[0]) if isinstance(tree, tuple) else all_tensors(tree)[0]
 
 
 def map_tensors(function: Any, tree: Any) -> Any:
     """Applies ``function`` to each tensor of a nested tuple, keeping NamedTuples what they are.
+
+    A class of its own applies it in its method ``map_tensors``.
 
     Example:
         >>> import torch
@@ -73,7 +189,7 @@ def map_tensors(function: Any, tree: Any) -> Any:
     if isinstance(tree, tuple):
         parts = [map_tensors(function, part) for part in tree]
         return type(tree)(*parts) if hasattr(tree, "_fields") else tuple(parts)
-    return tree
+    return tree.map_tensors(function) if hasattr(tree, "map_tensors") else tree
 
 
 def to_device(tree: Any, device: torch.device | str) -> Any:

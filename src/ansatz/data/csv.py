@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ansatz.data.cells import BadCell, settle
 from ansatz.data.encoding import to_utf8
 from ansatz.data.header import Header, read_header, sniff_delimiter
-from ansatz.data.ragged import first_ragged
+from ansatz.data.row_lengths import first_uneven
 from ansatz.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -256,7 +256,7 @@ class _Reader:
 
     def _check_widths(self, text: bytes | None = None) -> None:
         width = len(self.header.names)
-        bad = first_ragged(
+        bad = first_uneven(
             self.text if text is None else text,
             self.header.start,
             self.header.first_line,

@@ -34,12 +34,28 @@ def row_keys(*parts: Any, seed: int = 0) -> np.ndarray:
     for place, part in enumerate(parts):
         if hasattr(part, "content_keys"):
             keys = part.content_keys(seed)
-        elif is_frame(part):
-            keys = _frame_keys(as_frame(part), seed, place)
         else:
-            keys = _array_keys(np.asarray(part), seed, place)
+            keys = cell_keys(part, seed, place)
         total = keys if total is None else total + keys
     return mix(total)
+
+
+def cell_keys(part: Any, seed: int = 0, place: int = 0) -> np.ndarray:
+    """A hash of each row's cells that adds up over the parts of a row.
+
+    Args:
+        part: a table or an array.
+        seed: other seeds give unrelated keys.
+        place: of the part in its row.
+
+    Example:
+        >>> from ansatz.data.keys import cell_keys
+        >>> len(cell_keys([[1.0], [2.0]]))
+        2
+    """
+    if is_frame(part):
+        return _frame_keys(as_frame(part), seed, place)
+    return _array_keys(np.asarray(part), seed, place)
 
 
 def mix(values: np.ndarray) -> np.ndarray:

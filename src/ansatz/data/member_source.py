@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from ansatz.data.batch import Batch, all_tensors, map_tensors
+from ansatz.data.source import require_tensors
 from ansatz.seeds import generator
 
 
@@ -35,6 +36,7 @@ class MemberSource:
     def __init__(
         self, rows: Batch, members: Sequence[Tensor], batch_size: int, *, seed: int = 0
     ) -> None:
+        require_tensors(rows, "MemberSource")
         self.rows, self.members, self.seed = rows, list(members), seed
         least, most = min(map(len, self.members)), max(map(len, self.members))
         self.whole = batch_size <= 0 or batch_size > least

@@ -59,7 +59,10 @@ class Preprocessor:
     missing values; a missing category is a level ``(missing)``; a date is a trend and the phases
     of year, week and day; an ordered category is its place.
 
-    Made by :meth:`fit`; :meth:`state` is plain JSON and holds no code.
+    Made by :meth:`fit`; :meth:`state` is plain JSON and holds no code. What it learned can be read:
+    ``slots``, the columns of numbers, and ``numeric``, their map; ``coded`` and ``embedded``, the
+    categorical columns; ``order``, the places of the features where columns of both kinds
+    alternate, else None.
 
     Example:
         >>> from ansatz.data import Preprocessor
@@ -76,12 +79,12 @@ class Preprocessor:
         self.columns = state.columns
         self.purpose: Purpose = state.purpose
         self.dtype = _DTYPES[state.dtype]
-        self._numeric = Numeric.from_state(state.numeric)
-        self._slots = number_columns(state.columns, state.dates)
+        self.numeric = Numeric.from_state(state.numeric)
+        self.slots = number_columns(state.columns, state.dates)
         self._names = {column.name for column in state.columns if column.used}
-        self._coded = [c for c in state.categorical if c.coding != "embedding"]
-        self._embedded = [c for c in state.categorical if c.coding == "embedding"]
-        self.feature_names, self._order = self._layout()
+        self.coded = [c for c in state.categorical if c.coding != "embedding"]
+        self.embedded = [c for c in state.categorical if c.coding == "embedding"]
+        self.feature_names, self.order = self._layout()
 
     @classmethod
     def fit(
@@ -181,18 +184,18 @@ class Preprocessor:
         said: list[str] = []
         frame, values = self._rows(data, estimator)
         kind = np.float64 if self.dtype == torch.float64 else np.float32
-        features = [slot.feature for slot in self._slots]
+        features = [slot.feature for slot in self.slots]
         clip = clip and self.purpose == "network"
-        x = self._numeric.encode(values, features, clip=clip, dtype=kind)
+        x = self.numeric.encode(values, features, clip=clip, dtype=kind)
         self._report_missing(values, said)
-        if self._coded:
-            blocks = [c.encode(c.codes(frame[c.name], said)) for c in self._coded]
+        if self.coded:
+            blocks = [c.encode(c.codes(frame[c.name], said)) for c in self.coded]
             x = np.concatenate([x, *blocks], axis=1, dtype=kind)
-        if self._order is not None:
-            x = x[:, self._order]
+        if self.order is not None:
+            x = x[:, self.order]
         inputs = [torch.from_numpy(np.ascontiguousarray(x))]
-        if self._embedded:
-            codes = [c.codes(frame[c.name], said) for c in self._embedded]
+        if self.embedded:
+            codes = [c.codes(frame[c.name], said) for c in self.embedded]
             inputs.append(torch.from_numpy(np.stack(codes, axis=1).astype(np.int64)))
         if notes is not None:
             notes += said
@@ -204,7 +207,7 @@ class Preprocessor:
     @property
     def spec(self) -> InputSpec:
         """What a network factory needs: D, and the number of levels of each embedded column."""
-        levels = tuple(len(c.levels) for c in self._embedded)
+        levels = tuple(len(c.levels) for c in self.embedded)
         return InputSpec("vector", len(self.feature_names), levels)
 
     @property
@@ -226,7 +229,7 @@ class Preprocessor:
                 f"column '{name}': {rows} missing in training, read as {how} and marked by "
                 f"'{name}[missing]'."
             )
-        for c in self._embedded:
+        for c in self.embedded:
             said.append(f"column '{c.name}': {len(c.levels)} levels, embedded.")
         return said
 
@@ -242,7 +245,7 @@ class Preprocessor:
             made = cls(checked)
         except (ValidationError, KeyError, IndexError, ValueError) as error:
             raise ModelError(f"damaged preprocessing state: {_first_line(error)}") from None
-        size = len(made._slots)
+        size = len(made.slots)
         n = checked.numeric
         if not len(n.center) == len(n.scale) == len(n.fill) == size:
             raise ModelError(f"damaged preprocessing state: {len(n.center)} scales for {size}.")
@@ -251,16 +254,16 @@ class Preprocessor:
     def _layout(self) -> tuple[list[str], np.ndarray | None]:
         """Names of the features, and the order that puts them as their columns stand."""
         place = {column.name: k for k, column in enumerate(self.columns)}
-        names = [slot.feature for slot in self._slots]
-        owners = [place[slot.column] for slot in self._slots]
-        for j in self._numeric.masked:
-            names.append(f"{self._slots[j].column}[missing]")
-            owners.append(place[self._slots[j].column])
-        for j, bins in self._numeric.bins.items():
-            feature = self._slots[j].feature
+        names = [slot.feature for slot in self.slots]
+        owners = [place[slot.column] for slot in self.slots]
+        for j in self.numeric.masked:
+            names.append(f"{self.slots[j].column}[missing]")
+            owners.append(place[self.slots[j].column])
+        for j, bins in self.numeric.bins.items():
+            feature = self.slots[j].feature
             names += [f"{feature}[{a:g}..{b:g}]" for a, b in pairwise(bins.edges)]
-            owners += [place[self._slots[j].column]] * len(bins)
-        for block in self._coded:
+            owners += [place[self.slots[j].column]] * len(bins)
+        for block in self.coded:
             names += block.features
             owners += [place[block.name]] * len(block.features)
         order = np.argsort(owners, kind="stable")
@@ -282,15 +285,15 @@ class Preprocessor:
         absent = [c.name for c in self.columns if c.used and c.name not in frame.columns]
         if absent:
             raise DataError(_absent(absent, list(frame.columns)))
-        return frame, numbers_of(frame, self._slots)
+        return frame, numbers_of(frame, self.slots)
 
     def _report_missing(self, values: np.ndarray, said: list[str]) -> None:
-        expected = {self._slots[j].column for j in self._numeric.masked}
+        expected = {self.slots[j].column for j in self.numeric.masked}
         if not np.isnan(values.sum()):  # cheaper than a mask; an infinity was refused before
             return
-        gone = np.isnan(values).sum(0) * (self._numeric.scale > 0)  # a constant is never read
+        gone = np.isnan(values).sum(0) * (self.numeric.scale > 0)  # a constant is never read
         for j in np.flatnonzero(gone):
-            name = self._slots[j].column
+            name = self.slots[j].column
             if name not in expected:
                 expected.add(name)
                 said.append(

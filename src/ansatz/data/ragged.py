@@ -1,100 +1,44 @@
-"""Rows with too few or too many cells: the first one, by its line."""
+"""Rows of different lengths, one behind the other."""
 
-import csv
-import io
 from typing import NamedTuple
 
-import numpy as np
-
-_NEWLINE, _QUOTE, _BLANK, _TAB = 10, 34, 32, 9
+import torch
+from torch import Tensor
 
 
 class Ragged(NamedTuple):
-    """A row whose number of cells is not the header's.
+    """B rows of different lengths: the tokens of texts, the elements of sets.
 
-    Example:
-        >>> from ansatz.data.ragged import Ragged
-        >>> Ragged(line=7, cells=3).line
-        7
-    """
-
-    line: int
-    cells: int
-
-
-def first_ragged(
-    text: bytes, start: int, first_line: int, width: int, delimiter: str
-) -> Ragged | None:
-    r"""The first row with more or fewer than ``width`` cells, or None.
+    Row b is ``values[offsets[b]:offsets[b + 1]]``; it may be empty. A batch may hold it in place
+    of any tensor.
 
     Args:
-        text: UTF-8 with ``\n`` at the line ends.
-        start: where the rows begin in ``text``.
-        first_line: the number of the line that begins there.
-        width: cells that each row must have; blank lines are no rows.
-        delimiter: one character, or ``"whitespace"``.
+        values: ``(N, ...)``, all rows one behind the other.
+        offsets: ``(B + 1,)`` int64, from 0 to N, never falling.
 
     Example:
-        >>> from ansatz.data.ragged import first_ragged
-        >>> first_ragged(b"a,b\n1,2\n3\n", start=4, first_line=2, width=2, delimiter=",")
-        Ragged(line=3, cells=1)
+        >>> import torch
+        >>> from ansatz.data.ragged import Ragged
+        >>> texts = Ragged(torch.arange(5), torch.tensor([0, 2, 2, 5]))
+        >>> texts.take_rows(torch.tensor([2, 0]))
+        Ragged(values=tensor([2, 3, 4, 0, 1]), offsets=tensor([0, 3, 5]))
     """
-    codes = np.frombuffer(text, np.uint8)[start:]
-    quoted = text.find(b'"', start) >= 0
-    outside = _outside_quotes(codes, delimiter) if quoted else None
-    if outside is None and quoted and delimiter != "whitespace":
-        return _first_ragged_slowly(text[start:], first_line, width, delimiter)
-    ends = codes == _NEWLINE
-    if outside is not None:
-        ends &= outside
-    lines = np.append(np.flatnonzero(ends), len(codes))  # where each record ends
-    begins = np.append(0, lines[:-1] + 1)
-    if delimiter == "whitespace":
-        cells = np.diff(np.searchsorted(_word_starts(codes, outside), lines), prepend=0)
-        full = cells > 0
-    else:
-        marks = codes == ord(delimiter)
-        if outside is not None:
-            marks &= outside
-        cells = np.diff(np.searchsorted(np.flatnonzero(marks), lines), prepend=0) + 1
-        full = lines > begins
-    for k in np.flatnonzero(full & (cells != width)):
-        begin, end = start + int(begins[k]), start + int(lines[k])
-        if text[begin:end].strip():  # a line of blanks is a blank line
-            return Ragged(first_line + text.count(b"\n", start, begin), int(cells[k]))
-    return None
 
+    values: Tensor
+    offsets: Tensor
 
-def _word_starts(codes: np.ndarray, outside: np.ndarray | None) -> np.ndarray:
-    gap = (codes == _BLANK) | (codes == _TAB) | (codes == _NEWLINE)
-    if outside is not None:
-        gap &= outside
-    return np.flatnonzero(~gap & np.append(True, gap[:-1]))
+    def count_rows(self) -> int:
+        """The number of rows, B."""
+        return len(self.offsets) - 1
 
-
-def _outside_quotes(codes: np.ndarray, delimiter: str) -> np.ndarray | None:
-    """True where a character is not inside quotes; None where a quote stands within a cell."""
-    quotes = codes == _QUOTE
-    inside = np.bitwise_xor.accumulate(quotes)  # a doubled quote closes and opens again
-    blanks = [_BLANK, _TAB] if delimiter == "whitespace" else [ord(delimiter)]
-    edges = np.array([_NEWLINE, _QUOTE, *blanks], np.uint8)
-    opening = np.flatnonzero(quotes & inside)
-    closing = np.flatnonzero(quotes & ~inside)
-    before = codes[opening[opening > 0] - 1]
-    after = codes[closing[closing < len(codes) - 1] + 1]
-    if not (np.isin(before, edges).all() and np.isin(after, edges).all()):
-        return None
-    return ~inside
-
-
-def _first_ragged_slowly(body: bytes, first_line: int, width: int, delimiter: str) -> Ragged | None:
-    """The same by Python's own reader, for files with quotes in odd places."""
-    reader = csv.reader(
-        io.StringIO(body.decode(), newline=""), delimiter=delimiter, skipinitialspace=True
-    )
-    line = 0
-    for row in reader:
-        if len(row) != width and any(cell.strip() for cell in row):
-            return Ragged(first_line + line, len(row))
-        line = reader.line_num
-    return None
+    def take_rows(self, rows: slice | Tensor) -> "Ragged":
+        """The rows of a slice, or those of an index tensor in its order."""
+        if isinstance(rows, slice):
+            first, last, step = rows.indices(self.count_rows())
+            if step == 1:  # a run of rows is a run of values: nothing to copy
+                kept = self.offsets[first : max(first, last) + 1]
+                return Ragged(self.values[kept[0] : kept[-1]], kept - kept[0])
+        starts, lengths = self.offsets[:-1][rows], self.offsets.diff()[rows]
+        offsets = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
+        shift = (starts - offsets[:-1]).repeat_interleave(lengths)
+        return Ragged(self.values[shift + torch.arange(len(shift), device=shift.device)], offsets)

@@ -1,11 +1,11 @@
 """Where batches come from: a pure function of (seed, epoch, position)."""
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 
-from ansatz.data.batch import Batch, all_tensors, map_tensors
+from ansatz.data.batch import Batch, all_tensors, map_tensors, named_parts
 from ansatz.seeds import generator
 
 _BLOCK = 2**19  # bytes of a tensor that are gathered at once
@@ -31,14 +31,39 @@ class Source(Protocol):
         ...
 
 
+def require_tensors(rows: tuple[Any, ...], source: str, name: str = "") -> None:
+    """Rejects a field that is not a tensor or a tuple of tensors.
+
+    Args:
+        rows: a batch, or a tuple in one.
+        source: what cannot gather it.
+        name: of ``rows`` in its batch.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data.source import require_tensors
+        >>> require_tensors((torch.zeros(3), None), "TensorSource")
+    """
+    for own, part in named_parts(rows, name):
+        if isinstance(part, tuple) and not hasattr(part, "take_rows"):
+            require_tensors(part, source, own)
+        elif part is not None and not isinstance(part, torch.Tensor):
+            raise TypeError(
+                f"{source} gathers tensors with one row per row, and {own} is of type "
+                f"{type(part).__name__}: it needs a source of its own."
+            )
+
+
 class TensorSource:
     """Tensors in memory, in a new order each epoch.
 
     Each tensor is gathered in blocks of some 512 kB and handed out in slices of a block: a step
     costs no per-row work, and what was gathered is still in the processor's cache when it is used.
+    Ragged rows, graphs and other fields that are not one tensor row per row need a source of their
+    own.
 
     Args:
-        rows: all rows, as one batch.
+        rows: all rows, as one batch of tensors.
         batch_size: rows per batch; the last batch of an epoch may be shorter.
         smallest: rows that the last batch needs; fewer join the batch before it.
         seed: the order of epoch e is a function of (seed, e).
@@ -66,6 +91,7 @@ class TensorSource:
     ) -> None:
         if batch_size < 1:
             raise ValueError(f"batch_size must be at least 1, got {batch_size}.")
+        require_tensors(rows, "TensorSource")
         self.rows, self.batch_size, self.seed, self.shuffle = rows, batch_size, seed, shuffle
         self.count, self.strata, self.smallest = len(rows.index), strata, smallest
         inputs, target, _, offset, _ = rows

@@ -1,11 +1,11 @@
 """The scikit-learn face of the library, and the one-line fit."""
 
 from ansatz.estimators.classifier import Classifier as Classifier
-from ansatz.estimators.result import Fit as Fit
-from ansatz.estimators.fit import fit as fit
+from ansatz.fitting.result import Fit as Fit
+from ansatz.fitting.fit import fit as fit
 from ansatz.estimators.ranker import Ranker as Ranker
 from ansatz.estimators.regressor import Regressor as Regressor
-from ansatz.estimators.saved import load as load
-from ansatz.estimators.saved import save as save
+from ansatz.fitting.saved import load as load
+from ansatz.fitting.saved import save as save
 from ansatz.estimators.segmenter import Segmenter as Segmenter
 from ansatz.estimators.survival import SurvivalRegressor as SurvivalRegressor

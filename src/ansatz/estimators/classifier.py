@@ -16,11 +16,11 @@ from torch import Tensor, nn
 
 from ansatz import likelihoods
 from ansatz.errors import DataError, UsageError
-from ansatz.estimators.job import Job
-from ansatz.estimators.recipe_options import Augment
-from ansatz.estimators.refits import out_of_fold
+from ansatz.fitting.job import Job
+from ansatz.fitting.recipe_options import Augment
+from ansatz.fitting.refits import out_of_fold
 from ansatz.estimators.table_estimator import TableEstimator
-from ansatz.estimators.temperature import find_temperature
+from ansatz.outcomes.temperature import find_temperature
 from ansatz.likelihoods import CategoricalDistribution, CrossEntropy, Focal, Likelihood
 from ansatz.metrics import judge
 from ansatz.spec import TargetSpec

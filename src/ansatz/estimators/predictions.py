@@ -17,12 +17,12 @@ from ansatz import linear
 from ansatz.data import as_frame
 from ansatz.data.grids import Grids, GridTable
 from ansatz.errors import DataError, UsageError
-from ansatz.estimators.copies import content_keys, copied
-from ansatz.estimators.description import describe_estimator
-from ansatz.estimators.ensemble_model import EnsembleModel
-from ansatz.estimators.rows import read_column, read_rows
-from ansatz.estimators.summaries import summarize
-from ansatz.estimators.table_model import TableModel
+from ansatz.fitting.duplicates import content_keys, copied
+from ansatz.fitting.description import describe_estimator
+from ansatz.inference.ensemble_model import EnsembleModel
+from ansatz.structures.vector.rows import read_column, read_rows
+from ansatz.fitting.summaries import summarize
+from ansatz.fitting.model import TableModel
 from ansatz.inference.conformal import conformal_interval, conformal_quantile, conformal_scores
 from ansatz.likelihoods import BetaBinomial, Binomial, Distribution, Likelihood, Quantiles
 from ansatz.metrics import judge, pinball
@@ -96,7 +96,7 @@ class Predictions:
         """Examples as they are, or read from a folder, a file or arrays."""
         if isinstance(table, GridTable):
             return table
-        from ansatz.estimators.posing import read_like  # it poses problems
+        from ansatz.fitting.posing import read_like  # it poses problems
 
         return read_like(self, table, outcomes=outcomes)
 
@@ -338,7 +338,7 @@ class Predictions:
         training: tuple[Any, Any] | None = None,
         refits: int = 20,
     ) -> Any:
-        """What was fitted, printed as R prints it; see :func:`~ansatz.estimators.summaries`.
+        """What was fitted, printed as R prints it; see :func:`~ansatz.fitting.summaries`.
 
         Args:
             X: for a network, held-out rows to average effects over.
@@ -362,7 +362,7 @@ class Predictions:
             folder: its name.
             overwrite: replace what is there.
         """
-        from ansatz.estimators.saved import save  # saved.py knows every estimator
+        from ansatz.fitting.saved import save  # saved.py knows every estimator
 
         check_is_fitted(self)
         return save(self, folder, overwrite=overwrite)  # type: ignore[arg-type]

@@ -18,13 +18,13 @@ from ansatz import likelihoods, networks
 from ansatz.data import Preprocessor
 from ansatz.data.rankings import Layout, Rankings, read_rankings
 from ansatz.errors import DataError, UsageError
-from ansatz.estimators.job import Job
-from ansatz.estimators.linear_model import fit_linear_model
-from ansatz.estimators.recipe_options import Augment
-from ansatz.estimators.rows import read_column
-from ansatz.estimators.summaries import SavedSummary
+from ansatz.fitting.job import Job
+from ansatz.structures.vector.linear_model import fit_linear_model
+from ansatz.fitting.recipe_options import Augment
+from ansatz.structures.vector.rows import read_column
+from ansatz.fitting.summaries import SavedSummary
 from ansatz.estimators.table_estimator import TableEstimator
-from ansatz.estimators.table_model import TableModel
+from ansatz.fitting.model import TableModel
 from ansatz.likelihoods import Likelihood, PlackettLuce, RankingDistribution
 from ansatz.metrics import kendall_tau
 from ansatz.spec import TargetSpec

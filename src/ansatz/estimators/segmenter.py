@@ -22,13 +22,13 @@ from ansatz.data.grids.colours import are_colours
 from ansatz.data.grids.pieces import cut_pieces
 from ansatz.data.unlabelled import UNLABELLED
 from ansatz.errors import DataError, UsageError
-from ansatz.estimators.ensemble_model import EnsembleModel
-from ansatz.estimators.grid_model import GridModel, mask_symmetry
-from ansatz.estimators.job import Job
-from ansatz.estimators.origin import origin_of
-from ansatz.estimators.recipe import Recipe
-from ansatz.estimators.recipe_options import Augment
-from ansatz.estimators.rows import read_rows
+from ansatz.inference.ensemble_model import EnsembleModel
+from ansatz.structures.grid.model import GridModel, mask_symmetry
+from ansatz.fitting.job import Job
+from ansatz.fitting.provenance import origin_of
+from ansatz.fitting.recipe import Recipe
+from ansatz.fitting.recipe_options import Augment
+from ansatz.structures.vector.rows import read_rows
 from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.likelihoods import Likelihood
 from ansatz.metrics import boundary_f1, dice, iou, pixel_error
@@ -234,7 +234,7 @@ class Segmenter(TableEstimator):
         table = self._grid_table(table, outcomes=True)
         found = super().copies(table)
         told = origin_of(self)
-        pieces = None if told is None else told.reader.get("pieces")
+        pieces = None if told is None else told.asked.options["pieces"]
         if pieces is None:
             return found
         with suppress(UsageError):  # examples too short for pieces gave none

@@ -11,20 +11,20 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
 from ansatz.errors import UsageError
-from ansatz.estimators.ensemble_model import EnsembleModel
-from ansatz.estimators.job import Job
-from ansatz.estimators.log_risk import fair_log_risks, log_mean_risk
-from ansatz.estimators.recipe_options import Augment
-from ansatz.estimators.refits import out_of_fold
-from ansatz.estimators.survival_evidence import Followed, judge_survival
-from ansatz.estimators.survival_law import survival_law, survival_target
-from ansatz.estimators.survival_outcomes import survival_outcomes
+from ansatz.inference.ensemble_model import EnsembleModel
+from ansatz.fitting.job import Job
+from ansatz.likelihoods.log_risk import fair_log_risks, log_mean_risk
+from ansatz.fitting.recipe_options import Augment
+from ansatz.fitting.refits import out_of_fold
+from ansatz.outcomes.survival_metrics import Followed, judge_survival
+from ansatz.outcomes.survival_law import survival_law, survival_target
+from ansatz.outcomes.survival_times import survival_outcomes
 from ansatz.estimators.survival_predictions import SurvivalPredictions
 from ansatz.likelihoods import Cox, Likelihood
 from ansatz.spec import TargetSpec
 
 if TYPE_CHECKING:
-    from ansatz.estimators.ensemble import OutOfFold
+    from ansatz.inference.fit_ensemble import OutOfFold
 
 
 class SurvivalRegressor(SurvivalPredictions):

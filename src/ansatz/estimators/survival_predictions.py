@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from ansatz.errors import UsageError
-from ansatz.estimators.survival_evidence import (
+from ansatz.outcomes.survival_metrics import (
     Followed,
     log_survival_at,
     restricted_mean,

@@ -13,24 +13,24 @@ from torch import nn
 
 from ansatz.data import Column, infer_columns, row_keys
 from ansatz.errors import DataError, UsageError
-from ansatz.estimators.grid_model import GridModel
-from ansatz.estimators.inner_split import set_aside
-from ansatz.estimators.job import Job, has_masks
-from ansatz.estimators.linear_model import fit_linear_model
-from ansatz.estimators.network_model import fit_network_model, update_network_model
+from ansatz.structures.grid.model import GridModel
+from ansatz.fitting.inner_split import set_aside
+from ansatz.fitting.job import Job, has_masks
+from ansatz.structures.vector.linear_model import fit_linear_model
+from ansatz.structures.vector.network_model import fit_network_model, update_network_model
 from ansatz.estimators.predictions import Predictions
-from ansatz.estimators.recipe import STREAM, Recipe
-from ansatz.estimators.recipe_options import Augment
-from ansatz.estimators.rows import read_column, read_groups, read_rows, read_weights
-from ansatz.estimators.settings import Settings
-from ansatz.estimators.table_model import TableModel
+from ansatz.fitting.recipe import STREAM, Recipe
+from ansatz.fitting.recipe_options import Augment
+from ansatz.structures.vector.rows import read_column, read_groups, read_rows, read_weights
+from ansatz.fitting.settings import Settings
+from ansatz.fitting.model import TableModel
 from ansatz.inference.conformal import conformal_scores
 from ansatz.likelihoods import Likelihood
 from ansatz.seeds import derive
 from ansatz.spec import TargetSpec
 
 if TYPE_CHECKING:
-    from ansatz.estimators.ensemble import Ensembled
+    from ansatz.inference.fit_ensemble import Ensembled
 
 # What a fit leaves behind and the next one must not find.
 _OF_ONE_FIT = (
@@ -289,7 +289,7 @@ class TableEstimator(Predictions, Settings, BaseEstimator):
         if job.grid is None:
             self.model_, fitted = fit_network_model(plan, job, law, previous)
         else:
-            from ansatz.estimators.grid_fitting import fit_grid_model  # images need it alone
+            from ansatz.structures.grid.fitting import fit_grid_model  # images need it alone
 
             began = previous if isinstance(previous, GridModel) else None
             self.model_, fitted = fit_grid_model(plan, job, law, began)
@@ -297,14 +297,14 @@ class TableEstimator(Predictions, Settings, BaseEstimator):
         self.n_iter_ = fitted.history.steps
 
     def _fit_ensemble(self, job: Job, law: Likelihood) -> None:
-        from ansatz.estimators.ensemble import fit_ensemble  # it knows linear models too
+        from ansatz.inference.fit_ensemble import fit_ensemble  # it knows linear models too
 
         if self.warm_start:
             raise UsageError("an ensemble has no warm_start: its members start anew.")
         seed, recipe = self._seed(), self._recipe(job)
         plan = self._plan(recipe, seed, grid=job.grid, masks=has_masks(job))
         if job.grid is not None:
-            from ansatz.estimators.grid_ensemble import fit_grid_ensemble
+            from ansatz.inference.grid_ensemble import fit_grid_ensemble
 
             self._keep_ensemble(fit_grid_ensemble(plan, job, law), job, law, recipe)
             return

@@ -1,58 +1,73 @@
-"""An ensemble as a posterior: several weight vectors in place of one."""
+"""Several networks trained from different starts on different rows, mixed and recalibrated."""
 
-import copy
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
+from ansatz.data import Batch
+from ansatz.data.batch import take_rows
+from ansatz.errors import ModelError, NumericalError, UsageError
+from ansatz.fitting.contracts.encoder import Encoder
+from ansatz.fitting.contracts.inference import Build, Fitted, Posterior, Predictive
+from ansatz.fitting.contracts.structure import Facts, Structure
+from ansatz.fitting.job import Job, take
+from ansatz.fitting.plan import Plan
+from ansatz.fitting.recipe import FEW, SMALL, Recipe
+from ansatz.fitting.recipe_options import require_members
+from ansatz.fitting.trained import Trained
+from ansatz.fitting.training import build_network, build_objective, finish_pair, train, typed
 from ansatz.inference.combination import Combination
-from ansatz.likelihoods import Distribution, Likelihood
-from ansatz.training import Supervised
+from ansatz.inference.element_sample import judge_elements
+from ansatz.inference.left_out import OutOfFold, Piece, folds_of, left_out, plan_members
+from ansatz.inference.member_step import MemberStep
+from ansatz.inference.point import PointPosterior
+from ansatz.inference.recalibration import (
+    Recalibration,
+    find_factor,
+    for_mixture,
+    kind_of,
+    mean_of,
+)
+from ansatz.inference.stacking import chance_of_best, stack_weights
+from ansatz.inference.training import Rows, member_folder, train_together
+from ansatz.likelihoods import Likelihood
+from ansatz.networks import MLP
+from ansatz.seeds import derive
+from ansatz.storage import load_into
+from ansatz.training import History, Supervised, choose_device
 
 
-class Ensemble:
-    """Members trained from different starts on different rows, mixed by weight.
-
-    The predictive is the mixture of the members' laws, recalibrated by one factor as a whole.
+class EnsemblePosterior:
+    """Members mixed by weight, their mixture recalibrated by one factor.
 
     Args:
-        members: networks with their objectives, of one likelihood; copied.
-        weights: ``(S,)``; equal if not given.
-        factor: what recalibration found; 1 for none.
+        members: of one likelihood; a linear model may be the last of them.
+        weights: ``(S,)``.
+        factor: of recalibration; 1 for none.
 
     Example:
-        >>> import torch
-        >>> from ansatz.inference import Ensemble
-        >>> from ansatz.likelihoods import Normal
-        >>> from ansatz.training import Supervised
-        >>> members = [(torch.nn.Linear(2, 1), Supervised(Normal(dispersion=1.0))) for _ in "ab"]
-        >>> posterior = Ensemble(members)
-        >>> posterior.raw(torch.zeros(5, 2)).shape
-        torch.Size([2, 5, 1])
-        >>> posterior.predict(torch.zeros(5, 2)).mean.shape
-        torch.Size([5])
-
-    References:
-        Lakshminarayanan et al. (2017), Simple and scalable predictive uncertainty estimation using
-        deep ensembles. https://arxiv.org/abs/1612.01474
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> x = np.linspace(0, 1, 40)[:, None]
+        >>> model = Regressor(inference="ensemble", members=2, epochs=2).fit(x, x[:, 0])
+        >>> len(model.model_.posterior.networks)
+        2
     """
 
     def __init__(
-        self,
-        members: Sequence[tuple[nn.Module, Supervised]],
-        weights: Tensor | None = None,
-        factor: float = 1.0,
+        self, members: Sequence[PointPosterior], weights: Tensor, factor: float = 1.0
     ) -> None:
-        self.networks = [copy.deepcopy(network).eval() for network, _ in members]
-        self.objectives = [copy.deepcopy(goal).eval().requires_grad_(False) for _, goal in members]
-        weights = torch.ones(len(self.networks)) if weights is None else weights
-        laws = [goal.likelihood for goal in self.objectives]
-        self.combination = Combination(laws, weights, factor)
+        self.members = list(members)
+        self.structure, self.encoder = members[0].structure, members[0].encoder
+        self.options = members[0].options
+        self.combination = Combination([member.likelihood for member in members], weights, factor)
 
-    def __len__(self) -> int:
-        return len(self.networks)
+    @property
+    def likelihood(self) -> Likelihood:
+        """The law of the mixture."""
+        return self.combination.likelihood
 
     @property
     def weights(self) -> Tensor:
@@ -60,18 +75,398 @@ class Ensemble:
         return self.combination.weights
 
     @property
-    def likelihood(self) -> Likelihood:
-        """The law that is served."""
-        return self.combination.likelihood
+    def factor(self) -> float:
+        """What recalibration found; 1 for none."""
+        return self.combination.factor
 
-    @torch.no_grad()
-    def raw(self, *inputs: Any, offset: Tensor | None = None) -> Tensor:
-        """The parameters of the likelihood by each member, ``(S, B, ..., P)``."""
-        pairs = zip(self.networks, self.objectives, strict=True)
-        return torch.stack([goal.raw(network, inputs, offset) for network, goal in pairs])
+    @property
+    def parameters(self) -> int:
+        """How many numbers were learned, by all members."""
+        return sum(member.parameters for member in self.members)
 
-    @torch.no_grad()
-    def predict(self, *inputs: Any, offset: Tensor | None = None) -> Distribution:
-        """The predictive distribution: the mixture over the members."""
-        served = self.combination.serve(list(self.raw(*inputs, offset=offset)))
-        return self.likelihood.distribution(served)
+    @property
+    def networks(self) -> Sequence[Trained]:
+        """The members that are networks and not the linear model."""
+        return [member.trained for member in self.members if member.encoder is self.encoder]
+
+    @property
+    def linear(self) -> PointPosterior | None:
+        """The linear model among the members."""
+        last = self.members[-1]
+        return None if last.encoder is self.encoder else last
+
+    def predictive(
+        self, rows: Any, offset: Tensor | None = None, *, notes: list[str] | None = None
+    ) -> Predictive:
+        """The recalibrated mixture."""
+        trained = list(self.networks)
+        chunks = self.structure.raws(
+            trained, self.encoder, rows, offset, notes=notes, options=self.options
+        )
+        if self.linear is None:
+            dense = trained[0].objective.axis != -1
+            serve = self.combination.serve_in_turn if dense else self._serve
+            return Predictive(self.likelihood, torch.cat([serve(each) for each in chunks]))
+        raws = [torch.cat(parts) for parts in zip(*map(list, chunks), strict=True)]
+        last = self.linear.predictive(rows, offset, notes=[]).raw
+        return Predictive(self.likelihood, self.combination.serve([*raws, last]))
+
+    def _serve(self, raws: Any) -> Tensor:
+        return self.combination.serve(list(raws))
+
+    def answer(self, inputs: tuple[Tensor, ...], offset: Tensor | None = None) -> Tensor:
+        """The mixture's at encoded inputs, which only networks take."""
+        with torch.no_grad():
+            return self.combination.serve([m.answer(inputs, offset) for m in self.members])
+
+    def components(
+        self, rows: Any, offset: Tensor | None = None
+    ) -> list[tuple[float, Predictive]]:
+        """Each member's own predictive, before recalibration."""
+        shares = zip(self.weights.tolist(), self.members, strict=True)
+        return [(share, m.predictive(rows, offset, notes=[])) for share, m in shares]
+
+    def without_recalibration(self) -> "EnsemblePosterior":
+        """The same members with a factor of 1."""
+        return EnsemblePosterior(self.members, self.weights)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The networks' tensors stacked, the linear model's and the merged law's by themselves."""
+        parts = [trained.tensors() for trained in self.networks]
+        found = {name: torch.stack([part[name] for part in parts]) for name in parts[0]}
+        if self.linear is not None:
+            own = self.linear.trained.tensors()
+            found |= {f"linear.{name}": value for name, value in own.items()}
+        if self.combination.merged:
+            served = self.combination.likelihood.state_dict()
+            found |= {f"served.{name}": value for name, value in served.items()}
+        return found
+
+    def record(self) -> dict[str, Any]:
+        """How the members are put together, as JSON."""
+        record: dict[str, Any] = {
+            "members": len(self.networks),
+            "weights": self.weights.tolist(),
+            "factor": self.factor,
+            "linear": None,
+        }
+        if self.linear is not None:
+            law = self.linear.likelihood
+            *_, last = (
+                m for m in self.linear.trained.network.modules() if isinstance(m, nn.Linear)
+            )
+            record["linear"] = {
+                "preprocessing": self.linear.encoder.state(),
+                "law": {"name": law.name, "options": law.options},
+                "outputs": int(last.out_features),
+            }
+        return record
+
+
+class Ensemble:
+    """Trains several networks, mixes them by their out-of-fold scores and recalibrates the mixture.
+
+    Member k leaves out fold k mod 10 of repeat k div 10, and stops by it. Every repeat of the folds
+    counts as much as its out-of-fold log score deserves, and so does the linear model below 500
+    rows; members without dropout and with it count by the chance that theirs is the better score.
+    One factor then recalibrates the out-of-fold mixture.
+
+    References:
+        Lakshminarayanan et al. (2017), Simple and scalable predictive uncertainty estimation using
+        deep ensembles. https://arxiv.org/abs/1612.01474
+
+    Example:
+        >>> from ansatz.inference.ensemble import Ensemble
+        >>> Ensemble().averages
+        True
+    """
+
+    name: ClassVar[str] = "ensemble"
+    averages: ClassVar[bool] = True
+    few: ClassVar[float] = SMALL  # members average their dispersions
+
+    def recipe(self, base: Recipe, facts: Facts, options: Mapping[str, Any]) -> Recipe:
+        """The structure's recipe of averaged networks, with as many members as asked for."""
+        members = options.get("members")
+        require_members(members)
+        return base if members is None else base.model_copy(update={"members": members})
+
+    def fit(
+        self, plan: Plan, job: Job, law: Likelihood, previous: Posterior | None = None
+    ) -> Fitted:
+        """Trains the members and combines them."""
+        if plan.options.get("warm_start"):
+            raise UsageError("an ensemble has no warm_start: its members start anew.")
+        structure = plan.structure
+        encoder = structure.encoder(job.rows, job.weight.numpy(), plan.recipe, plan.options)
+        rows = structure.batch(job, encoder, plan.recipe)
+        # What exaggerates without dropout has it in all members, and so has what was asked for.
+        plain = law.additive and not job.target.classes and plan.options.get("dropout") is None
+        mixed = rows is not None and plain
+        members = plan_members(job, plan.recipe, plan.seed, mixed=mixed)
+        trained, history = _train(plan, job, law, members, encoder, rows)
+        models = [PointPosterior(structure, encoder, each, plan.options) for each in trained]
+        linear = None
+        if rows is not None and float(job.weight.sum()) < FEW:
+            linear = _linear(structure, job, law, models[0])
+        if job.target.axis == "row":
+            judged = _out_of_fold(job, rows, members, models, linear)
+        else:
+            job, judged = judge_elements(job, members, models, plan.seed)
+        return combine(job, models, members, linear, judged, history, plan.seed)
+
+    def rebuild(
+        self,
+        structure: Structure,
+        encoder: Encoder,
+        record: Mapping[str, Any],
+        tensors: Mapping[str, Tensor],
+        build: Build,
+    ) -> EnsemblePosterior:
+        """The posterior of a saved model: members put together as they were."""
+        count, weights = int(record["members"]), record["weights"]
+        own = {n: t for n, t in tensors.items() if n.startswith(("network.", "objective."))}
+        for name, tensor in own.items():
+            if not tensor.ndim or len(tensor) != count:
+                raise ModelError(f"'{name}' should hold {count} members.")
+        if len(weights) != count + (record["linear"] is not None):
+            raise ModelError(f"{count} members have {len(weights)} weights.")
+        parts = [{name: tensor[k] for name, tensor in own.items()} for k in range(count)]
+        members = [PointPosterior(structure, encoder, build(part)) for part in parts]
+        if record["linear"] is not None:
+            members.append(structure.load_linear(record["linear"], _named(tensors, "linear.")))
+        posterior = EnsemblePosterior(
+            members, torch.tensor(weights, dtype=torch.float64), record["factor"]
+        )
+        if posterior.combination.merged:
+            served, law = _named(tensors, "served."), posterior.combination.likelihood
+            law.load_state_dict(served, strict=False)  # takes the shapes
+            load_into(law, served, where="weights.safetensors")
+        return posterior
+
+
+def _named(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}
+
+
+def _train(
+    plan: Plan,
+    job: Job,
+    law: Likelihood,
+    members: list[Rows],
+    encoder: Encoder,
+    rows: Batch | None,
+) -> tuple[list[Trained], History]:
+    """Trains the members: together where that is fast, else one after another."""
+    if rows is None:  # rows that are not held as tensors: each member by itself
+        return _in_turn(plan, job, law, members, encoder, None)
+    objective = build_objective(law, rows)
+    objective.likelihood.loosen()
+    networks = [_member(plan, job, encoder, objective, n) for n in range(len(members))]
+    on_cpu = choose_device(plan.trainer_options.get("device", "auto")).type == "cpu"
+    if not on_cpu or not MemberStep.supports(networks[0], objective):
+        starts = [(member, objective) for member in networks]
+        return _in_turn(plan, job, law, members, encoder, starts)
+    recipe, options = plan.recipe, {**plan.trainer_options, **job.trainer_options}
+    pairs, history = train_together(
+        rows,
+        members,
+        [n for n in networks if isinstance(n, MLP)],
+        objective,
+        recipe,
+        seed=plan.seed,
+        trainer_options=options,
+    )
+    return [finish_pair(plan, encoder, *pair) for pair in pairs], history
+
+
+def _member(
+    plan: Plan, job: Job, encoder: Encoder, objective: Supervised, number: int
+) -> nn.Module:
+    assert objective.shift is not None
+    module = build_network(
+        plan.network,
+        plan.network_options,
+        inputs=encoder.spec,
+        outputs=objective.shift.numel(),
+        dtype=getattr(torch, plan.recipe.dtype),
+        seed=derive(plan.seed, "member", number),
+    )
+    return plan.structure.adapt(module, encoder, job, objective)
+
+
+def _in_turn(
+    plan: Plan,
+    job: Job,
+    law: Likelihood,
+    members: list[Rows],
+    encoder: Encoder,
+    starts: list[tuple[nn.Module, Supervised]] | None,
+) -> tuple[list[Trained], History]:
+    """Networks that cannot be trained side by side, one after another."""
+    found, histories = [], []
+    for number, member in enumerate(members):
+        options = member_folder(dict(job.trainer_options), number)
+        part = job._replace(valid=member.valid.numpy(), trainer_options=options)
+        own = plan._replace(seed=derive(plan.seed, "member", number))
+        start = None if starts is None else starts[number]
+        done = train(own, part, law, encoder=encoder, start=start)
+        found.append(done.trained)
+        histories.append(done.history)
+    return found, max(histories, key=lambda history: history.steps)
+
+
+def _linear(
+    structure: Structure, job: Job, law: Likelihood, like: PointPosterior
+) -> PointPosterior | None:
+    """The exact linear model of the law, where it predicts the same raw numbers."""
+    try:
+        found = structure.linear(law, job)
+    except NumericalError:  # separated classes and the like: the networks go without it
+        return None
+    if found is None or not isinstance(found.posterior, PointPosterior):
+        return None
+    return found.posterior if _compatible(found.posterior, like) else None
+
+
+def _compatible(model: PointPosterior, like: PointPosterior) -> bool:
+    mine, theirs = model.likelihood, like.likelihood
+    names = [name for name, _ in theirs.named_parameters()]
+    same = [name for name, _ in mine.named_parameters()] == names and mine.name == theirs.name
+    return same and not theirs.event_ndim and theirs.is_law
+
+
+def _out_of_fold(
+    job: Job,
+    rows: Batch | None,
+    members: list[Rows],
+    models: list[PointPosterior],
+    linear: PointPosterior | None,
+) -> OutOfFold:
+    """Every evaluated row, with what those members say that left it out: one of each repeat."""
+    who = left_out(members, len(job.y))  # (N, G)
+    wide = None if rows is None else typed(rows, torch.float64)
+    refits = _linear_refits(job, members, models[0]) if linear is not None else []
+    pieces = []
+    for group in who[(who >= 0).all(1)].unique(dim=0):
+        index = (who == group).all(1).nonzero().squeeze(1)
+        chosen = [models[member] for member in group.tolist()]
+        laws = [model.likelihood for model in chosen]
+        mine = take(job, index.numpy())
+        if wide is None:
+            raws = [model.predictive(mine.rows, mine.offset).raw for model in chosen]
+        else:
+            part = take_rows(wide, index)
+            raws = [model.answer(part.inputs, part.offset) for model in chosen]
+        if refits:
+            refit = refits[int(group[0])]
+            laws.append(refit.likelihood)
+            raws.append(refit.predictive(mine.rows, mine.offset, notes=[]).raw)
+        pieces.append(Piece(index, laws, raws))
+    groups = who.shape[1] + (linear is not None)
+    return OutOfFold(who, pieces, torch.full((groups,), 1 / groups, dtype=torch.float64))
+
+
+def _linear_refits(job: Job, members: list[Rows], like: PointPosterior) -> list[Posterior]:
+    """The linear model of the rows that each member of the first repeat was trained on."""
+    found = []
+    for member in members[: folds_of(members)]:
+        linear = like.structure.linear(like.likelihood, take(job, member.train.numpy()))
+        assert linear is not None
+        found.append(linear.posterior)
+    return found
+
+
+def combine(
+    job: Job,
+    models: list[PointPosterior],
+    members: list[Rows],
+    linear: PointPosterior | None,
+    judged: OutOfFold,
+    history: History,
+    seed: int,
+) -> Fitted:
+    """The members mixed and recalibrated by what they say about rows they did not learn from.
+    """
+    folds, law = folds_of(members), models[0].likelihood
+    share = torch.ones(len(models), dtype=torch.float64)  # of members within their repeat
+    recalibration = None
+    if judged.pieces:
+        if law.is_law and law.additive and folds > 1:
+            scores = torch.cat([_scores(piece, job) for piece in judged.pieces])
+            share = _dropout_shares(judged, members, scores, seed)
+            weight = _row_weights(job, judged, share)
+            judged = judged._replace(weights=stack_weights(scores, weight))
+        recalibration = _recalibrate(job, judged, _row_weights(job, judged, share))
+        if recalibration is not None and folds > 1 and judged.who.shape[1] == 1:
+            gap = _disagreement(job, models, share) if recalibration.kind == "scale" else 0.0
+            value = for_mixture(recalibration.kind, recalibration.value, gap)
+            recalibration = recalibration._replace(value=value)
+    factor = 1.0 if recalibration is None else recalibration.value
+    judged = judged._replace(factor=factor)
+    weights = judged.weights[: len(models) // folds].repeat_interleave(folds) * share / folds
+    everyone = models
+    if linear is not None:
+        everyone = [*models, linear]
+        networks = weights * (1 - judged.weights[-1]) / weights.sum()
+        weights = torch.cat([networks, judged.weights[-1:]])
+    posterior = EnsemblePosterior(everyone, weights, factor)
+    return Fitted(posterior, history, judged, recalibration)
+
+
+def _disagreement(job: Job, models: list[PointPosterior], share: Tensor) -> float:
+    """The mean over rows of the variance between members over that within them."""
+    inputs = models[0].encoder.inputs(job.rows, notes=[])
+    with torch.no_grad():
+        laws = [m.likelihood.distribution(m.answer(inputs, job.offset)) for m in models]
+    weight = (share / share.sum()).reshape(-1, *(1,) * laws[0].mean.ndim)
+    means = torch.stack([law.mean for law in laws])
+    within = (weight * torch.stack([law.variance for law in laws])).sum(0)
+    between = (weight * (means - (weight * means).sum(0)) ** 2).sum(0)
+    ratio = torch.nan_to_num(between / within, nan=0.0, posinf=0.0)
+    return float(ratio.clamp(max=10).mean())
+
+
+def _dropout_shares(judged: OutOfFold, members: list[Rows], scores: Tensor, seed: int) -> Tensor:
+    """How much each member counts by its dropout, 1 on average."""
+    rates = torch.tensor([member.dropout for member in members])
+    if len(rates.unique()) == 1 or judged.who.shape[1] > 1:
+        return torch.ones(len(members), dtype=torch.float64)
+    kind = (rates > 0).long()
+    who = torch.cat([judged.who[piece.rows, 0] for piece in judged.pieces])
+    chance = chance_of_best(scores[:, 0], kind[who], seed).clamp(min=1e-3)
+    share = chance[kind] / torch.bincount(kind)[kind]
+    return share * len(members)
+
+
+def _row_weights(job: Job, judged: OutOfFold, share: Tensor) -> Tensor:
+    """Weights of the judged rows: a row counts as much as the member that judges it."""
+    found = []
+    for piece in judged.pieces:
+        mine = share[judged.who[piece.rows]].mean(1).clamp(min=1e-3)
+        found.append(job.weight[piece.rows] * mine)
+    return torch.cat(found)
+
+
+def _scores(piece: Piece, job: Job) -> Tensor:
+    """The log scores of one piece's rows by each group, ``(M, G)``."""
+    y = job.y[piece.rows]
+    with torch.no_grad():
+        terms = [-law.loss(raw, y) for law, raw in zip(piece.laws, piece.raws, strict=True)]
+    return torch.stack([term.reshape(len(y), -1).sum(1) for term in terms], 1)
+
+
+def _recalibrate(job: Job, judged: OutOfFold, weight: Tensor) -> Recalibration | None:
+    kind = kind_of(judged.pieces[0].laws[0])
+    if kind is None:
+        return None
+
+    def loss(factor: float) -> Tensor:
+        mixed = judged._replace(factor=factor).served()
+        with torch.no_grad():
+            terms = [law.loss(raw, job.y[rows]).reshape(len(rows), -1) for rows, law, raw in mixed]
+        return torch.cat(terms).sum(1)
+
+    factor = find_factor(loss, weight)
+    before, after = ({"nll": mean_of(loss(value), weight)} for value in (1.0, factor))
+    return Recalibration(kind, factor, before, after)

@@ -168,7 +168,7 @@ class MemberObjective(nn.Module):
             slot = gradient[..., -1].reshape(self.members, -1).sum(1)
             own_gradients[0].copy_(torch.from_numpy(slot))
             gradient = gradient[..., :-1]
-        scale = self.common._buffers["scale"]  # a tenth of the cost of Module.__getattr__
+        scale = self.common.scale
         if scale is not None:
             gradient = gradient * scale.numpy()
         gradient = gradient.astype(raw.dtype, copy=False).reshape(output.shape)
@@ -176,8 +176,7 @@ class MemberObjective(nn.Module):
 
     def _raw_array(self, output: Array, batch: Batch) -> Array:
         """``Supervised.attach``, on arrays."""
-        buffers = self.common._buffers
-        shift, scale = buffers["shift"], buffers["scale"]
+        shift, scale = self.common.shift, self.common.scale
         raw = output.reshape(-1, output.shape[-1])
         if shift is not None and scale is not None:
             raw = raw.reshape(-1, *shift.shape) * scale.numpy().astype(raw.dtype, copy=False)

@@ -5,7 +5,7 @@ from ansatz.registry import Registry
 registry = Registry(
     "inference",
     {
-        "point": "ansatz.inference.posterior:Point",
+        "point": "ansatz.inference.point:Point",
         "ensemble": "ansatz.inference.ensemble:Ensemble",
     },
 )

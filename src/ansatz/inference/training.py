@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -34,21 +34,33 @@ class Rows(NamedTuple):
     dropout: float = 0.0
 
 
+class MemberRecipe(Protocol):
+    """What a member's training asks of a recipe.
+
+    Example:
+        >>> from ansatz.inference.training import MemberRecipe
+        >>> list(MemberRecipe.__annotations__)[:2]
+        ['steps', 'batch_size']
+    """
+
+    steps: int  # the budget
+    batch_size: int  # rows per member and step; 0 for all
+    learning_rate: float  # the peak
+    schedule: Literal["cosine", "constant"]
+    weight_decay: float  # on matrices
+    clip: float  # of each member's gradient
+    average: Literal["ema"] | None
+    evaluations: int  # looks at the held-out rows within the budget
+    patience: int  # evaluations without progress
+
+
 def train_together(
     rows: Batch,
     members: Sequence[Rows],
     networks: Sequence[MLP],
     objective: Supervised,
+    recipe: MemberRecipe,
     *,
-    steps: int,
-    batch_size: int,
-    learning_rate: float,
-    weight_decay: float,
-    schedule: str,
-    clip: float,
-    evaluations: int,
-    patience: int,
-    average: Any,
     seed: int,
     trainer_options: dict[str, Any],
 ) -> tuple[list[tuple[nn.Module, Supervised]], History]:
@@ -59,15 +71,7 @@ def train_together(
         members: which rows each member has, and its dropout; those without dropout first.
         networks: their starts.
         objective: likelihood, shift and scale of all.
-        steps: the budget.
-        batch_size: rows per member and step; 0 for all.
-        learning_rate: the peak.
-        weight_decay: on matrices.
-        schedule: of the rate.
-        clip: of each member's gradient.
-        evaluations: looks at the held-out rows within the budget.
-        patience: evaluations.
-        average: as for :class:`~ansatz.training.Trainer`.
+        recipe: how each is trained.
         seed: of order and dropout.
         trainer_options: further ones.
 
@@ -81,20 +85,22 @@ def train_together(
         Members(networks),
         MemberObjective(objective, len(networks)),
         dropout=[member.dropout for member in members],
-        learning_rate=learning_rate,
-        weight_decay=weight_decay,
-        schedule=optim.create_schedule(schedule, steps=steps, warmup=0.05),
-        clip=clip,
-        drop_finished=average is None,  # an average of weights is taken after every step
+        learning_rate=recipe.learning_rate,
+        weight_decay=recipe.weight_decay,
+        schedule=optim.create_schedule(recipe.schedule, steps=recipe.steps, warmup=0.05),
+        clip=recipe.clip,
+        drop_finished=recipe.average is None,  # an average of weights is taken after every step
         seed=seed,
     )
-    learn = MemberSource(rows, [m.train for m in members], batch_size, seed=derive(seed, "rows"))
+    learn = MemberSource(
+        rows, [m.train for m in members], recipe.batch_size, seed=derive(seed, "rows")
+    )
     held_out = all(len(member.valid) for member in members)
     trainer = Trainer(
-        steps=steps,
-        evaluate_every=max(1, steps // evaluations) if held_out else None,
-        patience=patience if held_out else None,
-        average=average,
+        steps=recipe.steps,
+        evaluate_every=max(1, recipe.steps // recipe.evaluations) if held_out else None,
+        patience=recipe.patience if held_out else None,
+        average=recipe.average,
         seed=seed,
         **trainer_options,
     )

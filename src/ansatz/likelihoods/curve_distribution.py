@@ -22,6 +22,9 @@ class CurveDistribution(Distribution):
     ``variance`` and ``crps`` are *restricted* to the last time h of the grid: those of
     min(Y, h). ``restricted_mean`` takes any horizon.
 
+    ``knots`` are 0 and the times, ``(T + 1,)``; ``hazard`` is H at them and ``slope`` its slope
+    beyond each, ``(..., T + 1)``.
+
     Args:
         times: ``(T,)``, increasing, >= 0.
         survival: ``(..., T)``, S at the times, not increasing.
@@ -81,23 +84,23 @@ class CurveDistribution(Distribution):
         self.interpolation = interpolation
         self.times = times.to(hazard)
         self.horizon = self.times[-1]
-        self._knots = torch.cat([self.times.new_zeros(1), self.times])  # (T + 1,)
-        self._hazard = torch.cat([torch.zeros_like(hazard[..., :1]), hazard], -1)
-        self._slope = torch.zeros_like(self._hazard)  # of H beyond each knot
+        self.knots = torch.cat([self.times.new_zeros(1), self.times])  # (T + 1,)
+        self.hazard = torch.cat([torch.zeros_like(hazard[..., :1]), hazard], -1)
+        self.slope = torch.zeros_like(self.hazard)  # of H beyond each knot
         if interpolation == "linear":
-            width = self._knots.diff()
-            steps = self._hazard.diff(dim=-1) / torch.where(width > 0, width, math.inf)
-            self._slope = torch.cat([steps, steps[..., -1:]], -1)
+            width = self.knots.diff()
+            steps = self.hazard.diff(dim=-1) / torch.where(width > 0, width, math.inf)
+            self.slope = torch.cat([steps, steps[..., -1:]], -1)
 
     @property
     def batch_shape(self) -> torch.Size:
         """One curve per element."""
-        return self._hazard.shape[:-1]
+        return self.hazard.shape[:-1]
 
     @property
     def survival(self) -> Tensor:
         """S at the times of the grid, ``(..., T)``."""
-        return (-self._hazard[..., 1:]).exp()
+        return (-self.hazard[..., 1:]).exp()
 
     @property
     def mean(self) -> Tensor:
@@ -107,9 +110,9 @@ class CurveDistribution(Distribution):
     @property
     def variance(self) -> Tensor:
         """The restricted variance Var[min(Y, h)] = 2 * integral of t S(t) over [0, h] - mean^2."""
-        width, start = self._knots.diff(), self._knots[:-1]
-        z = self._slope[..., :-1] * width
-        survival = (-self._hazard[..., :-1]).exp()
+        width, start = self.knots.diff(), self.knots[:-1]
+        z = self.slope[..., :-1] * width
+        survival = (-self.hazard[..., :-1]).exp()
         inner = survival * (start * width * _phi1(z) + width**2 * _phi2(z))
         return (2 * inner.sum(-1) - self.mean**2).clamp(min=0)
 
@@ -147,14 +150,14 @@ class CurveDistribution(Distribution):
         level = -torch.log1p(-q.clamp(0, 1))
         shape = torch.broadcast_shapes(level.shape, self.batch_shape)
         rows = level.expand(shape).reshape(-1, *self.batch_shape).movedim(0, -1).contiguous()
-        place = torch.searchsorted(self._hazard.contiguous(), rows)  # the first H >= level
+        place = torch.searchsorted(self.hazard.contiguous(), rows)  # the first H >= level
         place = place.movedim(-1, 0).reshape(shape)
-        level, count = level.expand(shape), len(self._knots)
-        knots = torch.cat([self._knots, self._knots.new_full((1,), math.inf)])
+        level, count = level.expand(shape), len(self.knots)
+        knots = torch.cat([self.knots, self.knots.new_full((1,), math.inf)])
         if self.interpolation == "step":
             return torch.where((q >= 0) & (q <= 1), knots[place], math.nan)
         before = (place - 1).clamp(0, count - 1)
-        hazard, slope = self._take(self._hazard, before), self._take(self._slope, before)
+        hazard, slope = self._take(self.hazard, before), self._take(self.slope, before)
         beyond = (level - hazard).clamp(min=0) / slope
         y = torch.where(beyond > 0, knots[before] + beyond, knots[before])
         return torch.where((q >= 0) & (q <= 1), torch.where(place == 0, 0.0, y), math.nan)
@@ -167,7 +170,7 @@ class CurveDistribution(Distribution):
             >>> CurveDistribution(torch.ones(1), torch.tensor([0.5])).restricted_mean(3.0)
             tensor(2.)
         """
-        return self._area(torch.as_tensor(horizon).to(self._knots), 1)
+        return self._area(torch.as_tensor(horizon).to(self.knots), 1)
 
     def crps(self, y: Tensor) -> Tensor:
         """The score restricted to [0, h]: the integral of (F - 1[t >= y])^2 up to the last time.
@@ -179,9 +182,9 @@ class CurveDistribution(Distribution):
 
     def _area(self, t: Tensor, power: int) -> Tensor:
         """The integral of S^power over [0, t]."""
-        width = self._knots.diff()
-        height = (-power * self._hazard).exp()
-        pieces = height[..., :-1] * width * _phi1(power * self._slope[..., :-1] * width)
+        width = self.knots.diff()
+        height = (-power * self.hazard).exp()
+        pieces = height[..., :-1] * width * _phi1(power * self.slope[..., :-1] * width)
         sums = torch.cat([torch.zeros_like(pieces[..., :1]), pieces.cumsum(-1)], -1)
         place, hazard, slope, beyond = self._at(t)
         rest = (-power * hazard).exp() * beyond * _phi1(power * slope * beyond)
@@ -190,15 +193,15 @@ class CurveDistribution(Distribution):
     def _at(self, t: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Place of the last knot <= t, hazard there, slope beyond it, and the time since."""
         t = (
-            t.to(self._knots.dtype)
+            t.to(self.knots.dtype)
             .clamp(min=0)
             .expand(torch.broadcast_shapes(t.shape, self.batch_shape))
         )
-        place = torch.searchsorted(self._knots, t.detach().contiguous(), right=True) - 1
-        beyond = t - self._knots[place]
+        place = torch.searchsorted(self.knots, t.detach().contiguous(), right=True) - 1
+        beyond = t - self.knots[place]
         if self.interpolation == "step":  # also at an infinite time
             beyond = torch.where(t.isinf(), 0.0, beyond)
-        return place, self._take(self._hazard, place), self._take(self._slope, place), beyond
+        return place, self._take(self.hazard, place), self._take(self.slope, place), beyond
 
     def _take(self, values: Tensor, place: Tensor) -> Tensor:
         return values.expand(*place.shape, -1).gather(-1, place.unsqueeze(-1)).squeeze(-1)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from scipy import stats
@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from ansatz.errors import UsageError
 from ansatz.layers import affine
 from ansatz.likelihoods.likelihood import Likelihood
+from ansatz.linear.summary import Summary
 
 
 @dataclass(frozen=True)
@@ -234,7 +235,7 @@ class LinearFit:
             network.bias.copy_(table[0])
         return network
 
-    def summary(self, call: str = "", rows_dropped: int = 0) -> Any:
+    def summary(self, call: str = "", rows_dropped: int = 0) -> Summary:
         """A table that reads like R's ``summary(glm)``; see :class:`ansatz.linear.Summary`.
 
         Example:
@@ -246,6 +247,4 @@ class LinearFit:
             Call: ...
             age ...
         """
-        from ansatz.linear.summary import Summary  # the table knows the fit, not the reverse
-
         return Summary(self, call=call, rows_dropped=rows_dropped)

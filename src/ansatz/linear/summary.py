@@ -2,11 +2,13 @@
 
 import html
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ansatz.likelihoods.likelihood import Likelihood
-from ansatz.linear.result import LinearFit
 from ansatz.linear.table import LEGEND, align, format_column, format_p, plain, stars
+
+if TYPE_CHECKING:
+    from ansatz.linear.result import LinearFit
 
 
 class Summary:
@@ -47,7 +49,7 @@ class Summary:
         Number of Newton iterations: ...
     """
 
-    def __init__(self, fit: LinearFit, call: str = "", rows_dropped: int = 0) -> None:
+    def __init__(self, fit: "LinearFit", call: str = "", rows_dropped: int = 0) -> None:
         self.fit, self.rows_dropped = fit, rows_dropped
         self.call = plain(call) if call else self._formula()
 

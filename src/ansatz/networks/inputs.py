@@ -78,9 +78,14 @@ class TableInputs(nn.Module):
         """True where x passes unchanged."""
         return self.numeric is None and self.categories is None and not self.flattens
 
+    @property
+    def needs_rows(self) -> bool:
+        """Whether an embedding depends on quantiles of the training rows."""
+        return hasattr(self.numeric, "observe")
+
     def observe(self, x: Tensor) -> None:
         """Shows the training rows x to an embedding that depends on their quantiles."""
-        if hasattr(self.numeric, "observe"):
+        if self.needs_rows:
             self.numeric.observe(x)  # type: ignore[union-attr]
 
     def forward(self, x: Tensor, codes: Tensor | None = None) -> Tensor:

@@ -118,7 +118,7 @@ def curve_median(curve: CurveDistribution) -> Tensor:
         >>> curve_median(CurveDistribution(torch.tensor([1.0, 3.0]), torch.tensor([[0.8, 0.4]])))
         tensor([3.])
     """
-    hazard, knots, slope = curve._hazard, curve._knots, curve._slope  # (N, T + 1), (T + 1,)
+    hazard, knots, slope = curve.hazard, curve.knots, curve.slope  # (N, T + 1), (T + 1,)
     half = torch.tensor(math.log(2), dtype=hazard.dtype)
     place = (hazard < half).sum(-1)  # of the first knot with H >= log 2
     if curve.interpolation == "step":

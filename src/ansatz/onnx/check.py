@@ -111,7 +111,7 @@ def made_up_rows(estimator: Any, seed: int = 0) -> "pd.DataFrame":
 
     generator = np.random.default_rng(seed)
     preprocessor = estimator.model_.preprocessor
-    numeric, slots = preprocessor._numeric, preprocessor._slots
+    numeric, slots = preprocessor.numeric, preprocessor.slots
     used = [column.name for column in preprocessor.columns if column.used]
     columns: dict[str, Any] = {}
     for place, given in enumerate(graph_inputs(estimator)):

@@ -47,7 +47,7 @@ class TableColumns(nn.Module):
 
     def __init__(self, preprocessor: Preprocessor, inputs: list[Input]) -> None:
         super().__init__()
-        numeric = preprocessor._numeric
+        numeric = preprocessor.numeric
         center, scale, fill = (
             torch.from_numpy(v).double() for v in (numeric.center, numeric.scale, numeric.fill)
         )
@@ -58,16 +58,16 @@ class TableColumns(nn.Module):
         self.masked, self.clip = numeric.masked, preprocessor.purpose == "network"
         self.curves = nn.ModuleDict({str(j): Bend(c) for j, c in numeric.curves.items()})
         self.bins = nn.ModuleDict({str(j): Cut(b) for j, b in numeric.bins.items()})
-        self.slots, self.dtype = preprocessor._slots, preprocessor.dtype
-        self.order = None if preprocessor._order is None else preprocessor._order.tolist()
+        self.slots, self.dtype = preprocessor.slots, preprocessor.dtype
+        self.order = None if preprocessor.order is None else preprocessor.order.tolist()
         self.coded = nn.ModuleDict()
-        for k, block in enumerate(preprocessor._coded):
+        for k, block in enumerate(preprocessor.coded):
             table = torch.eye(len(block.levels) + 1)[
                 :, 1 + len(block.levels) - len(block.features) :
             ]
             self.coded[str(k)] = nn.Embedding.from_pretrained(table)
-        self.coded_names = [block.name for block in preprocessor._coded]
-        self.embedded_names = [block.name for block in preprocessor._embedded]
+        self.coded_names = [block.name for block in preprocessor.coded]
+        self.embedded_names = [block.name for block in preprocessor.embedded]
         # Of a frame of numbers only the estimator knows the names: places go by order.
         own = [column.name for column in preprocessor.columns if column.used]
         self.matrix = [given.kind for given in inputs] == ["matrix"]

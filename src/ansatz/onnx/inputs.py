@@ -68,7 +68,7 @@ def graph_inputs(estimator: Any) -> list[Input]:
     if names is None:
         found = [Input("X", "X", "matrix")]
     else:
-        levels = {c.name: c for c in (*preprocessor._coded, *preprocessor._embedded)}
+        levels = {c.name: c for c in (*preprocessor.coded, *preprocessor.embedded)}
         found = [
             _input(column, name, levels.get(column.name))
             for column, name in zip(preprocessor.columns, names, strict=True)
@@ -104,7 +104,7 @@ def levels_of(preprocessor: Preprocessor) -> list[Categorical]:
         >>> levels_of(Preprocessor.fit({"a": [1.0, 2.0]}))
         []
     """
-    return preprocessor._embedded
+    return preprocessor.embedded
 
 
 def feed(estimator: Any, rows: Any, *, double: bool = False) -> dict[str, np.ndarray]:

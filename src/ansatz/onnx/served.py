@@ -26,7 +26,7 @@ class Member(nn.Module):
     """One fitted model of a table: its preprocessing, its network, shift and scale.
 
     Args:
-        model: a fitted :class:`~ansatz.estimators.table_model.TableModel`.
+        model: a fitted :class:`~ansatz.fitting.model.TableModel`.
         inputs: the columns of the graph.
         double: computes in float64; a linear model always does, as its columns keep their units.
 

@@ -116,7 +116,7 @@ def write_report(
         >>> list(inspect.signature(write_report).parameters)[:2]
         ['model', 'path']
     """
-    from ansatz.estimators.replay import replay
+    from ansatz.fitting.replay import replay
 
     settings = {"refits": refits, "costs": check_costs(costs or {})}
     if progress is not None:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ansatz.errors import DataError, UsageError
-from ansatz.estimators.job import Job
-from ansatz.estimators.parts import take
-from ansatz.estimators.replay import Replay, replay
-from ansatz.estimators.result import Fit
+from ansatz.fitting.job import Job
+from ansatz.fitting.split import take
+from ansatz.fitting.replay import Replay, replay
+from ansatz.fitting.result import Fit
 from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.report.difference import FEW_GROUPS, FEW_ROWS, Difference, paired_difference
 from ansatz.report.judged import Judged, judge_rows
@@ -181,7 +181,7 @@ def compare_fits(a: Replay, b: Replay) -> Comparison:
 
     Example:
         >>> import ansatz
-        >>> from ansatz.estimators.replay import replay
+        >>> from ansatz.fitting.replay import replay
         >>> from ansatz.report.compare import compare_fits
         >>> table = {"x": range(50), "y": range(50)}
         >>> fit = ansatz.fit(table, target="y", likelihood="normal", network="linear")
@@ -356,7 +356,9 @@ def _cautions(a: str, b: str, scores: list[Scored]) -> list[str]:
 
 def _kept_laws(found: Sequence[Replay]) -> list[str]:
     chosen = [
-        each.name for each in found if each.origin is not None and each.origin.likelihood is None
+        each.name
+        for each in found
+        if each.origin is not None and not each.origin.asked.options["likelihood"]
     ]
     if not chosen or all(each.origin is not None and _one_law(each) for each in found):
         return []

@@ -15,7 +15,7 @@ from ansatz.spec import InputSpec
 from ansatz.structures.registry import registry
 
 if TYPE_CHECKING:
-    from ansatz.estimators.job import Job
+    from ansatz.fitting.job import Job
     from ansatz.report.evidence import Evidence
     from ansatz.report.judged import Judged
     from ansatz.report.paired_scores import ScorePair
@@ -122,10 +122,6 @@ class Contribution:
     def chapters(self, axis: Axis) -> list[Chapter]:
         """The chapters of models with outcomes on this axis."""
         return []
-
-    def recognizes(self, data: str) -> bool:
-        """Whether a file is read as such without being told."""
-        return True
 
     def sample(self, model: Any, job: "Job", *, seed: int) -> NDArray[np.intp] | None:
         """The rows that a report looks at, in order; None for all of them."""

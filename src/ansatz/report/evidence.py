@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ansatz.data import Column
-from ansatz.estimators.job import Job, has_masks
+from ansatz.fitting.job import Job, has_masks
 from ansatz.likelihoods import Distribution, Likelihood
 from ansatz.report.contribution import Axis, Contribution, Elements, Unit, contribution
 from ansatz.report.predictive import row_losses

@@ -8,14 +8,14 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from ansatz.errors import DataError
-from ansatz.estimators.job import Job, has_masks, take
+from ansatz.fitting.job import Job, has_masks, take
 from ansatz.report.contribution import contribution
 from ansatz.report.evidence import Evidence, Learned
 from ansatz.report.predictive import predictive, served_point
 
 if TYPE_CHECKING:
-    from ansatz.estimators.replay import Replay
     from ansatz.estimators.table_estimator import TableEstimator
+    from ansatz.fitting.replay import Replay
 
 
 def gather(
@@ -71,7 +71,7 @@ def _test_job(
     """Rows as the estimator reads them, with frequency weights alone: class weights are no rows."""
     import pandas as pd
 
-    from ansatz.estimators.rows import read_column, read_rows
+    from ansatz.structures.vector.rows import read_column, read_rows
 
     if not len(y):
         raise DataError("a report needs rows that the model has not seen, got none.")
@@ -101,12 +101,12 @@ def replayed(found: "Replay", **known: Any) -> Evidence:
     """The evidence of a saved model, on the test rows of its fit.
 
     Args:
-        found: the rows of the fit, as :func:`ansatz.estimators.replay.replay` gives them back.
+        found: the rows of the fit, as :func:`ansatz.fitting.replay.replay` gives them back.
         known: more fields of :class:`Evidence`: seed, name, settings.
 
     Example:
         >>> import ansatz
-        >>> from ansatz.estimators.replay import replay
+        >>> from ansatz.fitting.replay import replay
         >>> from ansatz.report.gathering import replayed
         >>> table = {"x": range(50), "y": range(50)}
         >>> fit = ansatz.fit(table, target="y", likelihood="normal", network="linear")
@@ -121,7 +121,7 @@ def replayed(found: "Replay", **known: Any) -> Evidence:
     test, learn = found.test, found.learn
     outcomes = None
     if found.problem is not None:
-        from ansatz.estimators.origin import seen_rows
+        from ansatz.fitting.provenance import seen_rows
 
         frame, uses = seen_rows(found.problem), found.problem.uses
         outcomes, weight = uses.outcomes(frame), uses.weight(frame)

@@ -104,7 +104,7 @@ def _of_intervals(evidence: Evidence) -> str:
 
 def _of_survival(evidence: Evidence) -> str:
     """Events against the sum of the cumulative hazards that the rows lived through."""
-    from ansatz.estimators.survival_law import times_and_causes
+    from ansatz.outcomes.survival_law import times_and_causes
 
     known = times_and_causes(evidence.law, evidence.outcome.numpy())
     law = evidence.distribution

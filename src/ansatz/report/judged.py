@@ -4,9 +4,9 @@ from typing import Literal, NamedTuple
 
 from torch import Tensor
 
-from ansatz.estimators.job import Job, has_masks
-from ansatz.estimators.scores import judge_model
 from ansatz.estimators.table_estimator import TableEstimator
+from ansatz.fitting.job import Job, has_masks
+from ansatz.fitting.scores import judge_model
 from ansatz.likelihoods import Distribution, Likelihood
 from ansatz.report.contribution import Elements, contribution
 from ansatz.report.predictive import predictive, row_losses

@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 
 from ansatz.data import row_keys
 from ansatz.errors import DataError, UsageError
-from ansatz.estimators.job import Job
-from ansatz.estimators.out_of_fold import Folds, choose_folds
-from ansatz.estimators.parts import Rows, take
-from ansatz.estimators.reading import read_job
-from ansatz.estimators.refits import fresh
-from ansatz.estimators.replay import Replay
+from ansatz.fitting.job import Job
+from ansatz.fitting.out_of_fold import Folds, choose_folds
+from ansatz.fitting.split import Rows, take
+from ansatz.fitting.reading import read_job
+from ansatz.fitting.refits import fresh
+from ansatz.fitting.replay import Replay
 from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.report.difference import CLEAR, corrected_error
 from ansatz.report.judged import judge_rows
@@ -28,7 +28,7 @@ class Candidate(NamedTuple):
 
     Example:
         >>> import ansatz
-        >>> from ansatz.estimators.replay import replay
+        >>> from ansatz.fitting.replay import replay
         >>> from ansatz.report.methods import candidate
         >>> table = {"x": range(50), "y": range(50)}
         >>> fit = ansatz.fit(table, target="y", likelihood="normal", network="linear")
@@ -98,7 +98,7 @@ def candidate(found: Replay) -> Candidate:
 
     Example:
         >>> import ansatz
-        >>> from ansatz.estimators.replay import replay
+        >>> from ansatz.fitting.replay import replay
         >>> from ansatz.report.methods import candidate
         >>> table = {"x": range(50), "y": range(50)}
         >>> fit = ansatz.fit(table, target="y", likelihood="normal", network="linear")
@@ -141,7 +141,7 @@ def compare_methods(
 
     Example:
         >>> import ansatz
-        >>> from ansatz.estimators.replay import replay
+        >>> from ansatz.fitting.replay import replay
         >>> from ansatz.report.methods import candidate, compare_methods
         >>> table = {"x": [k % 7 for k in range(60)], "y": [k % 7 + k % 3 / 2 for k in range(60)]}
         >>> fits = [

@@ -2,13 +2,15 @@
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ansatz.estimators.origin import plain
+from ansatz.fitting.provenance import origin_of, plain
+from ansatz.fitting import FitOptions
+from ansatz.fitting.options import declared
 
 if TYPE_CHECKING:
     from ansatz.estimators.table_estimator import TableEstimator
 
 # What a fit was asked for that is told by what came of it.
-_TOLD = ("rows", "source", "uses", "options", "law_options", "chosen", "network", "inference")
+_TOLD = ("options", "network", "inference", "pretrained", "freeze", "test")
 
 
 class Setting(NamedTuple):
@@ -67,7 +69,7 @@ def recipe_of(model: "TableEstimator") -> dict[str, Any]:
         'linear'
     """
     said = model.describe()
-    origin = getattr(model, "evidence_", {}).get("origin") or {}
+    origin = origin_of(model)
     found: dict[str, Any] = {"likelihood": said["likelihood"]}
     found |= {f"likelihood.{name}": value for name, value in said["likelihood_options"].items()}
     found["network"] = said["network"]
@@ -81,8 +83,12 @@ def recipe_of(model: "TableEstimator") -> dict[str, Any]:
     found |= _other_parameters(model, found)
     names = [column["name"] for column in said["columns"]]
     found["columns"] = ", ".join(map(str, names))
-    found |= {name: value for name, value in (origin.get("uses") or {}).items() if value}
-    found |= {name: value for name, value in origin.items() if name not in _TOLD}
+    if origin is not None:
+        deciding = {name for name, each in declared(FitOptions).items() if each.option.decides}
+        deciding -= {*_TOLD, *origin.uses}
+        asked = {name: value for name, value in origin.asked.options.items() if name in deciding}
+        found |= {name: value for name, value in origin.uses.items() if value} | asked
+        found |= {"test": origin.test, "given": origin.given, "holdout": origin.holdout}
     found["parameters"] = said["parameters"]
     return {name: plain(value) for name, value in found.items()}
 

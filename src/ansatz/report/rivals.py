@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from ansatz.errors import AnsatzError
-from ansatz.estimators.baselines import constant_raw
 from ansatz.estimators.predictions import judge_raw
+from ansatz.fitting.baselines import constant_raw
 from ansatz.likelihoods import Distribution, Likelihood
 from ansatz.report.evidence import Evidence
 from ansatz.report.predictive import predictive, row_losses, served_point
@@ -56,7 +56,7 @@ def rivals(evidence: Evidence) -> Rivals:
 
     Example:
         >>> import ansatz
-        >>> from ansatz.estimators.replay import replay
+        >>> from ansatz.fitting.replay import replay
         >>> from ansatz.report import replayed
         >>> from ansatz.report.rivals import rivals
         >>> table = {"x": range(60), "y": [k % 7 for k in range(60)]}

@@ -3,8 +3,8 @@
 import torch
 
 from ansatz.errors import DataError
-from ansatz.estimators.survival_evidence import log_survival_at
-from ansatz.estimators.survival_law import times_and_causes
+from ansatz.outcomes.survival_metrics import log_survival_at
+from ansatz.outcomes.survival_law import times_and_causes
 from ansatz.likelihoods import Cox, DiscreteHazard
 from ansatz.metrics.survival import brier_rows
 from ansatz.report.judged import Judged
@@ -17,7 +17,7 @@ def by_brier(a: Judged, b: Judged) -> bool:
     Example:
         >>> import numpy as np
         >>> from ansatz import SurvivalRegressor
-        >>> from ansatz.estimators.survival_outcomes import survival_outcomes
+        >>> from ansatz.outcomes.survival_times import survival_outcomes
         >>> from ansatz.report.judged import judge_rows
         >>> from ansatz.report.survival_pair import by_brier
         >>> rng = np.random.default_rng(0)

@@ -1,7 +1,7 @@
 """What was fitted and why, how the training went, and how to do it again."""
 
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -9,16 +9,17 @@ from ansatz import __version__
 from ansatz.figures.number import number
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, LINEAR, MODEL, figure, to_svg
-from ansatz.report.contribution import contribution
+from ansatz.fitting import FitOptions, Request
+from ansatz.fitting.provenance import Origin, origin_of
 from ansatz.report.evidence import Evidence
 from ansatz.report.rivals import is_linear
+from ansatz.structures.registry import registry
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ansatz.training import History
 
-_READER = ("delimiter", "header", "names", "comment", "missing", "decimal", "encoding")
 STOPPED = {
     "patience": "the validation loss stopped falling",
     "steps": "it had taken all its steps",
@@ -69,7 +70,7 @@ def command_line(evidence: Evidence) -> str | None:
 
     Example:
         >>> import ansatz
-        >>> from ansatz.estimators.replay import replay
+        >>> from ansatz.fitting.replay import replay
         >>> from ansatz.report import replayed
         >>> from ansatz.report.what_was_fitted import command_line
         >>> table = {"x": range(50), "y": range(50)}
@@ -77,69 +78,35 @@ def command_line(evidence: Evidence) -> str | None:
         >>> command_line(replayed(replay(fit)))
         'ansatz fit TABLE --target y --likelihood normal --network linear --seed 0 --test 0.2'
     """
-    origin = getattr(evidence.model, "evidence_", {}).get("origin")
+    origin = origin_of(evidence.model)
     if origin is None:
         return None
-    source = origin["source"]
-    name = source.get("path") or source["name"]
-    words = ["ansatz", "fit", "TABLE" if source["kind"] == "memory" else shlex.quote(str(name))]
-    for option, value in _options(origin):
-        words += [option] if value is True else [option, shlex.quote(str(value))]
-    return " ".join(words)
+    source = origin.source
+    place = "TABLE" if source.kind == "memory" else shlex.quote(source.path or source.name)
+    return _repeated(origin).command(place)
 
 
-def _options(origin: dict[str, Any]) -> list[tuple[str, Any]]:
-    found: list[tuple[str, Any]] = []
-    uses = origin["uses"]
-    if uses.get("target"):
-        found.append(("--target", ",".join(uses["target"])))
-    for name, value in uses.items():
-        if name != "target" and value is not None:
-            found.append((f"--{name}", value))
-    if _must_name_structure(origin):
-        found.append(("--x", origin["x"]))
-    for name in ("likelihood", "network"):
-        if origin.get(name):
-            found.append((f"--{name}", origin[name]))
-    if origin.get("inference") not in (None, "point"):
-        found.append(("--inference", origin["inference"]))
-    found += [("--role", f"{name}={role}") for name, role in (origin.get("roles") or {}).items()]
-    if origin.get("drop"):
-        found.append(("--drop", ",".join(origin["drop"])))
-    found += [
-        ("--set", f"{key}={_json(value)}") for key, value in (origin.get("options") or {}).items()
-    ]
-    for name, value in (origin.get("reader") or {}).items():
-        if (name, value) not in _DEFAULTS:
-            found.append(_SWITCHES.get(name, (f"--{name}", _joined(value))))
-    found.append(("--seed", origin["seed"]))
-    if origin.get("folds") is not None:
-        found.append(("--folds", origin["folds"]))
-    elif origin.get("test") is not None and not origin.get("given"):
-        found.append(("--test", f"{origin['test']:g}"))
-    return found
+def _repeated(origin: Origin) -> Request:
+    """What was asked with what was decided, so that it is decided again."""
+    given: dict[str, Any] = dict(origin.asked.given)
+    seed, folds = origin.asked.options["seed"], given.pop("folds", None)
+    columns = {name: value for name, value in origin.uses.items() if value}
+    others = {name: value for name, value in given.items() if name not in ("x", "seed", "test")}
+    found = {**columns, **({"x": given["x"]} if _must_name_structure(origin) else {}), **others}
+    found |= {**({"network": origin.network} if origin.network else {}), "seed": seed}
+    if folds is not None:
+        found["folds"] = folds
+    elif not origin.given:  # else the test is the data's own
+        found["test"] = origin.test
+    return Request(origin.asked.data, cast(FitOptions, found))
 
 
-_DEFAULTS = (("header", True), ("on_corrupt", "refuse"))
-_SWITCHES = {"header": ("--no-header", True), "on_corrupt": ("--skip-corrupt", True)}
-
-
-def _must_name_structure(origin: dict[str, Any]) -> bool:
+def _must_name_structure(origin: Origin) -> bool:
     """Whether the data alone do not tell their structure: rows of a table may be signals."""
-    source = origin["source"]
-    if source["kind"] != "file" or not origin.get("x"):
+    source, x = origin.source, origin.asked.options["x"]
+    if source.kind != "file" or x not in registry:
         return False
-    return not contribution(origin["x"]).recognizes(source.get("path") or source["name"])
-
-
-def _json(value: Any) -> str:
-    import json
-
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def _joined(value: Any) -> str:
-    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    return not registry.get(str(x)).recognizes(source.path or source.name, {})
 
 
 def python_lines(evidence: Evidence) -> str:
@@ -157,34 +124,13 @@ def python_lines(evidence: Evidence) -> str:
         model = Regressor(likelihood='normal', network='linear')
         model.fit(X, y)
     """
-    origin = getattr(evidence.model, "evidence_", {}).get("origin")
+    origin = origin_of(evidence.model)
     if origin is None:
         kind = type(evidence.model).__name__
         return f"from ansatz import {kind}\nmodel = {_constructor(evidence.model)}\nmodel.fit(X, y)"
-    source = origin["source"]
-    data = "table" if source["kind"] == "memory" else repr(source.get("path") or source["name"])
-    words: list[str] = []
-    for name, value in origin["uses"].items():
-        if value:
-            single = name == "target" and len(value) == 1
-            words.append(f"{name}={(value[0] if single else value)!r}")
-    if _must_name_structure(origin):
-        words.append(f"x={origin['x']!r}")
-    for name in ("likelihood", "network"):
-        if origin.get(name):
-            words.append(f"{name}={origin[name]!r}")
-    if origin.get("inference") not in (None, "point"):
-        words.append(f"inference={origin['inference']!r}")
-    for name in ("roles", "drop", "options"):
-        if origin.get(name):
-            words.append(f"{name}={origin[name]!r}")
-    words += [f"{name}={value!r}" for name, value in (origin.get("reader") or {}).items()]
-    words.append(f"seed={origin['seed']}")
-    if origin.get("folds"):
-        words.append(f"folds={origin['folds']}")
-    elif not origin.get("given"):  # else the test is the data's own
-        words.append(f"test={origin['test']!r}")
-    return f"import ansatz\nfit = ansatz.fit({data}, {', '.join(words)})"
+    source = origin.source
+    place = "table" if source.kind == "memory" else repr(source.path or source.name)
+    return f"import ansatz\nfit = {_repeated(origin).python(place)}"
 
 
 def _constructor(model: Any) -> str:
@@ -278,8 +224,8 @@ def _lead(evidence: Evidence) -> str:
 
 
 def _was_derived(evidence: Evidence) -> bool:
-    origin = getattr(evidence.model, "evidence_", {}).get("origin")
-    return origin is not None and not origin.get("likelihood")
+    origin = origin_of(evidence.model)
+    return origin is not None and not origin.asked.options["likelihood"]
 
 
 def _facts(evidence: Evidence) -> list[list[Any]]:

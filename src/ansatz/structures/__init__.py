@@ -1,9 +1,7 @@
 """The first axis: what does x look like?"""
 
-from ansatz.structures.grid import Grid as Grid
 from ansatz.structures.registry import create as create
 from ansatz.structures.registry import names as names
 from ansatz.structures.registry import register as register
 from ansatz.structures.registry import registry as registry
 from ansatz.structures.structure import Structure as Structure
-from ansatz.structures.vector import Vector as Vector

@@ -9,6 +9,7 @@ registry = Registry(
         "grid": "ansatz.structures.grid.structure:Grid",
     },
 )
+DEFAULT = "vector"  # rows of a table, unless another structure recognizes the data
 create = registry.create
 names = registry.names
 register = registry.register

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from ansatz import seeds
-from ansatz.data.batch import Batch
+from ansatz.data.batch import Batch, take_rows
 from ansatz.errors import NumericalError, UsageError
 from ansatz.optim.flat_adamw import FlatAdamW
 from ansatz.training.backpropagation import Backpropagation
@@ -219,7 +219,7 @@ class AnalyticStep:
         """The same for rows that are coupled: their loss is that of all processes' outputs."""
         rows = len(batch.index)
         first, last = processes.bounds(rows)[processes.rank :][:2]
-        own = self._passes.forward(batch.inputs[0][first:last].numpy())
+        own = self._passes.forward(take_rows(batch.inputs[0], slice(first, last)).numpy())
         output = processes.gather_rows(torch.from_numpy(own), rows).numpy()
         loss, count, delta = self._output_gradient(output, batch, self._own_gradients)
         if count > 0:

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ansatz.data.batch import map_tensors
+from ansatz.data.batch import count_rows, take_rows
 from ansatz.errors import UsageError
 from ansatz.training.distributed import Processes
 from ansatz.training.sharded import is_sharded
@@ -97,9 +97,9 @@ class GatheredNetwork(nn.Module):
 
     def forward(self, *inputs: Any) -> Tensor:
         """The outputs of all rows; only this process's have a gradient."""
-        rows = len(inputs[0])
+        rows = count_rows(inputs)
         first, last = self.processes.bounds(rows)[self.processes.rank :][:2]
-        own: Tensor = self.network(*map_tensors(lambda t: t[first:last], inputs))
+        own: Tensor = self.network(*take_rows(inputs, slice(first, last)))
         every = self.processes.gather_rows(own, rows)
         return torch.cat([every[:first], own, every[last:]])
 

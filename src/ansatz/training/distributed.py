@@ -16,7 +16,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from ansatz.data.batch import Batch, map_tensors
+from ansatz.data.batch import Batch, take_rows
 from ansatz.errors import AnsatzError, ResourceError, UsageError
 from ansatz.training.process_failure import (
     Failure,
@@ -98,8 +98,7 @@ class Processes:
         rows = len(batch.index)
         self._mark = int(batch.index[0]) & 0xFFFF if rows else 0  # sums of it are exact in float32
         first, last = self.bounds(rows)[self.rank : self.rank + 2]
-        own: Batch = map_tensors(lambda t: t[first:last] if t.ndim and len(t) == rows else t, batch)
-        return own
+        return take_rows(batch, slice(first, last))
 
     def gather_rows(self, own: Tensor, rows: int) -> Tensor:
         """The rows of all processes in order, given this one's; without a gradient."""

@@ -1,11 +1,8 @@
 """A batch in pieces, whose losses and weights add up to the whole."""
 
 from itertools import pairwise
-from typing import Any
 
-from torch import Tensor
-
-from ansatz.data.batch import Batch, map_tensors
+from ansatz.data.batch import Batch, take_rows
 
 
 def micro_batches(batch: Batch, pieces: int) -> list[Batch]:
@@ -24,12 +21,4 @@ def micro_batches(batch: Batch, pieces: int) -> list[Batch]:
     if pieces <= 1:
         return [batch]
     bounds = [rows * i // pieces for i in range(pieces + 1)]
-    return [_rows(batch, rows, *ends) for ends in pairwise(bounds)]
-
-
-def _rows(batch: Batch, rows: int, first: int, last: int) -> Any:
-    def cut(tensor: Tensor) -> Tensor:
-        # An offset may be one row that is broadcast to all.
-        return tensor[first:last] if tensor.ndim and len(tensor) == rows else tensor
-
-    return map_tensors(cut, batch)
+    return [take_rows(batch, slice(*ends)) for ends in pairwise(bounds)]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ansatz.data.augmentation import default_augmentation
-from ansatz.estimators.recipe import Recipe
+from ansatz.fitting.recipe import Recipe
 from ansatz.spec import InputSpec
 from ansatz.tuning.space import Choice, Range, Space, default_space
 
@@ -39,7 +39,7 @@ def default_grid_space(
         dropout: whether the network has dropout, or all of several.
 
     Example:
-        >>> from ansatz.estimators.grid_recipe import choose_grid_recipe
+        >>> from ansatz.structures.grid.recipe import choose_grid_recipe
         >>> from ansatz.spec import InputSpec
         >>> from ansatz.tuning.grid_space import default_grid_space
         >>> inputs = InputSpec.grid(1, 28, 28)

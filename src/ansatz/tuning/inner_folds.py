@@ -10,14 +10,14 @@ from torch import Tensor
 
 from ansatz.data import Batch
 from ansatz.errors import DataError, NumericalError
-from ansatz.estimators.fitting import build_objective
-from ansatz.estimators.job import Job
-from ansatz.estimators.kinds import make_estimator, split_options
-from ansatz.estimators.out_of_fold import Folds, choose_folds
-from ansatz.estimators.parts import Parts, take
-from ansatz.estimators.problem import Problem, kind_of
-from ansatz.estimators.reading import read_job
-from ansatz.estimators.refits import fresh
+from ansatz.fitting.training import build_objective
+from ansatz.fitting.job import Job
+from ansatz.fitting.kinds import make_estimator, split_options
+from ansatz.fitting.out_of_fold import Folds, choose_folds
+from ansatz.fitting.split import Parts, take
+from ansatz.fitting.problem import Problem, kind_of
+from ansatz.fitting.reading import read_job
+from ansatz.fitting.refits import fresh
 from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.likelihoods import Cox
 from ansatz.report.judged import Judged, judge_rows
@@ -175,7 +175,7 @@ def _constant(folds: InnerFolds, law: str) -> Judged:
     if isinstance(found, Cox):
         found.set_baseline(torch.zeros(len(learn.y)), learn.y, learn.weight)
     if hasattr(estimator, "_causes"):  # survival: what Judged tells it by
-        from ansatz.estimators.survival_evidence import Followed
+        from ansatz.outcomes.survival_metrics import Followed
 
         estimator.followed_ = Followed.of(found, learn.y, learn.weight)
     distribution, value = None, learn.y

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ansatz.errors import ModelError, UsageError
-from ansatz.estimators.recipe import one_line
+from ansatz.fitting.recipe import one_line
 from ansatz.storage import check_target, read_json, write_json
 
 

@@ -6,14 +6,16 @@ from typing import Any
 
 from ansatz import likelihoods
 from ansatz.errors import UsageError
-from ansatz.estimators.choice import choose_law
-from ansatz.estimators.fit import note_on_parts
-from ansatz.estimators.job import Job
-from ansatz.estimators.kinds import make_estimator, split_options
-from ansatz.estimators.parts import split, take
-from ansatz.estimators.problem import Problem
-from ansatz.estimators.reading import read_job
+from ansatz.fitting.choice import choose_law
+from ansatz.fitting.fit import note_on_parts
+from ansatz.fitting.job import Job
+from ansatz.fitting.kinds import make_estimator, split_options
+from ansatz.fitting.split import split, take
+from ansatz.structures.grid.reading import default_network
+from ansatz.fitting.problem import Problem
+from ansatz.fitting.reading import read_job
 from ansatz.estimators.table_estimator import TableEstimator
+from ansatz.fitting import Request
 from ansatz.tuning.grid_space import default_grid_space
 from ansatz.tuning.inner_folds import InnerFolds, comparable_laws, make_folds
 from ansatz.tuning.options import known_options, network_values
@@ -31,39 +33,31 @@ SHARE = 0.2  # of the rows, kept from the search
 
 
 def pose_search(
-    problem: Problem,
-    network: str,
-    likelihood: str | None,
-    given: dict[str, Any],
-    changes: Sequence[str] | Mapping[str, Any],
-    folds: int,
-    test: float | None,
-    seed: int,
-    inference: str,
-    device: str,
+    request: Request, problem: Problem, changes: Sequence[str] | Mapping[str, Any], folds: int
 ) -> tuple[InnerFolds, Space, list[str]]:
     """The folds that judge trials, the space of the search, and what is to be said about it.
 
     Args:
+        request: what was asked; options that it gives are fixed.
         problem: the table, or grids.
-        network: by name.
-        likelihood: the law asked for.
-        given: options that the user fixed.
         changes: to the default space.
         folds: of the rows to learn from.
-        test: share of the rows kept from the search; None for the data's own test, or a fifth.
-        seed: of split, folds and trials.
-        inference: of every fit.
-        device: of every fit.
 
     Example:
         >>> import inspect
         >>> from ansatz.tuning.posing import pose_search
         >>> list(inspect.signature(pose_search).parameters)[:2]
-        ['problem', 'network']
+        ['request', 'problem']
     """
-    settings = {"inference": inference, "random_state": seed, "device": device}
-    others, _ = split_options(likelihood, given)
+    options, given = request.options, request.settings()
+    network = options["network"] or default_network(problem)
+    test, seed = options["test"], options["seed"]
+    settings = {
+        "inference": options["inference"],
+        "random_state": seed,
+        "device": options["device"],
+    }
+    others, _ = split_options(options["likelihood"], given)
     asked = read_space(changes)
     tried = searched_networks(asked, network, grid=problem.is_grid)
     if len(tried) > 1 and "pretrained" in given:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from ansatz.estimators.result import Fit
+from ansatz.fitting.result import Fit
 from ansatz.report.compare import Comparison
 from ansatz.report.difference import corrected_error
 from ansatz.tuning.journal import Trial

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from ansatz.errors import ModelError, UsageError
-from ansatz.estimators.result import Fit
-from ansatz.estimators.saved import load, save
+from ansatz.fitting.result import Fit
+from ansatz.fitting.saved import load, save
 from ansatz.tuning.journal import Trial
 from ansatz.tuning.result import Tuning
 from ansatz.tuning.space import Choice, parse_space

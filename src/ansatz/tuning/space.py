@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ansatz.errors import UsageError
-from ansatz.estimators.recipe import Recipe
+from ansatz.fitting.recipe import Recipe
 
 # Options that are searched under another name: widths are equal, and so many.
 SHAPE = ("width", "depth")
@@ -91,7 +91,7 @@ def default_space(
         rows: to learn from.
 
     Example:
-        >>> from ansatz.estimators.recipe import choose_recipe
+        >>> from ansatz.fitting.recipe import choose_recipe
         >>> from ansatz.tuning.space import default_space
         >>> list(default_space(choose_recipe(1_000), network="mlp", laws=["normal"], rows=1_000))
         ['width', 'depth', 'dropout', 'learning_rate', 'weight_decay', 'batch_size', 'activation']
@@ -194,7 +194,7 @@ def point_of(
         network: its name and its own options, which win over the recipe's.
 
     Example:
-        >>> from ansatz.estimators.recipe import choose_recipe
+        >>> from ansatz.fitting.recipe import choose_recipe
         >>> from ansatz.tuning.space import parse_space, point_of
         >>> point_of(choose_recipe(1_000), "normal", parse_space(["width=16..256"]))
         {'width': 128}

@@ -3,19 +3,21 @@
 import hashlib
 import json
 import time as clock
-from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack, cast
 
-from ansatz import structures
 from ansatz.errors import UsageError
-from ansatz.estimators.fit import as_start, fit, with_limit
-from ansatz.estimators.kinds import split_options
-from ansatz.estimators.posing import default_network, pose_as, structure_of
-from ansatz.estimators.problem import Problem
-from ansatz.estimators.replay import replay
-from ansatz.estimators.uses import Uses
+from ansatz.fitting.first_steps import pose_request, with_structure
+from ansatz.fitting.fit import fit_request
+from ansatz.structures.grid.reading import default_network
+from ansatz.fitting.problem import Problem
+from ansatz.fitting.replay import replay
+from ansatz.fitting import FitOptions, Request
+from ansatz.fitting.options import TuneOptions
+from ansatz.fitting.options.option import with_signature
+from ansatz.fitting.options.search import SearchOptions
+from ansatz.fitting.request import defaults, validated
 from ansatz.report.compare import Comparison, compare_fits
 from ansatz.storage import RunLock
 from ansatz.tuning.inner_folds import InnerFolds
@@ -24,89 +26,24 @@ from ansatz.tuning.posing import SHARE, default_point, pose_search
 from ansatz.tuning.result import Tuning
 from ansatz.tuning.sampler import require_optuna
 from ansatz.tuning.saved_search import finished_search, save_search
-from ansatz.tuning.search import Progress, best_of, search
+from ansatz.tuning.search import best_of, search
 from ansatz.tuning.space import Space
 
 
-def tune(
-    data: Any,
-    *,
-    target: str | Sequence[str] = (),
-    trials: int = 30,
-    folds: int = 3,
-    space: Sequence[str] | Mapping[str, Any] = (),
-    time_limit: float | None = None,
-    event: str | None = None,
-    entry: str | None = None,
-    lower: str | None = None,
-    upper: str | None = None,
-    trials_column: str | None = None,
-    x: str | None = None,
-    likelihood: str | None = None,
-    network: str | None = None,
-    inference: str = "point",
-    out: str | Path | None = None,
-    overwrite: bool = False,
-    resume: bool = False,
-    device: str = "auto",
-    seed: int = 0,
-    test: float | None = None,
-    group: str | None = None,
-    time: str | None = None,
-    weights: str | None = None,
-    offset: str | None = None,
-    exposure: str | None = None,
-    roles: Mapping[str, str] | None = None,
-    drop: Sequence[str] = (),
-    progress: Progress | None = None,
-    options: Mapping[str, Any] | None = None,
-    stream: bool | None = None,
-    memory_limit: str | int | None = None,
-    **reader: Any,
-) -> Tuning:
-    """Searches for a better recipe than the default, and says honestly whether it found one.
+@with_signature(TuneOptions)
+def tune(data: Any, **options: Unpack[TuneOptions]) -> Tuning:
+    """Searches for a better recipe than the default, and reports whether it found one.
 
-    The test rows are set aside first and are never seen by the search. Each trial is judged by
-    its mean score on folds of the other rows; the best is fitted to all of them and judged once
-    on the test rows, beside the default recipe, row by row.
+    The test rows are held out first and are never seen by the search. Each trial is evaluated by
+    its mean score on folds of the other rows; the best is fitted to all of them and evaluated once
+    on the test rows, beside the default recipe, row by row. Trials are kept in ``OUT.tuning`` while
+    the search lasts.
 
     Args:
         data: as for :func:`ansatz.fit`.
-        target: as there.
-        trials: how many configurations to try besides the default recipe.
-        folds: of the rows to learn from, by which trials are judged.
-        space: in place of parts of the default space: ``["dropout=0..0.3", "activation=relu"]``,
-            or a mapping of names to a (low, high) pair or a list of values; ``network`` may be
-            among the names.
-        time_limit: seconds after which no further trial is begun.
-        event: as for :func:`ansatz.fit`, like everything that follows.
-        entry: as there.
-        lower: as there.
-        upper: as there.
-        trials_column: there called ``trials``: how many tries the target counts the successes of.
-        x: as there.
-        likelihood: the law; None searches among the candidates that can be compared.
-        network: as there; of a table ``"linear"`` has nothing to search.
-        inference: as there.
-        out: the folder for the model; trials are kept in ``OUT.tuning`` while the search lasts.
-        overwrite: replace what is at ``out``.
-        resume: go on with a search that was stopped: the trials are those of one that was not.
-        device: as there.
-        seed: of split, folds, trials and fits.
-        test: share of the rows kept from the search; None keeps a fifth, or the data's own test.
-        group: as there.
-        time: as there.
-        weights: as there.
-        offset: as there.
-        exposure: as there.
-        roles: as there.
-        drop: as there.
-        progress: called with trials done, trials in all and the best so far.
-        options: of the fits; what is given here is not searched.
-        stream: of grids, as there.
-        memory_limit: of grids, as there.
-        reader: options of :func:`ansatz.data.read_table`, for images of
-            :func:`ansatz.data.grids.read_grids`.
+        options: what the command ``ansatz tune`` takes, by the same names: those of the search, and
+            those of :func:`ansatz.fit`, where what is given is not searched. ``space`` may be a
+            mapping of names to a (low, high) pair or a list of values.
 
     Example:
         >>> import numpy as np
@@ -117,53 +54,52 @@ def tune(
         ...     {"x": x, "y": x + rng.normal(size=60)},
         ...     target="y",
         ...     likelihood="normal",
-        ...     trials=1,
+        ...     searches=1,
         ...     folds=2,
         ...     options={"epochs": 5},
         ... )
         >>> len(found.trials)  # the default recipe is the first
         2
     """
+    given = validated(options, TuneOptions, "ansatz.tune")
+    how = {name: given.pop(name, each) for name, each in defaults(SearchOptions).items()}
+    return tune_request(Request(data, cast(FitOptions, given)), cast(SearchOptions, how))
+
+
+def tune_request(asked: Request, how: SearchOptions) -> Tuning:
+    """Searches for a better recipe of what was asked for.
+
+    Args:
+        asked: the fit.
+        how: all options of the search.
+
+    Example:
+        >>> import inspect
+        >>> from ansatz.tuning.tune import tune_request
+        >>> list(inspect.signature(tune_request).parameters)
+        ['asked', 'how']
+    """
     began = clock.perf_counter()
     require_optuna()
-    x = structure_of(data, x, image=reader.get("image"))
-    structures.registry.get(x)
-    if trials < 1 or folds < 2:
-        raise UsageError(f"--trials from 1 and --folds from 2, got {trials} and {folds}.")
-    if x == "vector" and (stream or memory_limit is not None):
-        raise UsageError("a search reads a table at once: leave out --stream and --memory-limit.")
-    targets = [target] if isinstance(target, str) else list(target)
-    weights, start = as_start(weights, options or {})
-    names = {"event": event, "entry": entry, "lower": lower, "upper": upper}
-    names |= {"trials": trials_column, "weights": weights, "offset": offset}
-    names |= {"exposure": exposure, "group": group, "time": time}
-    given = dict(start)
-    common: dict[str, Any] = {
-        **{"target": targets, **names, "x": x, "inference": inference, "device": device},
-        **{"seed": seed, "test": test, "roles": roles, "drop": drop, "network": network},
-        **{"stream": False if x == "vector" else stream, "memory_limit": memory_limit},
-        **reader,
-    }
-    _, law_options = split_options(likelihood, given)
-    problem = pose_as(
-        x,
-        data,
-        Uses(target=targets, **names),
-        likelihood=likelihood,
-        options=law_options,
-        roles=roles,
-        drop=drop,
-        reader=with_limit(reader, stream, memory_limit) if x == "grid" else reader,
-    )
-    network = network or default_network(problem)
+    request = with_structure(asked)
+    options, searches, folds = request.options, how["searches"], how["folds"]
+    if searches < 1 or folds < 2:
+        raise UsageError(f"--searches from 1 and --folds from 2, got {searches} and {folds}.")
+    if options["x"] == "vector":
+        if options["stream"] or options["memory_limit"] is not None:
+            raise UsageError(
+                "a search reads a table at once: leave out --stream and --memory-limit."
+            )
+        request = request.but(stream=False)
+    problem = pose_request(request)
+    network = options["network"] or default_network(problem)
     if not problem.is_grid and (network == "linear" or not problem.has_features):
         raise UsageError("a linear model has nothing to search: fit it with ansatz fit.")
-    place = None if out is None else Path(out)
+    place = None if options["out"] is None else Path(options["out"])
+    overwrite, resume = options["overwrite"], options["resume"]
     with nullcontext() if place is None else RunLock(place):
-        inner, whole, notes = pose_search(
-            problem, network, likelihood, given, space, folds, test, seed, inference, device
-        )
-        fingerprint = _fingerprint(problem, inner, whole, len(inner.folds), test)
+        inner, whole, notes = pose_search(request, problem, how["space"], folds)
+        fingerprint = _fingerprint(problem, inner, whole, len(inner.folds), options["test"])
         journal = Journal(place, fingerprint, overwrite=overwrite, resume=resume)
         finished = finished_search(place, fingerprint, resume)
         if finished is not None:
@@ -173,9 +109,9 @@ def tune(
             late = search(
                 *(inner, whole, journal),
                 default=default_point(inner, whole),
-                trials=trials,
-                time_limit=time_limit,
-                progress=progress,
+                trials=searches,
+                time_limit=how["time_limit"],
+                progress=how["progress"],
             )
         except KeyboardInterrupt as stop:
             if place is not None:  # the command says how to go on
@@ -183,8 +119,8 @@ def tune(
             raise
         if late:
             count = len(journal.trials) - 1
-            notes.append(f"the time was up after {count} of {trials} trials.")
-        result = _conclude(data, common, likelihood, given, inner, whole, journal, notes)
+            notes.append(f"the time was up after {count} of {searches} trials.")
+        result = _conclude(request, inner, whole, journal, notes)
         result.seconds = clock.perf_counter() - began
         if place is not None:
             save_search(result, place, fingerprint, overwrite=overwrite or resume)
@@ -193,25 +129,19 @@ def tune(
 
 
 def _conclude(
-    data: Any,
-    common: dict[str, Any],
-    likelihood: str | None,
-    given: dict[str, Any],
-    inner: InnerFolds,
-    whole: Space,
-    journal: Journal,
-    notes: list[str],
+    request: Request, inner: InnerFolds, whole: Space, journal: Journal, notes: list[str]
 ) -> Tuning:
-    """The chosen configuration and the default, fitted and judged on the test rows."""
+    """The chosen configuration and the default, fitted and evaluated on the test rows."""
     best = best_of(journal.trials)
-    default = fit(data, likelihood=likelihood, options=given, **common)
+    asked = request.but(out=None, overwrite=False, resume=False)  # the search saves one of them
+    default = fit_request(asked)
     tuned, comparison = default, None
     if best.number:
         law, network, chosen = inner.configuration(best.parameters)
         # A law that nobody asked for is proposed again, with the options that go with it.
-        named = likelihood if [law] == inner.problem.laws else law
-        how = {**common, "network": network, "options": {**given, **chosen}}
-        tuned = fit(data, likelihood=named, **how)
+        named = request.options["likelihood"] if [law] == inner.problem.laws else law
+        options = {**(request.options["options"] or {}), **chosen}
+        tuned = fit_request(asked.but(likelihood=named, network=network, options=options))
     if best.number and len(inner.parts.test):
         comparison = compare_fits(
             replay(tuned)._replace(name="tuned"), replay(default)._replace(name="default")

@@ -674,3 +674,10 @@ def test_a_column_of_masks_is_not_taken_for_images(tmp_path):
         read_grids(frame)
     assert levels(read_grids(frame, image="mask")) == [2]
     assert levels(read_grids(frame.assign(file=str(tmp_path / "1.png")))) == [1]
+
+
+def test_an_option_that_is_none_is_refused_with_the_nearest():
+    with pytest.raises(UsageError, match=r"no option 'sise'. Did you mean 'size'\?"):
+        read_grids(np.zeros((2, 4, 4)), sise=4)
+    with pytest.raises(UsageError, match=r"no option 'zzz'\. It has channels, classes"):
+        read_grids(np.zeros((2, 4, 4)), zzz=4)

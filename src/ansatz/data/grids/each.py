@@ -1,7 +1,7 @@
 """Files one by one, each at its own size: for what is predicted cell by cell."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 from ansatz.data.grids.assemble import assemble
 from ansatz.data.grids.find import list_files
@@ -11,6 +11,7 @@ from ansatz.data.grids.image import look
 from ansatz.data.grids.listing import Listing, family
 from ansatz.data.grids.options import Options
 from ansatz.data.grids.read import read_grids
+from ansatz.data.grids.reading_options import GridOptions
 from ansatz.errors import DataError
 
 
@@ -33,7 +34,7 @@ class Each(NamedTuple):
     stack: str | None = None
 
 
-def read_each(data: Any, *, notes: list[str], **reading: Any) -> Iterator[Each]:
+def read_each(data: Any, *, notes: list[str], **reading: Unpack[GridOptions]) -> Iterator[Each]:
     """A table for each file, or for each page where pages are images.
 
     What is not a list of files (arrays, a data set by name) is one table.
@@ -53,14 +54,11 @@ def read_each(data: Any, *, notes: list[str], **reading: Any) -> Iterator[Each]:
         >>> [each.table.grids.shape for each in read_each(folder, notes=[])]
         [(1, 4, 4), (1, 8, 8)]
     """
-    of_table = {name: reading.get(name) for name in ("image", "masks")}
-    others = {k: v for k, v in reading.items() if k not in ("image", "masks", "signals", "target")}
-    options = Options.of(**{**others, "outcomes": False})
-    listing = None
-    if not reading.get("signals"):
-        listing = list_files(data, options, **of_table)
+    reading["outcomes"] = False
+    options = Options.of(**reading)
+    listing = None if options.signals else list_files(data, options)
     if listing is None:
-        table = read_grids(data, **{**reading, "outcomes": False})
+        table = read_grids(data, **reading)
         notes += table.notes
         yield Each(table)
         return

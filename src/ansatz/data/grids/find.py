@@ -18,16 +18,12 @@ ARRAYS = (".npz", ".npy")  # files of many examples
 _TABLES = frozenset(".csv .tsv .txt .parquet .pq .arrow .feather .ipc".split())
 
 
-def list_files(
-    data: Any, options: Options, *, image: str | None = None, masks: Any = None
-) -> Listing | None:
+def list_files(data: Any, options: Options) -> Listing | None:
     """The files that hold one example each; None where data are arrays or a data set's name.
 
     Args:
         data: as of :func:`~ansatz.data.grids.read_grids`.
         options: how they will be read.
-        image: the column of paths in a table.
-        masks: a folder of masks, the file of masks of a file, the column of a table, or a list.
 
     Example:
         >>> import numpy as np
@@ -38,7 +34,7 @@ def list_files(
         >>> list_files(np.zeros((2, 4, 4)), Options()) is None
         True
     """
-    listing = _list(data, options, image, masks)
+    listing = _list(data, options, options.image, options.masks)
     if listing is None or not _are_images(listing):
         return listing
     if options.pages == "images":

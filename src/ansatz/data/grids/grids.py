@@ -3,7 +3,7 @@
 import hashlib
 import math
 from collections.abc import Sequence
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -71,6 +71,15 @@ class Grids:
     def spec(self) -> InputSpec:
         """What a network factory is told about the examples."""
         return InputSpec.grid(*self.shape)
+
+    @property
+    def has_features(self) -> bool:
+        """Cells are always there to predict from."""
+        return True
+
+    def describe(self) -> dict[str, Any]:
+        """How many numbers an example has; cells have no names."""
+        return {"names": None, "count": math.prod(self.shape), "columns": None}
 
     @property
     def dtype(self) -> torch.dtype:

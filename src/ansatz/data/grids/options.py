@@ -1,12 +1,13 @@
 """How grids are to be read."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, Unpack, get_args
 
 from ansatz.data.grids.colours import colour_number
 from ansatz.data.grids.image_file import Limits
 from ansatz.data.grids.layout import Channels
 from ansatz.data.grids.page import Pages
+from ansatz.data.grids.reading_options import GridOptions, require_known
 from ansatz.data.streams.available import SHARE, available_memory, parse_bytes
 from ansatz.errors import UsageError
 
@@ -27,6 +28,11 @@ class Options(NamedTuple):
         shares: True for images of 8 bits too, False for none, None for those of 16 bits.
         pages: what the pages of image files are.
         pieces: how many examples each is cut into, with its mask; None leaves them whole.
+        image: the column of paths in a table; None looks for one.
+        masks: a folder of masks, the file of masks of a file, the column of a table, an array, or
+            a list of paths.
+        signals: whether each row's numbers in a table are one signal.
+        target: columns of such a table that do not belong to the signal.
 
     Example:
         >>> from ansatz.data.grids.options import Options
@@ -46,25 +52,20 @@ class Options(NamedTuple):
     shares: bool | None = None
     pages: Pages = "auto"
     pieces: int | None = None
+    image: str | None = None
+    masks: Any = None
+    signals: bool = False
+    target: tuple[str, ...] = ()
 
     @classmethod
-    def of(
-        cls,
-        *,
-        size: int | Sequence[int] | None = None,
-        channels: int | str | None = "auto",
-        classes: Sequence[str] | None = None,
-        unlabelled: int | str | None = None,
-        limit_pixels: int = Limits().pixels,
-        limit_bytes: int = Limits().bytes,
-        on_corrupt: str = "refuse",
-        memory_limit: str | int | None = None,
-        outcomes: bool = True,
-        shares: bool | None = None,
-        pages: str = "auto",
-        pieces: int | None = None,
-    ) -> "Options":
-        """The options of :func:`~ansatz.data.grids.read_grids`, or an error that names the odd."""
+    def of(cls, **given: Unpack[GridOptions]) -> "Options":
+        """Checks the options of :func:`~ansatz.data.grids.read_grids`."""
+        require_known(given)
+        on_corrupt, pages = given.get("on_corrupt", "refuse"), given.get("pages", "auto")
+        channels, pieces = given.get("channels", "auto"), given.get("pieces")
+        size, classes = given.get("size"), given.get("classes")
+        unlabelled, memory_limit = given.get("unlabelled"), given.get("memory_limit")
+        most = Limits()
         if on_corrupt not in ("refuse", "skip"):
             raise UsageError(f"on_corrupt must be 'refuse' or 'skip', got {on_corrupt!r}.")
         if pages not in get_args(Pages):
@@ -87,13 +88,19 @@ class Options(NamedTuple):
             place,  # type: ignore[arg-type]  # checked above
             None if classes is None else tuple(str(name) for name in classes),
             colour_number(unlabelled) if isinstance(unlabelled, str) else unlabelled,
-            Limits(limit_pixels, limit_bytes).check(),
+            Limits(
+                given.get("limit_pixels", most.pixels), given.get("limit_bytes", most.bytes)
+            ).check(),
             on_corrupt,  # type: ignore[arg-type]  # checked above
             None if memory_limit is None else parse_bytes(memory_limit),
-            outcomes,
-            shares,
+            given.get("outcomes", True),
+            given.get("shares"),
             pages,  # type: ignore[arg-type]  # checked above
             pieces,
+            given.get("image"),
+            given.get("masks"),
+            given.get("signals", False),
+            tuple(given.get("target", ())),
         )
 
     @property

@@ -1,9 +1,9 @@
 """Grids from wherever they are."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from torch import Tensor
@@ -15,37 +15,18 @@ from ansatz.data.grids.find import ARRAYS, is_data_set, is_table, list_files
 from ansatz.data.grids.grid_table import GridTable
 from ansatz.data.grids.grids import Grids
 from ansatz.data.grids.idx import is_idx, labels_beside, read_idx
-from ansatz.data.grids.image_file import Limits
 from ansatz.data.grids.layout import as_values, channels_first
 from ansatz.data.grids.listing import family
 from ansatz.data.grids.options import Options, refuse_given
 from ansatz.data.grids.pieces import cut_pieces
+from ansatz.data.grids.reading_options import GridOptions
 from ansatz.data.grids.signals import read_signals
 from ansatz.data.grids.volumes import load_array
 from ansatz.data.npz import load_npz
 from ansatz.errors import DataError, UsageError
 
 
-def read_grids(
-    data: Any,
-    *,
-    size: int | Sequence[int] | None = None,
-    channels: int | str | None = "auto",
-    image: str | None = None,
-    masks: Any = None,
-    pages: str = "auto",
-    pieces: int | None = None,
-    classes: Sequence[str] | None = None,
-    unlabelled: int | str | None = None,
-    signals: bool = False,
-    target: Sequence[str] = (),
-    outcomes: bool = True,
-    shares: bool | None = None,
-    limit_pixels: int = Limits().pixels,
-    limit_bytes: int = Limits().bytes,
-    on_corrupt: str = "refuse",
-    memory_limit: str | int | None = None,
-) -> GridTable:
+def read_grids(data: Any, **options: Unpack[GridOptions]) -> GridTable:
     """Reads images, signals or volumes with whatever is known about each of them.
 
     Args:
@@ -87,47 +68,36 @@ def read_grids(
         >>> read_grids(np.zeros((5, 32, 32, 3), np.uint8)).grids
         Grids(5 of shape (3, 32, 32), uint8, in memory)
     """
-    options = Options.of(
-        size=size,
-        channels=channels,
-        classes=classes,
-        unlabelled=unlabelled,
-        limit_pixels=limit_pixels,
-        limit_bytes=limit_bytes,
-        on_corrupt=on_corrupt,
-        memory_limit=memory_limit,
-        outcomes=outcomes,
-        shares=shares,
-        pages=pages,
-        pieces=pieces,
-    )
+    how = Options.of(**options)
+    masks = how.masks
     if isinstance(data, GridTable):
-        return _in_pieces(data, options)
-    if image is not None and not is_table(data):
-        refuse_given(f"{_called(data)} has no columns of paths", image=image)
-    if signals and _holds_rows(data):
-        said = {"size": size, "channels": options.channels, "classes": classes, "masks": masks}
-        said |= {"unlabelled": unlabelled, "pages": options.said_pages, "pieces": pieces}
+        return _in_pieces(data, how)
+    if not is_table(data):
+        refuse_given(f"{_called(data)} has no columns of paths", image=how.image)
+    if how.signals and _holds_rows(data):
+        names = ("size", "channels", "classes", "masks", "unlabelled")
+        said = {name: getattr(how, name) for name in names}
+        said |= {"pages": how.said_pages, "pieces": how.pieces}
         refuse_given("a row of numbers is one signal as it is", **said)
-        return read_signals(data, target)
-    listing = list_files(data, options, image=image, masks=masks)
+        return read_signals(data, how.target)
+    listing = list_files(data, how)
     if listing is None:
-        refuse_given(f"{_called(data)} holds arrays, which have no pages", pages=options.said_pages)
+        refuse_given(f"{_called(data)} holds arrays, which have no pages", pages=how.said_pages)
     if listing is not None:
-        table = assemble(listing, options)
+        table = assemble(listing, how)
     elif isinstance(data, str | PathLike):
-        table = _read_arrays(str(data), options, masks)
+        table = _read_arrays(str(data), how)
     elif isinstance(data, Mapping):
-        given = {**data, **({} if masks is None else {"masks": masks})}
-        table = from_arrays(given, "the arrays", options)
+        arrays = {**data, **({} if masks is None else {"masks": masks})}
+        table = from_arrays(arrays, "the arrays", how)
     else:
         is_array = isinstance(data, Grids | np.ndarray | Tensor)
-        table = _from_array(data if is_array else np.asarray(data), masks, options)
+        table = _from_array(data if is_array else np.asarray(data), masks, how)
     if table.masks is None:
         named = listing is not None or table.target is None  # files have names of classes
-        said = {"unlabelled": unlabelled, "classes": classes if named else None}
+        said = {"unlabelled": how.unlabelled, "classes": how.classes if named else None}
         refuse_given(f"{table.origin} has no masks", **said)
-    return _in_pieces(table, options)
+    return _in_pieces(table, how)
 
 
 def _in_pieces(table: GridTable, options: Options) -> GridTable:
@@ -147,11 +117,11 @@ def _holds_rows(data: Any) -> bool:
     return not isinstance(data, Grids | np.ndarray | Tensor)
 
 
-def _read_arrays(given: str, options: Options, masks: Any) -> GridTable:
+def _read_arrays(given: str, options: Options) -> GridTable:
     """Files that hold all examples, and data sets by name."""
     if is_data_set(given):
-        return _data_set(given, options, masks)
-    path = Path(given)
+        return _data_set(given, options)
+    path, masks = Path(given), options.masks
     if path.suffix.lower() == ".npy":
         if isinstance(masks, str | PathLike):
             masks = load_array(checked_path(str(masks)))
@@ -167,13 +137,13 @@ def _called(data: Any) -> str:
     return str(data) if isinstance(data, str | PathLike) else "what was given"
 
 
-def _data_set(name: str, options: Options, masks: Any) -> GridTable:
+def _data_set(name: str, options: Options) -> GridTable:
     from ansatz.data.registry import load
 
     found = load(name)
     if found.grids is None:
         raise UsageError(f"data set '{name}' is a table, not images; mnist is one of images.")
-    said = {"classes": options.classes, "masks": masks, "unlabelled": options.unlabelled}
+    said = {each: getattr(options, each) for each in ("classes", "masks", "unlabelled")}
     refuse_given(f"data set '{name}' is read as published", **said)
     count, *size = found.grids.shape
     odd_size = None if options.size in (None, tuple(size)) else options.size

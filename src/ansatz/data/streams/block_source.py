@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import torch
 
-from ansatz.data.batch import Batch, map_tensors
+from ansatz.data.batch import Batch, all_tensors, map_tensors, take_rows
 from ansatz.seeds import generator
 
 
@@ -75,15 +75,15 @@ class BlockSource:
             size = len(rows.index)
             if left is not None:
                 need = min(self.batch_size - len(left.index), size)
-                left = _join([left, _slice(rows, 0, need)])
+                left = _join([left, take_rows(rows, slice(need))])
                 begin = need
                 if len(left.index) < self.batch_size:
                     continue
                 yield left
             while begin + self.batch_size <= size:
-                yield _slice(rows, begin, begin + self.batch_size)
+                yield take_rows(rows, slice(begin, begin + self.batch_size))
                 begin += self.batch_size
-            left = _slice(rows, begin, size) if begin < size else None
+            left = take_rows(rows, slice(begin, size)) if begin < size else None
             begin = 0
         if left is not None:
             yield left
@@ -105,24 +105,13 @@ class BlockSource:
             return rows
         count = len(rows.index)
         order = torch.randperm(count, generator=generator(self.seed, "window", epoch, number))
-        mixed: Batch = map_tensors(lambda tensor: tensor.index_select(0, order), rows)
-        return mixed
-
-
-def _slice(rows: Batch, first: int, last: int) -> Batch:
-    part: Batch = map_tensors(lambda tensor: tensor[first:last], rows)
-    return part
+        return take_rows(rows, order)
 
 
 def _join(parts: Sequence[Batch]) -> Batch:
     """Batches one behind the other."""
     if len(parts) == 1:
         return parts[0]
-    flat: list[list[torch.Tensor]] = []
-    for part in parts:
-        found: list[torch.Tensor] = []
-        map_tensors(found.append, part)
-        flat.append(found)
-    joined = iter([torch.cat(tensors) for tensors in zip(*flat, strict=True)])
+    joined = iter([torch.cat(found) for found in zip(*map(all_tensors, parts), strict=True)])
     whole: Batch = map_tensors(lambda tensor: next(joined), parts[0])
     return whole

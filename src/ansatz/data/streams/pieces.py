@@ -12,7 +12,7 @@ import numpy as np
 
 from ansatz.data.encoding import _MARKS
 from ansatz.data.files import _GZIP_MAGIC, _MAX_RATIO
-from ansatz.data.ragged import _outside_quotes
+from ansatz.data.row_lengths import _outside_quotes
 from ansatz.errors import DataError
 
 PIECE_BYTES = 4 * 2**20  # some 20,000 rows of a usual table

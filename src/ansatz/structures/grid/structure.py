@@ -1,53 +1,284 @@
 """Signals, images and volumes: cells in rows, whose neighbours matter wherever they are."""
 
-from collections.abc import Sequence
-from typing import Any
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
+import numpy as np
 import torch
-from torch import Tensor
+from numpy.typing import NDArray
+from torch import Tensor, nn
 
+from ansatz.data import Batch
+from ansatz.data.grids import GridPreprocessor, Grids, is_grids
+from ansatz.data.source import Source
 from ansatz.errors import UsageError
+from ansatz.fitting.contracts.inference import Posterior
+from ansatz.fitting.contracts.structure import Facts, Feed, Linear
+from ansatz.fitting.job import Job
+from ansatz.fitting.problem import Problem
+from ansatz.fitting.recipe import Recipe
+from ansatz.fitting.rehearsal import answer_of
+from ansatz.fitting.trained import Trained
+from ansatz.fitting.uses import Uses
+from ansatz.likelihoods import Likelihood
+from ansatz.networks.layout import channels_last
+from ansatz.networks.receptive_field import receptive_field
 from ansatz.spec import InputSpec
+from ansatz.structures.grid.baselines import fit_linear_grid
+from ansatz.structures.grid.encoder import GridEncoder
+from ansatz.structures.grid.problem import grid_problem
+from ansatz.structures.grid.recipe import choose_grid_recipe, default_options
+from ansatz.structures.grid.rows import grids_of, looks_like_grids
+from ansatz.structures.grid.source import CELLS, grid_source
+from ansatz.structures.grid.symmetry import mask_symmetry
+from ansatz.structures.grid.tiles import predict_tiles
+from ansatz.symmetry import GroupAverage
+from ansatz.training import Supervised
+
+MOST = 512  # examples that are predicted at once
+LARGEST_TILE = {1: 2**20, 2: 1024, 3: 128}  # cells a side that are predicted at once, by axes
+OF_MLP = frozenset({"widths", "activation", "dropout"})  # other networks have their own
 
 
 class Grid:
     """C numbers in every cell of a signal, an image or a volume.
 
-    An input is ``(x,)`` with x ``(B, C, L)``, ``(B, C, H, W)`` or ``(B, C, D, H, W)``. The answer
-    should not change when the content is shifted, and for masks it should shift with it.
-
-    Args:
-        masks: whether the outcome is a label for every cell.
+    A network's input is ``(x,)`` with x ``(B, C, L)``, ``(B, C, H, W)`` or ``(B, C, D, H, W)``.
+    The answer should not change when the content is shifted, and for masks it should shift with
+    it.
 
     Example:
-        >>> import torch
-        >>> from ansatz.structures import Grid
-        >>> Grid().spec(torch.zeros(5, 3, 32, 32)).size
-        (32, 32)
-        >>> Grid(masks=True).network
-        'unet'
+        >>> from ansatz import structures
+        >>> grid = structures.create("grid")
+        >>> grid.network("row"), grid.network("element")
+        ('small_resnet', 'unet')
     """
 
-    name = "grid"
-    symmetry = "shift"
-    report = "ansatz.structures.grid.report.contribution:GridReport"
+    name: ClassVar[str] = "grid"
+    unit: ClassVar[tuple[str, str]] = ("image", "images")
+    element: ClassVar[tuple[str, str] | None] = ("cell", "cells")
+    options: ClassVar[frozenset[str]] = frozenset(
+        {"augment", "pretrained", "freeze", "tile", "symmetry"}
+    )
+    solves: ClassVar[bool] = False
+    report: ClassVar[str] = "ansatz.structures.grid.report.contribution:GridReport"
 
-    def __init__(self, *, masks: bool = False) -> None:
-        self.network = "unet" if masks else "small_resnet"
-        self.linear_network = "linear_pixels" if masks else "linear_grid"
+    def takes(self, network: str | nn.Module) -> frozenset[str]:
+        """Options of augmentation, transfer and masks; those of an mlp if it is one."""
+        return self.options | (OF_MLP if network == "mlp" else frozenset())
 
-    def spec(self, x: Any) -> InputSpec:
-        """Channels and cells of x ``(B, C, *size)``."""
-        values = x if isinstance(x, Tensor) else x[0]
-        if not isinstance(values, Tensor) or values.ndim not in (3, 4, 5):
-            got = tuple(values.shape) if isinstance(values, Tensor) else type(values).__name__
+    def network(self, axis: str) -> str:
+        """A residual network, and a U-Net where every cell has an answer."""
+        return "small_resnet" if axis == "row" else "unet"
+
+    def linear_network(self, axis: str) -> str:
+        """A linear map of the cells; of those around it where every cell has an answer."""
+        return "linear_grid" if axis == "row" else "linear_pixels"
+
+    # Rows.
+
+    @classmethod
+    def recognizes(cls, data: Any, options: Mapping[str, Any]) -> bool:
+        """Files, folders and arrays of images, and tables whose column of images is named."""
+        return options.get("image") is not None or is_grids(data)
+
+    @classmethod
+    def recognizes_rows(cls, X: Any) -> bool:
+        """Whether X can only be grids: by its axes, or by its files' names."""
+        return looks_like_grids(X)
+
+    def problem(self, data: Any, uses: Uses, **how: Any) -> Problem:
+        """Reads grids with the columns beside them, and decides what is predicted."""
+        return grid_problem(data, uses, **how)
+
+    def from_python(self, X: Any, *, face: Any, reset: bool) -> Grids:
+        """Arrays, lists of images or of their files, and what ``read_grids`` gives."""
+        return grids_of(X, face=face, reset=reset)
+
+    def more_examples(self, axis: str) -> str:
+        """Advice where examples are too few to be split."""
+        if axis == "row":
+            return ""
+        return " Examples with masks can be cut into several: --pieces 5 (pieces=5)."
+
+    # Recipe and encoder.
+
+    def recipe(self, facts: Facts) -> Recipe:
+        """By the number of examples and of their cells."""
+        assert facts.spec is not None
+        masks = facts.target.axis == "element"
+        recipe = choose_grid_recipe(facts.rows, facts.spec, masks=masks, coupled=facts.coupled)
+        if not facts.averaged:
+            return recipe
+        # Folds stop the members; what the user holds out in their place is shared by all. Members
+        # are several answers already, and networks on grids take long.
+        return recipe.model_copy(update={"members": 5, "holdout": 0.0, "symmetry": None})
+
+    def settle(
+        self, recipe: Recipe, job: Job, network: str | nn.Module, options: Mapping[str, Any]
+    ) -> Recipe:
+        """The recipe as it is."""
+        return recipe
+
+    def network_options(
+        self, network: str | nn.Module, recipe: Recipe, spec: InputSpec | None
+    ) -> dict[str, Any]:
+        """Width and depth of U-Nets by the size of the examples; the shape of an mlp."""
+        if recipe.symmetry and spec is not None:
+            mask_symmetry(recipe.symmetry, spec.size)  # what cannot be rotated is refused
+        if network != "mlp":
+            return dict(default_options(network, spec))
+        return {
+            "widths": list(recipe.widths),
+            "activation": recipe.activation,
+            "dropout": recipe.dropout,
+        }
+
+    def encoder(
+        self, rows: Grids, weight: NDArray[np.float64], recipe: Recipe, options: Mapping[str, Any]
+    ) -> GridEncoder:
+        """Mean and standard deviation of every channel."""
+        return GridEncoder(GridPreprocessor.fit(rows, weight))
+
+    def load_encoder(self, state: Mapping[str, Any]) -> GridEncoder:
+        """The encoder of a saved model."""
+        return GridEncoder(GridPreprocessor.from_state(dict(state)))
+
+    # Training.
+
+    def batch(self, job: Job, encoder: GridEncoder, recipe: Recipe) -> Batch | None:
+        """None: examples are read and augmented batch by batch."""
+        return None
+
+    def adapt(
+        self, network: nn.Module, encoder: GridEncoder, job: Job, objective: Supervised
+    ) -> nn.Module:
+        """Asks the network once, and keeps its weights channels last."""
+        assert objective.shift is not None
+        (x,) = encoder.preprocessor.transform(job.rows[np.arange(1)])  # type: ignore[arg-type]
+        got = answer_of(network, (x.to(next(network.parameters()).dtype),))
+        dense = objective.axis == 1
+        wanted = (1, objective.shift.numel(), *(job.target.shape if dense else ()))
+        if tuple(got.shape) != wanted:
             raise UsageError(
-                f"a grid input is x of shape (B, C, L), (B, C, H, W) or (B, C, D, H, W); got {got}."
+                f"the network answers {tuple(got.shape[1:])} to one example, the outcome needs "
+                f"{wanted[1:]}: small_resnet has one answer per example, unet one for every cell "
+                "(of a Segmenter)."
             )
-        return InputSpec.grid(*values.shape[1:])
+        return channels_last(network)
 
-    def collate(self, rows: Sequence[Any]) -> tuple[Tensor]:
-        """Examples ``(C, *size)`` of one shape, stacked along a new first axis."""
+    def answering(
+        self, network: nn.Module, encoder: GridEncoder, recipe: Recipe | None
+    ) -> tuple[nn.Module, nn.Module]:
+        """The network, averaged over the symmetry that its masks should have."""
+        network = channels_last(network)
+        if recipe is None or recipe.symmetry is None:
+            return network, network
+        group = mask_symmetry(recipe.symmetry, encoder.preprocessor.shape[1:])
+        return network, GroupAverage(network, group)
+
+    def source(
+        self, job: Job, encoder: GridEncoder, feed: Feed, options: Mapping[str, Any]
+    ) -> Source:
+        """Examples in a new order each epoch, augmented in training."""
+        return grid_source(job, encoder, feed)
+
+    def law_scores(self, job: Job, total: float, *, linear: bool, seed: int) -> None:
+        """None: networks on grids take too long to compare laws."""
+        return None
+
+    # Predictions.
+
+    def raws(
+        self,
+        networks: Sequence[Trained],
+        encoder: GridEncoder,
+        rows: Grids,
+        offset: Tensor | None,
+        *,
+        notes: list[str] | None,
+        options: Mapping[str, Any],
+    ) -> Iterator[Iterable[Tensor]]:
+        """A few examples at a time; masks of large ones tile by tile."""
+        first = networks[0]
+        dense, seen = first.objective.axis == 1, encoder.preprocessor
+        seen.check(rows, any_size=dense)
+        sides = _tile(rows.shape[1:], seen.shape[1:], options.get("tile")) if dense else None
+        if sides is not None:
+            tiled = [_tiled(network, rows.shape[0], sides) for network in networks]
+            for number in range(len(rows)):
+                (x,) = encoder.inputs(rows[np.arange(number, number + 1)])
+                yield (answer(x) for answer in tiled)
+            return
+        for part in chunks(rows, dense=dense):
+            inputs = encoder.inputs(rows[part])
+            extra = None if offset is None else offset[torch.as_tensor(part)]
+            yield (network(inputs, extra) for network in networks)
         if not len(rows):
-            raise UsageError("collate needs at least one example.")
-        return (torch.stack([torch.as_tensor(row) for row in rows]),)
+            assert first.objective.shift is not None
+            empty = torch.zeros(0, *first.objective.shift.shape, dtype=torch.float64)
+            yield (empty for _ in networks)
+
+    # Linear models.
+
+    def linear(
+        self,
+        law: Likelihood,
+        job: Job,
+        *,
+        class_names: list[str] | None = None,
+        null: bool = False,
+    ) -> Linear | None:
+        """None: there are as many coefficients as cells, and the model is trained."""
+        return None
+
+    def baseline(self, law: Likelihood, job: Job, seed: int) -> tuple[Posterior, list[str]]:
+        """The linear model in the cells; of few examples it is penalised."""
+        return fit_linear_grid(self, law, job, seed), []
+
+
+def chunks(rows: Grids, *, dense: bool) -> Iterator[NDArray[np.intp]]:
+    """The numbers of the examples that are predicted at once, chunk by chunk."""
+    share = CELLS // 4 if dense else CELLS
+    size = min(MOST, max(1, share // math.prod(rows.shape)))
+    for first in range(0, len(rows), size):
+        yield np.arange(first, min(first + size, len(rows)))
+
+
+def _tile(
+    size: tuple[int, ...], seen: tuple[int, ...], tile: int | None
+) -> tuple[int, ...] | None:
+    """The sides of the tiles that examples are predicted in; None where they fit at once."""
+    most = tile or LARGEST_TILE[len(size)]
+    sides = tuple(min(most, side) for side in (seen if tile is None else size))
+    fits = all(side <= part for side, part in zip(size, sides, strict=True))
+    return None if fits else sides
+
+
+def _tiled(
+    trained: Trained, channels: int, sides: tuple[int, ...]
+) -> Callable[[Tensor], Tensor]:
+    """The likelihood's parameters at every cell of an example, tile by tile."""
+    stride = int(getattr(trained.network, "stride", 1))  # tiles are pooled as the whole would be
+    multiple = stride if all(side >= 6 * stride for side in sides) else 1
+    overlap = _context(trained.network, channels, sides, multiple)
+
+    def answer(x: Tensor) -> Tensor:
+        cells = predict_tiles(
+            trained.answering, x, tile=sides, overlap=overlap, multiple=multiple, border="keep"
+        )
+        return trained.objective.attach(cells.movedim(1, -1)).double().detach()
+
+    return answer
+
+
+def _context(
+    network: nn.Module, channels: int, sides: tuple[int, ...], multiple: int
+) -> tuple[int, ...]:
+    """What a cell sees around it, so that tiles answer as the whole; at most a third of one."""
+    seen = receptive_field(network, InputSpec.grid(channels, *sides)).size
+    most = [side // 3 // multiple * multiple for side in sides]
+    return tuple(
+        max(1, min(third, -(-reach // 2))) for third, reach in zip(most, seen, strict=True)
+    )

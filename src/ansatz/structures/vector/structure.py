@@ -1,56 +1,301 @@
 """Rows of a table: the order of the columns is fixed, nothing else is known."""
 
-from collections.abc import Sequence
-from typing import Any
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
+import numpy as np
+import pandas as pd
 import torch
-from torch import Tensor
+from numpy.typing import NDArray
+from torch import Tensor, nn
 
-from ansatz.errors import UsageError
+from ansatz import likelihoods, networks
+from ansatz.data import Batch, Column, Preprocessor, TensorSource
+from ansatz.errors import ModelError
+from ansatz.fitting.contracts.inference import Posterior
+from ansatz.fitting.contracts.structure import Facts, Feed, Linear
+from ansatz.fitting.job import Job
+from ansatz.fitting.problem import Problem
+from ansatz.fitting.recipe import Recipe
+from ansatz.fitting.rehearsal import require_outputs
+from ansatz.fitting.trained import Trained
+from ansatz.fitting.training import typed
+from ansatz.fitting.uses import Uses
+from ansatz.inference.point import PointPosterior
+from ansatz.likelihoods import Likelihood
+from ansatz.likelihoods.dispersion import Dispersion, varies, with_dispersion
+from ansatz.linear import LinearFit
+from ansatz.seeds import derive
 from ansatz.spec import InputSpec
+from ansatz.storage import load_into
+from ansatz.structures.vector.bins import choose_bins
+from ansatz.structures.vector.encoder import TableEncoder
+from ansatz.structures.vector.law_scores import TableLawScores
+from ansatz.structures.vector.linear_model import fit_linear_model, linear_posterior
+from ansatz.structures.vector.problem import pose
+from ansatz.structures.vector.recipe import table_recipe
+from ansatz.structures.vector.rows import TableRows, read_table_rows
+from ansatz.training import Supervised
+
+CHUNK = 65_536  # rows predicted at once
 
 
 class Vector:
     """A fixed number of features per row, without any symmetry.
 
-    An input is ``(x,)`` with x ``(B, D)``, or ``(x, codes)`` with codes ``(B, C)`` of categorical
-    columns that the network embeds.
+    A network's input is ``(x,)`` with x ``(B, D)``, or ``(x, codes)`` with codes ``(B, C)`` of
+    categorical columns that the network embeds.
 
     Example:
-        >>> import torch
-        >>> from ansatz.structures import Vector
-        >>> Vector().spec(torch.zeros(5, 3)).features
-        3
+        >>> from ansatz import structures
+        >>> structures.create("vector").network("row")
+        'mlp'
     """
 
-    name = "vector"
-    network = "mlp"
-    linear_network = "linear"
-    symmetry = "none"
-    report = "ansatz.structures.vector.report.contribution:VectorReport"
+    name: ClassVar[str] = "vector"
+    unit: ClassVar[tuple[str, str]] = ("row", "rows")
+    element: ClassVar[tuple[str, str] | None] = None
+    options: ClassVar[frozenset[str]] = frozenset({"bins", "quantile"})
+    solves: ClassVar[bool] = True
+    report: ClassVar[str] = "ansatz.structures.vector.report.contribution:VectorReport"
 
-    def spec(self, x: Any) -> InputSpec:
-        """D from x ``(B, D)``; the levels of each column of codes as the largest code."""
-        values, *codes = (x,) if isinstance(x, Tensor) else tuple(x)
-        if not isinstance(values, Tensor) or values.ndim != 2 or len(codes) > 1:
-            got = tuple(values.shape) if isinstance(values, Tensor) else type(values).__name__
-            raise UsageError(f"a vector input is x of shape (B, D), or (x, codes); got {got}.")
-        if not codes:
-            return InputSpec("vector", values.shape[1])
-        if codes[0].ndim != 2 or len(codes[0]) != len(values):
-            raise UsageError(
-                f"codes must have shape ({len(values)}, C), got {tuple(codes[0].shape)}."
-            )
-        levels = codes[0].amax(0).tolist() if len(codes[0]) else [0] * codes[0].shape[1]
-        return InputSpec("vector", values.shape[1], tuple(int(level) for level in levels))
+    def takes(self, network: str | nn.Module) -> frozenset[str]:
+        """Bins and quantile maps of columns."""
+        return self.options
 
-    def collate(self, rows: Sequence[Any]) -> tuple[Tensor, ...]:
-        """Rows of D numbers, or pairs (numbers, codes), stacked along a new first axis."""
-        if not len(rows):
-            raise UsageError("collate needs at least one row.")
-        if isinstance(rows[0], tuple):
-            return tuple(
-                torch.stack([torch.as_tensor(v) for v in part]) for part in zip(*rows, strict=True)
-            )
-        stacked = torch.stack([torch.as_tensor(row) for row in rows])
-        return (stacked,)
+    def network(self, axis: str) -> str:
+        """A multilayer perceptron."""
+        return "mlp"
+
+    def linear_network(self, axis: str) -> str:
+        """A linear map of the columns."""
+        return "linear"
+
+    # Rows.
+
+    @classmethod
+    def recognizes(cls, data: Any, options: Mapping[str, Any]) -> bool:
+        """Every table."""
+        return True
+
+    @classmethod
+    def recognizes_rows(cls, X: Any) -> bool:
+        """Every table."""
+        return True
+
+    def problem(self, data: Any, uses: Uses, **how: Any) -> Problem:
+        """Reads a table and decides what each column is for."""
+        return pose(data, uses, **how)
+
+    def from_python(self, X: Any, *, face: Any, reset: bool) -> TableRows:
+        """An array, or a data frame with columns of any type."""
+        known = None
+        if not reset and face.model_.features["columns"] is not None:
+            known = [Column.model_validate(each) for each in face.model_.features["columns"]]
+        return read_table_rows(X, face=face, columns=known, reset=reset)
+
+    def nothing(self, count: int) -> TableRows:
+        """A table without columns."""
+        return TableRows(pd.DataFrame(index=range(count)), [])
+
+    def more_examples(self, axis: str) -> str:
+        """Nothing makes more rows."""
+        return ""
+
+    # Recipe and encoder.
+
+    def recipe(self, facts: Facts) -> Recipe:
+        """By the number of rows, whether they are coupled and what kind of outcome they have."""
+        return table_recipe(facts)
+
+    def settle(
+        self, recipe: Recipe, job: Job, network: str | nn.Module, options: Mapping[str, Any]
+    ) -> Recipe:
+        """As many bins as columns and rows allow."""
+        if not recipe.bins:
+            return recipe
+        bins = choose_bins(job.rows, recipe.bins, network, options)  # type: ignore[arg-type]
+        return recipe.model_copy(update={"bins": bins})
+
+    def network_options(
+        self, network: str | nn.Module, recipe: Recipe, spec: InputSpec | None
+    ) -> dict[str, Any]:
+        """The shape of a multilayer perceptron; other networks have their own defaults."""
+        if network != "mlp":
+            return {}
+        return {
+            "widths": list(recipe.widths),
+            "activation": recipe.activation,
+            "dropout": recipe.dropout,
+        }
+
+    def encoder(
+        self,
+        rows: TableRows,
+        weight: NDArray[np.float64],
+        recipe: Recipe,
+        options: Mapping[str, Any],
+    ) -> TableEncoder:
+        """Scales and levels of the columns."""
+        given = options.get("quantile") or False
+        quantile = given if isinstance(given, bool) else list(given)
+        made = Preprocessor.fit(
+            rows.values, rows.columns, weight=weight, quantile=quantile, bins=recipe.bins
+        )
+        return TableEncoder(made)
+
+    def load_encoder(self, state: Mapping[str, Any]) -> TableEncoder:
+        """The encoder of a saved model."""
+        return TableEncoder(Preprocessor.from_state(dict(state)))
+
+    # Training.
+
+    def batch(self, job: Job, encoder: TableEncoder, recipe: Recipe) -> Batch:
+        """The rows as tensors, in the type of the recipe."""
+        # A level that only rows held out have is no news for the user.
+        inputs = encoder.preprocessor.transform(job.rows.values, notes=[])  # type: ignore[attr-defined]
+        batch = Batch(inputs, job.y, job.weight, job.offset, job.index)
+        return typed(batch, getattr(torch, recipe.dtype))
+
+    def adapt(
+        self, network: nn.Module, encoder: TableEncoder, job: Job, objective: Supervised
+    ) -> nn.Module:
+        """Shows an embedding the quantiles of the columns, and asks the network once."""
+        assert objective.shift is not None
+        dtype = next(network.parameters()).dtype
+
+        def inputs(rows: Any) -> tuple[Tensor, ...]:
+            found = encoder.preprocessor.transform(rows.values, notes=[])
+            return tuple(t.to(dtype) if t.is_floating_point() else t for t in found)
+
+        if isinstance(network, networks.MLP) and network.inputs.needs_rows:
+            network.observe(inputs(job.rows)[0])
+        require_outputs(network, inputs(job.rows[slice(0, 2)]), objective.shift.numel())
+        return network
+
+    def answering(
+        self, network: nn.Module, encoder: TableEncoder, recipe: Recipe | None
+    ) -> tuple[nn.Module, nn.Module]:
+        """The network as it is."""
+        return network, network
+
+    def source(
+        self, job: Job, encoder: TableEncoder, feed: Feed, options: Mapping[str, Any]
+    ) -> TensorSource:
+        """Tensors in memory, in a new order each epoch."""
+        rows, recipe = self.batch(job, encoder, feed.recipe), feed.recipe
+        if not feed.training:  # rows that are coupled are evaluated together
+            return TensorSource(rows, 8_192 if feed.additive else len(rows.index), shuffle=False)
+        return TensorSource(
+            rows,
+            recipe.batch_size or len(rows.index),
+            smallest=2 if feed.normalizes else 1,
+            seed=derive(feed.seed, "rows"),
+            shuffle=recipe.batch_size > 0,
+            strata=None if feed.additive else rows.target[:, 1],  # whether it is an event
+        )
+
+    def law_scores(
+        self, job: Job, total: float, *, linear: bool, seed: int
+    ) -> TableLawScores:
+        """Small networks or linear models, out of fold."""
+        return TableLawScores(job, total, linear=linear, seed=seed)
+
+    # Predictions.
+
+    def raws(
+        self,
+        networks: Sequence[Trained],
+        encoder: TableEncoder,
+        rows: TableRows,
+        offset: Tensor | None,
+        *,
+        notes: list[str] | None,
+        options: Mapping[str, Any],
+    ) -> Iterator[Iterable[Tensor]]:
+        """Encodes the rows once and asks the networks, 65,536 rows at a time."""
+        inputs = encoder.inputs(rows, notes=notes)
+        for first in range(0, max(len(inputs[0]), 1), CHUNK):
+            part = slice(first, first + CHUNK)
+            extra = None if offset is None else offset[part]
+            yield [network(tuple(t[part] for t in inputs), extra) for network in networks]
+
+    # Linear models.
+
+    def linear(
+        self,
+        law: Likelihood,
+        job: Job,
+        *,
+        class_names: list[str] | None = None,
+        null: bool = False,
+    ) -> Linear:
+        """The GLM of each target, solved by Newton's method."""
+        return fit_linear_model(law, job, class_names=class_names, null=null)
+
+    def constant(self, objective: Supervised, job: Job) -> PointPosterior:
+        """A linear map of no columns, and no bias beside the shift."""
+        assert objective.shift is not None
+        rows: TableRows = job.rows  # type: ignore[assignment]
+        preprocessor = Preprocessor.fit(
+            rows.values, rows.columns, weight=job.weight.numpy(), purpose="linear"
+        )
+        network = networks.create(
+            "linear", inputs=preprocessor.spec, outputs=objective.shift.numel()
+        )
+        nn.init.zeros_(network.output.bias)
+        return linear_posterior(preprocessor, network, objective)
+
+    def baseline(self, law: Likelihood, job: Job, seed: int) -> tuple[Posterior, list[str]]:
+        """The linear model of a law, with a dispersion that is constant or linear in x.
+
+        With a law that has a dispersion it is fitted twice; the lower AIC on the training rows
+        wins, corrected for few rows.
+        """
+        dispersions: tuple[Dispersion, ...] = ("constant",)
+        if varies(law):
+            dispersions = ("constant", "predicted")
+        tried = [
+            fit_linear_model(with_dispersion(law, "predicted"), job, dispersion=each, null=False)
+            for each in dispersions
+        ]
+        best = min(tried, key=lambda found: sum(_aic(fit) for fit in found.fits))
+        said = [message for fit in best.fits for message in fit.messages]
+        if best is not tried[0]:
+            said.append("its dispersion is linear in x, too, which has the lower AICc.")
+        sentences = dict.fromkeys(f"linear model: {sentence}" for sentence in said)
+        return best.posterior, list(sentences)
+
+    def load_linear(
+        self, record: Mapping[str, Any], tensors: Mapping[str, Tensor]
+    ) -> PointPosterior:
+        """The linear model that was saved among the members of a mixture."""
+        preprocessor = Preprocessor.from_state(record["preprocessing"])
+        network: Any = networks.create(
+            "linear", inputs=preprocessor.spec, outputs=record["outputs"]
+        )
+        law = likelihoods.create(record["law"]["name"], **record["law"]["options"]).double()
+        prefix = "objective.likelihood."
+        law.load_state_dict(
+            {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)},
+            strict=False,
+        )
+        objective = Supervised(law, tensors.get("objective.shift"), tensors.get("objective.scale"))
+        if not isinstance(network, nn.Module):
+            raise ModelError("the linear model is not a network.")
+        for name, part in (("network", network.double()), ("objective", objective)):
+            own = {
+                n.removeprefix(f"{name}."): t for n, t in tensors.items() if n.startswith(name)
+            }
+            load_into(part, own, where="weights.safetensors")
+        return linear_posterior(preprocessor, network, objective)
+
+
+def _aic(fit: LinearFit) -> float:
+    """AIC + 2 k (k + 1) / (n - k - 1), infinite where no rows are left over.
+
+    AIC alone takes a dispersion with a coefficient per column whenever columns are many.
+    """
+    k, left = fit.parameters, fit.observations - fit.parameters - 1
+    return math.inf if fit.aic is None or left <= 0 else fit.aic + 2 * k * (k + 1) / left

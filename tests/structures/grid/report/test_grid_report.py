@@ -14,7 +14,7 @@ import ansatz
 from ansatz import Classifier, Regressor, Segmenter, networks
 from ansatz.data.grids import Grids
 from ansatz.errors import UsageError
-from ansatz.estimators.replay import replay
+from ansatz.fitting.replay import replay
 from ansatz.metrics import boundary_f1
 from ansatz.registry import load
 from ansatz.report import build, gather, replayed

@@ -5,19 +5,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ansatz.data.grids import is_grids
-from ansatz.estimators.grid_baselines import fit_linear_grid
 from ansatz.figures.section import Chapter, Table
 from ansatz.likelihoods import Likelihood
 from ansatz.report.contribution import Axis, Contribution, Unit
 from ansatz.spec import InputSpec
+from ansatz.structures.grid.baselines import fit_linear_grid
 from ansatz.structures.grid.report.masks import Masks
 from ansatz.structures.grid.report.network import layer_table
 from ansatz.structures.grid.report.sample import sample_rows
 from ansatz.structures.grid.report.units import UNITS
 
 if TYPE_CHECKING:
-    from ansatz.estimators.job import Job
+    from ansatz.fitting.job import Job
     from ansatz.report.evidence import Evidence
 
 _HERE = "ansatz.structures.grid.report"
@@ -62,10 +61,6 @@ class GridReport(Contribution):
     def chapters(self, axis: Axis) -> list[Chapter]:
         """The chapters on examples, or on masks, and those on the network."""
         return _CHAPTERS[axis] + _ALL
-
-    def recognizes(self, data: str) -> bool:
-        """Images, volumes, folders of them; a table of signals is read as a table."""
-        return is_grids(data)
 
     def sample(self, model: Any, job: "Job", *, seed: int) -> NDArray[np.intp] | None:
         """As many examples as take a minute of arithmetic and fit in memory."""

@@ -8,15 +8,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ansatz.data.unlabelled import UNLABELLED
-from ansatz.estimators.grid_baselines import constant_masks
 from ansatz.likelihoods import Likelihood
 from ansatz.metrics import Estimate, boundary_f1, dice, iou, mean_estimate, pixel_error
 from ansatz.report.evidence import Evidence
 from ansatz.report.paired_scores import ScorePair
+from ansatz.structures.grid.baselines import constant_masks
 from ansatz.structures.grid.report.mask_reliability import of_cells
 
 if TYPE_CHECKING:
-    from ansatz.estimators.job import Job
+    from ansatz.fitting.job import Job
     from ansatz.report.judged import Judged
     from ansatz.report.rivals import Forecast
 

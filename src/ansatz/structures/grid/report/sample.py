@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ansatz.estimators.job import Job, has_masks
+from ansatz.fitting.job import Job, has_masks
 from ansatz.networks import summary
 from ansatz.report.evidence import Evidence
 

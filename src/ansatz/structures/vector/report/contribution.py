@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ansatz.data import Column
-from ansatz.estimators.baselines import best_linear
 from ansatz.figures.section import Chapter
+from ansatz.fitting.baselines import best_linear
 from ansatz.likelihoods import Likelihood
 from ansatz.report.contribution import Axis, Contribution, Novelty, Unit
 from ansatz.report.rivals import Forecast
@@ -17,7 +17,7 @@ from ansatz.structures.vector.report.novelty import novelty
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ansatz.estimators.job import Job
+    from ansatz.fitting.job import Job
     from ansatz.report.evidence import Evidence
 
 _HERE = "ansatz.structures.vector.report"

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ansatz.data import Column
-from ansatz.estimators.parts import take
-from ansatz.estimators.refits import fresh
 from ansatz.figures.number import number
 from ansatz.figures.printable import printable
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, PALETTE, figure, thin, to_svg
+from ansatz.fitting.refits import fresh
+from ansatz.fitting.split import take
 from ansatz.report.evidence import Evidence
 from ansatz.structures.vector.report.ale import Curve, accumulate, accumulate_levels, bin_edges
 from ansatz.structures.vector.report.boosting import level_codes

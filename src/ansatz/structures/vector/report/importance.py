@@ -192,7 +192,7 @@ def _part(evidence: Evidence, rows: NDArray[np.intp]) -> Evidence:
     """The evidence of some of the rows, enough of it to compute losses."""
     import copy
 
-    from ansatz.estimators.parts import take
+    from ansatz.fitting.split import take
 
     if len(rows) == len(evidence.weight):
         return evidence

@@ -117,7 +117,7 @@ def _horizon(evidence: Evidence) -> float:
 
 
 def _survival(law: object, raw: Tensor, horizon: float) -> NDArray[np.float64]:
-    from ansatz.estimators.survival_evidence import log_survival_at
+    from ansatz.outcomes.survival_metrics import log_survival_at
 
     if int(getattr(law, "causes", 1)) > 1:
         end = torch.tensor([horizon], dtype=raw.dtype)

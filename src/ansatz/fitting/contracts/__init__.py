@@ -1,0 +1,1 @@
+"""What the three axes promise the pipeline: contracts without members."""

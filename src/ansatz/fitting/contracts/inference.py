@@ -1,0 +1,133 @@
+"""The third axis: how sure do you need to be?"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
+
+from torch import Tensor, nn
+
+from ansatz.fitting.contracts.encoder import Encoder
+from ansatz.likelihoods import Distribution, Likelihood
+
+if TYPE_CHECKING:
+    from ansatz.fitting.contracts.structure import Facts
+    from ansatz.fitting.job import Job
+    from ansatz.fitting.plan import Plan
+    from ansatz.fitting.recipe import Recipe
+    from ansatz.fitting.trained import Trained
+    from ansatz.training import History, Step
+
+
+class Predictive(NamedTuple):
+    """What is predicted for some rows: a law, and the numbers of each row that it takes."""
+
+    law: Likelihood
+    raw: Tensor  # (N, ...), what ``law`` takes
+
+    @property
+    def distribution(self) -> Distribution:
+        """The predictive distribution of each row."""
+        return self.law.distribution(self.raw)
+
+
+class Posterior(Protocol):
+    """What every consumer of a fitted model sees of its weights."""
+
+    @property
+    def likelihood(self) -> Likelihood:
+        """The law of the predictive."""
+        ...
+
+    @property
+    def encoder(self) -> Encoder:
+        """From rows to inputs."""
+        ...
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers were estimated."""
+        ...
+
+    @property
+    def networks(self) -> "Sequence[Trained]":
+        """The trained networks, the one to explain first; empty where there is none."""
+        ...
+
+    def predictive(
+        self, rows: Any, offset: Tensor | None = None, *, notes: list[str] | None = None
+    ) -> Predictive:
+        """The law of each row's outcome."""
+        ...
+
+    def answer(self, inputs: tuple[Tensor, ...], offset: Tensor | None = None) -> Tensor:
+        """The numbers that the law takes, at inputs that are encoded."""
+        ...
+
+    def components(
+        self, rows: Any, offset: Tensor | None = None
+    ) -> list[tuple[float, Predictive]]:
+        """What the predictive is a mixture of, with weights; one component where it is none."""
+        ...
+
+    def without_recalibration(self) -> Self:
+        """The same weights, their predictive as it was before recalibration."""
+        ...
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All numbers by name, as they are saved."""
+        ...
+
+    def record(self) -> dict[str, Any]:
+        """What is not a tensor, as JSON."""
+        ...
+
+
+class Fitted(NamedTuple):
+    """A posterior, how it came about, and what it said about rows that it left out."""
+
+    posterior: Posterior
+    history: "History | None" = None
+    out_of_fold: "OutOfFold | None" = None
+    recalibration: Any = None  # a Recalibration
+    step: "Step | None" = None  # that can go on, for partial_fit
+    notes: tuple[str, ...] = ()
+
+
+class OutOfFold(Protocol):
+    """Predictives of training rows by networks that were not trained on them."""
+
+    def served(self) -> "Sequence[tuple[Tensor, Likelihood, Tensor]]":
+        """Rows, the law of their out-of-fold predictive, and what it takes, chunk by chunk."""
+        ...
+
+
+class Inference(Protocol):
+    """How the weights of a network are inferred from training rows."""
+
+    name: str
+    averages: bool  # whether several networks are averaged: each may then fit more closely
+    few: float  # rows below which a dispersion that varies with x costs more than it tells
+
+    def recipe(self, base: "Recipe", facts: "Facts", options: Mapping[str, Any]) -> "Recipe":
+        """The structure's recipe, changed as this inference needs it."""
+        ...
+
+    def fit(
+        self, plan: "Plan", job: "Job", law: Likelihood, previous: Posterior | None = None
+    ) -> Fitted:
+        """Infers the weights from the rows of a job."""
+        ...
+
+    def rebuild(
+        self, record: Mapping[str, Any], tensors: Mapping[str, Tensor], build: "Build"
+    ) -> Posterior:
+        """The posterior of a saved model; ``build`` makes a network from its tensors."""
+        ...
+
+
+class Build(Protocol):
+    """Makes one trained network of a saved model from its tensors."""
+
+    def __call__(self, tensors: Mapping[str, Tensor]) -> "Trained": ...
+
+
+__all__ = ["Build", "Encoder", "Fitted", "Inference", "OutOfFold", "Posterior", "Predictive", "nn"]

@@ -1,0 +1,162 @@
+"""The second axis beside the likelihood: what is predicted."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ansatz.fitting.contracts.inference import Predictive
+from ansatz.likelihoods import Likelihood
+from ansatz.spec import TargetSpec
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ansatz.fitting.contracts.structure import Linear, Structure
+    from ansatz.fitting.job import Job
+    from ansatz.fitting.model import Given, Model
+    from ansatz.fitting.settings import Settings
+    from ansatz.fitting.uses import Uses
+
+Metrics = dict[str, float | None]
+
+
+class Outcome(Protocol):
+    """What is predicted, beside its law: it reads y, evaluates predictions and writes them out.
+
+    An outcome remembers what it read (names, classes); a fit works on a copy of its own.
+
+    Attributes:
+        name: as the registry spells it.
+        face: the estimator of such outcomes, ``"module:Class"``, imported when it is asked for.
+        names: of the target columns.
+        labels: what codes stand for: classes or items; None for numbers.
+    """
+
+    name: ClassVar[str]
+    face: ClassVar[str]
+    has_columns: ClassVar[bool] = True  # whether each target column is a quantity of its own
+    is_quantity: ClassVar[bool] = True  # whether outcomes are numbers that vary
+    names: list[str]
+    labels: NDArray[Any] | None
+
+    # Reading.
+
+    @classmethod
+    def serves(cls, law: str, uses: "Uses") -> bool:
+        """Whether a law with such column roles speaks of these outcomes."""
+        ...
+
+    @classmethod
+    def check_columns(
+        cls,
+        frame: "pd.DataFrame",
+        uses: "Uses",
+        law: str,
+        options: dict[str, Any],
+        *,
+        named: bool,
+    ) -> None:
+        """Refuses columns that the law cannot produce; ``named``: the user named the law."""
+
+    def encode(
+        self, y: Any, settings: "Settings", *, reset: bool
+    ) -> tuple[NDArray[Any], TargetSpec]:
+        """Outcomes as numbers, and what they look like; what they show is kept if ``reset``."""
+        ...
+
+    def reweight(
+        self, codes: NDArray[Any], weight: NDArray[Any], settings: "Settings"
+    ) -> NDArray[Any]:
+        """The weights that a fit uses."""
+        return weight
+
+    def content(self, y: Tensor, settings: "Settings") -> NDArray[Any]:
+        """Outcomes in one form for all laws, so that all laws have the same test rows."""
+        found: NDArray[Any] = y.numpy()
+        return found
+
+    def plain(self, job: "Job") -> "Job":
+        """The job without class weights, which are not rows: for evaluation and baselines."""
+        return job
+
+    def read(self, job: "Job") -> "Job":
+        """A job with its outcomes checked against its rows."""
+        return job
+
+    # Fitting.
+
+    def law(self, settings: "Settings", target: TargetSpec, *, few: bool) -> Likelihood:
+        """The likelihood of such outcomes; with a constant dispersion where rows are few."""
+        ...
+
+    def solve(self, structure: "Structure", law: Likelihood, job: "Job") -> "Linear":
+        """The exact linear model of the outcomes."""
+        names = None if self.labels is None else [str(name) for name in self.labels]
+        if names is None and law.name in ("dirichlet", "multivariate_normal"):
+            names = list(self.names)  # of a vector's numbers
+        found = structure.linear(law, job, class_names=names, null=True)
+        assert found is not None
+        return found
+
+    def begin(self, law: Likelihood, job: "Job") -> None:
+        """Takes note of the training outcomes before a fit."""
+
+    def finish(self, model: "Model", job: "Job") -> None:
+        """Estimates what a fit leaves open, from predictions of rows that were left out."""
+
+    # Predictions.
+
+    def serve(self, predictive: Predictive) -> Predictive:
+        """The predictive as users see it: class weights are taken out."""
+        return predictive
+
+    def evaluate(self, predictive: Predictive, y: Tensor, weight: Tensor | None = None) -> Metrics:
+        """Every metric that applies; None where undefined."""
+        ...
+
+    def point(self, predictive: Predictive) -> NDArray[Any]:
+        """One answer for each row, as ``predict`` gives it; ``predictive`` as the model has it."""
+        ...
+
+    def frame(self, model: "Model", rows: "Given", **options: Any) -> "Mapping[str, Any]":
+        """The columns of the table that ``ansatz predict`` writes."""
+        ...
+
+    def notes(self, model: "Model") -> list[str]:
+        """Sentences about reading and fitting."""
+        return []
+
+    # On disk.
+
+    def state(self) -> dict[str, Any]:
+        """What was learned from y, as JSON."""
+        ...
+
+    def load(self, state: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+        """Takes in what :meth:`state` and :meth:`tensors` gave."""
+        ...
+
+    def tensors(self) -> dict[str, Tensor]:
+        """What was learned from y and is not JSON."""
+        return {}
+
+
+def plain_labels(labels: NDArray[Any] | None) -> dict[str, Any]:
+    """Labels and their kind as JSON."""
+    if labels is None:
+        return {"classes": None, "class_kind": None}
+    return {"classes": labels.tolist(), "class_kind": labels.dtype.kind}
+
+
+_LABELS = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64, "U": np.str_, "O": object}
+
+
+def labels_of(state: Mapping[str, Any]) -> NDArray[Any] | None:
+    """The labels that :func:`plain_labels` described."""
+    if state.get("classes") is None or state.get("class_kind") is None:
+        return None
+    found: NDArray[Any] = np.array(state["classes"], dtype=_LABELS[state["class_kind"]])
+    return found

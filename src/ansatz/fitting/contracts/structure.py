@@ -1,0 +1,202 @@
+"""The first axis: what does x look like?"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from ansatz.data import Batch
+from ansatz.data.source import Source
+from ansatz.fitting.contracts.encoder import Encoder
+from ansatz.fitting.contracts.rows import Rows
+from ansatz.likelihoods import Likelihood
+from ansatz.spec import InputSpec, TargetSpec
+from ansatz.training import Supervised
+
+if TYPE_CHECKING:
+    from ansatz.fitting.contracts.inference import Posterior
+    from ansatz.fitting.job import Job
+    from ansatz.fitting.problem import Problem
+    from ansatz.fitting.recipe import Recipe
+    from ansatz.fitting.trained import Trained
+    from ansatz.fitting.uses import Uses
+    from ansatz.linear import LinearFit
+
+
+class Facts(NamedTuple):
+    """What a default recipe may depend on: counts and types, never values."""
+
+    rows: float  # the sum of the weights
+    spec: InputSpec | None  # of one example, where rows tell it before they are encoded
+    target: TargetSpec
+    coupled: bool = False  # whether the law compares rows with each other
+    averaged: bool = False  # whether several networks will be averaged
+
+
+class Feed(NamedTuple):
+    """How batches are drawn from the rows of a job."""
+
+    recipe: "Recipe"
+    seed: int
+    training: bool
+    additive: bool = True  # whether the loss of a batch is the sum of its rows' losses
+    normalizes: bool = False  # whether the network normalizes within a batch
+
+
+class Linear(NamedTuple):
+    """A maximum-likelihood linear model in the plainest features of a structure."""
+
+    posterior: "Posterior"
+    fits: "list[LinearFit]"  # with standard errors, one for each target; empty where trained
+
+
+class LawScores(Protocol):
+    """How laws of y are compared on some rows."""
+
+    count: int  # of folds
+
+    def begin(self, folds: Any) -> None:
+        """Trains what all laws have in common."""
+        ...
+
+    def scores(self, law: Likelihood, step: Tensor | float) -> Tensor:
+        """Out-of-fold log scores of a law, ``(N,)``; nan for rows that no fold holds out."""
+        ...
+
+
+class Structure(Protocol):
+    """One answer on the first axis, and the only place that knows it.
+
+    ``unit`` names an example in the singular and plural; ``element`` what an outcome may sit on
+    inside it, or None.
+    """
+
+    name: str
+    unit: tuple[str, str]
+    element: tuple[str, str] | None
+    options: frozenset[str]  # options of a fit that belong to this structure
+    solves: bool  # whether its linear model is solved exactly, not trained
+
+    def takes(self, network: str | nn.Module) -> frozenset[str]:
+        """The options that do something for this structure and network."""
+        ...
+
+    def network(self, axis: str) -> str:
+        """The default network for outcomes on this axis of an example."""
+        ...
+
+    def linear_network(self, axis: str) -> str:
+        """The linear network for outcomes on this axis; empty where none makes sense."""
+        ...
+
+    @classmethod
+    def recognizes(cls, data: Any, options: Mapping[str, Any]) -> bool:
+        """Whether data for ``ansatz.fit`` are of this structure: a cheap look."""
+        ...
+
+    @classmethod
+    def recognizes_rows(cls, X: Any) -> bool:
+        """Whether what was handed to an estimator as X is of this structure."""
+        ...
+
+    def problem(self, data: Any, uses: "Uses", **how: Any) -> "Problem":
+        """Reads data and decides what is predicted."""
+        ...
+
+    def from_python(self, X: Any, *, face: Any, reset: bool) -> Rows:
+        """What a user handed to an estimator as X."""
+        ...
+
+    def more_examples(self, axis: str) -> str:
+        """Advice, as the end of a sentence, where examples are too few to be split."""
+        ...
+
+    def recipe(self, facts: Facts) -> "Recipe":
+        """The default recipe."""
+        ...
+
+    def settle(
+        self, recipe: "Recipe", job: "Job", network: str | nn.Module, options: Mapping[str, Any]
+    ) -> "Recipe":
+        """The recipe with what the rows themselves decide."""
+        ...
+
+    def network_options(
+        self, network: str | nn.Module, recipe: "Recipe", spec: InputSpec | None
+    ) -> dict[str, Any]:
+        """Options of a network's factory that follow from the recipe."""
+        ...
+
+    def encoder(
+        self, rows: Any, weight: NDArray[np.float64], recipe: "Recipe", options: Mapping[str, Any]
+    ) -> Encoder:
+        """An encoder that has learned from the rows."""
+        ...
+
+    def load_encoder(self, state: Mapping[str, Any]) -> Encoder:
+        """The encoder that an encoder's ``state`` describes."""
+        ...
+
+    def adapt(
+        self, network: nn.Module, encoder: Any, job: "Job", objective: Supervised
+    ) -> nn.Module:
+        """The network ready to train on such rows; one that cannot is refused in a line."""
+        ...
+
+    def answering(
+        self, network: nn.Module, encoder: Any, recipe: "Recipe | None"
+    ) -> tuple[nn.Module, nn.Module]:
+        """The network in its memory layout, and what predicts: itself, or one made of it."""
+        ...
+
+    def batch(self, job: "Job", encoder: Any, recipe: "Recipe") -> Batch | None:
+        """All rows as one batch in the recipe's type; None where they are not held as tensors."""
+        ...
+
+    def source(self, job: "Job", encoder: Any, feed: Feed, options: Mapping[str, Any]) -> Source:
+        """Batches of the rows, a pure function of (seed, epoch, position)."""
+        ...
+
+    def raws(
+        self,
+        networks: "Sequence[Trained]",
+        encoder: Any,
+        rows: Any,
+        offset: Tensor | None,
+        *,
+        notes: list[str] | None,
+        options: Mapping[str, Any],
+    ) -> Iterator[Iterable[Tensor]]:
+        """The likelihood's parameters by each network, chunk by chunk of consecutive rows."""
+        ...
+
+    def law_scores(
+        self, job: "Job", total: float, *, linear: bool, seed: int
+    ) -> LawScores | None:
+        """How laws are compared; None where the first that the values allow is taken."""
+        ...
+
+    def nothing(self, count: int) -> Rows:
+        """Rows of which nothing is known."""
+        ...
+
+    def constant(self, objective: Supervised, job: "Job") -> "Posterior":
+        """The model that answers ``objective.shift`` whatever x is."""
+        ...
+
+    def linear(
+        self,
+        law: Likelihood,
+        job: "Job",
+        *,
+        class_names: list[str] | None = None,
+        null: bool = False,
+    ) -> Linear | None:
+        """The exact linear model of a law; None where there is none that is solved."""
+        ...
+
+    def baseline(self, law: Likelihood, job: "Job", seed: int) -> "tuple[Posterior, list[str]]":
+        """The linear model to stand beside a network, and what its fit had to say."""
+        ...

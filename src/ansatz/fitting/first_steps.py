@@ -1,0 +1,143 @@
+"""The first steps of every fit: what x looks like, the problem, the task."""
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from ansatz import likelihoods, networks, outcomes, structures
+from ansatz.errors import UsageError
+from ansatz.fitting.options.tables import fit_settings
+from ansatz.fitting.problem import Problem
+from ansatz.fitting.recognition import structure_of
+from ansatz.fitting.request import Request
+from ansatz.fitting.settings import Settings
+from ansatz.fitting.task import Task
+
+_LAW, _NETWORK = "likelihood.", "network."  # before the keys of their options, where said
+_OF_LINEAR = {"class_weight", "classes", "layout", "prior", "unranked"}
+
+
+def with_structure(request: Request) -> Request:
+    """Decides what x looks like, and refuses options of other structures.
+
+    Example:
+        >>> from ansatz.fitting import Request
+        >>> from ansatz.fitting.first_steps import with_structure
+        >>> with_structure(Request.of({"a": [1.0]}, {"target": "a"})).given["x"]
+        'vector'
+    """
+    x = structure_of(request.data, request.options["x"], request.given)
+    request.check(x)
+    return request.but(x=x)
+
+
+def problem_of(request: Request) -> Problem:
+    """Reads the data of a request and decides what is predicted.
+
+    Example:
+        >>> from ansatz.fitting import Request
+        >>> from ansatz.fitting.first_steps import problem_of, with_structure
+        >>> table = {"a": [1.0, 2.0], "y": [0.5, 1.5]}
+        >>> problem_of(with_structure(Request.of(table, {"target": "y"}))).likelihood
+        'normal'
+    """
+    structure: Any = structures.create(str(request.options["x"]))
+    found: Problem = structure.problem(request.data, request.column_roles(), **how(request))
+    return found
+
+
+def how(request: Request) -> dict[str, Any]:
+    """What a structure is told about reading the data of a request."""
+    options = request.options
+    return {
+        "likelihood": options["likelihood"],
+        "options": split_options(options["likelihood"], request.settings())[1],
+        "roles": options["roles"],
+        "drop": options["drop"],
+        "reader": {**request.reader(), **request.memory()},
+    }
+
+
+def task_of(request: Request, problem: Problem) -> Task:
+    """The task that a request asks for.
+
+    Example:
+        >>> from ansatz.fitting import Request
+        >>> from ansatz.fitting.first_steps import problem_of, task_of, with_structure
+        >>> table = {"a": [1.0, 2.0], "y": [0.5, 1.5]}
+        >>> request = with_structure(Request.of(table, {"target": "y"}))
+        >>> task_of(request, problem_of(request)).settings.network
+        'mlp'
+    """
+    options = request.options
+    others, _ = split_options(options["likelihood"], request.settings())
+    structure: Any = structures.create(str(options["x"]))
+    axis = outcomes.registry.get(problem.kind).axis
+    default = structure.network(axis) if problem.rows.has_features else "linear"
+    network = options["network"] or default
+    settings = settings_for(problem, network, others, structure).change(
+        inference=options["inference"],
+        seed=options["seed"],
+        device=options["device"],
+        time_limit=options["time_limit"],
+    )
+    return Task.of(structure.name, outcomes.create(problem.kind), settings)
+
+
+def split_options(
+    likelihood: str | None, options: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Options of the fit and the network, and those of the likelihood.
+
+    Args:
+        likelihood: by name; None where the values choose, and options are the others'.
+        options: of all of them, by name; ``likelihood.key`` is the likelihood's.
+
+    Example:
+        >>> from ansatz.fitting.first_steps import split_options
+        >>> split_options("student_t", {"dof": 4, "epochs": 10})
+        ({'epochs': 10}, {'dof': 4})
+    """
+    named = {k.removeprefix(_LAW): v for k, v in options.items() if k.startswith(_LAW)}
+    others = {k: v for k, v in options.items() if not k.startswith(_LAW)}
+    if likelihood is None:
+        if named:
+            raise UsageError(f"--set {_LAW}{next(iter(named))}: name the likelihood as well.")
+        return others, {}
+    known = inspect.signature(likelihoods.registry.get(likelihood)).parameters
+    odd = [name for name in named if name not in known]
+    if odd:
+        raise UsageError(f"--set {_LAW}{odd[0]}: not an option of {likelihood}.")
+    mine = {k: v for k, v in others.items() if k in known and k not in fit_settings()}
+    return {k: v for k, v in others.items() if k not in mine}, {**mine, **named}
+
+
+def settings_for(
+    problem: Problem, network: str, options: Mapping[str, Any], structure: Any
+) -> Settings:
+    """Sorts options into those of the network's factory and those of the fit."""
+    takes = inspect.signature(networks.registry.get(network)).parameters
+    known = fit_settings() - structure.leaves_to(network, takes)
+    mine = {name: value for name, value in options.items() if name in known}
+    others = {
+        name.removeprefix(_NETWORK): value for name, value in options.items() if name not in known
+    }
+    if network == "linear" and structure.solves:
+        _refuse_of_networks([*others, *(name for name in mine if name not in _OF_LINEAR)], problem)
+    return Settings(
+        problem.likelihood,
+        network,
+        likelihood_options=problem.law_options,
+        network_options=others,
+        options=mine,
+    )
+
+
+def _refuse_of_networks(names: list[str], problem: Problem) -> None:
+    """A linear model has options of its law and its outcomes alone: others would do nothing."""
+    if names:
+        laws = " or ".join(problem.laws)
+        raise UsageError(
+            f"'{names[0]}' is no option of a linear model with likelihood {laws}. To see the "
+            f"likelihood's: ansatz show {problem.laws[0]}."
+        )

@@ -1,0 +1,103 @@
+"""From a task and its rows to a fitted model."""
+
+import copy
+
+import torch
+
+from ansatz.errors import DataError, UsageError
+from ansatz.fitting.contracts.inference import Fitted, OutOfFold
+from ansatz.fitting.inner_split import set_aside
+from ansatz.fitting.job import Job
+from ansatz.fitting.model import Model
+from ansatz.fitting.task import Task
+from ansatz.fitting.training import known_outcomes
+from ansatz.inference.conformal import conformal_scores
+from ansatz.likelihoods import Likelihood
+from ansatz.seeds import derive
+
+
+def fit_model(
+    task: Task, job: Job, *, previous: Model | None = None, finish: bool = True
+) -> Model:
+    """Fits a task to the rows of a job.
+
+    Args:
+        task: what to fit; its outcome has read the rows.
+        job: the rows.
+        previous: a model whose weights the fit begins with.
+        finish: whether the outcome estimates what the fit leaves open (a temperature, a baseline
+            hazard); refits that serve such an estimate do without.
+    """
+    task = task._replace(outcome=copy.copy(task.outcome))
+    law = task.law(job.target, float(job.weight.sum()))
+    law.check(known_outcomes(job))
+    if job.precision is not None and not task.settings.is_linear:
+        raise UsageError("precision is for network='linear'; a network takes sample_weight.")
+    task.outcome.begin(law, job)
+    learn, aside = job, None
+    if task.settings.get("calibration"):
+        learn, aside = _hold_out(task, job, law)
+    model = _solve(task, learn, law) if task.is_solved(learn) else _infer(task, learn, law, previous)
+    if aside is not None:
+        served = model.predictive(aside.rows, aside.offset, notes=[])
+        model.conformal_scores = conformal_scores(*served, aside.y)
+    if finish:
+        task.outcome.finish(model, job)
+    return model
+
+
+def _hold_out(task: Task, job: Job, law: Likelihood) -> tuple[Job, Job]:
+    """Training rows, and rows that nothing but conformal intervals will see."""
+    share, seed = task.settings.get("calibration"), task.settings.seed
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < 1:
+        raise UsageError(f"calibration must be a share of the rows in (0, 1), got {share!r}.")
+    if law.event_ndim or job.target.classes:
+        raise UsageError(f"{law.name} has no intervals of numbers to calibrate.")
+    return set_aside(job, float(share), job.keys(seed), seed=derive(seed, "calibration"))
+
+
+def _solve(task: Task, job: Job, law: Likelihood) -> Model:
+    """The exact linear model, or the constant one where there are no features."""
+    if not job.rows.has_features and not isinstance(task.settings.network, str):
+        raise DataError("X has no columns that a network could use.")
+    task.refuse("linear")
+    found = task.outcome.solve(task.structure, law, job)
+    steps = max((fit.iterations for fit in found.fits), default=1)
+    return Model(
+        task,
+        found.posterior,
+        job.rows.describe(),
+        has_offset=job.offset is not None,
+        linear=found.fits,
+        iterations=steps,
+    )
+
+
+def _infer(task: Task, job: Job, law: Likelihood, previous: Model | None) -> Model:
+    plan = task.plan(task.recipe(job), job)
+    before = None if previous is None else previous.posterior
+    fitted = task.inference.fit(plan, job, law, before)
+    return Model(
+        task,
+        fitted.posterior,
+        job.rows.describe(),
+        recipe=plan.recipe,
+        history=fitted.history,
+        has_offset=job.offset is not None,
+        iterations=0 if fitted.history is None else fitted.history.steps,
+        out_of_fold=fitted.out_of_fold,
+        recalibration=fitted.recalibration,
+        conformal_scores=_out_of_fold_scores(fitted, job, law),
+        notes=fitted.notes,
+    )
+
+
+def _out_of_fold_scores(fitted: Fitted, job: Job, law: Likelihood) -> torch.Tensor | None:
+    """Conformal scores of rows by networks that left them out, where there are such networks."""
+    found: OutOfFold | None = fitted.out_of_fold
+    if found is None or law.event_ndim or job.target.classes:
+        return None
+    scores = [conformal_scores(mixed, raw, job.y[rows]) for rows, mixed, raw in found.served()]
+    return torch.cat(scores) if scores else None
+
+

@@ -1,0 +1,150 @@
+"""A fitted model: structure, encoder, posterior and outcome in one piece."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ansatz.fitting.contracts.encoder import Encoder
+from ansatz.fitting.contracts.inference import Posterior, Predictive
+from ansatz.fitting.contracts.outcome import Metrics
+from ansatz.fitting.contracts.rows import Rows
+from ansatz.fitting.job import Job
+from ansatz.fitting.recipe import Recipe
+from ansatz.fitting.task import Task
+from ansatz.fitting.uses import Uses
+from ansatz.inference.recalibration import Recalibration
+from ansatz.likelihoods import Likelihood
+from ansatz.linear import LinearFit
+from ansatz.training import History
+
+if TYPE_CHECKING:
+    from ansatz.fitting.summaries import SavedSummary
+
+
+class Given(NamedTuple):
+    """Rows to predict, with what is known beside their features."""
+
+    rows: Rows
+    offset: Tensor | None = None
+    trials: NDArray[np.float64] | None = None
+
+
+@dataclass
+class Model:
+    """What a fit leaves behind; one class for every structure, outcome and inference.
+
+    Args:
+        task: what was fitted; its outcome knows the classes.
+        posterior: what is known about the weights, the encoder in it.
+        features: what the rows are called, from :meth:`Rows.describe`.
+        recipe: of the training; None for a model that was solved.
+        history: of the training.
+        has_offset: whether it was fitted with an offset, and needs one to predict.
+        linear: the exact linear fits, with standard errors, one for each target.
+        iterations: steps of the training, or of the solver.
+        out_of_fold: what was said of training rows by networks that left them out.
+        recalibration: of the predictive.
+        conformal_scores: of rows that nothing else has seen.
+        uses: the column roles of a model of ``ansatz.fit``.
+        row_keys: hashes of the training rows.
+        evidence: what ``ansatz.fit`` recorded.
+        summary: that was saved with the model.
+        optimizer_state: from which ``partial_fit`` goes on.
+        notes: sentences about the training.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> x = np.linspace(0, 1, 40)[:, None]
+        >>> model = Regressor(network="linear").fit(x, 2 * x[:, 0]).model_
+        >>> model.structure.name, model.likelihood.name, model.network_name
+        ('vector', 'normal', 'linear')
+    """
+
+    task: Task
+    posterior: Posterior
+    features: dict[str, Any]
+    recipe: Recipe | None = None
+    history: History | None = None
+    has_offset: bool = False
+    linear: list[LinearFit] = field(default_factory=list)
+    iterations: int = 0
+    out_of_fold: Any = None
+    recalibration: Recalibration | None = None
+    conformal_scores: Tensor | None = None
+    uses: Uses | None = None
+    row_keys: NDArray[np.uint64] | None = None
+    evidence: dict[str, Any] = field(default_factory=dict)
+    summary: "SavedSummary | None" = None
+    optimizer_state: dict[str, Any] | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def structure(self) -> Any:
+        """What x looks like."""
+        return self.task.structure
+
+    @property
+    def outcome(self) -> Any:
+        """What is predicted."""
+        return self.task.outcome
+
+    @property
+    def encoder(self) -> Encoder:
+        """From rows to inputs."""
+        return self.posterior.encoder
+
+    @property
+    def likelihood(self) -> Likelihood:
+        """The law of the predictive."""
+        return self.posterior.likelihood
+
+    @property
+    def law_name(self) -> str:
+        """The law as the user would say it: a censored Weibull law is weibull."""
+        law = self.likelihood
+        return str(getattr(law, "law", law).name)
+
+    @property
+    def network_name(self) -> str:
+        """As the registry spells it; empty where there is no network."""
+        return self.posterior.networks[0].name if self.posterior.networks else ""
+
+    @property
+    def parameters(self) -> int:
+        """Weights of a network; of a solved model the numbers that were estimated."""
+        if self.linear:
+            return sum(fit.parameters for fit in self.linear)
+        return self.posterior.parameters
+
+    @property
+    def has_features(self) -> bool:
+        """Whether there was anything to predict from."""
+        return bool(self.features.get("count", 1))
+
+    def predictive(
+        self, rows: Rows, offset: Tensor | None = None, *, notes: list[str] | None = None
+    ) -> Predictive:
+        """The law of each row's outcome, as it is served."""
+        return self.outcome.serve(self.posterior.predictive(rows, offset, notes=notes))
+
+    def constant(self) -> Predictive:
+        """The law of a row of which nothing is known, for a model without features."""
+        return self.predictive(self.structure.nothing(1))
+
+    def evaluate(self, job: Job, notes: list[str] | None = None) -> Metrics:
+        """Every metric that applies, on the rows of a job."""
+        said = [] if notes is None else notes
+        served = self.predictive(job.rows, job.offset, notes=said)
+        found: Metrics = self.outcome.evaluate(served, job.y, job.weight)
+        return found
+
+    def log_likelihood(self, job: Job) -> float | None:
+        """Of all rows of a job; for Cox the partial one, None for a loss that is not a law."""
+        law, raw = self.posterior.predictive(job.rows, job.offset, notes=[])
+        if not law.is_law:
+            return None
+        return -float(law.joint_loss(raw, job.y, job.weight).detach().sum())

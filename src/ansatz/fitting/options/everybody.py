@@ -1,0 +1,338 @@
+"""The options of every fit: the three axes, the rows, the run."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, TypedDict
+
+from ansatz.fitting.options.option import MODEL, ROWS, RUN, Option
+from ansatz.fitting.options.parsing import read_settings, words
+
+_COLUMN: Any = {"panel": ROWS, "metavar": "COL"}
+
+
+class AxesOptions(TypedDict, total=False):
+    """What x, y and the inference are.
+
+    Example:
+        >>> from ansatz.fitting.options.everybody import AxesOptions
+        >>> AxesOptions(likelihood="gamma")
+        {'likelihood': 'gamma'}
+    """
+
+    x: Annotated[
+        str | None,
+        Option(
+            "What x looks like: vector, the rows of a table, or grid: signals, images, volumes. "
+            "Default: by the data.",
+            MODEL,
+            metavar="STRUCTURE",
+            complete="structures",
+        ),
+    ]
+    likelihood: Annotated[
+        str | None,
+        Option(
+            "What kind of quantity y is (ansatz list likelihoods). Chosen from y by default.",
+            MODEL,
+            metavar="NAME",
+            complete="likelihoods",
+        ),
+    ]
+    network: Annotated[
+        str | None,
+        Option(
+            "The network (ansatz list networks); 'linear' for a GLM.",
+            MODEL,
+            metavar="NAME",
+            complete="networks",
+        ),
+    ]
+    inference: Annotated[
+        str,
+        Option("How sure you need to be. Default: point.", MODEL, default="point", metavar="NAME"),
+    ]
+    options: Annotated[
+        Mapping[str, Any] | None,
+        Option(
+            "An option of the network, the likelihood or the training, the value as JSON: "
+            "--set widths=[64,64]. Where several have it: --set network.dropout=0.1.",
+            MODEL,
+            default={},
+            flags=("--set",),
+            metavar="KEY=VALUE",
+            reads=list[str],
+            parse=read_settings,
+        ),
+    ]
+
+
+class TestOptions(TypedDict, total=False):
+    """Which rows are held out for the test.
+
+    Example:
+        >>> from ansatz.fitting.options.everybody import TestOptions
+        >>> TestOptions(test=0.3)
+        {'test': 0.3}
+    """
+
+    test: Annotated[
+        float | None,
+        Option(
+            "Share of the rows kept for the test. Default: 0.2.",
+            ROWS,
+            limits={"ge": 0, "lt": 1},
+        ),
+    ]
+
+
+class FoldOptions(TypedDict, total=False):
+    """Folds in place of one test share.
+
+    Example:
+        >>> from ansatz.fitting.options.everybody import FoldOptions
+        >>> FoldOptions(folds=5)
+        {'folds': 5}
+    """
+
+    folds: Annotated[
+        int | None,
+        Option("Cross-validate with this many folds.", ROWS, limits={"ge": 2, "le": 1000}),
+    ]
+
+
+class RowOptions(TypedDict, total=False):
+    """Columns that say something about the rows.
+
+    Example:
+        >>> from ansatz.fitting.options.everybody import RowOptions
+        >>> RowOptions(group="patient")
+        {'group': 'patient'}
+    """
+
+    group: Annotated[str | None, Option("Rows alike in this column stay on one side.", **_COLUMN)]
+    time: Annotated[str | None, Option("Test on the latest rows by this column.", **_COLUMN)]
+    weights: Annotated[str | None, Option("How often each row counts.", **_COLUMN)]
+    offset: Annotated[str | None, Option("Added to the linear predictor.", **_COLUMN)]
+    exposure: Annotated[
+        str | None, Option("Its logarithm is added to the linear predictor.", **_COLUMN)
+    ]
+    drop: Annotated[
+        str | Sequence[str],
+        Option(
+            "Columns to leave out.",
+            ROWS,
+            default=[],
+            metavar="A,B,...",
+            reads=str,
+            parse=words,
+            limits={"min_length": 1},
+        ),
+    ]
+
+
+class PlaceOptions(TypedDict, total=False):
+    """Where the model goes.
+
+    Example:
+        >>> from ansatz.fitting.options.everybody import PlaceOptions
+        >>> PlaceOptions(out="houses-model")
+        {'out': 'houses-model'}
+    """
+
+    out: Annotated[
+        str | Path | None,
+        Option("Folder for the model. Default: DATA-model.", RUN, metavar="DIR", decides=False),
+    ]
+
+
+class RunOptions(TypedDict, total=False):
+    """How a run goes.
+
+    Example:
+        >>> from ansatz.fitting.options.everybody import RunOptions
+        >>> RunOptions(device="cpu", seed=1)
+        {'device': 'cpu', 'seed': 1}
+    """
+
+    overwrite: Annotated[
+        bool,
+        Option(
+            "Replace what is at --out.",
+            RUN,
+            default=False,
+            flags=("--overwrite",),
+            reads=bool,
+            decides=False,
+        ),
+    ]
+    resume: Annotated[
+        bool,
+        Option(
+            "Go on where an interrupted run stopped.",
+            RUN,
+            default=False,
+            flags=("--resume",),
+            reads=bool,
+            decides=False,
+        ),
+    ]
+    device: Annotated[
+        str,
+        Option(
+            "auto, cpu, cuda or mps. Default: auto.",
+            RUN,
+            default="auto",
+            metavar="NAME",
+            decides=False,
+        ),
+    ]
+    seed: Annotated[
+        int,
+        Option(
+            "One seed for the whole run. Default: 0.",
+            RUN,
+            default=0,
+            limits={"ge": 0, "lt": 2**63},
+        ),
+    ]
+
+
+class TrainingRunOptions(TypedDict, total=False):
+    """How one training goes.
+
+    Example:
+        >>> from ansatz.fitting.options.everybody import TrainingRunOptions
+        >>> TrainingRunOptions(time_limit=60.0)
+        {'time_limit': 60.0}
+    """
+
+    force: Annotated[
+        bool,
+        Option(
+            "Resume although data or options changed.",
+            RUN,
+            default=False,
+            flags=("--force",),
+            reads=bool,
+            decides=False,
+        ),
+    ]
+    time_limit: Annotated[
+        float | None,
+        Option(
+            "Stop training after so many seconds.",
+            RUN,
+            metavar="SECONDS",
+            limits={"gt": 0},
+            decides=False,
+        ),
+    ]
+    tensorboard: Annotated[
+        str | Path | None,
+        Option("Write TensorBoard logs to this folder.", RUN, metavar="DIR", decides=False),
+    ]
+    progress: Annotated[
+        str | int,
+        Option(
+            "No progress.",
+            RUN,
+            default="off",
+            flags=("--quiet", "-q"),
+            reads=bool,
+            parse=lambda quiet: "off",
+            decides=False,
+        ),
+    ]
+
+
+class ProcessOptions(TypedDict, total=False):
+    """How many processes a command starts.
+
+    Example:
+        >>> from ansatz.fitting.options.everybody import ProcessOptions
+        >>> ProcessOptions(processes=2)
+        {'processes': 2}
+    """
+
+    processes: Annotated[
+        int,
+        Option(
+            "Train in so many processes of this machine, which share every batch. Default: 1; "
+            "for several machines see torchrun.",
+            RUN,
+            default=1,
+            metavar="N",
+            limits={"ge": 1, "le": 1024},
+            decides=False,
+        ),
+    ]
+
+
+class MemoryOptions(TypedDict, total=False):
+    """What may be held in memory.
+
+    Example:
+        >>> from ansatz.fitting.options.everybody import MemoryOptions
+        >>> MemoryOptions(memory_limit="4GB")
+        {'memory_limit': '4GB'}
+    """
+
+    stream: Annotated[
+        bool | None,
+        Option(
+            "Read the table block by block, images file by file, in bounded memory, or all at "
+            "once. Default: by their size.",
+            RUN,
+            flags=("--stream/--no-stream",),
+            reads=bool,
+            decides=False,
+        ),
+    ]
+    memory_limit: Annotated[
+        str | int | None,
+        Option(
+            "What the table or the decoded images may take in memory, like 4GB; more is "
+            "streamed. Default: a quarter of what is free.",
+            RUN,
+            metavar="SIZE",
+            reads=str,
+            limits={"min_length": 1},
+            decides=False,
+        ),
+    ]
+    limit_bytes: Annotated[
+        int | None, Option("What a file may have or unpack to, in bytes.", reader=True)
+    ]
+
+
+class TrainingSettings(TypedDict, total=False):
+    """The recipe of the training, as ``--set`` and ``options=`` take it.
+
+    Example:
+        >>> from ansatz.fitting.options.everybody import TrainingSettings
+        >>> TrainingSettings(epochs=20)
+        {'epochs': 20}
+    """
+
+    epochs: Annotated[float, Option("Passes over the rows, in place of the budget of steps.")]
+    batch_size: Annotated[int, Option("Rows per step; 0 takes all rows at once.")]
+    learning_rate: Annotated[float, Option("Peak rate of AdamW.")]
+    weight_decay: Annotated[float, Option("Decoupled, on matrices.")]
+    holdout: Annotated[float, Option("Share of the rows that decide when to stop.")]
+    warm_start: Annotated[bool, Option("Begin with the weights of the last fit.")]
+    n_jobs: Annotated[int, Option("Threads of the training.", decides=False)]
+    verbose: Annotated[int, Option("Lines of progress.", decides=False)]
+
+
+class NetworkSettings(TypedDict, total=False):
+    """The options of the default network, as ``--set`` takes them; others have their own.
+
+    Example:
+        >>> from ansatz.fitting.options.everybody import NetworkSettings
+        >>> NetworkSettings(widths=[64, 64])
+        {'widths': [64, 64]}
+    """
+
+    widths: Annotated[Sequence[int], Option("Hidden units per layer.")]
+    activation: Annotated[str, Option("Of the hidden layers.")]
+    dropout: Annotated[float, Option("Share of hidden units dropped in training.")]

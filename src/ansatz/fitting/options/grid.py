@@ -1,0 +1,179 @@
+"""The options of signals, images and volumes: how they are read, and what networks begin with."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypedDict
+
+from ansatz.fitting.options.option import IMAGES, Option
+from ansatz.fitting.options.parsing import (
+    number_or_colour,
+    number_or_word,
+    require_weights,
+    sides,
+)
+
+_READ: Any = {"panel": IMAGES, "reader": True}
+_WEIGHTS = "A file (.safetensors, .pth) of weights that the network begins with."
+_FREEZE = "Leave this of the network as it began: backbone, or a number of groups of layers."
+
+
+class FileReading(TypedDict, total=False):
+    """What files of images are, to fits and to predictions.
+
+    Example:
+        >>> from ansatz.fitting.options.grid import FileReading
+        >>> FileReading(pages="volume")
+        {'pages': 'volume'}
+    """
+
+    pages: Annotated[
+        Literal["auto", "first", "images", "volume"],
+        Option(
+            "What the pages of an image file (a TIFF stack) are: images, the slices of a volume, "
+            "or left out but the first.",
+            default="auto",
+            metavar="images|volume|first",
+            reads=str,
+            **_READ,
+        ),
+    ]
+    on_corrupt: Annotated[
+        Literal["refuse", "skip"],
+        Option(
+            "Leave out files that cannot be read.",
+            default="refuse",
+            flags=("--skip-corrupt",),
+            reads=bool,
+            parse=lambda skip: "skip" if skip else "refuse",
+            **_READ,
+        ),
+    ]
+
+
+class MaskReading(TypedDict, total=False):
+    """Where masks are.
+
+    Example:
+        >>> from ansatz.fitting.options.grid import MaskReading
+        >>> MaskReading(masks="labels/")
+        {'masks': 'labels/'}
+    """
+
+    masks: Annotated[
+        Any,
+        Option(
+            "A label for every pixel: a folder of masks, the column that names them, or a file "
+            "with a page for each page of DATA.",
+            metavar="DIR|COL|FILE",
+            reads=str,
+            limits={"min_length": 1},
+            **_READ,
+        ),
+    ]
+
+
+class GridOptions(MaskReading, FileReading, total=False):
+    """The options of signals, images and volumes.
+
+    Example:
+        >>> from ansatz.fitting.options.grid import GridOptions
+        >>> GridOptions(size=64)
+        {'size': 64}
+    """
+
+    image: Annotated[
+        str | None,
+        Option(
+            "The column of a table that names image files.",
+            metavar="COL",
+            limits={"min_length": 1},
+            **_READ,
+        ),
+    ]
+    pieces: Annotated[
+        int | None,
+        Option(
+            "Cut each image or volume with its mask into so many examples, along its longest "
+            "axis: where there is one alone.",
+            metavar="N",
+            limits={"ge": 2},
+            **_READ,
+        ),
+    ]
+    size: Annotated[
+        int | Sequence[int] | None,
+        Option(
+            "Bring all images to this size, like 64 or 48x64.",
+            metavar="H[xW]",
+            reads=str,
+            parse=sides,
+            limits={"ge": 1},
+            **_READ,
+        ),
+    ]
+    channels: Annotated[
+        int | str | None,
+        Option(
+            "Arrays: the axis of the channels, first, last or none; or how many (images: 1 or 3).",
+            default="auto",
+            metavar="WHERE|N",
+            reads=str,
+            parse=number_or_word,
+            limits={"min_length": 1},
+            **_READ,
+        ),
+    ]
+    unlabelled: Annotated[
+        int | str | None,
+        Option(
+            "The value, or the '#rrggbb', in masks that means: not known.",
+            metavar="VALUE",
+            reads=str,
+            parse=number_or_colour,
+            limits={"pattern": "^#[0-9a-fA-F]{6}$"},
+            **_READ,
+        ),
+    ]
+    classes: Annotated[
+        Sequence[Any] | None,
+        Option("Names of the classes that masks or labels give as numbers.", reader=True),
+    ]
+    limit_pixels: Annotated[
+        int | None, Option("Height times width that an image file may declare.", reader=True)
+    ]
+    pretrained: Annotated[
+        str | Path | None,
+        Option(_WEIGHTS, IMAGES, metavar="FILE", check=require_weights),
+    ]
+    freeze: Annotated[
+        str | int | Sequence[int] | None,
+        Option(_FREEZE, IMAGES, metavar="PART", reads=str, parse=number_or_word),
+    ]
+
+
+class GridSettings(TypedDict, total=False):
+    """Options of the training on grids, as ``--set`` takes them.
+
+    Example:
+        >>> from ansatz.fitting.options.grid import GridSettings
+        >>> GridSettings(augment=False)
+        {'augment': False}
+    """
+
+    augment: Annotated[Any, Option("Whether to augment the examples, or how.")]
+    pretrained: Annotated[str | Path, Option(_WEIGHTS)]
+    freeze: Annotated[str | int | Sequence[int], Option(_FREEZE)]
+
+
+class MaskSettings(TypedDict, total=False):
+    """Options of the prediction of masks, as ``--set`` takes them.
+
+    Example:
+        >>> from ansatz.fitting.options.grid import MaskSettings
+        >>> MaskSettings(tile=256)
+        {'tile': 256}
+    """
+
+    tile: Annotated[int, Option("Side of the tiles in which large examples are predicted.")]
+    clean: Annotated[Mapping[str, Any], Option("Small components to remove from masks.")]
+    symmetry: Annotated[str, Option("The group over which predicted masks are averaged.")]

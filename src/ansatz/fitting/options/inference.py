@@ -1,0 +1,17 @@
+"""The options of inferences, as ``--set`` takes them."""
+
+from typing import Annotated, TypedDict
+
+from ansatz.fitting.options.option import Option
+
+
+class InferenceSettings(TypedDict, total=False):
+    """The options of an ensemble.
+
+    Example:
+        >>> from ansatz.fitting.options.inference import InferenceSettings
+        >>> InferenceSettings(members=8)
+        {'members': 8}
+    """
+
+    members: Annotated[int, Option("Networks of the ensemble.")]

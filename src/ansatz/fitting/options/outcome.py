@@ -1,0 +1,67 @@
+"""The options of outcomes: the columns that tell them, and what classes and rankings are."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, TypedDict
+
+from ansatz.fitting.options.option import MODEL, Option
+from ansatz.fitting.options.parsing import words
+
+_COLUMN: Any = {"panel": MODEL, "metavar": "COL", "limits": {"min_length": 1}}
+
+
+class OutcomeOptions(TypedDict, total=False):
+    """The columns that tell the outcome.
+
+    Example:
+        >>> from ansatz.fitting.options.outcome import OutcomeOptions
+        >>> OutcomeOptions(target="weeks", event="died")
+        {'target': 'weeks', 'event': 'died'}
+    """
+
+    target: Annotated[
+        str | Sequence[str],
+        Option(
+            "The column to predict; several as A,B.",
+            default=[],
+            reads=str,
+            parse=words,
+            **_COLUMN,
+        ),
+    ]
+    event: Annotated[
+        str | None,
+        Option(
+            "Survival: 1 where the target is the time of an event, 0 where the row was censored; "
+            "or COL=VALUE.",
+            **_COLUMN,
+        ),
+    ]
+    entry: Annotated[
+        str | None, Option("Survival: the time from which the row was watched.", **_COLUMN)
+    ]
+    lower: Annotated[str | None, Option("In place of --target: y lies above this.", **_COLUMN)]
+    upper: Annotated[
+        str | None, Option("With --lower: and not above this; empty is open.", **_COLUMN)
+    ]
+    trials: Annotated[
+        str | None, Option("The target counts the successes of so many trials.", **_COLUMN)
+    ]
+
+
+class OutcomeSettings(TypedDict, total=False):
+    """Options of classes, rankings and intervals, as ``--set`` takes them.
+
+    Example:
+        >>> from ansatz.fitting.options.outcome import OutcomeSettings
+        >>> OutcomeSettings(class_weight="balanced")
+        {'class_weight': 'balanced'}
+    """
+
+    classes: Annotated[Sequence[Any], Option("The classes, in their order.")]
+    class_weight: Annotated[
+        str | Mapping[Any, float], Option("'balanced', or how much each class counts.")
+    ]
+    unranked: Annotated[str, Option("Where items without a place are in a ranking.")]
+    prior: Annotated[float, Option("How strongly the scores of items are drawn together.")]
+    layout: Annotated[str, Option("Whether columns hold items or their places.")]
+    calibration: Annotated[float, Option("Share of the rows that conformal intervals rest on.")]

@@ -1,0 +1,176 @@
+"""The options of the commands, merged from those of their owners, and who owns which."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ansatz.errors import UsageError
+from ansatz.fitting.options.everybody import (
+    AxesOptions,
+    FoldOptions,
+    MemoryOptions,
+    NetworkSettings,
+    PlaceOptions,
+    ProcessOptions,
+    RowOptions,
+    RunOptions,
+    TestOptions,
+    TrainingRunOptions,
+    TrainingSettings,
+)
+from ansatz.fitting.options.grid import (
+    FileReading,
+    GridOptions,
+    GridSettings,
+    MaskReading,
+    MaskSettings,
+)
+from ansatz.fitting.options.inference import InferenceSettings
+from ansatz.fitting.options.option import declared
+from ansatz.fitting.options.outcome import OutcomeOptions, OutcomeSettings
+from ansatz.fitting.options.search import SearchOptions, TunedPlaceOptions
+from ansatz.fitting.options.vector import TableReading, VectorOptions, VectorSettings
+
+
+class FitOptions(
+    OutcomeOptions,
+    AxesOptions,
+    TestOptions,
+    FoldOptions,
+    RowOptions,
+    VectorOptions,
+    GridOptions,
+    PlaceOptions,
+    RunOptions,
+    TrainingRunOptions,
+    MemoryOptions,
+    total=False,
+):
+    """Everything that ``ansatz.fit`` can be asked for.
+
+    Example:
+        >>> from ansatz.fitting import FitOptions
+        >>> FitOptions(target="price", seed=1)
+        {'target': 'price', 'seed': 1}
+    """
+
+
+class FitCommand(FitOptions, ProcessOptions, total=False):
+    """Everything that ``ansatz fit`` and its ``--config`` can be asked for.
+
+    Example:
+        >>> from ansatz.fitting.options import FitCommand
+        >>> FitCommand(target="price", processes=2)["processes"]
+        2
+    """
+
+
+class TuneOptions(
+    SearchOptions,
+    OutcomeOptions,
+    AxesOptions,
+    TestOptions,
+    RowOptions,
+    VectorOptions,
+    GridOptions,
+    TunedPlaceOptions,
+    RunOptions,
+    MemoryOptions,
+    total=False,
+):
+    """Everything that ``ansatz.tune`` can be asked for.
+
+    Example:
+        >>> from ansatz.fitting.options import TuneOptions
+        >>> TuneOptions(target="price", searches=10)["searches"]
+        10
+    """
+
+
+class ReadingAgain(FileReading, TableReading, MemoryOptions, total=False):
+    """How the data of a prediction are read.
+
+    Example:
+        >>> from ansatz.fitting.options.tables import ReadingAgain
+        >>> ReadingAgain(delimiter=";")
+        {'delimiter': ';'}
+    """
+
+
+class ReadingOutcomes(MaskReading, ReadingAgain, total=False):
+    """How the data of an evaluation are read.
+
+    Example:
+        >>> from ansatz.fitting.options.tables import ReadingOutcomes
+        >>> ReadingOutcomes(masks="labels/")
+        {'masks': 'labels/'}
+    """
+
+
+class Owner(NamedTuple):
+    """Whoever has options of its own.
+
+    Args:
+        tables: of options that have a name in ``ansatz.fit`` and on the command line.
+        settings: tables of those that ``--set`` takes.
+        data: for a structure, what such data are called.
+
+    Example:
+        >>> from ansatz.fitting.options.tables import OWNERS
+        >>> OWNERS["vector"].data
+        'tables'
+    """
+
+    tables: tuple[type, ...] = ()
+    settings: tuple[type, ...] = ()
+    data: str | None = None
+
+
+OWNERS = {
+    "vector": Owner((VectorOptions,), (VectorSettings,), "tables"),
+    "grid": Owner((GridOptions,), (GridSettings,), "images"),
+    "outcome": Owner((OutcomeOptions,), (OutcomeSettings, MaskSettings)),
+    "inference": Owner((), (InferenceSettings,)),
+    "network": Owner((), (NetworkSettings,)),
+    "training": Owner((), (TrainingSettings,)),
+}
+
+
+def settings_of(owner: str) -> frozenset[str]:
+    """Lists the options of an owner that ``--set`` takes.
+
+    Example:
+        >>> from ansatz.fitting.options.tables import settings_of
+        >>> sorted(settings_of("vector"))
+        ['bins', 'quantile']
+    """
+    return frozenset(name for table in OWNERS[owner].settings for name in declared(table))
+
+
+def refuse_foreign(names: Iterable[str], structure: str, *, settings: bool = False) -> None:
+    """Refuses options that belong to another structure than the one that x has.
+
+    Args:
+        names: of the options that were given.
+        structure: by name.
+        settings: whether they are options that ``--set`` takes.
+
+    Example:
+        >>> from ansatz.fitting.options.tables import refuse_foreign
+        >>> refuse_foreign(["seed", "pages"], "vector")
+        Traceback (most recent call last):
+        ...
+        ansatz.errors.UsageError: 'pages' is an option of images, and these are tables: leave it ...
+    """
+    for name in names:
+        for owner, each in OWNERS.items():
+            if each.data is None or owner == structure:
+                continue
+            for table in each.settings if settings else each.tables:
+                if name in declared(table):
+                    flag = declared(table)[name].option.flag(name)
+                    spelled = f"'{name}'" if flag == f"--{name}" else f"'{name}' ({flag})"
+                    known = OWNERS.get(structure, Owner()).data or f"of structure {structure}"
+                    raise UsageError(
+                        f"{spelled} is an option of {each.data}, and these are {known}: leave it "
+                        f"out, or say --x {owner} if that is what they are."
+                    )

@@ -1,0 +1,123 @@
+"""The options of tables: how they are read, and what their columns are."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, TypedDict
+
+from ansatz.fitting.options.option import READING, ROWS, Option
+from ansatz.fitting.options.parsing import read_roles, separator, words
+
+_READ: Any = {"panel": READING, "reader": True}
+
+
+class TableReading(TypedDict, total=False):
+    """How a file of a table is read.
+
+    Example:
+        >>> from ansatz.fitting.options.vector import TableReading
+        >>> TableReading(delimiter=";")
+        {'delimiter': ';'}
+    """
+
+    delimiter: Annotated[
+        str | None,
+        Option(
+            "What separates the cells of a CSV file. Found out when not given.",
+            metavar="CHAR",
+            reads=str,
+            parse=separator,
+            **_READ,
+        ),
+    ]
+    header: Annotated[
+        bool,
+        Option(
+            "The first line holds data, not names.",
+            default=True,
+            flags=("--no-header",),
+            reads=bool,
+            parse=lambda absent: not absent,
+            **_READ,
+        ),
+    ]
+    names: Annotated[
+        str | Sequence[str] | None,
+        Option(
+            "Names of the columns, separated by commas.",
+            metavar="A,B,...",
+            reads=str,
+            parse=words,
+            limits={"min_length": 1},
+            **_READ,
+        ),
+    ]
+    comment: Annotated[
+        str | None, Option("Lines that start with this are skipped.", metavar="CHAR", **_READ)
+    ]
+    missing: Annotated[
+        str | Sequence[str],
+        Option(
+            "A cell that means 'missing'. May be given several times.",
+            default=[],
+            metavar="TEXT",
+            reads=list[str],
+            **_READ,
+        ),
+    ]
+    decimal: Annotated[
+        str, Option("The decimal sign, '.' by default.", default=".", metavar="CHAR", **_READ)
+    ]
+    encoding: Annotated[
+        str | None,
+        Option(
+            "How the file spells its letters (utf-8, latin-1, utf-16). Found out when not given.",
+            metavar="NAME",
+            **_READ,
+        ),
+    ]
+
+
+class VectorOptions(TableReading, total=False):
+    """The options of tables.
+
+    Example:
+        >>> from ansatz.fitting.options.vector import VectorOptions
+        >>> VectorOptions(roles={"zip": "categorical"})
+        {'roles': {'zip': 'categorical'}}
+    """
+
+    roles: Annotated[
+        Mapping[str, str] | None,
+        Option(
+            "What a column is: numeric, categorical, ordered, date, drop. May be repeated.",
+            ROWS,
+            default={},
+            flags=("--role",),
+            metavar="COL=ROLE",
+            reads=list[str],
+            parse=read_roles,
+        ),
+    ]
+    text: Annotated[
+        Sequence[str] | None,
+        Option("Columns whose cells stay text even if they look like numbers.", reader=True),
+    ]
+    strict: Annotated[
+        Sequence[str] | None,
+        Option("Columns in which a word among numbers is an error; all by default.", reader=True),
+    ]
+
+
+class VectorSettings(TypedDict, total=False):
+    """Options of the training on tables, as ``--set`` takes them.
+
+    Example:
+        >>> from ansatz.fitting.options.vector import VectorSettings
+        >>> VectorSettings(bins=16)
+        {'bins': 16}
+    """
+
+    quantile: Annotated[
+        bool | Sequence[str],
+        Option("True, or the columns, whose heavy tails are mapped to normal scores."),
+    ]
+    bins: Annotated[int, Option("Bins into which the range of each number is cut.")]

@@ -1,0 +1,62 @@
+"""Data read as a question: which rows there are, and what kind of quantity the target is."""
+
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from ansatz import outcomes
+from ansatz.fitting.contracts.rows import Rows
+from ansatz.fitting.uses import Uses
+
+
+def outcome_of(law: str, uses: Uses) -> str:
+    """The outcome that a law and the column roles speak of.
+
+    Example:
+        >>> from ansatz.fitting.problem import outcome_of
+        >>> from ansatz.fitting.uses import Uses
+        >>> outcome_of("poisson", Uses(target=["y"])), outcome_of("ordinal", Uses(target=["y"]))
+        ('number', 'class')
+    """
+    for name in outcomes.names():
+        if outcomes.registry.get(name).serves(law, uses):
+            return name
+    return outcomes.DEFAULT
+
+
+class Problem(NamedTuple):
+    """Rows with their outcomes, and the laws that could have produced these.
+
+    Example:
+        >>> from ansatz.fitting.problem import Problem
+        >>> Problem._fields[:3]
+        ('origin', 'frame', 'rows')
+    """
+
+    origin: str  # what errors call the data
+    frame: pd.DataFrame  # the columns of rows whose outcome is known
+    rows: Rows  # the features
+    uses: Uses
+    laws: list[str]  # one, or the candidates among which the training rows will choose
+    law_options: dict[str, Any]
+    notes: list[str]
+    fingerprint: str  # of the rows
+    given: Any = None  # the outcomes, where they are not columns of the frame
+    task: str | None = None  # the outcome's name, where the law does not tell it
+    part: str | None = None  # the column that says which rows are for training and which for tests
+    columns: list[Any] = []  # what each column of a table was taken for  # noqa: RUF012
+
+    @property
+    def likelihood(self) -> str:
+        """The law, or the first of the candidates."""
+        return self.laws[0]
+
+    @property
+    def kind(self) -> str:
+        """What the outcomes are, as the registry spells it."""
+        return self.task or outcome_of(self.likelihood, self.uses)
+
+    @property
+    def outcomes(self) -> Any:
+        """What is to be predicted, as an outcome reads it."""
+        return self.uses.outcomes(self.frame) if self.given is None else self.given

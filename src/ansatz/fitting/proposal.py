@@ -1,0 +1,140 @@
+"""Which laws a target's values allow: candidates come from their support, never from their type."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ansatz.data.dates import looks_like_dates
+from ansatz.errors import DataError
+from ansatz.fitting.candidates import candidates
+from ansatz.fitting.uses import Uses
+
+
+class Proposal(NamedTuple):
+    """Candidate laws, simplest first, with options they need and a sentence if there is only one.
+
+    Example:
+        >>> from ansatz.fitting.proposal import Proposal
+        >>> Proposal(["normal"]).why
+        ''
+    """
+
+    laws: list[str]
+    options: Mapping[str, Any] = MappingProxyType({})
+    why: str = ""
+
+
+def propose(origin: str, frame: pd.DataFrame, uses: Uses) -> Proposal:
+    """The laws whose support holds the outcomes of a table.
+
+    Args:
+        origin: what errors call the table.
+        frame: rows whose outcome is known.
+        uses: which columns tell the outcome.
+
+    Example:
+        >>> import pandas as pd
+        >>> from ansatz.fitting.proposal import propose
+        >>> from ansatz.fitting.uses import Uses
+        >>> propose("t.csv", pd.DataFrame({"y": ["n", "y"]}), Uses(target=["y"])).laws
+        ['bernoulli']
+    """
+    name = uses.outcome_name
+    if uses.is_survival:
+        return _propose_survival(frame, uses)
+    if uses.trials is not None:
+        return Proposal(["binomial", "beta_binomial"])
+    y = frame[uses.target]
+    if all(is_numeric(y[column]) for column in y):
+        return _propose_numbers(y, uses)
+    if _are_orders(y):
+        return Proposal(["plackett_luce"], {}, f"likelihood plackett_luce: '{name}' holds orders.")
+    if len(uses.target) > 1:
+        raise DataError(f"{origin}: several targets must all be numbers: '{name}'.")
+    if looks_like_dates([str(value) for value in y.iloc[:, 0].unique()]):
+        raise DataError(
+            f"{origin}: the target '{name}' holds dates. Predict a number, like the days since a "
+            "first date, or name classes with --likelihood categorical."
+        )
+    levels = y.iloc[:, 0].nunique()
+    law = "bernoulli" if levels == 2 else "categorical"
+    return Proposal([law], {}, f"likelihood {law}: '{name}' has {levels} classes.")
+
+
+def _propose_numbers(y: pd.DataFrame, uses: Uses) -> Proposal:
+    name = uses.outcome_name
+    if y.shape[1] > 1:
+        return _propose_vector(y, name)
+    values = y.iloc[:, 0].to_numpy(dtype=np.float64)
+    if set(np.unique(values)) == {0, 1}:
+        return Proposal(["bernoulli"], {}, f"likelihood bernoulli: '{name}' is 0 or 1.")
+    return Proposal(candidates(values, exposure=uses.exposure is not None))
+
+
+def _propose_vector(y: pd.DataFrame, name: str) -> Proposal:
+    values = y.to_numpy(dtype=np.float64)
+    away = np.abs(values.sum(axis=1) - 1).max()
+    if (values > 0).all() and away <= 0.02:
+        why = f"likelihood dirichlet: '{name}' are parts of a whole"
+        if away <= 1e-6:
+            return Proposal(["dirichlet"], {}, f"{why}.")
+        why += f", their sums within {away:.1g} of 1 and divided by it (normalize=true)."
+        return Proposal(["dirichlet"], {"normalize": True}, why)
+    why = f"likelihood normal for each of '{name}'; multivariate_normal lets them go together."
+    total = float(np.median(values.sum(axis=1)))
+    if (values > 0).all() and np.abs(values.sum(axis=1) - total).max() <= 0.02 * total:
+        why = (
+            f"likelihood normal for each of '{name}', but each row adds up to {total:.3g}: if they "
+            "are parts of a whole, divide them by it, and dirichlet fits."
+        )
+    if _are_rankings(values):
+        why = (
+            f"likelihood normal for each of '{name}', but each row holds the numbers from 1 to "
+            f"{values.shape[1]} once: if they are rankings, --likelihood plackett_luce."
+        )
+    return Proposal(["normal"], {}, why)
+
+
+def _propose_survival(frame: pd.DataFrame, uses: Uses) -> Proposal:
+    outcomes = uses.outcomes(frame)
+    name = uses.outcome_name
+    if "event" in outcomes and is_numeric(outcomes["event"]) and outcomes["event"].max() > 1:
+        why = f"likelihood discrete_hazard: {name} has several causes."
+        return Proposal(["discrete_hazard"], {}, why)
+    times = outcomes["time"] if "time" in outcomes else outcomes[["lower", "upper"]].max(axis=1)
+    positive = bool((pd.to_numeric(times, errors="coerce") > 0).all())
+    if positive:
+        return Proposal(candidates(np.asarray(times, dtype=np.float64), censored=True))
+    why = f"likelihood normal: {name} has values that are not positive."
+    return Proposal(["normal"], {}, why)
+
+
+def _are_orders(y: pd.DataFrame) -> bool:
+    """Whether each cell is an order like b>a>c, or one of the items of these alone."""
+    if y.shape[1] != 1:
+        return False
+    text = y.iloc[:, 0].astype(str)
+    several = text.str.contains(">", regex=False)
+    items = {item.strip() for order in text[several].unique() for item in order.split(">")}
+    return bool(several.any()) and {item.strip() for item in text[~several].unique()} <= items
+
+
+def _are_rankings(values: NDArray[np.float64]) -> bool:
+    """Whether each row holds 1, ..., K in some order."""
+    count = values.shape[1]
+    return count > 2 and bool((np.sort(values, axis=1) == np.arange(1, count + 1)).all())
+
+
+def is_numeric(column: pd.Series) -> bool:
+    """Whether a column holds integers or floating-point numbers.
+
+    Example:
+        >>> import pandas as pd
+        >>> is_numeric(pd.Series([1, 2])), is_numeric(pd.Series(["1"]))
+        (True, False)
+    """
+    return getattr(column.dtype, "kind", "O") in "iuf"

@@ -1,0 +1,286 @@
+"""Where the rows of a fit came from, and what identifies them: enough to find them again."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator, model_validator
+
+from ansatz import data as ansatz_data
+from ansatz.data import row_keys
+from ansatz.errors import ModelError
+from ansatz.fitting.job import Job
+from ansatz.fitting.split import Parts, Rows
+from ansatz.fitting.problem import Problem
+from ansatz.fitting.recipe import one_line
+from ansatz.fitting import FitOptions, Request
+from ansatz.fitting.request import validated
+
+Kind = Literal["file", "data set", "memory"]
+
+
+class Source(BaseModel):
+    """The place of a table.
+
+    Args:
+        kind: a file, a named data set, or rows in memory, which only the caller has.
+        name: as it was given; what messages call it.
+        path: of a file, absolute.
+
+    Example:
+        >>> from ansatz.fitting.provenance import Source
+        >>> Source.of({"x": [1]}).kind
+        'memory'
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Kind
+    name: str
+    path: str | None = None
+
+    @classmethod
+    def of(cls, data: Any) -> "Source":
+        """The place of what was given to ``ansatz.fit``."""
+        if not isinstance(data, str | Path):
+            return cls(kind="memory", name="the table")
+        if isinstance(data, str) and data in ansatz_data.names() and not Path(data).exists():
+            return cls(kind="data set", name=data)
+        return cls(kind="file", name=str(data), path=str(Path(data).absolute()))
+
+
+class RowMarks(BaseModel):
+    """What identifies the rows of a fit, without holding them.
+
+    Args:
+        count: rows with an outcome.
+        columns: of the table, in their order, without those that were dropped.
+        table: SHA-256 over the content of every row, in order.
+        test_rows: over the numbers of the test rows in the table.
+        test_outcomes: over their outcomes as given.
+        valid_rows: over the numbers of the rows that stopped the training.
+
+    Example:
+        >>> from ansatz.fitting.provenance import RowMarks
+        >>> list(RowMarks.model_fields)[:3]
+        ['count', 'columns', 'table']
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    count: int
+    columns: list[str]
+    table: str
+    test_rows: str
+    test_outcomes: str
+    valid_rows: str
+
+    @classmethod
+    def of(cls, problem: Problem, job: Job, parts: Parts) -> "RowMarks":
+        """The marks of a table and its split."""
+        seen = seen_rows(problem)
+        return cls(
+            count=len(problem.frame),
+            columns=[str(name) for name in problem.frame.columns],
+            table=mark_table(*tables_of(problem)),
+            test_rows=mark_rows(job, parts.test),
+            test_outcomes=mark_outcomes(problem.uses.outcomes(seen).iloc[parts.test]),
+            valid_rows=mark_rows(job, parts.learn[parts.valid]),
+        )
+
+
+_LONG = 10_000  # numbers; more are data, not options
+
+
+class Origin(BaseModel):
+    """How a fit was asked for, as data: to read its rows again and to fit it again.
+
+    Args:
+        source: where the table was.
+        request: the options that were given, those of the run aside; what JSON cannot say is its
+            repr.
+        uses: what the special columns are for.
+        test: share of the rows kept for the test.
+        given: whether the parts for training and test are the data's own.
+        holdout: share of the rows to learn from that stopped the training.
+        chosen: the law that was fitted.
+        law_options: its options.
+        network: that was fitted.
+        rows: the marks of the rows.
+
+    Example:
+        >>> import ansatz
+        >>> table = {"x": range(50), "y": range(50)}
+        >>> fit = ansatz.fit(table, target="y", likelihood="normal", network="linear")
+        >>> origin = fit.model.evidence_["origin"]
+        >>> origin["source"]["kind"], origin["chosen"], origin["request"]["target"]
+        ('memory', 'normal', ['y'])
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    source: Source
+    request: dict[str, Any]
+    uses: dict[str, Any]
+    test: float
+    given: bool = False
+    holdout: float
+    chosen: str
+    law_options: dict[str, Any] = {}
+    network: str | None = None
+    rows: RowMarks
+
+    @model_validator(mode="before")
+    @classmethod
+    def _migrate(cls, record: Any) -> Any:
+        """A record of before requests: what was asked for stood beside what came of it."""
+        is_old = isinstance(record, dict) and "request" not in record
+        if is_old and isinstance(record.get("reader", {}), dict):
+            record = dict(record)
+            asked = {name: record.pop(name) for name in _ASKED if name in record}
+            asked |= record.pop("reader", {}) | (record.get("uses") or {})
+            record["request"] = {"network": record.get("network"), "x": "vector", **asked}
+        return record
+
+    @field_validator("request")
+    @classmethod
+    def _validate(cls, request: dict[str, Any]) -> dict[str, Any]:
+        return validated(request, FitOptions, "request")
+
+    @property
+    def asked(self) -> Request:
+        """What was asked, of the data where they were."""
+        return Request(self.source.path or self.source.name, cast(FitOptions, self.request))
+
+
+_ASKED = ("roles", "drop", "seed", "folds", "x", "likelihood", "inference", "options")
+
+
+def origin_of(estimator: Any, name: str = "the model") -> Origin | None:
+    """How ``ansatz.fit`` was asked for a model; None for one that ``estimator.fit`` made.
+
+    Args:
+        estimator: fitted.
+        name: what messages call it.
+
+    Example:
+        >>> import ansatz
+        >>> from ansatz.fitting.provenance import origin_of
+        >>> table = {"x": range(50), "y": range(50)}
+        >>> fit = ansatz.fit(table, target="y", likelihood="normal", network="linear")
+        >>> origin_of(fit.model).chosen
+        'normal'
+    """
+    record = getattr(estimator, "evidence_", {}).get("origin")
+    if record is None:
+        return None
+    try:
+        return Origin.model_validate(record)
+    except ValidationError as error:
+        raise ModelError(f"{name}: the record of its rows: {one_line(error)}") from None
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON can say it; an object is its repr.
+
+    Example:
+        >>> from ansatz.fitting.provenance import plain
+        >>> plain({"widths": (64, 64), "names": {"b", "a"}})
+        {'widths': [64, 64], 'names': ['a', 'b']}
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not np.isfinite(value):
+        return repr(value)
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, set | frozenset):
+        return [plain(item) for item in sorted(value, key=repr)]
+    if isinstance(value, np.ndarray | pd.Series | pd.Index):
+        return plain(value.tolist()) if value.size <= _LONG else f"array of shape {value.shape}"
+    if isinstance(value, Sequence):
+        return [plain(item) for item in value]
+    return repr(value)
+
+
+def seen_rows(problem: Problem) -> pd.DataFrame:
+    """The rows whose weight is not 0, in the order of the job's.
+
+    Example:
+        >>> from ansatz.fitting.provenance import seen_rows
+        >>> from ansatz.fitting.problem import pose
+        >>> from ansatz.fitting.uses import Uses
+        >>> table = {"x": [1.0, 2.0, 3.0], "y": [0.5, 1.5, 2.0], "w": [1, 0, 2]}
+        >>> len(seen_rows(pose(table, Uses(target=["y"], weights="w"))))
+        2
+    """
+    weight = problem.uses.weight(problem.frame)
+    return problem.frame if weight is None else problem.frame[weight > 0]
+
+
+def tables_of(problem: Problem) -> tuple[Any, ...]:
+    """All that tells the rows of a problem apart: the columns, and the grids beside them.
+
+    Example:
+        >>> from ansatz.fitting.provenance import tables_of
+        >>> from ansatz.fitting.problem import pose
+        >>> from ansatz.fitting.uses import Uses
+        >>> len(tables_of(pose({"a": [1.0, 2.0], "y": [0.5, 1.5]}, Uses(target=["y"]))))
+        1
+    """
+    frame = problem.frame.reset_index(drop=True)
+    if not problem.is_grid:
+        return (frame,)
+    return (frame, problem.features) if frame.shape[1] else (problem.features,)
+
+
+def mark_table(*parts: Any) -> str:
+    """A digest of the rows' content, in order, whatever the types that hold it.
+
+    Example:
+        >>> import pandas as pd
+        >>> from ansatz.fitting.provenance import mark_table
+        >>> whole, real = pd.DataFrame({"a": [1, 2]}), pd.DataFrame({"a": [1.0, 2.0]})
+        >>> mark_table(whole) == mark_table(real) != mark_table(real[::-1])
+        True
+    """
+    return _digest(row_keys(*parts, seed=0))
+
+
+def mark_rows(job: Job, rows: Rows) -> str:
+    """A digest of the numbers that some of the job's rows have in their table.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.fitting.provenance import mark_rows
+        >>> job = Regressor()._read(np.zeros((3, 1)), np.arange(3.0))
+        >>> mark_rows(job, np.array([0, 1])) == mark_rows(job, np.array([1, 0]))
+        True
+    """
+    return _digest(np.sort(job.index.numpy()[rows]).astype(np.int64))
+
+
+def mark_outcomes(outcomes: Any) -> str:
+    """A digest of outcomes as they were given, in order; the names of columns do not enter.
+
+    Example:
+        >>> import pandas as pd
+        >>> from ansatz.fitting.provenance import mark_outcomes
+        >>> a, b = pd.Series([1, 2], name="a"), pd.Series([1.0, 2.0], name="b")
+        >>> mark_outcomes(a) == mark_outcomes(b)
+        True
+    """
+    frame = pd.DataFrame(outcomes).reset_index(drop=True)
+    frame.columns = pd.Index([f"y{k}" for k in range(frame.shape[1])])
+    return _digest(row_keys(frame, seed=0))
+
+
+def _digest(values: NDArray[Any]) -> str:
+    return hashlib.sha256(np.ascontiguousarray(values).tobytes()).hexdigest()

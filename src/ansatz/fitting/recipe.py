@@ -1,0 +1,122 @@
+"""How a network is trained when the user does not say: a function of counts and types alone."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+SMALL = 100  # below this sum of weights: full batch, float64, penalised, stopped by folds
+FEW = 500  # below it a spread that varies with x costs more than it tells
+
+
+_MOTIONS = {
+    "flip": "mirror images",
+    "rotation90": "quarter turns",
+    "dihedral": "turns and mirror images",
+}
+
+
+def _named(record: dict[str, Any]) -> dict[str, Any]:
+    if not isinstance(record.get("name"), str):
+        raise ValueError("an augmentation needs a name")
+    return record
+
+
+class Recipe(BaseModel):
+    """Everything that decides a fit besides the data, the law and the seed.
+
+    Args:
+        widths: hidden units per layer.
+        activation: as the registry of activations spells it.
+        dropout: share of hidden units dropped in training.
+        batch_size: rows per step; 0 takes all rows at once.
+        steps: the budget of updates.
+        schedule: of the learning rate: ``"cosine"`` after 5 % linear warm-up, or ``"constant"``.
+        learning_rate: its peak, of AdamW.
+        weight_decay: decoupled, on matrices only.
+        clip: the largest norm of a gradient.
+        average: ``"ema"`` judges and keeps an exponential average of the weights.
+        holdout: share of the rows kept out to decide when to stop; 0 for none.
+        folds: with all rows at once, folds whose out-of-fold loss decides how many steps the fit
+            to all rows takes; 0 for none.
+        evaluations: how often the held-out rows are scored within the budget.
+        patience: evaluations without progress before stopping.
+        dtype: of the training arithmetic.
+        members: networks that are trained; more than one is an ensemble.
+        bins: pieces into which the range of a number is cut, for features beside the number
+            itself; 0 for none.
+        augment: whether grids are varied at random while they are learned from; records of
+            augmentations in place of the default ones.
+        symmetry: the group that predicted masks are averaged over; None for none.
+
+    Example:
+        >>> from ansatz.fitting.recipe import choose_recipe
+        >>> choose_recipe(rows=1_000).batch_size
+        32
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    widths: tuple[int, ...] = (128, 128)
+    activation: str = "silu"
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    batch_size: Annotated[int, Field(ge=0)] = 32
+    steps: Annotated[int, Field(ge=1)] = 6_000
+    schedule: Literal["cosine", "constant"] = "cosine"
+    learning_rate: Annotated[float, Field(gt=0)] = 3e-3
+    weight_decay: Annotated[float, Field(ge=0)] = 1e-2
+    clip: Annotated[float, Field(gt=0)] = 5.0
+    average: Literal["ema"] | None = None
+    holdout: Annotated[float, Field(ge=0, lt=1)] = 0.1
+    folds: Annotated[int, Field(ge=0)] = 0
+    evaluations: Annotated[int, Field(ge=1)] = 150
+    patience: Annotated[int, Field(ge=1)] = 38
+    dtype: Literal["float32", "float64"] = "float32"
+    members: Annotated[int, Field(ge=1)] = 1
+    bins: Annotated[int, Field(ge=0)] = 0
+    augment: bool | tuple[Annotated[dict[str, Any], AfterValidator(_named)], ...] = False
+    symmetry: Literal["flip", "rotation90", "dihedral"] | None = None
+
+    def sentence(self, network: str = "mlp") -> str:
+        """The recipe in one line, for people; widths and dropout are those of an mlp."""
+        batch = f"batches of {self.batch_size}" if self.batch_size else "all rows at once"
+        stop = "no early stopping"
+        if self.members > 1:
+            stop = f"{self.members} members that stop on rows they leave out"
+        elif self.holdout:
+            stop = f"stopping on {self.holdout:.0%} held-out rows"
+        elif self.folds:
+            stop = f"their number chosen by {self.folds} folds"
+        widths = " x ".join(map(str, self.widths)) or "no hidden layer"
+        shape = f"{widths} {self.activation}, dropout {self.dropout:g}"
+        pieces = f"numbers in {self.bins} pieces, " if self.bins else ""
+        if self.augment:
+            named = () if isinstance(self.augment, bool) else self.augment
+            how = ", ".join(each["name"] for each in named)
+            pieces += f"varied examples ({how}), " if how else "varied examples, "
+        if self.symmetry:
+            pieces += f"answers averaged over {_MOTIONS[self.symmetry]}, "
+        return (
+            f"{shape if network == 'mlp' else network}, {pieces}AdamW {self.learning_rate:g} "
+            f"(decay {self.weight_decay:g}), at most {self.steps} steps of {batch}, "
+            f"{'averaged weights, ' if self.average else ''}{stop}, {self.dtype}"
+        )
+
+
+# What partial_fit does with each part of a stream, whatever the size of the part.
+STREAM = Recipe(schedule="constant", learning_rate=1e-3, holdout=0.0)
+
+
+def one_line(error: ValidationError) -> str:
+    """The first complaint of a validation: where, and what.
+
+    Example:
+        >>> from ansatz.fitting.recipe import Recipe, one_line
+        >>> try:
+        ...     Recipe(dropout=1.5)
+        ... except ValueError as error:
+        ...     one_line(error)
+        'dropout: Input should be less than 1, got 1.5'
+    """
+    first = error.errors()[0]
+    place = ".".join(map(str, first["loc"]))
+    return f"{place}: {first['msg']}, got {str(first['input'])[:60]}"

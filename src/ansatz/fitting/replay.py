@@ -1,0 +1,200 @@
+"""The rows that a saved model was fitted to and tested on, found again and verified."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+
+from ansatz.errors import DataError, ModelError, UsageError
+from ansatz.fitting.job import Job
+from ansatz.fitting.provenance import (
+    Origin,
+    RowMarks,
+    Source,
+    mark_table,
+    origin_of,
+    tables_of,
+)
+from ansatz.fitting.split import Parts, split, take
+from ansatz.fitting.posing import pose_as
+from ansatz.fitting.problem import Problem
+from ansatz.fitting.reading import read_job
+from ansatz.fitting.result import Fit
+from ansatz.fitting.saved import load
+from ansatz.estimators.table_estimator import TableEstimator
+from ansatz.fitting.uses import Uses
+
+
+class Replay(NamedTuple):
+    """A fitted model with the rows of its fit, in the parts that the fit made of them.
+
+    ``problem`` and ``origin`` are None for a model of ``estimator.fit(X, y)``, whose rows were
+    given anew: then all of them are test rows.
+
+    Example:
+        >>> import ansatz
+        >>> from ansatz.fitting.replay import replay
+        >>> table = {"x": range(50), "y": range(50)}
+        >>> fit = ansatz.fit(table, target="y", likelihood="normal", network="linear")
+        >>> found = replay(fit)
+        >>> len(found.learn.y), len(found.test.y)
+        (40, 10)
+    """
+
+    name: str  # what messages call the model
+    model: TableEstimator
+    problem: Problem | None
+    job: Job
+    parts: Parts
+    origin: Origin | None
+
+    @property
+    def learn(self) -> Job:
+        """The rows that the model learned from, those that stopped it among them."""
+        return take(self.job, self.parts.learn)
+
+    @property
+    def test(self) -> Job:
+        """The rows that the model never saw."""
+        return take(self.job, self.parts.test)
+
+
+def replay(model: str | Path | Fit | TableEstimator, data: Any = None) -> Replay:
+    """The rows of a fit: read again from where they were, verified, and parted as they were.
+
+    Args:
+        model: a model's folder, a ``Fit``, or a model that ``ansatz.fit`` made.
+        data: the table, if it moved or was in memory: a path, a data set's name or a frame. For
+            a model of ``estimator.fit``, the rows to judge by: ``(X, y)``, ``(X, y, weight)`` or
+            ``(X, y, weight, offset)``.
+
+    Raises:
+        DataError: the table is gone or is no longer what the model was fitted to.
+        ModelError: the model was saved without a record of its rows.
+
+    Example:
+        >>> import ansatz
+        >>> from ansatz.fitting.replay import replay
+        >>> table = {"x": range(50), "y": range(50)}
+        >>> fit = ansatz.fit(table, target="y", likelihood="normal", network="linear")
+        >>> replay(fit.model, table).parts.test.shape
+        (10,)
+        >>> replay(fit.model, {"x": range(50), "y": range(1, 51)})
+        Traceback (most recent call last):
+        ...
+        ansatz.errors.DataError: the table is not what the model was fitted to: cells differ. ...
+    """
+    if isinstance(model, Fit):
+        if data is None and model.posed is not None:
+            problem, job, parts = model.posed
+            return Replay(_name(model), model.model, problem, job, parts, origin_of(model.model))
+        name, estimator = _name(model), model.model
+    elif isinstance(model, TableEstimator):
+        name, estimator = "the model", model
+    else:
+        name, estimator = str(model), load(model)
+    origin = origin_of(estimator, name)
+    if origin is None:
+        return _given(name, estimator, data)
+    problem = _read(name, origin, data, estimator.likelihood_options)
+    reader = clone(estimator)
+    job = read_job(problem, reader)
+    reader.set_params(holdout=origin.holdout)
+    options = origin.asked.options
+    share = origin.test if options["folds"] is None else 0.0
+    parts = split(job, reader, share, options["seed"], given=origin.given)
+    _verify_split(name, origin.rows, RowMarks.of(problem, job, parts))
+    return Replay(name, estimator, problem, job, parts, origin)
+
+
+def _name(fit: Fit) -> str:
+    return "the model" if fit.folder is None else str(fit.folder)
+
+
+def _given(name: str, estimator: TableEstimator, data: Any) -> Replay:
+    """Rows for a model that remembers none: nothing tells whether it learned from them."""
+    if not isinstance(data, tuple):
+        raise ModelError(
+            f"{name} was saved without a record of its rows: by an older version, from a table "
+            "larger than memory or from estimator.fit(X, y). Fit it again with ansatz fit, or in "
+            "Python give rows it never saw: data=(X, y)."
+        )
+    if not 2 <= len(data) <= 4:
+        raise UsageError("data must be (X, y), (X, y, weight) or (X, y, weight, offset).")
+    job = estimator._read(*data, reset=False)
+    none = np.empty(0, dtype=np.intp)
+    parts = Parts(none, none, np.arange(len(job.y), dtype=np.intp))
+    return Replay(name, estimator, None, job, parts, None)
+
+
+def _read(name: str, origin: Origin, data: Any, options: Mapping[str, Any] | None) -> Problem:
+    """The table, verified by its marks."""
+    given = _find(name, origin.source) if data is None else data
+    source = Source.of(given)
+    asked, reader = origin.asked.options, origin.asked.reader()
+    if source.kind != "file":  # what else was said is in the rows
+        reader = {name: reader[name] for name in ("pieces",) if name in reader}
+    if isinstance(given, pd.DataFrame):
+        given = given.copy(deep=False)  # its columns get names
+    problem = pose_as(
+        asked["x"] or "vector",
+        given,
+        Uses.model_validate(origin.uses),
+        likelihood=asked["likelihood"],
+        options=options if asked["likelihood"] else None,
+        roles=asked["roles"],
+        drop=asked["drop"],
+        reader=reader,
+    )
+    _verify_table(name, source, origin.rows, problem)
+    return problem
+
+
+def _find(name: str, source: Source) -> str:
+    """Where the table is now."""
+    if source.kind == "memory":
+        raise DataError(
+            f"{name} was fitted to a table in memory: give it anew, --data FILE (in Python "
+            "data=...)."
+        )
+    if source.kind == "data set":
+        return source.name
+    for path in (source.path, source.name):
+        if path is not None and Path(path).exists():
+            return path
+    raise DataError(
+        f"{source.path}: the table that {name} was fitted to is no longer there. Say where it is: "
+        "--data FILE."
+    )
+
+
+def _verify_table(name: str, source: Source, marks: RowMarks, problem: Problem) -> None:
+    frame = problem.frame
+    columns = [str(column) for column in frame.columns]
+    if columns != marks.columns:
+        gone = [column for column in marks.columns if column not in columns]
+        new = [column for column in columns if column not in marks.columns]
+        what = f"column '{gone[0]}' is gone" if gone else f"column '{(new or columns)[0]}' is new"
+        if not gone and not new:
+            what = "the columns are in another order"
+    elif len(frame) != marks.count:
+        what = f"it had {marks.count} rows with an outcome, now {len(frame)}"
+    else:
+        if mark_table(*tables_of(problem)) == marks.table:
+            return
+        what = "cells differ"
+    raise DataError(
+        f"{source.name} is not what {name} was fitted to: {what}. Give the table of the fit, "
+        "--data FILE (in Python data=...), or fit again."
+    )
+
+
+def _verify_split(name: str, then: RowMarks, now: RowMarks) -> None:
+    if then != now:
+        raise ModelError(
+            f"{name}: this version parts the rows otherwise than the one that fitted it: its test "
+            "rows cannot be told. Fit it again."
+        )

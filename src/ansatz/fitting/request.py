@@ -1,0 +1,253 @@
+"""What was asked: the data, and the options that were given, validated."""
+
+import difflib
+import shlex
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Union, cast, get_args, get_origin
+
+from ansatz.errors import UsageError
+from ansatz.fitting.options.option import Declared, declared
+from ansatz.fitting.options.tables import OWNERS, FitOptions, refuse_foreign, settings_of
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from ansatz.fitting.uses import Uses
+
+_OF_TEXT = {"min_length", "pattern"}
+_SEQUENCE, _MAPPING = get_origin(Sequence[int]), get_origin(Mapping[str, int])
+
+
+class Request(NamedTuple):
+    """What was asked of ``ansatz.fit``.
+
+    Args:
+        data: a table or grids, or where they are.
+        given: the options that were given and are not the default.
+
+    Example:
+        >>> from ansatz.fitting import Request
+        >>> request = Request.of("houses.csv", {"target": "price", "seed": 0})
+        >>> request.given, request.options["inference"]
+        ({'target': ['price']}, 'point')
+    """
+
+    data: Any
+    given: FitOptions
+
+    @classmethod
+    def of(cls, data: Any, given: Mapping[str, Any], source: str = "ansatz.fit") -> "Request":
+        """Validates what was given.
+
+        Args:
+            data: a table or grids, or where they are.
+            given: options by name; None is not given.
+            source: what messages call the call, the command or the file.
+        """
+        return cls(data, cast(FitOptions, validated(given, FitOptions, source)))
+
+    @property
+    def options(self) -> FitOptions:
+        """All options: those given, and the defaults of the others."""
+        return cast(FitOptions, {**defaults(FitOptions), **self.given})
+
+    def but(self, **changes: Any) -> "Request":
+        """The same request with some options in place of what was given."""
+        return self._replace(given=cast(FitOptions, {**self.given, **changes}))
+
+    def owned_by(self, owner: str) -> dict[str, Any]:
+        """The options of one owner that were given."""
+        names = {name for table in OWNERS[owner].tables for name in declared(table)}
+        return {name: value for name, value in self.given.items() if name in names}
+
+    def reader(self) -> dict[str, Any]:
+        """The options that were given to what reads the data."""
+        table = declared(FitOptions)
+        return {name: value for name, value in self.given.items() if table[name].option.reader}
+
+    def column_roles(self) -> "Uses":
+        """What the columns that are not features are for."""
+        from ansatz.fitting.uses import Uses
+
+        options = cast(dict[str, Any], self.options)
+        return Uses(**{name: options[name] for name in Uses.model_fields})
+
+    def settings(self) -> dict[str, Any]:
+        """The options of network, likelihood and training; ``owner.key`` is the key of its owner.
+
+        Those of the likelihood and of networks other than the default keep their owner's name:
+        their constructors say what they take.
+        """
+        found: dict[str, Any] = {
+            name: self.given[name] for name in ("pretrained", "freeze") if name in self.given
+        }
+        for key, value in (self.given.get("options") or {}).items():
+            owner, dot, name = key.partition(".")
+            if dot and owner not in {*OWNERS, "likelihood"}:
+                known = ", ".join([*OWNERS, "likelihood"])
+                raise UsageError(f"--set {key}: nobody is called '{owner}'. Known: {known}.")
+            if dot and owner not in ("network", "likelihood") and name not in settings_of(owner):
+                known = ", ".join(sorted(settings_of(owner)))
+                raise UsageError(f"--set {key}: '{name}' is not an option of {owner}: {known}.")
+            declares = bool(dot) and owner != "likelihood" and name in settings_of(owner)
+            found[name if declares else key] = value
+        return found
+
+    def check(self, structure: str) -> None:
+        """Refuses options of other structures, and what the owners of options refuse."""
+        refuse_foreign(self.given, structure)
+        for name, value in self.given.items():
+            check = declared(FitOptions)[name].option.check
+            if check is not None:
+                check(value)
+
+    def record(self) -> dict[str, Any]:
+        """The options that decide the model, as JSON can say them."""
+        from ansatz.fitting.provenance import plain
+
+        table = declared(FitOptions)
+        kept = {name: value for name, value in self.given.items() if table[name].option.decides}
+        return {name: plain(value) for name, value in kept.items()}
+
+    def command(self, place: str) -> str:
+        """The command that asks for the same.
+
+        Args:
+            place: where the data are, as the shell takes it.
+        """
+        table, words = declared(FitOptions), ["ansatz", "fit"]
+        for name, value in self.given.items():
+            if table[name].option.panel is not None and value not in (None, []):
+                words += table[name].option.words(name, value)
+        return " ".join([*words[:2], place, *map(shlex.quote, words[2:])])
+
+    def python(self, place: str) -> str:
+        """The line of Python that asks for the same.
+
+        Args:
+            place: the data, as Python takes them.
+        """
+        words, given = [place], cast(dict[str, Any], self.given)
+        for name, value in given.items():
+            if value not in (None, [], {}):
+                single = name == "target" and isinstance(value, list) and len(value) == 1
+                words.append(f"{name}={(value[0] if single else value)!r}")
+        return f"ansatz.fit({', '.join(words)})"
+
+
+def defaults(table: type) -> dict[str, Any]:
+    """The defaults of the options of a table.
+
+    Example:
+        >>> from ansatz.fitting import FitOptions
+        >>> from ansatz.fitting.request import defaults
+        >>> defaults(FitOptions)["seed"]
+        0
+    """
+    return {name: each.option.default for name, each in declared(table).items()}
+
+
+def validated(given: Mapping[str, Any], table: type, source: str) -> dict[str, Any]:
+    """Checks options against their table; the first that is wrong is named.
+
+    Args:
+        given: by name; None is not given, and neither is a default.
+        table: a ``TypedDict`` of options.
+        source: what messages call the call, the command or the file.
+
+    Example:
+        >>> from ansatz.fitting import FitOptions
+        >>> from ansatz.fitting.request import validated
+        >>> validated({"target": "y", "likelyhood": "gamma"}, FitOptions, "fit.toml")
+        Traceback (most recent call last):
+        ...
+        ansatz.errors.UsageError: fit.toml: unknown key 'likelyhood'. Did you mean 'likelihood'?
+    """
+    from pydantic import ValidationError
+
+    known = declared(table)
+    asked = {}
+    for name, value in given.items():
+        if name not in known:
+            asked[name] = value
+        elif value is not None or _means_none(known[name]):
+            value = _plain(value, known[name].type)
+            if not _is_default(value, known[name].option.default):
+                asked[name] = value
+    try:
+        made = _model(table).model_validate(asked)
+    except ValidationError as error:
+        raise _explained(error.errors()[0], table, source) from None
+    return {name: getattr(made, name) for name in known if name in made.model_fields_set}
+
+
+def _means_none(each: Declared) -> bool:
+    """Whether None is a value of an option, and not its absence."""
+    return isinstance(each.option.default, str) and type(None) in get_args(each.type)
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    comparable = isinstance(value, bool | int | float | str | list | dict | tuple)
+    return comparable and type(value) is type(default) and bool(value == default)
+
+
+def _explained(first: Any, table: type, source: str) -> UsageError:
+    key = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(key, declared(table), n=1)
+        hint = f"Did you mean '{near[0]}'?" if near else f"Keys: {', '.join(declared(table))}."
+        return UsageError(f"{source}: unknown key '{key[:80]}'. {hint}")
+    message = first["msg"][:1].lower() + first["msg"][1:]
+    return UsageError(f"{source}: {key}: {message}, got {str(first['input'])[:80]!r}.")
+
+
+@cache
+def _model(table: type) -> "type[BaseModel]":
+    """What checks the options of a table; a key that is not there is an error."""
+    from pydantic import ConfigDict, create_model
+
+    fields: dict[str, Any] = {
+        name: (_checked(each.type, each.option.limits), each.option.default)
+        for name, each in declared(table).items()
+    }
+    config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, protected_namespaces=())
+    made: type[BaseModel] = create_model(table.__name__, __config__=config, **fields)
+    return made
+
+
+def _checked(kind: Any, limits: Mapping[str, Any]) -> Any:
+    """The type of a value as JSON can say it, with the limits of its numbers and texts."""
+    from pydantic import Field
+
+    if get_origin(kind) in (Union, UnionType):
+        lists = [get_args(each)[0] for each in get_args(kind) if get_origin(each) is _SEQUENCE]
+        parts = [each for each in get_args(kind) if each is not Path and each not in lists]
+        return Union[tuple(_checked(each, limits) for each in parts)]  # noqa: UP007
+    if get_origin(kind) is _SEQUENCE:
+        return list[_checked(get_args(kind)[0], limits)]  # type: ignore[misc]
+    if get_origin(kind) is _MAPPING:
+        return dict[get_args(kind)]  # type: ignore[misc]
+    own = {name: value for name, value in limits.items() if (name in _OF_TEXT) == (kind is str)}
+    return Annotated[kind, Field(**own)] if own and kind in (str, int, float) else kind
+
+
+def _plain(value: Any, kind: Any) -> Any:
+    """A value as JSON would give it: lists for sequences, text for paths, numbers for NumPy's."""
+    parts = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+    takes = {get_origin(each) or each for each in parts}
+    if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
+        value = value.item()
+    if isinstance(value, Path) and Path in takes:
+        return str(value)
+    if _MAPPING in takes and isinstance(value, Mapping):
+        return dict(value)
+    if _SEQUENCE in takes:
+        elements = {get_args(each)[0] for each in parts if get_origin(each) is _SEQUENCE}
+        if isinstance(value, tuple | set | frozenset):
+            return list(value)
+        if type(value) in takes & elements:
+            return [value]
+    return value

@@ -1,0 +1,89 @@
+"""What was set of a fit, whoever set it: an estimator's arguments or a request's options."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from torch import nn
+
+from ansatz.errors import UsageError
+from ansatz.likelihoods import Likelihood
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The answers and options of one fit; they are checked when a fit needs them, not before.
+
+    Args:
+        likelihood: by name, or made.
+        network: by name, a module, or ``"auto"`` for the structure's default.
+        inference: by name.
+        likelihood_options: of a likelihood given by name.
+        network_options: of the network's factory.
+        options: everything else, by name: of the training, the structure, the outcome or the
+            inference; each is read by whom it belongs to.
+        seed: of everything random.
+        device: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"mps"``.
+        time_limit: seconds of training.
+        threads: None chooses by the network's size.
+        progress: 0 silent, 1 a progress bar, 2 one line per evaluation, or ``"auto"``.
+
+    Example:
+        >>> from ansatz.fitting.settings import Settings
+        >>> Settings("gamma", options={"epochs": 5}).get("epochs")
+        5
+    """
+
+    likelihood: str | Likelihood = "normal"
+    network: str | nn.Module = "auto"
+    inference: str = "point"
+    likelihood_options: Mapping[str, Any] = field(default_factory=dict)
+    network_options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    device: str = "auto"
+    time_limit: float | None = None
+    threads: int | None = None
+    progress: int | str = 0
+
+    def __post_init__(self) -> None:
+        for name in ("likelihood_options", "network_options"):
+            given = getattr(self, name)
+            if not isinstance(given, Mapping):
+                raise UsageError(f"{name} must map names to values, got {given!r}.")
+        if not isinstance(self.network, str | nn.Module):
+            raise UsageError(
+                "network is a name (ansatz list networks) or a torch.nn.Module, got a "
+                f"{type(self.network).__name__}."
+            )
+        if isinstance(self.likelihood, Likelihood) and self.likelihood_options:
+            raise UsageError("likelihood_options go with a likelihood by name, not a made one.")
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """An option by name, ``default`` where it was not set."""
+        found = self.options.get(name)
+        return default if found is None else found
+
+    def change(self, **changes: Any) -> "Settings":
+        """The same with other values."""
+        return replace(self, **changes)
+
+    @property
+    def law_name(self) -> str:
+        """The likelihood as the registry spells it."""
+        return self.likelihood if isinstance(self.likelihood, str) else self.likelihood.name
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether the linear model of the structure is asked for."""
+        return self.network == "linear"
+
+    @property
+    def trainer_options(self) -> dict[str, Any]:
+        """What :class:`~ansatz.training.Trainer` is told."""
+        return {
+            "device": self.device,
+            "time_limit": self.time_limit,
+            "progress": self.progress,
+            "threads": self.threads or "auto",
+        }

@@ -1,0 +1,108 @@
+"""The rows of one fit in parts: to learn from, to stop by, to judge by."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansatz.data import fold_numbers, row_keys, split_rows
+from ansatz.errors import DataError, UsageError
+from ansatz.fitting.job import Job
+from ansatz.fitting.job import take as take
+from ansatz.fitting.task import Task
+
+Rows = NDArray[np.intp]
+
+
+class Parts(NamedTuple):
+    """Row numbers of a split."""
+
+    learn: Rows  # rows that the model may see
+    valid: Rows  # positions within learn that stop the training
+    test: Rows
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many rows are learned from, stop the training, and judge."""
+        valid = len(self.valid)
+        return {"train": len(self.learn) - valid, "valid": valid, "test": len(self.test)}
+
+
+def split(job: Job, task: Task, test: float, seed: int, *, given: bool = False) -> Parts:
+    """Parts by the hash of the rows' content, their group or their time; or those given.
+
+    Args:
+        job: the rows.
+        task: tells which share of them stops the training.
+        test: share of the rows for the test.
+        seed: of the hash.
+        given: take the parts that the data come in (``job.part``).
+    """
+    keys = row_keys(job.rows, task.outcome.content(job.y, task.settings), seed=seed)
+    job = task.outcome.plain(job)  # shares are of rows, whatever their classes weigh
+    if given:
+        return _given(job, task, keys, seed)
+    valid = holdout_share(job, task, test) * (1 - test)
+    try:
+        found = split_rows(
+            keys,
+            seed=seed,
+            test=test,
+            valid=valid,
+            group=job.group,
+            time=job.time,
+            weight=job.weight.numpy(),
+        )
+    except DataError as error:
+        raise DataError(f"{error}{_advice(job, task)}") from None
+    learn = np.sort(np.concatenate([found.train, found.valid]))
+    return Parts(learn, np.searchsorted(learn, np.sort(found.valid)), found.test)
+
+
+def _given(job: Job, task: Task, keys: NDArray[Any], seed: int) -> Parts:
+    """The data's own test; of the other rows those for validation, or a share, stop the fit."""
+    assert job.part is not None
+    test, learn = np.flatnonzero(job.part == "test"), np.flatnonzero(job.part != "test")
+    valid = np.flatnonzero(job.part[learn] == "validation")
+    if not len(valid):
+        share = holdout_share(job, task, len(test) / len(job.part))
+        rest = take(job, learn)
+        found = split_rows(
+            keys[learn],
+            seed=seed,
+            test=0.0,
+            valid=share,
+            group=rest.group,
+            time=rest.time,
+            weight=rest.weight.numpy(),
+        )
+        valid = np.sort(found.valid)
+    return Parts(learn, valid, test)
+
+
+def holdout_share(job: Job, task: Task, test: float) -> float:
+    """The share of the rows not tested that stops the training: none for a solved model."""
+    if task.is_solved(job):
+        return 0.0
+    given = task.settings.get("holdout")
+    if given is not None:
+        return float(given)
+    total = float(job.weight.sum()) * (1 - test)
+    return task.default_recipe(task.facts(job, total)).holdout
+
+
+def folds_of(job: Job, task: Task, folds: int, seed: int) -> Rows:
+    """The fold of each row, copies and groups in one."""
+    job = task.outcome.plain(job)
+    keys = job.keys(seed)
+    try:
+        return fold_numbers(keys, folds, seed=seed, group=job.group, weight=job.weight.numpy())
+    except UsageError as error:
+        raise UsageError(f"{error}{_advice(job, task)}") from None
+
+
+def _advice(job: Job, task: Task) -> str:
+    """How too few examples become more, where no column distinguishes them."""
+    if job.group is not None or job.time is not None:
+        return ""
+    return task.structure.more_examples(job.target.axis)

@@ -1,0 +1,435 @@
+"""From typed rows to a trained network, by a plan: once for every structure and inference."""
+
+import copy
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ansatz import networks, optim
+from ansatz.data import Batch
+from ansatz.data.batch import map_tensors, take_rows
+from ansatz.data.unlabelled import UNLABELLED
+from ansatz.errors import UsageError
+from ansatz.fitting.contracts.encoder import Encoder
+from ansatz.fitting.contracts.structure import Feed
+from ansatz.fitting.inner_split import stopping_folds, stopping_rows
+from ansatz.fitting.job import Job, take
+from ansatz.fitting.plan import Plan
+from ansatz.fitting.recipe import Recipe
+from ansatz.fitting.trained import Trained
+from ansatz.fitting.transfer import begin_transfer
+from ansatz.likelihoods import Likelihood
+from ansatz.networks.transfer import rests
+from ansatz.seeds import derive, generator
+from ansatz.training import AnalyticStep, GradientStep, History, Step, Supervised, Trainer
+
+Start = tuple[nn.Module, Supervised]
+
+
+class Training(NamedTuple):
+    """A trained network, the step that can go on, and how the training went."""
+
+    encoder: Encoder
+    trained: Trained
+    step: Step
+    history: History
+    notes: tuple[str, ...] = ()
+
+
+def train(
+    plan: Plan,
+    job: Job,
+    law: Likelihood,
+    *,
+    encoder: Encoder | None = None,
+    start: Start | None = None,
+) -> Training:
+    """Trains a network on the rows of a job, stopping by those held out if there are any.
+
+    Args:
+        plan: of the fit.
+        job: the rows; ``job.valid`` are held out, or the recipe's share.
+        law: of the outcomes.
+        encoder: learned before; None learns it from the training rows.
+        start: a network and an objective to begin with, copied.
+    """
+    recipe, seed = plan.recipe, plan.seed
+    valid = stopping_rows(job, recipe, seed) if job.valid is None else job.valid
+    rows = np.setdiff1d(np.arange(len(job.y)), valid)
+    learn, stop = take(job, rows), take(job, valid) if len(valid) else None
+    if encoder is None:
+        encoder = plan.structure.encoder(learn.rows, learn.weight.numpy(), recipe, plan.options)
+    made: Encoder = encoder
+
+    def begin(part: Job) -> Step:
+        return _begin(plan._replace(recipe=recipe), part, law, made, start)[0]
+
+    folds = stopping_folds(job, rows, recipe, seed) if stop is None else None
+    if folds is not None:
+        recipe = recipe.model_copy(update={"steps": _best_steps(plan, begin, learn, made, folds)})
+    step, transfer = _begin(plan._replace(recipe=recipe), learn, law, made, start)
+    feed = _feed(step, recipe, seed)
+    source = plan.structure.source(learn, made, feed, plan.options)
+    held_out = None
+    if stop is not None:
+        held_out = plan.structure.source(stop, made, feed._replace(training=False), plan.options)
+    trainer = Trainer(
+        callbacks=transfer.callbacks,
+        steps=recipe.steps,
+        evaluate_every=max(1, recipe.steps // recipe.evaluations) if held_out else None,
+        patience=recipe.patience if held_out else None,
+        average=recipe.average,
+        seed=seed,
+        **{**plan.trainer_options, **job.trainer_options},
+    )
+    with _one_row_has_no_spread(plan):
+        history = trainer.fit(step, source, held_out)
+    return Training(made, finish(plan, made, step), step, history, transfer.notes)
+
+
+def update(
+    plan: Plan,
+    job: Job,
+    law: Likelihood,
+    *,
+    encoder: Encoder | None = None,
+    start: Start | None = None,
+    state: dict[str, Any] | None = None,
+) -> Training:
+    """Makes one pass over the rows at a constant rate, from ``start`` and the step's ``state``."""
+    recipe = plan.recipe
+    if encoder is None:
+        encoder = plan.structure.encoder(job.rows, job.weight.numpy(), recipe, plan.options)
+    step, _ = _begin(plan, job, law, encoder, start, schedule=False)
+    if state is not None:
+        step.load_state_dict(state)
+    size = recipe.batch_size or len(job.y)
+    source = plan.structure.source(job, encoder, _feed(step, recipe, plan.seed), plan.options)
+    trainer = Trainer(
+        steps=-(-len(job.y) // size),
+        average=recipe.average,
+        seed=plan.seed,
+        **plan.trainer_options,
+    )
+    history = trainer.fit(step, source, None)
+    return Training(encoder, finish(plan, encoder, step), step, history)
+
+
+def finish(plan: Plan, encoder: Encoder, step: Step) -> Trained:
+    """The network and the objective of a step, ready to predict."""
+    assert isinstance(step.objective, Supervised)
+    return finish_pair(plan, encoder, step.network, step.objective)
+
+
+def finish_pair(
+    plan: Plan, encoder: Encoder, network: nn.Module, objective: Supervised
+) -> Trained:
+    """A network and its objective, ready to predict."""
+    found = Trained(network, objective, plan.network_name, plan.saved_options, encoder.dtype)
+    return ready(plan.structure, encoder, found, plan.recipe)
+
+
+def ready(structure: Any, encoder: Encoder, trained: Trained, recipe: Recipe | None) -> Trained:
+    """A trained network that answers as its structure has it: averaged, in its memory layout."""
+    trained.network, trained.answering = structure.answering(trained.network, encoder, recipe)
+    return trained
+
+
+def _feed(step: Step, recipe: Recipe, seed: int) -> Feed:
+    objective = step.objective
+    additive = not isinstance(objective, Supervised) or objective.likelihood.additive
+    return Feed(recipe, seed, True, additive, _normalizes_by_batch(step.network))
+
+
+@contextmanager
+def _one_row_has_no_spread(plan: Plan) -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        if "more than 1 value per channel" not in str(error):
+            raise
+        raise UsageError(
+            f"{plan.network_name} leaves one cell of an example, and a batch of one example has "
+            "nothing to normalise it by. Take a batch_size of 2 or more, or a smaller depth."
+        ) from None
+
+
+def _begin(
+    plan: Plan,
+    job: Job,
+    law: Likelihood,
+    encoder: Encoder,
+    start: Start | None,
+    *,
+    schedule: bool = True,
+) -> tuple[Step, Any]:
+    """The first step of a training, and what it takes from elsewhere."""
+    recipe = plan.recipe
+    module, objective = _modules(plan, job, law, encoder, start)
+    fresh = start is None
+    transfer = begin_transfer(module, plan if fresh else plan._replace(options=_kept(plan)))
+    rate = optim.create_schedule(recipe.schedule, steps=recipe.steps, warmup=0.05)
+    step = build_step(
+        module,
+        objective,
+        recipe,
+        seed=plan.seed,
+        schedule=rate if schedule else None,
+        groups=transfer.groups,
+    )
+    return step, transfer
+
+
+def _kept(plan: Plan) -> dict[str, Any]:
+    """The options of a fit that goes on: weights of a file were for its beginning."""
+    return {name: value for name, value in plan.options.items() if name != "pretrained"}
+
+
+def _modules(
+    plan: Plan, job: Job, law: Likelihood, encoder: Encoder, start: Start | None
+) -> tuple[nn.Module, Supervised]:
+    dtype = getattr(torch, plan.recipe.dtype)
+    if start is not None:
+        objective = copy.deepcopy(start[1]).to(dtype).requires_grad_()
+        objective.likelihood.check(known_outcomes(job))
+        module = copy.deepcopy(start[0]).to(dtype).train()
+        return plan.structure.answering(module, encoder, None)[0], objective
+    objective = start_objective(law, job, dtype)
+    objective.likelihood.loosen()
+    assert objective.shift is not None
+    module = build_network(
+        plan.network,
+        plan.network_options,
+        inputs=encoder.spec,
+        outputs=objective.shift.numel(),
+        dtype=dtype,
+        seed=plan.seed,
+    )
+    return plan.structure.adapt(module, encoder, job, objective), objective
+
+
+def known_outcomes(job: Job) -> Tensor:
+    """The outcomes with a harmless code where an element has no label."""
+    return job.y if job.target.axis == "row" else job.y.clamp(min=0)
+
+
+def start_objective(law: Likelihood, job: Job, dtype: torch.dtype = torch.float32) -> Supervised:
+    """The objective of a job's outcomes, started at the constant model.
+
+    Outcomes on the elements of an example share one constant: every element is an outcome of its
+    own, and one without a label has weight 0.
+    """
+    rows = typed(
+        Batch((torch.empty(len(job.y), 0),), job.y, job.weight, job.offset, job.index), dtype
+    )
+    if job.target.axis == "row":
+        return build_objective(law, rows)
+    known = rows.target != UNLABELLED
+    weight = rows.weight.reshape(-1, *(1,) * (rows.target.ndim - 1)) * known
+    rows = rows._replace(target=rows.target.clamp(min=0), weight=weight)
+    if not law.event_ndim:
+        seen = rows.weight > 0
+        rows = Batch.of(torch.empty(int(seen.sum()), 0), rows.target[seen], rows.weight[seen])
+    objective = build_objective(law, rows)
+    objective.axis = 1
+    return objective
+
+
+def build_objective(likelihood: Likelihood, rows: Batch) -> Supervised:
+    """The objective of ``rows``: outcomes checked, unit and floor observed, started at the MLE.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data import Batch
+        >>> from ansatz.fitting.training import build_objective
+        >>> from ansatz.likelihoods import Poisson
+        >>> rows = Batch.of(torch.zeros(3, 1), torch.tensor([0.0, 2.0, 4.0]))
+        >>> build_objective(Poisson(), rows).shift.exp()
+        tensor([2.])
+    """
+    likelihood = copy.deepcopy(likelihood).to(rows.weight.dtype)
+    likelihood.check(rows.target)
+    likelihood.observe(rows.target, rows.weight)
+    shift, scale = likelihood.start(rows.target, rows.weight)
+    if rows.offset is not None:
+        shift = _shift_beside_offset(likelihood, shift, rows)
+    return Supervised(likelihood, shift, scale)
+
+
+def build_network(
+    network: str | nn.Module,
+    options: dict[str, Any],
+    *,
+    inputs: InputSpec,
+    outputs: int,
+    dtype: torch.dtype,
+    seed: int,
+) -> nn.Module:
+    """A network by name, or a copy of the user's own, in ``dtype``.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.fitting.training import build_network
+        >>> from ansatz.spec import InputSpec
+        >>> spec = InputSpec.of(3)
+        >>> network = build_network(
+        ...     "mlp", {}, inputs=spec, outputs=2, dtype=torch.float32, seed=0
+        ... )
+        >>> network(torch.zeros(1, 3)).shape
+        torch.Size([1, 2])
+    """
+    if isinstance(network, nn.Module):
+        if next(network.parameters(), None) is None:
+            raise UsageError(f"the network {type(network).__name__} has no parameters to train.")
+        return copy.deepcopy(network).to(dtype)
+    with _single_precision():
+        built: nn.Module = networks.create(
+            network, inputs=inputs, outputs=outputs, generator=generator(seed, "init"), **options
+        )
+    return built.to(dtype)
+
+
+@contextmanager
+def _single_precision() -> Iterator[None]:
+    """One seed gives one network, whatever torch's default dtype is."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+def build_step(
+    network: nn.Module,
+    objective: Supervised,
+    recipe: Recipe,
+    *,
+    seed: int,
+    schedule: optim.Schedule | None = None,
+    groups: list[dict[str, Any]] | None = None,
+) -> Step:
+    """The fastest step that trains ``network`` by AdamW as the recipe says.
+
+    Args:
+        network: gives raw numbers.
+        objective: of the outcomes.
+        recipe: how to train.
+        seed: of dropout.
+        schedule: of the learning rate.
+        groups: parameters of the network with rates of their own.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.fitting.training import build_step
+        >>> from ansatz.fitting.recipe import Recipe
+        >>> from ansatz.likelihoods import Normal
+        >>> from ansatz.training import Supervised
+        >>> step = build_step(torch.nn.Linear(2, 2), Supervised(Normal()), Recipe(), seed=0)
+        >>> hasattr(step, "step")
+        True
+    """
+    if AnalyticStep.supports(network, objective):
+        return AnalyticStep(
+            network,
+            objective,
+            learning_rate=recipe.learning_rate,
+            betas=(0.9, 0.99),
+            weight_decay=recipe.weight_decay,
+            schedule=schedule,
+            clip=recipe.clip,
+            generator=generator(seed, "dropout"),
+        )
+    rates = groups or [{"params": list(network.parameters()), "lr": recipe.learning_rate}]
+    rates = [*rates, {"params": list(objective.parameters()), "lr": recipe.learning_rate}]
+    parts = [part for group in rates for part in _by_decay(group, recipe.weight_decay)]
+    optimizer = optim.create("adamw", parts, lr=recipe.learning_rate, betas=(0.9, 0.99))
+    return GradientStep(network, objective, optimizer, schedule=schedule, clip=recipe.clip)
+
+
+def _by_decay(group: dict[str, Any], decay: float) -> list[dict[str, Any]]:
+    """Decay shrinks matrices; biases, scales and learned shapes are left alone."""
+    learned = [p for p in group["params"] if p.requires_grad or rests(p)]
+    matrices, others = [p for p in learned if p.ndim >= 2], [p for p in learned if p.ndim < 2]
+    parts = ((matrices, decay), (others, 0.0))
+    return [{**group, "params": some, "weight_decay": much} for some, much in parts if some]
+
+
+def typed(rows: Batch, dtype: torch.dtype) -> Batch:
+    """The rows in a floating-point type; codes stay whole numbers."""
+    found: Batch = map_tensors(lambda t: t.to(dtype) if t.is_floating_point() else t, rows)
+    return found
+
+
+def _normalizes_by_batch(network: nn.Module) -> bool:
+    """Whether a row alone has nothing to be normalised by."""
+    return any(isinstance(part, nn.BatchNorm1d) for part in network.modules())
+
+
+def _best_steps(
+    plan: Plan, begin: Callable[[Job], Step], learn: Job, encoder: Encoder, folds: Tensor
+) -> int:
+    rows = plan.structure.batch(learn, encoder, plan.recipe)
+    if rows is None:
+        raise UsageError(f"{plan.structure.unit[1]} are not held as one batch: folds do not do.")
+    return choose_steps(begin, learn, rows, folds, plan.recipe)
+
+
+def choose_steps(
+    begin: Callable[[Job], Step], learn: Job, rows: Batch, folds: Tensor, recipe: Recipe
+) -> int:
+    """The number of full-batch steps with the least out-of-fold loss.
+
+    Each fold is predicted along the path of a network that is trained on the other folds. A
+    network that has seen every row can only be stopped by rows it has not seen; with few rows,
+    folds use all of them for that.
+
+    Args:
+        begin: makes the first step of a training on some rows.
+        learn: the training rows.
+        rows: the same as one batch.
+        folds: the fold of each row, -1 for rows that are always trained on.
+        recipe: its number of steps is the most.
+    """
+    every = max(1, recipe.steps // recipe.evaluations)
+    totals = torch.zeros(recipe.steps // every, dtype=torch.float64)
+    for fold in folds[folds >= 0].unique():
+        inside = (folds != fold).nonzero().squeeze(1)
+        step, part = begin(take(learn, inside.numpy())), take_rows(rows, inside)
+        outside = take_rows(rows, (folds == fold).nonzero().squeeze(1))
+        for place in range(len(totals)):
+            for _ in range(every):
+                step.step(part)
+            totals[place] += step.evaluate(outside).total.double()
+    return every * (int(totals.argmin()) + 1)
+
+
+def _shift_beside_offset(likelihood: Likelihood, shift: Tensor, rows: Batch) -> Tensor:
+    """The constant model's raw numbers when part of the linear predictor is given.
+
+    The first raw number of each outcome is moved by a few Newton steps on the mean loss; laws
+    whose predictor is an identity or a logarithm need one or two.
+    """
+    assert rows.offset is not None
+    move = torch.zeros(shift.shape[:-1], dtype=torch.float64, requires_grad=True)
+    offset = rows.offset.double().reshape(-1, *([1] * (shift.ndim - 1)))
+    weight = rows.weight.double()
+    law = copy.deepcopy(likelihood).double()
+    target = rows.target.double() if rows.target.is_floating_point() else rows.target
+    for _ in range(25):
+        first = shift[..., 0].double() + move + offset
+        raw = torch.cat([first.unsqueeze(-1), shift[..., 1:].double().expand(*first.shape, -1)], -1)
+        terms = law.loss(raw, target)
+        loss = (terms * weight.reshape(-1, *([1] * (terms.ndim - 1)))).sum()
+        (gradient,) = torch.autograd.grad(loss, move, create_graph=True)
+        (curvature,) = torch.autograd.grad(gradient.sum(), move)
+        update = (gradient / curvature.clamp(min=1e-12)).detach().clamp(-2, 2)
+        move = (move - update).detach().requires_grad_()
+        if update.abs().max() < 1e-10:
+            break
+    moved = shift[..., :1] + move.detach().to(shift.dtype).unsqueeze(-1)
+    return torch.cat([moved, shift[..., 1:]], -1)

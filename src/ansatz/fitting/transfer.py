@@ -1,0 +1,72 @@
+"""Weights that a network begins with, and what of it stays as it began."""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from torch import nn
+
+from ansatz.fitting.plan import Plan
+from ansatz.networks import discriminative_groups, freeze, load_weights
+from ansatz.training import Callback, Unfreezing
+
+
+class Transfer(NamedTuple):
+    """How a network is trained on from what it learned elsewhere.
+
+    Args:
+        groups: of the optimizer: earlier layers move less; None gives all layers one rate.
+        callbacks: that wake frozen layers.
+        notes: what was loaded and what was left.
+
+    Example:
+        >>> from ansatz.fitting.transfer import Transfer
+        >>> Transfer().groups is None
+        True
+    """
+
+    groups: list[dict[str, Any]] | None = None
+    callbacks: tuple[Callback, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def begin_transfer(network: nn.Module, plan: Plan) -> Transfer:
+    """Loads and freezes as the plan says; the network is changed in place.
+
+    Args:
+        network: fresh.
+        plan: names the file and what to freeze.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.fitting.plan import Plan
+        >>> from ansatz.fitting.recipe import Recipe
+        >>> from ansatz.fitting.transfer import begin_transfer
+        >>> network = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Linear(4, 1))
+        >>> _ = begin_transfer(network, Plan(None, network, {}, Recipe(), 0, {"freeze": "backbone"}))
+        >>> network[0].weight.requires_grad, network[1].weight.requires_grad
+        (False, True)
+    """
+    file, frozen_part = plan.options.get("pretrained"), plan.options.get("freeze")
+    if file is None and frozen_part is None:
+        return Transfer()
+    notes: list[str] = []
+    if file is not None:
+        notes.append(f"{load_weights(network, file, channels='repeat')}.")
+    callbacks: tuple[Callback, ...] = ()
+    if isinstance(frozen_part, Sequence) and not isinstance(frozen_part, str):
+        callbacks = (Unfreezing(network, list(frozen_part)),)
+        notes.append(
+            f"layers wake group by group at the epochs {', '.join(map(str, frozen_part))}."
+        )
+    elif frozen_part is not None:
+        frozen = freeze(network, frozen_part)
+        if frozen and file is None and isinstance(plan.network, str):
+            warnings.warn(
+                f"{frozen} groups of layers stay at random weights: freeze= without pretrained= "
+                "(--freeze without --pretrained).",
+                stacklevel=2,
+            )
+        notes.append(f"groups of layers that stay as they began: {frozen}.")
+    groups = discriminative_groups(network, plan.recipe.learning_rate)
+    return Transfer(groups, callbacks, tuple(notes))

@@ -1,0 +1,239 @@
+"""What each special column of a table is used for."""
+
+import difflib
+import fnmatch
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict
+
+from ansatz.errors import DataError, UsageError
+
+
+class Uses(BaseModel):
+    """The columns of a table that are not features, by what they are for.
+
+    Args:
+        target: outcomes, one or several; for survival the time.
+        event: whether the time is that of an event: 1, or the number of its cause, and 0 where
+            the row was censored. ``"status=dead"`` names the value that is the event.
+        entry: the time from which the row was watched.
+        lower: with ``upper`` in place of the target: the outcome lies in (lower, upper].
+        upper: missing or infinite where the outcome is only known to be above ``lower``.
+        trials: how many tries the target counts the successes of.
+        weights: frequency weights.
+        offset: added to the linear predictor.
+        exposure: its logarithm is added to the linear predictor.
+        group: rows alike in it stay on one side of every split.
+        time: splits are forward in it.
+
+    Example:
+        >>> import pandas as pd
+        >>> from ansatz.fitting.uses import Uses
+        >>> uses = Uses(target=["y"], weights="w")
+        >>> list(uses.features(pd.DataFrame({"a": [1], "y": [2], "w": [1]})))
+        ['a']
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    target: list[str] = []
+    event: str | None = None
+    entry: str | None = None
+    lower: str | None = None
+    upper: str | None = None
+    trials: str | None = None
+    weights: str | None = None
+    offset: str | None = None
+    exposure: str | None = None
+    group: str | None = None
+    time: str | None = None
+
+    def check(self, frame: pd.DataFrame, origin: str) -> None:
+        """Every column that is named exists, and none has two uses."""
+        self._check_together()
+        used: dict[str, str] = {}
+        for use, names in self._names(frame):
+            for name in names:
+                if name not in frame.columns:
+                    raise DataError(
+                        f"{origin}: no column '{name}' for {use}. {near_columns(name, frame)}"
+                    )
+                if name in used:
+                    raise UsageError(f"column '{name}' is both {used[name]} and {use}.")
+                used[name] = use
+
+    def features(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The table without the columns that are used otherwise; time stays a feature."""
+        gone = [name for use, names in self._names(frame) if use != "time" for name in names]
+        return frame.drop(columns=[name for name in gone if name in frame.columns])
+
+    def expand(self, frame: pd.DataFrame) -> "Uses":
+        """The same with patterns among the targets, like rank*, in place of the columns' names."""
+        names: list[str] = []
+        for name in self.target:
+            found = [name]
+            if name not in frame.columns and "*" in name:
+                found = fnmatch.filter(map(str, frame.columns), name) or [name]
+            names += [column for column in found if column not in names]
+        return self.model_copy(update={"target": names})
+
+    def _check_together(self) -> None:
+        """Options that need or exclude each other."""
+        if (self.lower is None) != (self.upper is None):
+            raise UsageError("--lower and --upper go together: the outcome lies between the two.")
+        if self.lower is not None and (self.target or self.event is not None):
+            raise UsageError("--lower and --upper take the place of --target and --event.")
+        if not self.target and self.lower is None:
+            raise UsageError("no target: name the column to predict with --target.")
+        if self.is_survival and len(self.target) > 1:
+            raise UsageError("one --target, the time, goes with --event or --entry.")
+        if self.trials is not None and (len(self.target) > 1 or self.is_survival):
+            raise UsageError("--trials goes with one --target, the number of successes.")
+
+    @property
+    def is_survival(self) -> bool:
+        """Whether outcomes may be censored or truncated."""
+        return not (self.event is None and self.entry is None and self.lower is None)
+
+    @property
+    def outcome_name(self) -> str:
+        """What the outcome is called: the targets, or R's Surv(...)."""
+        if not self.is_survival:
+            return ", ".join(self.target)
+        times = [*self.target, *(n for n in (self.lower, self.upper, self.event) if n)]
+        return f"Surv({', '.join(([self.entry] if self.entry else []) + times)})"
+
+    @property
+    def outcome_columns(self) -> list[str]:
+        """The columns that tell the outcome."""
+        found = [*self.target, self.lower, self.upper, self.trials, self.entry]
+        return [name for name in found if name]
+
+    def outcomes(self, frame: pd.DataFrame) -> Any:
+        """The target column, or a frame: several targets, (successes, trials) or survival.
+
+        A survival frame has the columns time and event, or lower and upper, and entry.
+        """
+        missing = [name for name in self.outcome_columns if name not in frame.columns]
+        if missing:
+            raise DataError(f"the table has no target column '{missing[0]}'.")
+        if self.is_survival:
+            return self._survival(frame)
+        if self.trials is not None:
+            return frame[[self.target[0], self.trials]]
+        return frame[self.target[0]] if len(self.target) == 1 else frame[self.target]
+
+    def known(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
+        """Which rows have an outcome; an interval may be open on one side."""
+        if self.lower is not None:
+            found = frame[[self.lower, self.upper]].notna().any(axis=1)
+        else:
+            names = [*self.target, *([self.trials] if self.trials else [])]
+            found = frame[names].notna().all(axis=1)
+            if self.event is not None:
+                found &= frame[self._event_of(frame)[0]].notna()
+        return found.to_numpy()
+
+    def _survival(self, frame: pd.DataFrame) -> pd.DataFrame:
+        columns: dict[str, Any] = {}
+        if self.lower is not None and self.upper is not None:
+            columns["lower"] = frame[self.lower]
+            columns["upper"] = frame[self.upper]
+        else:
+            columns["time"] = frame[self.target[0]]
+        if self.event is not None:
+            name, value = self._event_of(frame)
+            column = frame[name]
+            columns["event"] = column if value is None else column.astype(str) == value
+        if self.entry is not None:
+            columns["entry"] = frame[self.entry]
+        found = pd.DataFrame(columns, index=frame.index)
+        found.attrs["name"] = self.outcome_name
+        return found
+
+    def _event_of(self, frame: pd.DataFrame) -> tuple[str, str | None]:
+        """The event's column, and the value that is an event if one was named."""
+        assert self.event is not None
+        name, equals, value = self.event.rpartition("=")
+        if self.event in frame.columns or not equals:
+            return self.event, None
+        if name in frame.columns and not (frame[name].astype(str) == value).any():
+            raise DataError(f"column '{name}' is '{value}' in no row: --event {self.event}.")
+        return name, value
+
+    def weight(self, frame: pd.DataFrame) -> NDArray[np.float64] | None:
+        """The weights, or None; negative or missing ones are refused."""
+        if self.weights is None or self.weights not in frame.columns:
+            return None
+        found = _numbers(frame, self.weights, least=0.0)
+        if len(found) and not found.any():
+            raise DataError(f"column '{self.weights}': the weights of all rows are zero.")
+        return found
+
+    def trial_counts(self, frame: pd.DataFrame) -> NDArray[np.float64] | None:
+        """The numbers of trials, or None where they are not told."""
+        if self.trials is None or self.trials not in frame.columns:
+            return None
+        return _numbers(frame, self.trials, least=0.0)
+
+    def offsets(self, frame: pd.DataFrame) -> NDArray[np.float64] | None:
+        """The known part of the linear predictor: offset + log exposure, or None."""
+        total = None
+        for use, name in (("offset", self.offset), ("exposure", self.exposure)):
+            if name is None:
+                continue
+            if name not in frame.columns:
+                raise DataError(
+                    f"the table has no column '{name}', which the model needs as {use}."
+                )
+            part = _numbers(frame, name, least=None)
+            if use == "exposure":
+                bad = np.flatnonzero(part <= 0)
+                if len(bad):
+                    raise DataError(
+                        f"column '{name}', row {bad[0] + 1}: an exposure must be positive, "
+                        f"got {part[bad[0]]}."
+                    )
+                part = np.log(part)
+            total = part if total is None else total + part
+        return total
+
+    def _names(self, frame: pd.DataFrame) -> list[tuple[str, list[str]]]:
+        uses = ("entry", "lower", "upper", "trials", "weights", "offset", "exposure")
+        single = [(use, getattr(self, use)) for use in (*uses, "group", "time")]
+        if self.event is not None:
+            single.insert(0, ("event", self._event_of(frame)[0]))
+        return [("target", self.target), *((use, [name]) for use, name in single if name)]
+
+
+def near_columns(name: str, frame: pd.DataFrame) -> str:
+    """What a wrong name may have meant: the nearest column, or the first twenty.
+
+    Example:
+        >>> import pandas as pd
+        >>> from ansatz.fitting.uses import near_columns
+        >>> near_columns("prise", pd.DataFrame({"price": [1], "area": [2]}))
+        "Did you mean 'price'?"
+    """
+    names = [str(column) for column in frame.columns]
+    near = difflib.get_close_matches(name, names, n=1)
+    return f"Did you mean '{near[0]}'?" if near else f"Columns: {', '.join(names[:20])}."
+
+
+def _numbers(frame: pd.DataFrame, name: str, *, least: float | None) -> NDArray[np.float64]:
+    try:
+        values = frame[name].to_numpy(dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"column '{name}' must hold numbers, got {frame[name].dtype}.") from None
+    bad = ~np.isfinite(values) if least is None else ~(np.isfinite(values) & (values >= least))
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        expected = "a finite number" if least is None else f"a finite number >= {least:g}"
+        raise DataError(
+            f"column '{name}', row {row + 1}: expected {expected}, got {values[row]} "
+            f"({int(bad.sum())} such rows)."
+        )
+    return values

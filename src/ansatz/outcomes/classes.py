@@ -1,0 +1,267 @@
+"""Classes as outcomes."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from sklearn.utils import column_or_1d, compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _assert_all_finite
+from torch import Tensor, nn
+
+from ansatz import likelihoods
+from ansatz.errors import DataError, UsageError
+from ansatz.fitting.contracts.inference import Predictive
+from ansatz.fitting.contracts.outcome import Metrics, Outcome, labels_of, plain_labels
+from ansatz.fitting.evaluation import evaluate_predictive
+from ansatz.fitting.intervals import refuse_others
+from ansatz.fitting.job import Job
+from ansatz.fitting.model import Given, Model
+from ansatz.fitting.refits import out_of_fold
+from ansatz.fitting.settings import Settings
+from ansatz.fitting.uses import Uses
+from ansatz.likelihoods import CategoricalDistribution, CrossEntropy, Focal, Likelihood
+from ansatz.metrics import judge
+from ansatz.outcomes.number import named_law
+from ansatz.outcomes.temperature import find_temperature
+from ansatz.spec import TargetSpec
+
+CLASS_LAWS = ("bernoulli", "categorical", "ordinal", "cross_entropy", "focal")
+
+
+class Classes(Outcome):
+    """One of several classes.
+
+    Example:
+        >>> from ansatz.fitting.settings import Settings
+        >>> from ansatz.outcomes.classes import Classes
+        >>> codes, target = Classes().encode(["b", "a", "b"], Settings("auto"), reset=True)
+        >>> codes.tolist(), target.classes
+        ([1.0, 0.0, 1.0], 2)
+    """
+
+    name: ClassVar[str] = "class"
+    face: ClassVar[str] = "ansatz.estimators.classifier:Classifier"
+    labels: NDArray[Any]
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.log_weights: list[float] | None = None
+        self.temperature = 1.0
+        self.given = False  # classes named beforehand: rows need not show all of them
+
+    has_columns: ClassVar[bool] = True
+    is_quantity: ClassVar[bool] = False
+
+    # Reading.
+
+    @classmethod
+    def serves(cls, law: str, uses: Uses) -> bool:
+        """Laws of classes, of columns that are not times."""
+        return law in CLASS_LAWS and not uses.is_survival
+
+    @classmethod
+    def check_columns(
+        cls, frame: pd.DataFrame, uses: Uses, law: str, options: dict[str, Any], *, named: bool
+    ) -> None:
+        """Refuses several columns, a single class, and names that are hardly classes."""
+        if len(uses.target) > 1:
+            raise UsageError("one target at a time for classes; fit each column by itself.")
+        column = frame[uses.target[0]]
+        levels = column.nunique()
+        if levels < 2:
+            raise DataError(
+                f"column '{column.name}': only one class, {str(column.iloc[0])[:60]!r}. "
+                "There is nothing to tell apart."
+            )
+        if not named and (levels > 1_000 or (levels > 20 and levels > len(column) / 2)):
+            raise DataError(
+                f"column '{column.name}': {levels} classes in {len(column)} rows. If it "
+                "holds numbers or names rather than classes, choose another target or --likelihood; "
+                "if they are classes: --likelihood categorical."
+            )
+
+
+    def encode(
+        self, y: Any, settings: Settings, *, reset: bool
+    ) -> tuple[NDArray[Any], TargetSpec]:
+        values = column_or_1d(y, warn=True)
+        if values.dtype.kind in "fc":
+            _assert_all_finite(values, input_name="y")
+        check_classification_targets(values)
+        if reset and not self.given:
+            self.labels = self._known_classes(y, values, settings)
+        order = np.argsort(self.labels, kind="stable")
+        found = np.searchsorted(self.labels[order], values).clip(max=len(order) - 1)
+        codes = order[found]
+        unknown = np.flatnonzero(self.labels[codes] != values)
+        if len(unknown):
+            raise DataError(
+                f"the class {values.tolist()[unknown[0]]!r} at y[{unknown[0]}] is not among the "
+                f"known classes {self.labels.tolist()}."
+            )
+        if reset:
+            self.names = [str(getattr(y, "name", None) or "y")]
+        target = TargetSpec(classes=len(self.labels))
+        if self.law(settings, target, few=False).name == "bernoulli":  # outcomes are 0.0 and 1.0
+            return codes.astype(np.float64), target
+        return codes, target
+
+    def _known_classes(
+        self, y: Any, values: NDArray[Any], settings: Settings
+    ) -> NDArray[Any]:
+        """Those given, those of an ordered column, or those that occur."""
+        classes = settings.get("classes")
+        if classes is not None:
+            listed = np.asarray(classes)
+            if len(np.unique(listed)) != len(listed):
+                raise UsageError(f"classes names a class twice: {list(classes)}.")
+            return listed.astype(values.dtype) if values.dtype.kind in "UO" else listed
+        dtype = getattr(y, "dtype", None)
+        if getattr(dtype, "ordered", False):
+            return np.asarray(dtype.categories)  # type: ignore[union-attr]
+        found = np.unique(values)
+        if settings.law_name == "ordinal" and found.dtype.kind not in "biuf":
+            raise UsageError(
+                f"ordinal needs the order of the classes {found.tolist()[:8]}: say "
+                "classes=[lowest, ..., highest], --set 'classes=[\"lowest\", ...]'."
+            )
+        return found
+
+    def reweight(
+        self, codes: NDArray[Any], weight: NDArray[Any], settings: Settings
+    ) -> NDArray[Any]:
+        codes = codes.astype(np.intp)
+        present = np.unique(codes)
+        if len(present) < 2 and not self.given:
+            raise ValueError(
+                "Classifier can't train when only one class is present: "
+                f"every row has {self.labels.tolist()[present[0]]!r}."
+            )
+        self.log_weights = None
+        wanted = settings.get("class_weight")
+        if wanted is None:
+            return weight
+        if settings.law_name == "ordinal":
+            raise UsageError("ordinal takes no class_weight: shift the threshold of a decision.")
+        labels = self.labels[codes]
+        try:
+            factors = compute_class_weight(
+                wanted, classes=self.labels, y=labels, sample_weight=weight
+            )
+        except ValueError as error:
+            raise UsageError(f"class_weight: {error}") from None
+        factors = factors * (weight.sum() / (weight * factors[codes]).sum())
+        self.log_weights = np.log(np.maximum(factors, 1e-300)).tolist()
+        weighted: NDArray[Any] = weight * factors[codes]
+        return weighted
+
+    def plain(self, job: Job) -> Job:
+        if self.log_weights is None:
+            return job
+        factors = torch.as_tensor(self.log_weights, dtype=job.weight.dtype).exp()
+        return job._replace(weight=job.weight / factors[job.y.long()])
+
+    # Fitting.
+
+    def law(self, settings: Settings, target: TargetSpec, *, few: bool) -> Likelihood:
+        if settings.likelihood == "auto":
+            name = "bernoulli" if target.classes == 2 else "categorical"
+            created: Likelihood = likelihoods.create(name)
+            return created
+        law = named_law(settings, few=few)
+        if law.name not in CLASS_LAWS:
+            raise UsageError(
+                f"{law.name} is no law of classes. A Classifier takes {', '.join(CLASS_LAWS)}; "
+                "numbers are for a Regressor."
+            )
+        return law
+
+    def begin(self, law: Likelihood, job: Job) -> None:
+        self.temperature = 1.0
+
+    def finish(self, model: Model, job: Job) -> None:
+        """Finds the temperature of losses that do not estimate P(y | x), out of fold."""
+        law = model.likelihood
+        if not (isinstance(law, Focal) or (isinstance(law, CrossEntropy) and law.smoothed)):
+            return
+        judged = model.out_of_fold
+        if judged is not None:
+            parts = [(rows, raw) for rows, _, raw in judged.served()]
+        else:
+            refits = out_of_fold(model.task, job)
+            parts = [(refit.outside, refit.raw[refit.outside]) for refit in refits]
+        if not parts:
+            return
+        with torch.no_grad():
+            raw = torch.cat([self.serve(Predictive(law, raw)).raw for _, raw in parts])
+            logits = self.log_probabilities(Predictive(law, raw))
+        rows = torch.cat([rows for rows, _ in parts])
+        self.temperature = find_temperature(logits, job.y[rows].long(), job.weight[rows])
+
+    # Predictions.
+
+    def serve(self, predictive: Predictive) -> Predictive:
+        """Takes the class weights out of the logits: weights estimate w_c P(c | x)."""
+        if self.log_weights is None:
+            return predictive
+        law, raw = predictive
+        log_weights = torch.as_tensor(self.log_weights)
+        if raw.shape[-1] == len(log_weights):
+            return Predictive(law, raw - log_weights)
+        return Predictive(law, raw - (log_weights - log_weights[0])[1:])  # against the first class
+
+    def log_probabilities(self, predictive: Predictive) -> Tensor:
+        """Log probabilities ``(N, K)`` from the raw numbers of a class law or loss."""
+        law, raw = predictive
+        if law.name == "bernoulli":
+            # Both from their own tail: 1 - p is 0 long before P(class 0) is.
+            return nn.functional.logsigmoid(torch.cat([-raw, raw], -1))
+        if isinstance(law, CrossEntropy | Focal):
+            found = torch.log_softmax(law.unweighted(raw), -1)
+        else:
+            found = law.probs(raw).log()  # type: ignore[operator]  # class laws have it
+        return found if self.temperature == 1 else torch.log_softmax(found / self.temperature, -1)
+
+    def probabilities(self, predictive: Predictive) -> Tensor:
+        """P(class | x), ``(N, K)``."""
+        return self.log_probabilities(predictive).exp()
+
+    def evaluate(self, predictive: Predictive, y: Tensor, weight: Tensor | None = None) -> Metrics:
+        """A loss of classes is evaluated by the probabilities that it is served as."""
+        if predictive.law.is_law:
+            return evaluate_predictive(predictive, y, weight)
+        served = CategoricalDistribution(self.log_probabilities(predictive))
+        return judge(y, distribution=served, weight=weight)
+
+    def point(self, predictive: Predictive) -> NDArray[Any]:
+        law, raw = predictive
+        codes = self.probabilities(predictive).argmax(-1) if law.is_law else law.point(raw)
+        chosen: NDArray[Any] = self.labels[codes.numpy()]
+        return chosen
+
+    def frame(self, model: Model, rows: Given, **options: Any) -> dict[str, Any]:
+        """``prediction``, and ``p_<class>`` for each class; classes have no interval."""
+        options.pop("interval", None), options.pop("method", None)
+        refuse_others(options)
+        own = model.posterior.predictive(rows.rows, rows.offset)  # once: images take time
+        chance = self.probabilities(self.serve(own))
+        named = {f"p_{name}": chance[:, k].numpy() for k, name in enumerate(self.labels)}
+        return {"prediction": self.point(own), **named}
+
+    # On disk.
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "names": self.names,
+            **plain_labels(self.labels),
+            "log_weights": self.log_weights,
+            "temperature": self.temperature,
+        }
+
+    def load(self, state: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+        self.names, self.labels = list(state["names"]), labels_of(state)  # type: ignore[assignment]
+        self.log_weights, self.temperature = state["log_weights"], state["temperature"]

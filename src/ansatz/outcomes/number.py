@@ -1,0 +1,215 @@
+"""Numbers as outcomes: regression with any law."""
+
+import inspect
+import warnings
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from sklearn.utils import check_array
+from torch import Tensor
+
+from ansatz import likelihoods
+from ansatz.errors import DataError, UsageError
+from ansatz.fitting.contracts.inference import Predictive
+from ansatz.fitting.contracts.outcome import Metrics, Outcome
+from ansatz.fitting.evaluation import evaluate_predictive
+from ansatz.fitting.intervals import interval_of, refuse_others
+from ansatz.fitting.model import Given, Model
+from ansatz.fitting.outcome_checks import numbers_of
+from ansatz.fitting.settings import Settings
+from ansatz.fitting.uses import Uses
+from ansatz.likelihoods import BetaBinomial, Binomial, Likelihood, NormalMixture
+from ansatz.spec import TargetSpec
+
+ELSEWHERE = {  # laws of other outcomes -> what to take instead
+    **dict.fromkeys(
+        ("censored", "cox", "discrete_hazard"),
+        "is for outcomes that are known in part: take a SurvivalRegressor, whose fit has event=, "
+        "entry= and upper=.",
+    ),
+    "plackett_luce": "is a law of rankings: take a Ranker.",
+    **dict.fromkeys(
+        ("categorical", "ordinal", "cross_entropy", "focal"),
+        "is a law of classes: take a Classifier.",
+    ),
+}
+
+
+def named_law(settings: Settings, *, few: bool) -> Likelihood:
+    """The likelihood of settings; one by name has a constant dispersion where rows are few."""
+    if isinstance(settings.likelihood, Likelihood):
+        return settings.likelihood
+    options = dict(settings.likelihood_options)
+    kind = likelihoods.registry.get(settings.likelihood)
+    if few and "dispersion" in inspect.signature(kind).parameters:
+        options = {"dispersion": "constant", **options}
+    law: Likelihood = likelihoods.create(settings.likelihood, **options)
+    return law
+
+
+class Number(Outcome):
+    """A number, several numbers at once, or a vector of them.
+
+    Example:
+        >>> from ansatz.fitting.outcome_checks import numbers_of
+from ansatz.fitting.settings import Settings
+from ansatz.fitting.uses import Uses
+        >>> from ansatz.outcomes.number import Number
+        >>> codes, target = Number().encode([1.0, 2.0], Settings("normal"), reset=True)
+        >>> target.shape
+        ()
+    """
+
+    name: ClassVar[str] = "number"
+    face: ClassVar[str] = "ansatz.estimators.regressor:Regressor"
+    labels = None
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.shape: tuple[int, ...] = ()
+        self.is_column = False
+
+    @classmethod
+    def serves(cls, law: str, uses: Uses) -> bool:
+        """Numbers are what every other outcome is not."""
+        return False
+
+    @classmethod
+    def check_columns(
+        cls, frame: pd.DataFrame, uses: Uses, law: str, options: dict[str, Any], *, named: bool
+    ) -> None:
+        """Refuses columns that the law cannot produce."""
+        if likelihoods.registry.get(law).event_ndim:
+            _check_vector(frame, uses, law, options)
+            return
+        for name in uses.target:
+            _check_column(frame, name, law, options)
+
+    def encode(
+        self, y: Any, settings: Settings, *, reset: bool
+    ) -> tuple[NDArray[Any], TargetSpec]:
+        law = settings.law_name
+        if law in ELSEWHERE:
+            raise UsageError(f"{law} {ELSEWHERE[law]}")
+        values = check_array(
+            y, ensure_2d=False, dtype=np.float64, input_name="y", ensure_min_samples=1
+        )
+        if values.ndim > 2:
+            raise ValueError(f"y must have shape (N,) or (N, K), got {values.shape}.")
+        shape = values.shape[1:]
+        axes = _event_axes(settings.likelihood)
+        if axes and len(shape) != axes:
+            raise ValueError(
+                f"{law} needs y of shape (N, K), one vector per row, got {values.shape}."
+            )
+        column = shape == (1,) and not axes
+        if reset:
+            self.names = _names(y, shape)
+            self.is_column, self.shape = column, shape
+        elif shape != self.shape:
+            first = ", ".join(["N", *map(str, self.shape)])
+            raise ValueError(f"y has shape {values.shape}, in fit it was of shape ({first}).")
+        if axes:
+            return values, TargetSpec(event=shape)
+        if column:
+            values, shape = values[:, 0], ()
+        return values, TargetSpec(shape=shape)
+
+    def law(self, settings: Settings, target: TargetSpec, *, few: bool) -> Likelihood:
+        return named_law(settings, few=few)
+
+    def evaluate(self, predictive: Predictive, y: Tensor, weight: Tensor | None = None) -> Metrics:
+        return evaluate_predictive(predictive, y, weight)
+
+    def point(self, predictive: Predictive) -> NDArray[np.float64]:
+        """The law's point prediction; a mean between two modes is warned of."""
+        law, raw = predictive
+        found: NDArray[np.float64] = law.point(raw).numpy()
+        if isinstance(law, NormalMixture):
+            _warn_of_modes(law, raw)
+        return found[:, None] if self.is_column else found
+
+    def frame(self, model: Model, rows: Given, **options: Any) -> dict[str, Any]:
+        """``prediction``, ``lower``, ``upper``; of several targets with their names.
+
+        A law of successes predicts their ``probability`` in one trial, and where the number of
+        trials is known, ``prediction`` and bounds of the successes.
+        """
+        interval, method = options.pop("interval", None), options.pop("method", "law")
+        refuse_others(options)
+        served = model.predictive(rows.rows, rows.offset)
+        prediction = self.point(served)
+        bounds = None
+        if interval is not None:
+            bounds = interval_of(model, served, interval, method=method, trials=rows.trials)
+        several = prediction.ndim == 2
+        columns: dict[str, Any] = {}
+        for k, suffix in enumerate([f"_{name}" for name in self.names] if several else [""]):
+            pick = (slice(None), k) if several else slice(None)
+            columns[f"prediction{suffix}"] = prediction[pick]
+            if bounds is not None:
+                columns[f"lower{suffix}"] = bounds.reshape(*prediction.shape, 2)[pick][..., 0]
+                columns[f"upper{suffix}"] = bounds.reshape(*prediction.shape, 2)[pick][..., 1]
+        if rows.trials is not None:
+            columns["prediction"] = prediction * np.asarray(rows.trials)
+        law = model.likelihood
+        if isinstance(getattr(law, "law", law), Binomial | BetaBinomial):
+            columns["probability"] = prediction
+            if rows.trials is None and bounds is None:
+                del columns["prediction"]  # of how many?
+        return columns
+
+    def state(self) -> dict[str, Any]:
+        return {"names": self.names, "shape": list(self.shape), "is_column": self.is_column}
+
+    def load(self, state: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+        self.names, self.shape = list(state["names"]), tuple(state["shape"])
+        self.is_column = bool(state["is_column"])
+
+
+def _event_axes(law: str | Likelihood) -> int:
+    """How many axes of y make up one outcome."""
+    kind = likelihoods.registry.get(law) if isinstance(law, str) else law
+    found: int = kind.event_ndim
+    return found
+
+
+def _warn_of_modes(law: NormalMixture, raw: Tensor) -> None:
+    """A mean between two modes may be a value that hardly occurs."""
+    several = int(law.distribution(raw).is_multimodal.sum())
+    if several:
+        warnings.warn(
+            f"{several} of {len(raw)} predicted distributions have several modes; predict gives "
+            "their mean. See predict_dist(X).mode and .log_prob.",
+            stacklevel=4,
+        )
+
+
+def _names(y: Any, shape: tuple[int, ...]) -> list[str]:
+    if hasattr(y, "columns"):
+        return [str(name) for name in y.columns]
+    if getattr(y, "name", None) is not None:
+        return [str(y.name)]
+    return ["y"] if shape in ((), (1,)) else [f"y{k}" for k in range(shape[0])]
+
+
+def _check_column(frame: pd.DataFrame, name: str, law: str, options: Mapping[str, Any]) -> None:
+    values = torch.from_numpy(numbers_of(frame, name, law))
+    try:
+        likelihoods.create(law, **options).check(values)
+    except DataError as error:
+        raise DataError(f"column '{name}': {error}") from None
+
+
+def _check_vector(frame: pd.DataFrame, uses: Uses, law: str, options: Mapping[str, Any]) -> None:
+    names = [name for name in uses.outcome_columns if name]
+    if law in ("binomial", "beta_binomial") and uses.trials is None:
+        raise UsageError(f"{law} counts successes of trials: name their column with --trials.")
+    if len(names) < 2:
+        raise UsageError(f"{law} is a law of vectors: name their columns, --target A,B,...")
+    values = np.stack([numbers_of(frame, name, law) for name in names], axis=1)
+    likelihoods.create(law, **options).check(torch.from_numpy(values))

@@ -1,0 +1,214 @@
+"""Times until an event as outcomes, some of them known only in part."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from ansatz.errors import UsageError
+from ansatz.fitting.contracts.inference import Predictive
+from ansatz.fitting.contracts.outcome import Metrics, Outcome
+from ansatz.fitting.intervals import interval_of, refuse_others
+from ansatz.fitting.job import Job
+from ansatz.fitting.model import Given, Model
+from ansatz.fitting.refits import out_of_fold
+from ansatz.fitting.settings import Settings
+from ansatz.fitting.uses import Uses
+from ansatz.likelihoods import Cox, DiscreteHazard, Likelihood
+from ansatz.likelihoods.log_risk import fair_log_risks
+from ansatz.outcomes.survival_law import SURVIVAL_LAWS, survival_law, survival_target
+from ansatz.outcomes.survival_metrics import Followed, judge_survival, log_survival_at, risk_of
+from ansatz.outcomes.survival_times import survival_outcomes
+from ansatz.spec import TargetSpec
+
+
+class SurvivalTime(Outcome):
+    """The time until an event, perhaps censored or entered late, of one or several causes.
+
+    Example:
+        >>> from ansatz.fitting.settings import Settings
+        >>> from ansatz.outcomes.survival import SurvivalTime
+        >>> outcome = SurvivalTime()
+        >>> codes, target = outcome.encode([2.0, 3.0], Settings("weibull"), reset=True)
+        >>> target.event, outcome.causes
+        ((3,), 1)
+    """
+
+    name: ClassVar[str] = "survival"
+    face: ClassVar[str] = "ansatz.estimators.survival:SurvivalRegressor"
+    labels = None
+    followed: Followed
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.causes = 1
+
+    @classmethod
+    def serves(cls, law: str, uses: Uses) -> bool:
+        """Columns of events, entries or intervals, and laws of such times."""
+        return uses.is_survival or law in SURVIVAL_LAWS
+
+    @classmethod
+    def check_columns(
+        cls, frame: pd.DataFrame, uses: Uses, law: str, options: dict[str, Any], *, named: bool
+    ) -> None:
+        """Refuses times that the law cannot produce."""
+        found = uses.outcomes(frame)
+        times = found if isinstance(found, pd.DataFrame) else found.to_frame("time")
+        outcomes = survival_outcomes(times)
+        made = survival_law(law, options, causes=int(outcomes[:, 2].max()))
+        made.check(torch.from_numpy(survival_target(made, outcomes)))
+
+    def encode(
+        self, y: Any, settings: Settings, *, reset: bool
+    ) -> tuple[NDArray[Any], TargetSpec]:
+        made = isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 4
+        outcomes = y if made else survival_outcomes(y)
+        if reset:
+            self.causes = max(1, int(outcomes[:, 2].max())) if len(outcomes) else 1
+            self.names = [str(getattr(y, "attrs", {}).get("name", "time"))]
+        target = TargetSpec(event=(3,))
+        return survival_target(self.law(settings, target, few=False), outcomes), target
+
+    def content(self, y: Tensor, settings: Settings) -> NDArray[Any]:
+        """(lower, upper, entry) under every law: some take (time, cause, entry)."""
+        found: NDArray[Any] = y.numpy()
+        if settings.law_name not in ("cox", "discrete_hazard"):
+            return found
+        time, cause, entry = found.T
+        return np.stack([time, np.where(cause > 0, time, np.inf), entry], axis=1)
+
+    def law(self, settings: Settings, target: TargetSpec, *, few: bool) -> Likelihood:
+        return survival_law(
+            settings.likelihood,
+            settings.likelihood_options,
+            causes=self.causes,
+            constant_dispersion=few,
+        )
+
+    def begin(self, law: Likelihood, job: Job) -> None:
+        law.check(job.y)
+        self.followed = Followed.of(law, job.y, job.weight)
+
+    def finish(self, model: Model, job: Job) -> None:
+        """Sets Cox's baseline hazard, from risks of rows that their own model did not train on.
+
+        A linear model that is solved has too few coefficients for that to matter.
+        """
+        law = model.likelihood
+        if not isinstance(law, Cox):
+            return
+        own = model.posterior.predictive(job.rows, job.offset, notes=[]).raw[:, 0]
+        if model.linear:
+            law.set_baseline(own, job.y, job.weight)
+        elif model.out_of_fold is not None:
+            law.set_baseline(model.out_of_fold.log_risks(model, job, own), job.y, job.weight)
+        else:
+            folds = out_of_fold(model.task, job)
+            fair = fair_log_risks(own, ((ins, out, other[:, 0]) for ins, out, other in folds))
+            law.set_baseline(fair, job.y, job.weight)
+
+    # Predictions.
+
+    def evaluate(self, predictive: Predictive, y: Tensor, weight: Tensor | None = None) -> Metrics:
+        return judge_survival(*predictive, y, weight, self.followed)
+
+    def point(self, predictive: Predictive) -> NDArray[np.float64]:
+        """The median; infinite where the curve stays above one half."""
+        self.refuse_causes(predictive, "predict_median", "predict_incidence")
+        with torch.no_grad():
+            found: NDArray[np.float64] = predictive.distribution.median.numpy()
+        return found
+
+    def survival(self, predictive: Predictive, times: ArrayLike | None) -> NDArray[np.float64]:
+        """P(T > t | x), ``(N, len(times))``."""
+        with torch.no_grad():
+            log = log_survival_at(predictive.distribution, self.times(times))
+        return np.exp(log.numpy())
+
+    def incidence(
+        self, predictive: Predictive, times: ArrayLike | None, cause: int = 1
+    ) -> NDArray[np.float64]:
+        """P(T <= t and the event is of this cause | x), ``(N, len(times))``."""
+        law, raw = predictive
+        causes = getattr(law, "causes", 1)
+        if not 1 <= cause <= causes:
+            raise UsageError(f"cause must be one of 1 to {causes}, got {cause}.")
+        if not isinstance(law, DiscreteHazard):
+            return 1 - self.survival(predictive, times)
+        at = torch.tensor(self.times(times), dtype=raw.dtype)
+        with torch.no_grad():
+            found: NDArray[np.float64] = law.incidence(raw, at, cause).numpy()
+        return found
+
+    def risk(self, predictive: Predictive) -> NDArray[np.float64]:
+        """A number that orders rows, higher for earlier events."""
+        found: NDArray[np.float64] = risk_of(*predictive, self.followed.horizon).numpy()
+        return found
+
+    def times(self, times: ArrayLike | None) -> list[float]:
+        """Times as a list of numbers; None is a grid up to the last event of the fit."""
+        if times is None:
+            return np.linspace(0, self.followed.horizon, 101)[1:].tolist()
+        found = np.atleast_1d(np.asarray(times, dtype=np.float64))
+        if found.ndim != 1 or not len(found) or not np.isfinite(found).all():
+            raise UsageError(f"times must be a list of numbers, got {times!r}.")
+        return found.tolist()
+
+    def refuse_causes(self, predictive: Predictive, what: str, instead: str) -> None:
+        """Refuses what several causes have no meaning for."""
+        causes = getattr(predictive.law, "causes", 1)
+        if causes > 1:
+            raise UsageError(f"with {causes} causes {what} has no meaning of its own: {instead}.")
+
+    def frame(self, model: Model, rows: Given, **options: Any) -> dict[str, Any]:
+        """``prediction`` (the median), ``lower``, ``upper``, ``risk``; curves at ``times``.
+
+        With several causes: ``incidence_<cause>`` by the last event of the fit, and with ``times``
+        also ``incidence_<cause>_<time>``.
+        """
+        times, interval = options.pop("times", None), options.pop("interval", None)
+        method = options.pop("method", "law")
+        refuse_others(options)
+        served = model.predictive(rows.rows, rows.offset)
+        columns: dict[str, Any] = {}
+        causes = getattr(served.law, "causes", 1)
+        if causes == 1:
+            columns["prediction"] = self.point(served)
+            if interval is not None:
+                bounds = interval_of(model, served, interval, method=method)
+                columns["lower"], columns["upper"] = bounds[:, 0], bounds[:, 1]
+            columns["risk"] = self.risk(served)
+        else:
+            for cause in range(1, causes + 1):
+                chance = self.incidence(served, [self.followed.horizon], cause)
+                columns[f"incidence_{cause}"] = chance[:, 0]
+        return columns if times is None else columns | self._at(served, times, causes)
+
+    def _at(self, served: Predictive, times: ArrayLike, causes: int) -> dict[str, Any]:
+        labels = [f"{time:.15g}" for time in self.times(times)]
+        curves = {"survival": self.survival(served, times)}
+        if causes > 1:
+            for cause in range(1, causes + 1):
+                curves[f"incidence_{cause}"] = self.incidence(served, times, cause)
+        return {
+            f"{name}_{label}": curve[:, k]
+            for name, curve in curves.items()
+            for k, label in enumerate(labels)
+        }
+
+    # On disk.
+
+    def state(self) -> dict[str, Any]:
+        return {"names": self.names, "causes": self.causes}
+
+    def tensors(self) -> dict[str, Tensor]:
+        return self.followed.tensors()  # scores of censored rows need the training rows' censoring
+
+    def load(self, state: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+        self.names, self.causes = list(state["names"]), int(state["causes"])
+        self.followed = Followed.of_tensors(dict(tensors))

@@ -1,0 +1,177 @@
+"""Images, signals or volumes read as a question: what is to be predicted from them."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ansatz.data.grids import GridTable, read_grids
+from ansatz.errors import DataError, UsageError
+from ansatz.fitting.outcome_checks import check_outcomes
+from ansatz.fitting.problem import Problem
+from ansatz.fitting.proposal import Proposal, propose
+from ansatz.fitting.uses import Uses, near_columns
+from ansatz.structures.grid.reading import holds_signals, sides, special_columns
+
+MASK = "mask"  # what the target is called where it is a label for every cell
+_OF_MASKS = ("dice", "sum")
+_NAMED = 20  # classes of masks that a note lists
+
+
+def grid_problem(data: Any, uses: Uses, **how: Any) -> Problem:
+    """Reads images, signals or volumes; the rows of a table of numbers are signals.
+
+    Args:
+        data: as for :func:`pose_grids`.
+        uses: target, weights, offset and so on by name.
+        how: options of :func:`pose_grids`, and roles, which do nothing.
+    """
+    how.pop("roles", None)  # columns beside grids are not features
+    reader = dict(how.pop("reader", None) or {})
+    if "size" in reader:
+        reader["size"] = sides(reader["size"])
+    if holds_signals(data, reader):
+        if not uses.outcome_columns:
+            raise UsageError("no target: name the column to predict with --target.")
+        reader |= {"signals": True, "target": [*special_columns(uses), *how.get("drop", ())]}
+    return pose_grids(data, uses, reader=reader, **how)
+
+
+def pose_grids(
+    data: Any,
+    uses: Uses,
+    *,
+    likelihood: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    drop: Sequence[str] = (),
+    reader: Mapping[str, Any] | None = None,
+) -> Problem:
+    """Reads grids with the columns beside them, and decides what is predicted.
+
+    Args:
+        data: a folder, a file, the name of a data set, arrays, or a ``GridTable``.
+        uses: target, weights, offset and so on by name; the data's own target where none is given.
+        likelihood: the law; None lets the values of the target choose.
+        options: of the law.
+        drop: columns to leave out; none of them is a feature anyway.
+        reader: options of :func:`ansatz.data.grids.read_grids`.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.structures.grid.problem import pose_grids
+        >>> from ansatz.fitting.uses import Uses
+        >>> arrays = {"x": np.zeros((4, 8, 8), np.uint8), "y": np.array([0, 1, 1, 0])}
+        >>> pose_grids(arrays, Uses(target=["y"])).kind
+        'class'
+    """
+    table = read_grids(data, **(reader or {}))
+    for name in drop:
+        if name not in table.frame.columns:
+            near = near_columns(name, table.frame)
+            raise UsageError(f"{table.origin}: no column '{name}' to drop. {near}")
+    if not uses.target and uses.lower is None:
+        if table.target is None:
+            there = ", ".join(map(str, table.frame.columns)) or "none"
+            raise UsageError(
+                f"{table.origin}: no target: name the column to predict, --target. "
+                f"Columns: {there}."
+            )
+        uses = uses.model_copy(update={"target": [table.target]})
+    if uses.target == [MASK] and table.masks is not None:
+        return _of_masks(table, uses, likelihood, options)
+    if likelihood in _OF_MASKS:
+        raise UsageError(f"{likelihood} judges masks, and {table.origin} has none: --masks DIR.")
+    _require_two_folders(table, uses)
+    frame = table.frame.drop(columns=list(drop))
+    uses = uses.expand(frame)
+    uses.check(frame, table.origin)
+    known = uses.known(frame)
+    if not known.any():
+        raise DataError(f"{table.origin}: the target '{uses.outcome_name}' is missing everywhere.")
+    notes = list(table.notes)
+    if not known.all():
+        gone = int((~known).sum())
+        notes.append(f"examples without a value of '{uses.outcome_name}', left out: {gone}.")
+    frame, grids = frame[known], table.grids[np.flatnonzero(known)]
+    part = _part_column(frame)
+    proposal = Proposal([likelihood]) if likelihood else _proposed(table, frame, uses)
+    law, given = proposal.laws[0], {**proposal.options, **(options or {})}
+    check_outcomes(table.origin, frame, uses, law, given, named=likelihood is not None)
+    notes += [proposal.why] if proposal.why else []
+    if len(proposal.laws) > 1:
+        others = ", ".join(proposal.laws[1:])
+        notes.append(f"likelihood {law}: the values would also allow {others} (--likelihood).")
+    found = _fingerprint(frame, grids)
+    return Problem(table.origin, frame, grids, uses, [law], given, notes, found, part=part)
+
+
+def _require_two_folders(table: GridTable, uses: Uses) -> None:
+    """One alone can be judged, but not learned from."""
+    if uses.target == ["class"] == [table.target] and table.frame["class"].nunique() == 1:
+        raise DataError(
+            f"{table.origin} holds one class only ('{table.frame['class'].iloc[0]}'); at least two "
+            "are needed, each a folder of images."
+        )
+
+
+def _proposed(table: GridTable, frame: pd.DataFrame, uses: Uses) -> Proposal:
+    """As for tables, but the labels 0, 1, ..., K - 1 that arrays of images have are classes."""
+    if uses.target == [table.target] and uses.event is None and uses.trials is None:
+        found = frame[table.target].unique()
+        whole = getattr(found.dtype, "kind", "O") in "iu"
+        if whole and len(found) == 1:
+            raise DataError(
+                f"{table.origin}: '{table.target}' is {found[0]} for every example: one class "
+                "only, and there is nothing to tell apart."
+            )
+        if whole and 2 < len(found) <= len(frame) / 2 and set(found) == set(range(len(found))):
+            why = (
+                f"likelihood categorical: '{table.target}' numbers {len(found)} classes from 0 on; "
+                "if it counts something: --likelihood poisson."
+            )
+            return Proposal(["categorical"], {}, why)
+    return propose(table.origin, frame, uses)
+
+
+def _of_masks(
+    table: GridTable, uses: Uses, likelihood: str | None, options: Mapping[str, Any] | None
+) -> Problem:
+    assert table.masks is not None
+    law = likelihood or "categorical"
+    frame = table.frame.assign(**{MASK: [f"{key:016x}" for key in table.masks.content_keys()]})
+    uses.check(frame, table.origin)
+    count = len(table.masks.classes)
+    named = ", ".join(map(str, table.masks.classes[:_NAMED]))
+    more = f" and {count - _NAMED} more" if count > _NAMED else ""
+    notes = [*table.notes, f"a label for every cell: {count} classes, {named}{more}."]
+    return Problem(
+        table.origin,
+        frame,
+        table.grids,
+        uses,
+        [law],
+        dict(options or {}),
+        notes,
+        _fingerprint(frame, table.grids),
+        given=table.masks,
+        task=MASK,
+        part=_part_column(frame),
+    )
+
+
+def _part_column(frame: pd.DataFrame) -> str | None:
+    """The column that folders train/ and test/, or arrays x_train and x_test, leave behind."""
+    if "split" not in frame.columns:
+        return None
+    found = set(frame["split"])
+    return "split" if {"train", "test"} <= found <= {"train", "validation", "test"} else None
+
+
+def _fingerprint(frame: pd.DataFrame, grids: Any) -> str:
+    digest = hashlib.sha256(grids.content_keys().tobytes())
+    digest.update("\x1f".join(map(str, frame.columns)).encode())
+    if frame.shape[1]:
+        digest.update(pd.util.hash_pandas_object(frame, index=False).to_numpy().tobytes())
+    return digest.hexdigest()

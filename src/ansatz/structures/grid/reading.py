@@ -1,0 +1,167 @@
+"""Files of images, signals and volumes read as those of a fit were."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ansatz.data.grids import GridTable, is_grids, read_grids
+from ansatz.data.grids.each import Each, read_each
+from ansatz.data.grids.find import is_data_set, is_image_file, is_table
+from ansatz.data.grids.idx import is_idx
+from ansatz.data.grids.listing import family, files_below
+from ansatz.fitting.model import Model
+from ansatz.fitting.provenance import Origin, provenance_of
+from ansatz.fitting.uses import Uses
+
+
+def read_like(model: Model, data: Any, *, outcomes: bool = True, **options: Any) -> GridTable:
+    """Examples as those of a fit were, brought to their size: to be predicted or judged.
+
+    Args:
+        estimator: fitted to grids.
+        data: a folder, a file, the name of a data set, or arrays.
+        outcomes: whether they are judged; False reads the examples alone.
+        options: of :func:`ansatz.data.grids.read_grids`: ``on_corrupt``, ``memory_limit``,
+            ``pages``, ``masks``.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Classifier
+        >>> from ansatz.structures.grid.reading import read_like
+        >>> images = np.random.default_rng(0).normal(size=(20, 12, 12)).astype(np.float32)
+        >>> model = Classifier(network="linear_grid", epochs=1).fit(images, np.arange(20) % 2)
+        >>> len(read_like(model, {"x": images, "y": np.arange(20) % 2}))
+        20
+    """
+    reading = {**_reading(model, data, outcomes=outcomes), **options}
+    return read_grids(data, outcomes=outcomes, **reading)
+
+
+def read_each_like(
+    model: Model, data: Any, *, notes: list[str], **options: Any
+) -> Iterator[Each]:
+    """Examples to label cell by cell: files or pages one by one, each at its own size.
+
+    Where the fit was told a size, images are brought to it, and their own size is given beside.
+
+    Args:
+        estimator: of masks.
+        data: as of :func:`read_like`.
+        notes: takes what was assumed; complete at the end.
+        options: as of :func:`read_like`.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Segmenter
+        >>> from ansatz.structures.grid.reading import read_each_like
+        >>> x = np.random.default_rng(0).normal(size=(6, 8, 8)).astype(np.float32)
+        >>> model = Segmenter(network="linear_pixels", epochs=1).fit(x, x > 0)
+        >>> [len(each.table) for each in read_each_like(model, {"x": x}, notes=[])]
+        [6]
+    """
+    reading = {**_reading(model, data, outcomes=False), **options}
+    return read_each(data, notes=notes, **reading)
+
+
+def _reading(model: Model, data: Any, *, outcomes: bool) -> dict[str, Any]:
+    """How to read data for a fitted model: by its shape, and by what the fit was told."""
+    preprocessor, told = model.encoder.preprocessor, provenance_of(model)
+    spec, uses = preprocessor.spec, model.uses
+    reader = {} if told is None else told.asked.reader()
+    if is_data_set(data):
+        return {}
+    if holds_signals(data, reader):
+        special = [] if uses is None else special_columns(uses)
+        dropped = told.asked.options["drop"] if told else ()
+        return {"signals": True, "target": [*special, *dropped]}
+    options = _some(reader, "limit_pixels", "limit_bytes")
+    if len(spec.size) > 1 or spec.features > 1:
+        options["channels"] = spec.features
+    if len(spec.size) == 2:
+        # Masks may be of any size, unless the fit was told one.
+        size = reader.get("size") if model.outcome_axis == "element" else spec.size
+        options |= {"size": sides(size), "shares": _holds_shares(preprocessor)}
+    if told is None:
+        return options
+    pages = _pages(data, told)
+    if pages is not None:
+        options["pages"] = pages
+    if pages == "volume":
+        options["shares"] = _holds_shares(preprocessor)
+    if outcomes and (model.outcome_axis == "element" or _numbers_classes(data)):
+        options |= _some(reader, "classes", "unlabelled")
+    return options | _paths_and_masks(data, told)
+
+
+def _pages(data: Any, told: Origin) -> str | None:
+    """What the pages of image files were to the fit; None where data are no such files."""
+    reader = told.asked.reader()
+    said = reader.get("pages")
+    if said is None and "masks" in reader and is_image_file(told.source.path):
+        said = "images"  # as one file with a file of masks is read when nobody says
+    return said if said is not None and _holds_image_files(data) else None
+
+
+def _holds_image_files(data: Any) -> bool:
+    if isinstance(data, str | Path) and Path(data).is_dir():
+        return any(family(path) == "image" for path in files_below(Path(data)))
+    is_list = isinstance(data, list | tuple) and bool(data) and isinstance(data[0], str | Path)
+    return is_list or is_image_file(data) or is_table(data)
+
+
+def _paths_and_masks(data: Any, told: Origin) -> dict[str, Any]:
+    """The columns or the folder that the fit was told, where data are such a table or folder."""
+    given, source = _some(told.asked.reader(), "image", "masks"), told.source.path
+    if source is None or is_table(source):
+        return given if is_table(data) else {}
+    masks = given.get("masks")
+    if isinstance(masks, str) and isinstance(data, str | Path):
+        is_same = str(Path(data).absolute()) == source
+        if is_same or (Path(data).is_dir() and Path(data, masks).is_dir()):
+            return {"masks": masks}
+    return {}
+
+
+def _some(reader: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: reader[name] for name in names if name in reader}
+
+
+def _numbers_classes(data: Any) -> bool:
+    """Whether data may give classes as numbers; folders and tables name them."""
+    if isinstance(data, str | Path):
+        return Path(data).suffix.lower() == ".npz" or is_idx(Path(data))
+    return isinstance(data, Mapping)
+
+
+def sides(size: Any) -> Any:
+    """A size as the reader takes it: one number is that of all sides."""
+    return size[0] if isinstance(size, list | tuple) and len(size) == 1 else size
+
+
+def _holds_shares(preprocessor: Any) -> bool | None:
+    """Whether a model learned from numbers in [0, 1], as images of 16 bits are read, or from bytes.
+
+    Such numbers of mean m have a variance of at most m (1 - m). None for other numbers.
+    """
+    if preprocessor.unit == 255:
+        return False
+    moments = zip(preprocessor.mean, preprocessor.spread, strict=True)
+    return True if all(s**2 <= m * (1 - m) + 1e-9 for m, s in moments) else None
+
+
+def holds_signals(data: Any, reader: Mapping[str, Any]) -> bool:
+    """Whether the rows of numbers of a table are signals: a table that names no images."""
+    return not is_grids(data) and not {"image", "masks"} & set(reader)
+
+
+def special_columns(uses: Uses) -> list[str]:
+    """Columns of a table that are no part of its rows' signals.
+
+    Example:
+        >>> from ansatz.structures.grid.reading import special_columns
+        >>> from ansatz.fitting.uses import Uses
+        >>> special_columns(Uses(target=["rhythm"], group="patient"))
+        ['rhythm', 'patient']
+    """
+    named = [uses.weights, uses.offset, uses.exposure, uses.group, uses.time, uses.event]
+    return [*uses.outcome_columns, *(name.split("=")[0] for name in named if name)]

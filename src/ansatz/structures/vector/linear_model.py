@@ -1,0 +1,95 @@
+"""The linear model of a table: a GLM for each target, put where a network would be."""
+
+import re
+from collections.abc import Sequence
+
+from torch import nn
+
+from ansatz import networks, structures
+from ansatz.data import Preprocessor
+from ansatz.fitting.contracts.structure import Linear
+from ansatz.fitting.job import Job
+from ansatz.fitting.trained import Trained
+from ansatz.inference.point import PointPosterior
+from ansatz.likelihoods import Likelihood
+from ansatz.likelihoods.dispersion import Dispersion
+from ansatz.linear import fit_linear, join_targets
+from ansatz.structures.vector.encoder import TableEncoder
+from ansatz.structures.vector.rows import TableRows
+from ansatz.training import Supervised
+
+
+def fit_linear_model(
+    law: Likelihood,
+    job: Job,
+    *,
+    dispersion: Dispersion | None = None,
+    class_names: Sequence[str] | None = None,
+    null: bool = True,
+) -> Linear:
+    """The maximum-likelihood linear model of each target, as one model of the table.
+
+    Args:
+        law: of each target.
+        job: the rows.
+        dispersion: the same for all rows, or linear in x as well. Default: the latter only where
+            the law was made with ``dispersion="predicted"`` in so many words.
+        class_names: names of the classes.
+        null: whether the model without x is fitted too, for the summary.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.structures.vector.linear_model import fit_linear_model
+        >>> from ansatz.likelihoods import Poisson
+        >>> job = Regressor().read(np.arange(6.0).reshape(-1, 1), np.array([0, 1, 1, 2, 4, 5.0]))
+        >>> _, (fit,) = fit_linear_model(Poisson(), job)
+        >>> fit.converged
+        True
+    """
+    if dispersion is None:
+        told = getattr(law, "law", law).options.get("dispersion")
+        dispersion = "predicted" if told == "predicted" else "constant"
+    rows: TableRows = job.rows  # type: ignore[assignment]
+    weight = job.weight.numpy()
+    preprocessor = Preprocessor.fit(rows.values, rows.columns, weight=weight, purpose="linear")
+    (design,) = preprocessor.transform(rows.values)
+    names = preprocessor.feature_names
+    if rows.columns is None and rows.names is not None:
+        names = [_named(name, rows.names) for name in names]
+    fits = [
+        fit_linear(
+            law,
+            design,
+            y,
+            weight=job.weight,
+            precision=job.precision,
+            offset=job.offset,
+            feature_names=names,
+            null=null,
+            dispersion=dispersion,
+            class_names=class_names,
+        )
+        for y in (job.y.unbind(1) if job.target.shape else [job.y])
+    ]
+    if job.target.shape:
+        solved, objective = join_targets(fits)
+    else:
+        solved, objective = fits[0].to_network(), Supervised(fits[0].likelihood)
+    network = networks.create("linear", inputs=preprocessor.spec, outputs=solved.out_features)
+    network.output = solved
+    return Linear(linear_posterior(preprocessor, network, objective), fits)
+
+
+def linear_posterior(
+    preprocessor: Preprocessor, network: nn.Module, objective: Supervised
+) -> PointPosterior:
+    """A solved linear map with its preprocessing and its law."""
+    structure = structures.create("vector")
+    trained = Trained(network, objective, "linear", {})
+    return PointPosterior(structure, TableEncoder(preprocessor), trained)
+
+
+def _named(feature: str, names: Sequence[str]) -> str:
+    """x2[missing] -> age[missing], the second column being age."""
+    return re.sub(r"^x(\d+)", lambda found: str(names[int(found[1]) - 1]), feature)

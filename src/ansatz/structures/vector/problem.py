@@ -1,0 +1,171 @@
+"""A table read as a question: which columns are features, what kind of quantity is the target."""
+
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ansatz import data as ansatz_data
+from ansatz import likelihoods, outcomes
+from ansatz.data import Column, as_frame, find_leaks, infer_columns, read_table
+from ansatz.data.dates import as_dates
+from ansatz.data.grids.path_table import image_columns
+from ansatz.data.numeric import refuse_infinite
+from ansatz.errors import DataError, UsageError
+from ansatz.fitting.outcome_checks import check_outcomes
+from ansatz.fitting.problem import Problem, outcome_of
+from ansatz.fitting.proposal import Proposal, is_numeric, propose
+from ansatz.fitting.uses import Uses, near_columns
+from ansatz.structures.vector.rows import TableRows
+
+
+def pose(
+    data: Any,
+    uses: Uses,
+    *,
+    likelihood: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    roles: Mapping[str, str] | None = None,
+    drop: Sequence[str] = (),
+    reader: Mapping[str, Any] | None = None,
+) -> Problem:
+    """Reads a table and decides what each column is for.
+
+    Args:
+        data: a path, the name of a data set, a frame, an Arrow table or a mapping of columns.
+        uses: target, weights, offset and so on by name.
+        likelihood: the law; None lets the values of the target choose.
+        options: of the law.
+        roles: what columns are, where the guess would be wrong.
+        drop: columns to leave out.
+        reader: options of :func:`ansatz.data.read_table`.
+
+    Example:
+        >>> from ansatz.structures.vector.problem import pose
+        >>> from ansatz.fitting.uses import Uses
+        >>> pose({"a": [1.0, 2.0, 4.0], "y": [0.5, 1.5, 2.5]}, Uses(target=["y"])).likelihood
+        'normal'
+    """
+    _refuse_folder(data)
+    words = {*drop, *(name for name, role in (roles or {}).items() if role != "numeric")}
+    origin, frame, notes = _open(data, reader or {}, words)
+    for name in drop:
+        if name not in frame.columns:
+            raise UsageError(f"{origin}: no column '{name}' to drop. {near_columns(name, frame)}")
+    frame = frame.drop(columns=list(drop))
+    uses = uses.expand(frame)
+    uses.check(frame, origin)
+    _refuse_infinite(origin, uses.features(frame))
+    _check_time(origin, frame, uses)
+    frame, more = _known_outcomes(origin, frame, uses, likelihood)
+    given = dict(options or {})
+    proposal = Proposal([likelihood]) if likelihood else propose(origin, frame, uses)
+    laws, given = proposal.laws, {**proposal.options, **given}
+    check_outcomes(origin, frame, uses, laws[0], given, named=likelihood is not None)
+    features = uses.features(frame)
+    columns = infer_columns(features, roles=roles or {})
+    why = [proposal.why] if proposal.why else []
+    if uses.entry is not None and frame[uses.entry].isna().any():
+        early = int(frame[uses.entry].isna().sum())
+        why.append(f"rows without a value of '{uses.entry}', watched from the start: {early}.")
+    notes += [*more, *why, *table_warnings(frame, uses, columns, laws[0])]
+    return Problem(
+        origin,
+        frame,
+        TableRows(features, columns),
+        uses,
+        laws,
+        given,
+        notes,
+        _fingerprint(frame),
+        columns=columns,
+    )
+
+
+def _refuse_folder(data: Any) -> None:
+    """Refuses a folder, which is not a table."""
+    if isinstance(data, str | Path) and Path(data).is_dir():
+        raise UsageError(f"{data} is a folder, which holds no rows: leave out --x vector.")
+
+
+def _open(
+    data: Any, reader: Mapping[str, Any], words: Collection[str]
+) -> tuple[str, pd.DataFrame, list[str]]:
+    """The table; columns among ``words`` need not hold numbers even if they begin like that."""
+    named = isinstance(data, str) and data in ansatz_data.names() and not Path(data).exists()
+    if reader and (named or not isinstance(data, str | Path)):
+        raise UsageError(f"{', '.join(reader)}: only for files that are read; these data are not.")
+    if isinstance(data, str | Path):
+        if named:
+            return str(data), ansatz_data.load(str(data)).frame, []
+        table = read_table(data, **{"text": words, **reader})
+        return table.origin, table.frame, list(table.notes)
+    frame = as_frame(data)
+    frame.columns = [str(name) for name in frame.columns]
+    return "the table", frame, []
+
+
+def _refuse_infinite(origin: str, features: pd.DataFrame) -> None:
+    """Before rows are left out or split: the error counts them as the file does."""
+    names = [name for name in features.columns if is_numeric(features[name])]
+    try:
+        refuse_infinite(features[names].to_numpy(dtype=np.float64), names)
+    except DataError as error:
+        raise DataError(f"{origin}: {error}") from None
+
+
+def _check_time(origin: str, frame: pd.DataFrame, uses: Uses) -> None:
+    if uses.time is None or is_numeric(frame[uses.time]):
+        return
+    try:
+        as_dates(frame[uses.time])
+    except DataError as error:
+        raise DataError(f"{origin}: --time: {error}") from None
+
+
+def _known_outcomes(
+    origin: str, frame: pd.DataFrame, uses: Uses, law: str | None
+) -> tuple[pd.DataFrame, list[str]]:
+    known = uses.known(frame)
+    if law is not None and not outcomes.registry.get(outcome_of(law, uses)).has_columns:
+        known = frame[uses.target].notna().any(axis=1).to_numpy()  # the first places will do
+    name = uses.outcome_name
+    if not known.any():
+        raise DataError(f"{origin}: the target '{name}' is missing in every row.")
+    if known.all():
+        return frame, []
+    gone = int((~known).sum())
+    left_out = "1 row" if gone == 1 else f"{gone} rows"
+    was = "was" if gone == 1 else "were"
+    return frame[known], [f"{left_out} without a value of '{name}' {was} left out."]
+
+
+def table_warnings(frame: pd.DataFrame, uses: Uses, columns: list[Column], law: str) -> list[str]:
+    said = [
+        f"column '{name}' names images, which take no part: to learn from them, --image {name}."
+        for name in image_columns(frame)
+    ]
+    kind = outcomes.registry.get(outcome_of(law, uses))
+    if kind.has_columns:
+        said += find_leaks(frame, uses.target, columns, group=uses.group, time=uses.time)
+    link = likelihoods.registry.get(law).link_name
+    if uses.exposure is not None and link == "identity":
+        said.append(
+            f"the exposure '{uses.exposure}' adds its logarithm to the mean, as the link of {law} "
+            "is the identity; for rates take a law with a log link, like poisson or gamma."
+        )
+    for name in uses.target:
+        if kind.is_quantity and is_numeric(frame[name]) and len(frame) > 1 and frame[name].nunique() == 1:
+            value = frame[name].iloc[0]
+            said.append(f"the target '{name}' is {value:g} in every row: nothing to explain.")
+    return said
+
+
+def _fingerprint(frame: pd.DataFrame) -> str:
+    digest = hashlib.sha256()
+    digest.update("\x1f".join(f"{name}:{frame[name].dtype}" for name in frame.columns).encode())
+    digest.update(pd.util.hash_pandas_object(frame, index=False).to_numpy().tobytes())
+    return digest.hexdigest()

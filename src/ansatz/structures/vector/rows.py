@@ -1,0 +1,124 @@
+"""The rows of a table, with what its columns are."""
+
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils.validation import _check_feature_names, _check_n_features, validate_data
+
+from ansatz.data import Column, as_frame, infer_columns, is_frame
+from ansatz.data.keys import cell_keys
+
+
+class TableRows:
+    """Rows of a table: an array of numbers, or a frame whose columns have roles.
+
+    Args:
+        values: ``(N, D)`` numbers, or a frame.
+        columns: the roles of a frame's columns; None for an array.
+        names: of an array's columns, where they have some.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.structures.vector.rows import TableRows
+        >>> rows = TableRows(np.zeros((5, 2)))
+        >>> len(rows[np.array([0, 3])]), rows.has_features
+        (2, True)
+    """
+
+    spec = None  # how many features a network sees depends on levels and missing values
+
+    def __init__(
+        self,
+        values: Any,
+        columns: list[Column] | None = None,
+        names: list[str] | None = None,
+    ) -> None:
+        self.values, self.columns, self.names = values, columns, names
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, index: Any) -> Self:
+        is_table = isinstance(self.values, pd.DataFrame)
+        chosen = self.values.iloc[index] if is_table else self.values[index]
+        return type(self)(chosen, self.columns, self.names)
+
+    @property
+    def has_features(self) -> bool:
+        """Whether there is a column."""
+        return self.columns is None or len(self.columns) > 0
+
+    @property
+    def numbers(self) -> int:
+        """How many columns hold numbers."""
+        if self.columns is None:
+            return int(self.values.shape[1])
+        return sum(column.role == "numeric" for column in self.columns)
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The rows as a frame; the columns of an array are called x0, x1, ..."""
+        if isinstance(self.values, pd.DataFrame):
+            return self.values
+        return pd.DataFrame(self.values, columns=[f"x{k}" for k in range(self.values.shape[1])])
+
+    def like(self, frame: pd.DataFrame) -> Self:
+        """Rows with other values of the same columns."""
+        is_array = self.columns is None
+        values = frame.to_numpy(dtype=np.float64) if is_array else frame
+        return type(self)(values, self.columns, self.names)
+
+    def content_keys(self, seed: int = 0) -> NDArray[np.uint64]:
+        """A hash of each row's cells."""
+        return cell_keys(self.values, seed)
+
+    def describe(self) -> dict[str, Any]:
+        """Names, number and roles of the columns."""
+        names = self.names
+        if names is None and isinstance(self.values, pd.DataFrame) and self.values.shape[1]:
+            names = [str(name) for name in self.values.columns]
+        columns = self.columns
+        dumped = None if columns is None else [c.model_dump(mode="json") for c in columns]
+        return {"names": names, "count": int(self.values.shape[1]), "columns": dumped}
+
+
+def read_table_rows(X: Any, *, face: Any, columns: list[Column] | None, reset: bool) -> TableRows:
+    """X as a float array, or as a frame where a column is not numeric.
+
+    Names, number and order of columns are remembered by ``face`` when ``reset``, and compared
+    otherwise. Missing values are allowed; infinities are refused. None, and a frame without
+    columns, stand for rows of which nothing is known.
+
+    Args:
+        X: what the user handed over.
+        face: the estimator that it was handed to.
+        columns: roles that are known: then a frame stays a frame, even if all of it is numeric.
+        reset: whether this is the data of a fit.
+    """
+    if X is None:
+        X = pd.DataFrame(index=[0])
+    if is_frame(X) and not issparse(X):  # scipy's dictionary of keys is a mapping, too
+        frame = as_frame(X)
+        empty = frame.shape[1] == 0
+        if columns is not None or empty or not all(_is_number(dtype) for dtype in frame.dtypes):
+            _check_feature_names(face, frame, reset=reset)
+            _check_n_features(face, frame, reset=reset)
+            return TableRows(frame, infer_columns(frame) if columns is None else columns)
+        X = frame
+    values = validate_data(
+        face,
+        X,
+        reset=reset,
+        dtype=[np.float64, np.float32],
+        ensure_all_finite="allow-nan",
+        ensure_min_samples=1 if reset else 0,
+    )
+    names = getattr(face, "feature_names_in_", None)
+    return TableRows(values, None, None if names is None else [str(name) for name in names])
+
+
+def _is_number(dtype: Any) -> bool:
+    return getattr(dtype, "kind", "O") in "iuf"

@@ -1,0 +1,122 @@
+"""One pass over a stream: the part of every row, what training rows teach, a sample of each."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ansatz.data.streams import HashSplit, Learner, RowSample
+from ansatz.data.streams.hash_split import TEST, TRAIN, VALID
+from ansatz.errors import DataError
+from ansatz.fitting.outcome_checks import locate
+from ansatz.structures.vector.streamed_rows import StreamedRows
+from ansatz.likelihoods import Likelihood
+from ansatz.storage.disk import explain
+
+SAMPLED = 30_000  # rows of each part that are held in memory
+
+
+class StreamParts(NamedTuple):
+    """The split of a stream.
+
+    Example:
+        >>> from ansatz.structures.vector.stream_parts import StreamParts
+        >>> StreamParts._fields[:2]
+        ('rows', 'weight')
+    """
+
+    rows: NDArray[np.int64]  # (3, blocks): training, validation and test rows of each block
+    weight: NDArray[np.float64]  # (3,)
+    learner: Learner
+    samples: tuple[RowSample, RowSample, RowSample]
+    file: Path  # the part of each row that counts, one byte
+    starts: NDArray[np.int64]  # of each block in that file
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many rows are learned from, stop the training, and judge."""
+        train, valid, test = self.rows.sum(axis=1).tolist()
+        return {"train": train, "valid": valid, "test": test}
+
+    def part_of(self, block: int) -> NDArray[np.uint8]:
+        """The parts of the rows of a block that count, in their order."""
+        with self.file.open("rb") as file:
+            file.seek(int(self.starts[block]))
+            content = file.read(int(self.starts[block + 1] - self.starts[block]))
+        return np.frombuffer(content, dtype=np.uint8)
+
+
+def divide(
+    rows: StreamedRows,
+    split: HashSplit,
+    learner: Learner,
+    folder: Path,
+    *,
+    law: Likelihood | None = None,
+    sampled: int = SAMPLED,
+) -> StreamParts:
+    """Passes over all rows once.
+
+    Args:
+        rows: the stream.
+        split: decides each row's part by the row alone.
+        learner: is shown the training rows.
+        folder: where the parts are noted.
+        law: refuses outcomes that it cannot produce; None lets all pass.
+        sampled: rows of each part that are kept.
+
+    Example:
+        >>> import inspect
+        >>> from ansatz.structures.vector.stream_parts import divide
+        >>> list(inspect.signature(divide).parameters)[:3]
+        ['rows', 'split', 'learner']
+    """
+    blocks = rows.posed.blocks
+    counts = np.zeros((3, len(blocks)), dtype=np.int64)
+    weight = np.zeros(3)
+    samples = tuple(
+        RowSample(sampled, seed=split.seed, use=use) for use in ("train", "valid", "test")
+    )
+    file = folder / "parts"
+    starts = np.zeros(len(blocks) + 1, dtype=np.int64)
+    try:
+        with file.open("wb") as out:
+            for block, whole in enumerate(blocks.frames()):
+                frame = rows.seen(whole)
+                part = _divide_block(rows, frame, split, learner, law, counts[:, block], weight)
+                for sample, number in zip(samples, (TRAIN, VALID, TEST), strict=True):
+                    sample.add(frame[part == number])
+                out.write(part.tobytes())
+                starts[block + 1] = starts[block] + len(part)
+    except OSError as error:
+        raise explain(error, file) from error
+    return StreamParts(counts, weight, learner, samples, file, starts)  # type: ignore[arg-type]
+
+
+def _divide_block(
+    rows: StreamedRows,
+    frame: pd.DataFrame,
+    split: HashSplit,
+    learner: Learner,
+    law: Likelihood | None,
+    counts: NDArray[np.int64],
+    weight: NDArray[np.float64],
+) -> NDArray[np.uint8]:
+    if frame.empty:
+        return np.empty(0, dtype=np.uint8)
+    job = rows.job(frame)
+    if law is not None:
+        try:
+            law.check(job.y)
+        except DataError as error:
+            raise locate(error, rows.origin, frame, rows.uses) from None
+    part: NDArray[np.uint8] = split.parts(rows.keys(job, split))
+    mass = job.weight.numpy()
+    for number in (TRAIN, VALID, TEST):
+        counts[number] = int((part == number).sum())
+        weight[number] += float(mass[part == number].sum())
+    learn = part == TRAIN
+    learner.add(job.rows[learn], mass[learn])
+    return part

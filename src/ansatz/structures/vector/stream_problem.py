@@ -1,0 +1,192 @@
+"""A table on disk read as a question, in one pass and with bounded memory."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from ansatz.data import row_keys
+from ansatz.data.streams import Blocks, RowSample, Survey, open_blocks
+from ansatz.errors import DataError, UsageError
+from ansatz.fitting.outcome_checks import check_outcomes
+from ansatz.fitting.problem import Problem, _warnings
+from ansatz.fitting.proposal import Proposal, is_numeric, propose
+from ansatz.fitting.uses import Uses, near_columns
+
+SURVEYED = 20_000  # rows that the law's candidates and the warnings are taken from
+_MOST_CLASSES = 1_001  # of which one row each is kept; more are refused anyway
+
+
+class StreamProblem(NamedTuple):
+    """A problem whose frame is a sample, and the blocks that hold all rows.
+
+    Example:
+        >>> from ansatz.structures.vector.stream_problem import StreamProblem
+        >>> StreamProblem._fields
+        ('problem', 'blocks', 'drop', 'rows')
+    """
+
+    problem: Problem
+    blocks: Blocks
+    drop: list[str]
+    rows: int  # with an outcome
+
+
+def pose_stream(
+    data: str | Path,
+    uses: Uses,
+    folder: Path,
+    *,
+    likelihood: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    roles: Mapping[str, str] | None = None,
+    drop: Sequence[str] = (),
+    reader: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    **blocks: Any,
+) -> StreamProblem:
+    r"""Reads a table once and decides what each column is for.
+
+    What :func:`~ansatz.fitting.problem.pose` learns from all rows, this learns from all rows:
+    the roles of columns, their levels, the range of the target. The candidates among laws and the
+    warnings of leaks come from 20,000 rows, the target's extremes and a row of each class.
+
+    Args:
+        data: a file, a folder of Parquet parts, or a pattern of names.
+        uses: target, weights, offset and so on by name.
+        folder: for blocks.
+        likelihood: the law; None lets the values of the target choose.
+        options: of the law.
+        roles: what columns are, where the guess would be wrong.
+        drop: columns to leave out.
+        reader: options of :func:`ansatz.data.read_table`.
+        seed: of the sample.
+        blocks: options of :func:`ansatz.data.streams.open_blocks`.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from ansatz.structures.vector.stream_problem import pose_stream
+        >>> from ansatz.fitting.uses import Uses
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> _ = (folder / "t.csv").write_text("a,y\n1,0.5\n2,1.5\n4,2.5\n")
+        >>> pose_stream(folder / "t.csv", Uses(target=["y"]), folder).problem.likelihood
+        'normal'
+    """
+    words = {*drop, *(name for name, role in (roles or {}).items() if role != "numeric")}
+    watcher = _Watcher(str(data), uses, dict(roles or {}), list(drop), seed)
+    found = open_blocks(
+        data, folder, {"text": words, **(reader or {})}, watch=watcher.add, **blocks
+    )
+    frame, uses = watcher.sample(), watcher.uses
+    if frame.empty:
+        raise DataError(f"{data}: the target '{uses.outcome_name}' is missing in every row.")
+    frame = found.kinds.settle(frame)
+    proposal = Proposal([likelihood]) if likelihood else propose(str(data), frame, uses)
+    given = {**proposal.options, **(options or {})}
+    check_outcomes(str(data), frame, uses, proposal.laws[0], given, named=likelihood is not None)
+    columns = watcher.survey.columns()
+    notes = [*found.notes, *watcher.notes()]
+    notes += [proposal.why] if proposal.why else []
+    notes += _warnings(frame, uses, columns, proposal.laws[0])
+    problem = Problem(
+        str(data),
+        frame,
+        uses.features(frame),
+        columns,
+        uses,
+        proposal.laws,
+        given,
+        notes,
+        watcher.digest.hexdigest(),
+    )
+    return StreamProblem(problem, found, list(drop), watcher.rows)
+
+
+class _Watcher:
+    """Sees all rows once, in their order."""
+
+    def __init__(
+        self, origin: str, uses: Uses, roles: dict[str, str], drop: list[str], seed: int
+    ) -> None:
+        self.origin, self.uses, self.drop = origin, uses, drop
+        self.survey, self.digest = Survey(roles), hashlib.sha256()
+        self.rows = self.left_out = 0
+        self._sample = RowSample(SURVEYED, seed=seed, use="survey")
+        self._kept: dict[tuple[str, str], tuple[float, pd.DataFrame]] = {}
+        self._opened = False
+
+    def add(self, frame: pd.DataFrame) -> None:
+        if not self._opened:
+            self._open(frame)
+        frame = frame.drop(columns=self.drop)
+        known = self.uses.known(frame)
+        self.left_out += int((~known).sum())
+        frame = frame[known]
+        if frame.empty:
+            return
+        self.rows += len(frame)
+        self.digest.update(row_keys(frame).tobytes())
+        try:
+            self.survey.add(self.uses.features(frame))
+        except DataError as error:
+            raise DataError(f"{self.origin}: {error}") from None
+        self._sample.add(frame)
+        for name in self.uses.outcome_columns:
+            self._keep_extremes(frame, name)
+
+    def sample(self) -> pd.DataFrame:
+        """A sample of the rows, with those that show the target's whole range."""
+        extra = [row for _, row in self._kept.values()]
+        frame = pd.concat([self._sample.frame, *extra])
+        return frame[~frame.index.duplicated()].sort_index()
+
+    def notes(self) -> list[str]:
+        """Rows that were left out."""
+        if not self.left_out:
+            return []
+        some = "1 row" if self.left_out == 1 else f"{self.left_out} rows"
+        was = "was" if self.left_out == 1 else "were"
+        return [f"{some} without a value of '{self.uses.outcome_name}' {was} left out."]
+
+    def _open(self, frame: pd.DataFrame) -> None:
+        for name in self.drop:
+            if name not in frame.columns:
+                hint = near_columns(name, frame)
+                raise UsageError(f"{self.origin}: no column '{name}' to drop. {hint}")
+        frame = frame.drop(columns=self.drop)
+        self.uses = self.uses.expand(frame)
+        self.uses.check(frame, self.origin)
+        self._opened = True
+
+    def _keep_extremes(self, frame: pd.DataFrame, name: str) -> None:
+        """One row each for the least and the largest value, a fraction, and every class."""
+        column = frame[name]
+        if not is_numeric(column):
+            for row, value in column.drop_duplicates().items():
+                self._keep(name, str(value), 0.0, frame, row)
+            return
+        values = column.to_numpy(dtype=np.float64)
+        known = np.flatnonzero(~np.isnan(values))
+        if not len(known):
+            return
+        for what, sign in (("low", 1.0), ("high", -1.0)):
+            place = known[(sign * values[known]).argmin()]
+            self._keep(name, what, sign * float(values[place]), frame, frame.index[place])
+        parts = known[values[known] != np.round(values[known])]
+        if len(parts):
+            self._keep(name, "part", 0.0, frame, frame.index[parts[0]])
+        distinct = np.unique(values[known])
+        if len(distinct) <= 100:  # classes may be numbers
+            for value in distinct:
+                place = known[(values[known] == value).argmax()]
+                self._keep(name, f"={value:g}", 0.0, frame, frame.index[place])
+
+    def _keep(self, name: str, what: str, value: float, frame: pd.DataFrame, row: Any) -> None:
+        before = self._kept.get((name, what))
+        if before is None and len(self._kept) > _MOST_CLASSES + 6:
+            return
+        if before is None or value < before[0]:
+            self._kept[name, what] = (value, frame.loc[[row]].copy())

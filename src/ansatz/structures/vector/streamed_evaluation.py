@@ -1,0 +1,68 @@
+"""A saved model judged on a table of any size."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import torch
+
+from ansatz.data.streams import RowSample
+from ansatz.errors import DataError
+from ansatz.fitting.baselines import Metrics
+from ansatz.fitting.pooled_metrics import PooledMetrics
+from ansatz.structures.vector.stream_parts import SAMPLED
+from ansatz.estimators.table_estimator import TableEstimator
+
+
+class StreamedEvaluation(NamedTuple):
+    """Metrics of all rows, and which of them come from a sample.
+
+    Example:
+        >>> from ansatz.structures.vector.streamed_evaluation import StreamedEvaluation
+        >>> StreamedEvaluation({"nll": 1.0}, 10, [], 10).rows
+        10
+    """
+
+    metrics: Metrics
+    rows: int
+    sampled: list[str]  # metrics that compare rows with each other
+    sample_rows: int
+
+
+def evaluate_stream(
+    model: TableEstimator, frames: Iterable[pd.DataFrame], *, sampled: int = SAMPLED
+) -> StreamedEvaluation:
+    """Every metric of a model of ``ansatz.fit`` on rows that come in frames, in bounded memory.
+
+    Args:
+        model: fitted by :func:`ansatz.fit`: it knows its columns by name.
+        frames: rows with outcomes; their index numbers them.
+        sampled: rows that are kept for metrics that are no means.
+
+    Example:
+        >>> import ansatz, pandas as pd
+        >>> from ansatz.structures.vector.streamed_evaluation import evaluate_stream
+        >>> table = pd.DataFrame({"x": range(60), "y": [k * 2.0 for k in range(60)]})
+        >>> fit = ansatz.fit(table, target="y", likelihood="normal", network="linear")
+        >>> found = evaluate_stream(fit.model, [table.iloc[:30], table.iloc[30:]])
+        >>> found.rows, found.metrics["rmse"] < 1e-6
+        (60, True)
+    """
+    pooled, sample = PooledMetrics(), RowSample(sampled)
+    for frame in frames:
+        if frame.empty:
+            continue
+        sample.add(frame)
+        weight = model.uses_.weight(frame)
+        mass = torch.from_numpy(np.ones(len(frame)) if weight is None else weight)
+        outcomes = model._outcomes(model.uses_.outcomes(frame), len(frame))
+        pooled.add(model.evaluate(frame), outcomes, mass)
+    if sample.seen == 0:
+        raise DataError("there are no rows to judge by.")
+    rows = sample.frame
+    metrics = model.evaluate(rows)
+    if sample.complete:
+        return StreamedEvaluation(metrics, sample.seen, [], sample.seen)
+    left = pooled.left(name for name, value in metrics.items() if value is not None)
+    return StreamedEvaluation(pooled.result(metrics), sample.seen, left, len(rows))

@@ -1,0 +1,112 @@
+"""Rows of a stream as a job: typed as the rows of a table in memory are."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+
+from ansatz.data import row_keys
+from ansatz.data.streams import HashSplit
+from ansatz.errors import DataError
+from ansatz.fitting.job import Job
+from ansatz.fitting.outcome_checks import locate
+from ansatz.structures.vector.stream_problem import StreamProblem
+from ansatz.estimators.table_estimator import TableEstimator
+from ansatz.fitting.uses import _numbers
+
+
+class StreamedRows:
+    """Turns frames of a posed stream into jobs for an estimator that has read a sample of it.
+
+    Args:
+        posed: the table.
+        estimator: knows the classes and the names.
+        factors: ``(K,)``, what the weight of each class is multiplied by; None for 1.
+
+    Example:
+        >>> from ansatz.structures.vector.streamed_rows import StreamedRows
+        >>> callable(StreamedRows.job)
+        True
+    """
+
+    def __init__(
+        self,
+        posed: StreamProblem,
+        estimator: TableEstimator,
+        factors: NDArray[np.float64] | None = None,
+    ) -> None:
+        self.posed, self.estimator, self.factors = posed, estimator, factors
+        self.uses, self.origin = posed.problem.uses, posed.problem.origin
+
+    def seen(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The rows that count: with an outcome and a weight above 0."""
+        gone = [name for name in self.posed.drop if name in frame.columns]
+        frame = frame.drop(columns=gone)
+        frame = frame[self.uses.known(frame)]
+        if self.uses.weights is None:
+            return frame
+        return frame[self._number(frame, self.uses.weights, least=0.0) > 0]
+
+    def job(self, frame: pd.DataFrame) -> Job:
+        """A job of rows that count; ``index`` and errors name them as the table does."""
+        uses, estimator = self.uses, self.estimator
+        try:
+            codes, target = estimator._encode(uses.outcomes(frame), reset=False)
+        except DataError as error:
+            raise locate(error, self.origin, frame, uses) from None
+        weight = np.ones(len(frame))
+        if uses.weights is not None:
+            weight = self._number(frame, uses.weights, least=0.0).copy()
+        if self.factors is not None:
+            weight = weight * self.factors[codes.astype(np.intp)]
+        try:
+            offset = uses.offsets(frame)
+        except DataError:
+            offset = self._offsets(frame)
+        return Job(
+            uses.features(frame),
+            self.posed.problem.columns,
+            torch.from_numpy(np.array(codes)),
+            target,
+            torch.from_numpy(weight),
+            None if offset is None else torch.from_numpy(np.array(offset)),
+            torch.from_numpy(frame.index.to_numpy() + 1),
+            group=None if uses.group is None else frame[uses.group].to_numpy(),
+        )
+
+    def keys(self, job: Job, split: HashSplit) -> NDArray[np.uint64]:
+        """What the split goes by: the rows' content, or their group."""
+        if job.group is not None:
+            groups = pd.Series(job.group, name="group")
+            return split.group_keys(groups, job.index.numpy())
+        keys: NDArray[np.uint64] = row_keys(job.rows, job.y.numpy(), seed=split.seed)
+        return keys
+
+    def _offsets(self, frame: pd.DataFrame) -> Any:
+        """Says again what is wrong with offset or exposure, with the table's row."""
+        for name in (self.uses.offset, self.uses.exposure):
+            if name is not None:
+                self._number(frame, name, least=None)
+        assert self.uses.exposure is not None
+        values = frame[self.uses.exposure].to_numpy(dtype=np.float64)
+        row = frame.index[int((values <= 0).argmax())] + 1
+        raise DataError(
+            f"{self.origin}, row {row}, column '{self.uses.exposure}': an exposure must be "
+            f"positive, got {values.min():g}."
+        )
+
+    def _number(
+        self, frame: pd.DataFrame, name: str, *, least: float | None
+    ) -> NDArray[np.float64]:
+        try:
+            return _numbers(frame, name, least=least)
+        except DataError as error:
+            values = pd.to_numeric(frame[name], errors="coerce").to_numpy(dtype=np.float64)
+            bad = ~np.isfinite(values) if least is None else ~(values >= least) | np.isinf(values)
+            row = frame.index[int(bad.argmax())] + 1
+            raise DataError(
+                f"{self.origin}, row {row}, column '{name}': expected a finite number"
+                f"{'' if least is None else f' >= {least:g}'}, got {frame[name].loc[row - 1]}."
+            ) from error

@@ -1,0 +1,26 @@
+import numpy as np
+import pandas as pd
+
+from ansatz.fitting.duplicates import content_keys, copied, describe_copies, warn_of_copies
+
+
+def test_copies_share_a_key_wherever_they_stand():
+    frame = pd.DataFrame({"a": [1.0, 2.0, 1.0, 1.0], "b": ["u", "u", "u", "v"]})
+    keys = content_keys(frame, np.array([0.0, 0, 0, 0]))
+    assert keys[0] == keys[2] and len(set(keys)) == 3
+    assert len(set(content_keys(frame, np.array([0.0, 0, 1, 0])))) == 4
+
+
+def test_copies_are_counted_once_each():
+    keys = np.array([1, 1, 1, 2], dtype=np.uint64)
+    assert describe_copies(keys)[0].startswith("2 of 4 rows are copies")
+    assert describe_copies(np.array([1, 2], dtype=np.uint64)) == []
+
+
+def test_judged_copies_are_told_with_the_metrics_without_them():
+    mask = copied(np.array([1, 2], dtype=np.uint64), np.array([2, 3, 4], dtype=np.uint64))
+    assert mask.tolist() == [True, False, False]
+    (told,) = warn_of_copies(mask, {"nll": 2.0})
+    assert "1 of 3 judged rows (33 %)" in told and "nll 2" in told
+    assert warn_of_copies(np.zeros(3, dtype=bool), None) == []
+    assert "no row is left" in warn_of_copies(np.ones(3, dtype=bool), None)[0]

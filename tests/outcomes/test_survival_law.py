@@ -1,0 +1,87 @@
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_array_equal
+
+from ansatz.errors import DataError, UsageError
+from ansatz.outcomes.survival_law import survival_law, survival_target, times_and_causes
+from ansatz.outcomes.survival_times import survival_outcomes
+from ansatz.likelihoods import Censored, Cox, DiscreteHazard, Gamma, Normal, Weibull
+
+INF = np.inf
+
+
+def test_any_law_of_numbers_takes_censoring():
+    made = survival_law("weibull")
+    assert isinstance(made, Censored) and isinstance(made.law, Weibull)
+    assert isinstance(survival_law(Gamma()).law, Gamma)
+
+
+def test_laws_of_survival_are_taken_as_they_are():
+    own = Cox()
+    assert survival_law(own) is own
+    assert isinstance(survival_law("cox", {"ties": "breslow"}), Cox)
+    assert survival_law("discrete_hazard", {"intervals": 4}, causes=2).causes == 2
+
+
+def test_the_spread_is_constant_where_rows_are_few_unless_said_otherwise():
+    assert survival_law("weibull", constant_dispersion=True).law.spread.kind == "constant"
+    told = survival_law("weibull", {"dispersion": "predicted"}, constant_dispersion=True)
+    assert told.law.spread.kind == "predicted"
+    assert survival_law("exponential", constant_dispersion=True).law.name == "exponential"
+
+
+def test_several_causes_need_a_law_that_knows_them():
+    with pytest.raises(DataError, match=r"2 causes\. weibull knows one: take discrete_hazard"):
+        survival_law("weibull", causes=2)
+    with pytest.raises(DataError, match="cox knows one"):
+        survival_law(Cox(), causes=3)
+
+
+def test_laws_without_an_order_are_refused():
+    with pytest.raises(UsageError, match="no order"):
+        survival_law("categorical")
+
+
+def test_targets_are_what_each_law_takes():
+    rows = survival_outcomes([5.0, 8.0], event=[1, 0], entry=[1.0, np.nan])
+    assert_array_equal(survival_target(survival_law("gamma"), rows), [[5, 5, 1], [8, INF, -INF]])
+    assert_array_equal(survival_target(survival_law("cox"), rows), [[5, 1, 1], [8, 0, -INF]])
+
+
+@pytest.mark.parametrize("law", ["cox", "discrete_hazard"])
+def test_intervals_need_a_law_with_a_density(law):
+    rows = survival_outcomes([5.0, 6.0], upper=[5.0, 8.0])
+    with pytest.raises(DataError, match=rf"{law} takes events .* interval at y\[1\]"):
+        survival_target(survival_law(law), rows)
+
+
+def test_a_time_below_0_is_refused_by_laws_of_positive_times_even_if_censored():
+    """As an end of an interval it would say nothing, and nobody would be told."""
+    rows = survival_outcomes([5.0, -1.0], event=[1, 0])
+    with pytest.raises(DataError, match=r"weibull needs times >= 0, got -1 at y\[1\]"):
+        survival_target(survival_law("weibull"), rows)
+    assert survival_target(survival_law(Normal()), rows)[1, 0] == -1
+
+
+@pytest.mark.parametrize("law", [Censored("weibull"), Cox(), DiscreteHazard()])
+def test_times_and_causes_come_back(law):
+    y = survival_target(law, survival_outcomes([5.0, 8.0], event=[1, 0]))
+    time, cause = times_and_causes(law, y)
+    assert_array_equal(time, [5, 8])
+    assert_array_equal(cause, [1, 0])
+
+
+def test_intervals_have_no_times():
+    law = Censored("weibull")
+    for ends in ([2.0, 3.0], [2.0, np.nan]):
+        y = survival_target(law, survival_outcomes([1.0, ends[0]], upper=[1.0, ends[1]]))
+        found = times_and_causes(law, y)
+        assert (found is None) == (ends[1] == 3.0)  # right-censored rows have a time
+    left = survival_target(law, survival_outcomes([np.nan], upper=[2.0]))
+    assert times_and_causes(law, left) is None
+
+
+def test_the_law_checks_what_it_was_given():
+    y = torch.from_numpy(survival_target(Cox(), survival_outcomes([1.0, 2.0], event=[1, 0])))
+    Cox().check(y)

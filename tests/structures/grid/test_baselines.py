@@ -1,0 +1,82 @@
+"""The models that a network on images must beat."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from ansatz import Classifier, Segmenter, SurvivalRegressor
+from ansatz.fitting.baselines import constant_raw
+from ansatz.structures.grid.baselines import judge_constant_masks, judge_linear_grid
+from ansatz.fitting.job import take
+from ansatz.fitting.scores import judge_all
+from ansatz.outcomes.survival_metrics import Followed
+
+
+def halves(count=60):
+    """Images whose left or right half is bright."""
+    rng = np.random.default_rng(0)
+    labels = np.arange(count) % 2
+    images = rng.normal(size=(count, 8, 8))
+    images[labels == 1, :, 4:] += 1
+    images[labels == 0, :, :4] += 1
+    return images, labels
+
+
+def test_a_linear_model_tells_the_bright_half():
+    images, labels = halves()
+    model = Classifier(network="linear_grid", epochs=1)
+    job = model._read(images, labels)
+    law = model._law_of(job.target)
+    metrics, _ = judge_linear_grid(law, job, job, model._judge, seed=0)
+    assert metrics["accuracy"] > 0.95
+
+
+def test_a_linear_network_is_its_own_linear_model():
+    images, labels = halves()
+    model = Classifier(network="linear_grid", epochs=1).fit(images, labels)
+    job = model._read(images, labels)
+    scores = judge_all(model, job, job)
+    assert scores.metrics == scores.linear
+    assert scores.constant["nll"] == pytest.approx(np.log(2), rel=1e-6)  # as many of each
+
+
+def test_the_constant_masks_have_the_entropy_of_the_labels():
+    rng = np.random.default_rng(0)
+    masks = (rng.uniform(size=(6, 8, 8)) < 0.3).astype(int)
+    images = rng.normal(size=(6, 8, 8))
+    model = Segmenter(network="linear_pixels", epochs=1).fit(images, masks)
+    job = model._read(images, masks)
+    law = model._law_of(job.target)
+    share = masks.mean()
+    entropy = -(share * np.log(share) + (1 - share) * np.log(1 - share))
+    metrics = judge_constant_masks(law, job, job, model._judge)
+    assert metrics["nll"] == pytest.approx(entropy, rel=1e-5)
+    assert metrics["pixel_error"] == pytest.approx(share)
+
+
+def test_cells_without_a_label_are_not_judged():
+    masks = np.zeros((4, 8, 8), int)
+    masks[:, :2], masks[:, 4:] = 1, -1
+    images = np.zeros((4, 8, 8))
+    model = Segmenter(network="linear_pixels", epochs=1).fit(images, masks)
+    job = model._read(images, masks)
+    metrics = judge_constant_masks(model._law_of(job.target), job, job, model._judge)
+    assert metrics["nll"] == pytest.approx(np.log(2), rel=1e-6)
+    assert torch.equal(job.y[0, 4:], torch.full((4, 8), -1))
+
+
+@pytest.mark.parametrize("count", [40, 64])  # penalised, and trained like a network
+def test_the_linear_model_of_cox_tells_times_better_than_a_constant(count):
+    rng = np.random.default_rng(0)
+    bright = rng.integers(0, 2, 3 * count)
+    images = bright.reshape(-1, 1, 1, 1) + 0.1 * rng.normal(size=(3 * count, 1, 6, 6))
+    times = pd.DataFrame({"time": rng.exponential(np.exp(-3.0 * bright)), "event": 1})
+    model = SurvivalRegressor("cox")
+    job = model._read(images, times)
+    learn, test = take(job, np.arange(count)), take(job, np.arange(count, 3 * count))
+    law = model._law_of(job.target)
+    model.followed_ = Followed.of(law, learn.y, learn.weight)
+    linear, _ = judge_linear_grid(law, learn, test, model._judge, seed=0)
+    constant = model._judge(*constant_raw(law, learn, test), test.y, test.weight)
+    assert linear["integrated_brier"] < 0.7 * constant["integrated_brier"]
