@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from matplotlib.axes import Axes
 
+from ansatz.figures.style import INK, figure, to_svg
 from ansatz.likelihoods import NormalDistribution, Poisson
 from ansatz.report.corp import reliability
 from ansatz.report.coverage import draw_coverage
@@ -24,7 +25,6 @@ from ansatz.report.quantile_residuals import draw_quantile_lines, draw_uniform_q
 from ansatz.report.reliability import draw_reliability
 from ansatz.report.residual_panels import draw_along, draw_normal_qq
 from ansatz.report.residual_tests import quantile_residuals
-from ansatz.report.style import INK, figure, to_svg
 from ansatz.report.survival_calibration import draw_horizon
 from ansatz.report.transform import Transform, transform
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from ansatz.report import draw_regions
-from ansatz.report.style import figure
+from ansatz.figures.style import figure
+from ansatz.networks import draw_regions
 
 IMAGE = Path(__file__).parents[1] / "images" / "regions.png"
 

@@ -44,6 +44,7 @@ _MODULES = (
     "data",
     "errors",
     "estimators",
+    "figures",
     "fitting",
     "inference",
     "layers",

@@ -24,6 +24,18 @@ class Entry(NamedTuple):
     reference: str
 
 
+def load(place: str) -> Any:
+    """Imports what ``"module:Attribute"`` names.
+
+    Example:
+        >>> from ansatz.registry import load
+        >>> load("math:pi")
+        3.141592653589793
+    """
+    module, _, attribute = place.partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
 class Registry:
     """A family's names, each tied to the object behind it, imported when it is first asked for.
 
@@ -59,9 +71,7 @@ class Registry:
         if member is None:
             raise UsageError(self._unknown(str(name)))
         if isinstance(member, str):
-            module, _, attribute = member.partition(":")
-            member = getattr(importlib.import_module(module), attribute)
-            self._members[name] = member
+            member = self._members[name] = load(member)
         return member
 
     def create(self, name: str, *args: Any, **options: Any) -> Any:

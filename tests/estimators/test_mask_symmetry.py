@@ -7,11 +7,11 @@ import torch
 from ansatz import Segmenter, load
 from ansatz.data.augmentation import Flip
 from ansatz.errors import UsageError
-from ansatz.structures.grid.recipe import choose_grid_recipe
 from ansatz.report import gather
-from ansatz.report.grid_robustness import certificates
-from ansatz.report.grid_sample import multiply_adds
 from ansatz.spec import InputSpec
+from ansatz.structures.grid.recipe import choose_grid_recipe
+from ansatz.structures.grid.report.robustness import certificates
+from ansatz.structures.grid.report.sample import multiply_adds
 
 SMALL = {"network": "unet", "network_options": {"width": 2, "depth": 1}, "epochs": 1}
 

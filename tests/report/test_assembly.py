@@ -4,8 +4,8 @@ import json
 
 import numpy as np
 import pytest
-from tests.report.conftest import KINDS, number
-from tests.report.test_page import check_inert
+from tests.figures.test_page import check_inert
+from tests.report.conftest import KINDS, make_hostile_page, number
 
 import ansatz
 from ansatz.cli.main import run
@@ -108,3 +108,13 @@ def test_what_cannot_be_reported_is_said():
     )
     with pytest.raises(DataError, match="without test rows"):
         replayed(replay(fit))
+
+
+def test_hostile_data_make_an_inert_page(hostile_page):
+    found = check_inert(hostile_page)
+    assert "Could not be computed" not in found.text
+    assert len(hostile_page) < 5_000_000
+
+
+def test_an_identical_report_has_identical_bytes(hostile_page):
+    assert make_hostile_page() == hostile_page

@@ -8,6 +8,7 @@ import torch
 from scipy import stats
 
 from ansatz import Regressor
+from ansatz.figures.section import Table
 from ansatz.likelihoods import NegativeBinomial, Normal, NormalDistribution, Poisson
 from ansatz.linear import residuals
 from ansatz.report import gather
@@ -23,7 +24,6 @@ from ansatz.report.residual_tests import (
     uniformity,
     zero_inflation,
 )
-from ansatz.report.section import Table
 from ansatz.report.smooth import local_linear
 from ansatz.report.transform import transform
 

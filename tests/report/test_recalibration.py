@@ -9,10 +9,10 @@ import torch
 from scipy import stats
 
 from ansatz import Classifier, Regressor, SurvivalRegressor
+from ansatz.figures.section import Figure, Table
 from ansatz.likelihoods import BernoulliDistribution, NormalDistribution
 from ansatz.report import gather
 from ansatz.report.recalibration import NONE, change_of_score, section
-from ansatz.report.section import Figure, Table
 
 
 class Done(NamedTuple):

@@ -9,6 +9,7 @@ from sklearn import metrics as sklearn_metrics
 from sklearn.isotonic import IsotonicRegression
 
 from ansatz import Classifier
+from ansatz.figures.section import Figure
 from ansatz.metrics import auc_estimate, influence_error
 from ansatz.report import gather
 from ansatz.report.class_questions import questions
@@ -21,7 +22,6 @@ from ansatz.report.discrimination import (
     roc_curve,
 )
 from ansatz.report.reliability import section
-from ansatz.report.section import Figure
 
 
 def forecasts(n=400, seed=0):

@@ -9,12 +9,12 @@ import torch
 from scipy import stats
 
 from ansatz import Classifier, Regressor
+from ansatz.figures.section import Figure
+from ansatz.figures.style import figure
 from ansatz.linear import leverage
 from ansatz.report import coverage, gather, pit, quantile_residuals, residual_panels
-from ansatz.report.novelty import nearest_distance, novelty
 from ansatz.report.residual_panels import ROOT_MEAN, ROOT_SD, draw_along
-from ansatz.report.section import Figure
-from ansatz.report.style import figure
+from ansatz.structures.vector.report.novelty import nearest_distance, novelty
 
 
 def rows(n=200, seed=0):

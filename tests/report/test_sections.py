@@ -11,19 +11,19 @@ from sklearn.metrics import log_loss
 import ansatz
 from ansatz import Classifier, Regressor
 from ansatz.data import Column
+from ansatz.figures.number import number, percent, with_error
+from ansatz.figures.printable import printable
 from ansatz.fitting.replay import replay
 from ansatz.report import gather, replayed
 from ansatz.report.comparison import compare
 from ansatz.report.costs import best_level, best_threshold, class_costs, number_costs
-from ansatz.report.data_summary import summarize_column
-from ansatz.report.effects import refit_models
-from ansatz.report.extrapolation import extrapolated
 from ansatz.report.headline import spiegelhalter
-from ansatz.report.number import number, percent, with_error
-from ansatz.report.printable import printable
 from ansatz.report.rivals import rivals
-from ansatz.report.subgroups import holm, subgroups
 from ansatz.report.what_was_fitted import command_line
+from ansatz.structures.vector.report.data_summary import summarize_column
+from ansatz.structures.vector.report.effects import refit_models
+from ansatz.structures.vector.report.extrapolation import extrapolated
+from ansatz.structures.vector.report.subgroups import holm, subgroups
 
 
 @pytest.mark.parametrize("kind", ["regression", "counts", "two classes", "several targets"])

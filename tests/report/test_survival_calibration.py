@@ -6,6 +6,7 @@ import pytest
 from statsmodels.duration.survfunc import SurvfuncRight
 
 from ansatz import SurvivalRegressor
+from ansatz.figures.section import Figure, Table
 from ansatz.report import coverage, gather, pit, quantile_residuals, residual_panels
 from ansatz.report.horizons import (
     calibrate,
@@ -14,7 +15,6 @@ from ansatz.report.horizons import (
     observed_risk,
     reference_curve,
 )
-from ansatz.report.section import Figure, Table
 from ansatz.report.survival_calibration import section
 
 

@@ -9,6 +9,7 @@ from scipy import stats
 from scipy.special import ive
 
 from ansatz import Ranker, Regressor
+from ansatz.figures.section import Figure
 from ansatz.likelihoods import (
     MultivariateNormalDistribution,
     RankingDistribution,
@@ -17,7 +18,6 @@ from ansatz.likelihoods import (
 from ansatz.report import directions, gather, rankings, vectors
 from ansatz.report.directions import angular_errors
 from ansatz.report.rankings import first_places
-from ansatz.report.section import Figure
 from ansatz.report.vectors import average_rank
 
 

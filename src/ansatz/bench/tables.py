@@ -71,7 +71,7 @@ def rows_of(data: "Dataset", split: int) -> tuple[np.ndarray, np.ndarray]:
 def _fit(name: str, split: int, inference: str) -> dict[str, Any]:
     from ansatz.data import infer_columns, load
     from ansatz.estimators import Classifier, Regressor
-    from ansatz.report.boosting import encode_columns
+    from ansatz.structures.vector.report.boosting import encode_columns
 
     data = load(name)
     train, test = rows_of(data, split)

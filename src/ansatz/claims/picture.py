@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from ansatz.claims.finding import Finding
 from ansatz.claims.registry import get, run
 from ansatz.errors import UsageError
-from ansatz.report.style import INK, to_svg
-from ansatz.report.style import figure as styled
+from ansatz.figures.style import INK, to_svg
+from ansatz.figures.style import figure as styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

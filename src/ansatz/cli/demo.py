@@ -186,7 +186,7 @@ def _picture(state: list[float], signs: str) -> list[str]:
 def _save(path: Path, shown: Shown, *, overwrite: bool) -> None:
     import io
 
-    from ansatz.report.style import figure
+    from ansatz.figures.style import figure
     from ansatz.storage import write_file
 
     written = io.BytesIO()
@@ -200,7 +200,7 @@ def _save(path: Path, shown: Shown, *, overwrite: bool) -> None:
 
 
 def _draw(paper: "Figure", shown: Shown) -> None:
-    from ansatz.report.style import INK, LINEAR, MODEL
+    from ansatz.figures.style import INK, LINEAR, MODEL
 
     rows = (shown.stored, shown.noisy, shown.recalled)
     axes = paper.subplots(3, len(shown.digits), squeeze=False)

@@ -14,6 +14,7 @@ from ansatz.networks.receptive_field import receptive_field as receptive_field
 from ansatz.networks.regions import LinearRegions as LinearRegions
 from ansatz.networks.regions import Region as Region
 from ansatz.networks.regions import count_linear_regions as count_linear_regions
+from ansatz.networks.regions import draw_regions as draw_regions
 from ansatz.networks.regions import linear_regions as linear_regions
 from ansatz.networks.registry import create as create
 from ansatz.networks.registry import names as names

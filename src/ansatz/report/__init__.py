@@ -7,8 +7,3 @@ from ansatz.report.assembly import write_report as write_report
 from ansatz.report.evidence import Evidence as Evidence
 from ansatz.report.gathering import gather as gather
 from ansatz.report.gathering import replayed as replayed
-from ansatz.report.regions import draw_regions as draw_regions
-from ansatz.report.section import Figure as Figure
-from ansatz.report.section import Section as Section
-from ansatz.report.section import Table as Table
-from ansatz.report.section import Text as Text

@@ -1,6 +1,5 @@
 """A whole report: every section that applies, as one page."""
 
-import importlib
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -8,14 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ansatz import __version__
 from ansatz.errors import AnsatzError
-from ansatz.report.contents import CONTENTS
+from ansatz.figures.page import render, write_page
+from ansatz.figures.printable import printable
+from ansatz.figures.section import Chapter, Section, Text
+from ansatz.registry import load
+from ansatz.report.contents import chapters
 from ansatz.report.evidence import Evidence
 from ansatz.report.gathering import gather, replayed
-from ansatz.report.grid_words import in_words
 from ansatz.report.headline import headline
-from ansatz.report.page import render, write_page
-from ansatz.report.printable import printable
-from ansatz.report.section import Section, Text
 
 if TYPE_CHECKING:
     from ansatz.estimators.table_estimator import TableEstimator
@@ -55,45 +54,39 @@ def build(evidence: Evidence, progress: Callable[[str], None] | None = None) -> 
         'What was fitted'
     """
     found = []
-    for module, words in CONTENTS[evidence.structure].items():
+    for chapter in chapters(evidence):
         if progress is not None:
-            progress(words)
-        section = _section(module, words, evidence)
+            progress(chapter.words)
+        section = _section(chapter, evidence)
         if section is not None:
             found.append(section)
     verdict = headline(evidence)
-    rows = f"{len(evidence.weight)} test {evidence.unit}"
+    rows = f"{len(evidence.weight)} test {evidence.unit.many}"
     if evidence.total is not None:
-        rows = f"a sample of {len(evidence.weight)} of {evidence.total} test {evidence.unit}"
-    where = f", {evidence.unit} of {evidence.origin}" if evidence.origin else ""
+        rows = f"a sample of {len(evidence.weight)} of {evidence.total} test {evidence.unit.many}"
+    where = f", {evidence.unit.many} of {evidence.origin}" if evidence.origin else ""
     page = render(
         found,
         title=f"{Path(evidence.name).name or 'model'}: {evidence.target}",
         kicker=f"Evidence of a fitted model, {rows}{where}; ansatz {__version__}.",
         verdict=verdict,
         footer=(
-            f"Computed from {evidence.unit} that took no part in the fit, unless a section says "
-            "otherwise. "
-            + (
-                "Importance and effects describe predictions, not causes."
-                if evidence.structure == "table"
-                else "What predictions rest on describes the network, not causes."
-            )
+            f"Computed from {evidence.unit.many} that took no part in the fit, unless a section "
+            "says "
+            f"otherwise. {evidence.contribution.caveat}"
         ),
     )
     return Report(page, verdict, found)
 
 
-def _section(module: str, words: str, evidence: Evidence) -> Section | None:
+def _section(chapter: Chapter, evidence: Evidence) -> Section | None:
     try:
-        made = importlib.import_module(f"ansatz.report.{module}").section(evidence)
+        made: Section | None = load(chapter.section)(evidence)
     except (AnsatzError, ValueError, TypeError, RuntimeError, ArithmeticError) as error:
         said = printable(str(error).split("\n")[0], 300)
-        return Section(words.capitalize(), "", [Text(f"Could not be computed: {said}", "warning")])
-    result: Section | None = made
-    if result is None or evidence.structure == "table":
-        return result
-    return in_words(result, evidence.unit)
+        warning = Text(f"Could not be computed: {said}", "warning")
+        return Section(chapter.words.capitalize(), "", [warning])
+    return made
 
 
 def write_report(

@@ -7,11 +7,11 @@ import torch
 from numpy.typing import NDArray
 
 from ansatz.errors import AnsatzError
+from ansatz.figures.section import Figure, Table, Text
+from ansatz.figures.style import LINEAR, MODEL, figure, to_svg
 from ansatz.metrics import brier_survival, integrated_brier
 from ansatz.report.evidence import Evidence
 from ansatz.report.horizons import reference_curve
-from ansatz.report.section import Figure, Table, Text
-from ansatz.report.style import LINEAR, MODEL, figure, to_svg
 from ansatz.report.survival_rows import SurvivalRows
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def draw_brier(axes: "Axes", times: Numbers, model: Numbers, reference: Numbers)
 
     Example:
         >>> import numpy as np
-        >>> from ansatz.report.style import figure
+        >>> from ansatz.figures.style import figure
         >>> from ansatz.report.brier_over_time import draw_brier
         >>> with figure() as paper:
         ...     draw_brier(paper.subplots(), np.arange(3.0), np.ones(3), np.ones(3))

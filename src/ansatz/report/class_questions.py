@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ansatz.figures.printable import printable
 from ansatz.report.evidence import Evidence
-from ansatz.report.printable import printable
 
 Numbers = NDArray[np.float64]
 MOST = 6  # classes that are shown

@@ -6,10 +6,10 @@ import numpy as np
 import torch
 
 from ansatz.errors import AnsatzError
+from ansatz.figures.section import Table
 from ansatz.metrics import antolini_c, harrell_c, uno_c
 from ansatz.report.discrimination import bootstrap_counts
 from ansatz.report.evidence import Evidence
-from ansatz.report.section import Table
 from ansatz.report.survival_rows import SurvivalRows
 
 _RESAMPLES, _FEWER = 100, 30  # of up to 3,000 rows, and of more

@@ -1,58 +1,42 @@
-"""The sections of a report, by what a row is, in the order of the page."""
+"""The chapters of a report: those of any structure, then those that the structure adds."""
 
-from ansatz.report.evidence import Structure
+from ansatz.figures.section import Chapter
+from ansatz.report.evidence import Evidence
 
-# Each module has a function section(evidence); the words tell a waiting user what is computed.
-_NUMBERS = {
-    "pit": "probability integral transform",
-    "vectors": "laws of vectors",
-    "directions": "errors of direction",
-    "rankings": "first places of rankings",
-    "coverage": "coverage of intervals",
-    "reliability": "reliability of probabilities",
-    "survival_calibration": "calibration of survival",
-    "quantile_residuals": "quantile residuals",
-    "residual_panels": "residual panels",
-    "recalibration": "recalibration",
-}
-_NETWORK = {
-    "grid_filters": "filters and feature maps",
-    "grid_robustness": "perturbations and symmetries",
-}
+_ALWAYS = [
+    Chapter(10, "what was fitted", "ansatz.report.what_was_fitted:section"),
+    Chapter(20, "scores beside other models", "ansatz.report.scores:section"),
+]
+# Of one outcome per row; each is None where it does not apply.
+_OF_ROWS = [
+    Chapter(30, "probability integral transform", "ansatz.report.pit:section"),
+    Chapter(31, "laws of vectors", "ansatz.report.vectors:section"),
+    Chapter(32, "errors of direction", "ansatz.report.directions:section"),
+    Chapter(33, "first places of rankings", "ansatz.report.rankings:section"),
+    Chapter(34, "coverage of intervals", "ansatz.report.coverage:section"),
+    Chapter(35, "reliability of probabilities", "ansatz.report.reliability:section"),
+    Chapter(36, "calibration of survival", "ansatz.report.survival_calibration:section"),
+    Chapter(37, "quantile residuals", "ansatz.report.quantile_residuals:section"),
+    Chapter(38, "residual panels", "ansatz.report.residual_panels:section"),
+    Chapter(39, "recalibration", "ansatz.report.recalibration:section"),
+    Chapter(80, "decisions from costs", "ansatz.report.costs:section"),
+]
 
-CONTENTS: dict[Structure, dict[str, str]] = {
-    "table": {
-        "what_was_fitted": "what was fitted",
-        "scores": "scores beside other models",
-        **_NUMBERS,
-        "importance": "importance of columns",
-        "effects": "effects of columns",
-        "subgroups": "subgroups",
-        "extrapolation": "extrapolation",
-        "worst_rows": "worst-fitted rows",
-        "costs": "decisions from costs",
-        "data_summary": "the data",
-    },
-    "grid": {
-        "what_was_fitted": "what was fitted",
-        "scores": "scores beside other models",
-        **_NUMBERS,
-        "grid_confusion": "classes taken for others",
-        "grid_mistakes": "confident mistakes",
-        "grid_cases": "best and worst examples",
-        "grid_saliency": "what predictions rest on",
-        **_NETWORK,
-        "costs": "decisions from costs",
-        "grid_examples": "the data",
-    },
-    "masks": {
-        "what_was_fitted": "what was fitted",
-        "scores": "scores beside other models",
-        "mask_overlays": "masks over their images",
-        "mask_classes": "scores of each class",
-        "mask_reliability": "reliability of the cells' probabilities",
-        "mask_recalibration": "recalibration",
-        **_NETWORK,
-        "grid_examples": "the data",
-    },
-}
+
+def chapters(evidence: Evidence) -> list[Chapter]:
+    """Lists the chapters of a report in the order of the page.
+
+    Structures place theirs from 40 to 79, before decisions, and from 90 on, after them.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report import gather
+        >>> from ansatz.report.contents import chapters
+        >>> x = np.arange(9.0).reshape(-1, 1)
+        >>> evidence = gather(Regressor(network="linear").fit(x, x[:, 0]), x, x[:, 0])
+        >>> chapters(evidence)[-1].words
+        'the data'
+    """
+    general = _ALWAYS + (_OF_ROWS if evidence.axis == "row" else [])
+    return sorted(general + evidence.contribution.chapters(evidence.axis))

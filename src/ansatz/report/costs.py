@@ -7,13 +7,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ansatz.figures.number import number, with_error
+from ansatz.figures.printable import printable
+from ansatz.figures.section import Cell, Figure, Section, Table, Text
+from ansatz.figures.style import INK, LINEAR, MODEL, figure, to_svg
 from ansatz.metrics import mean_estimate
 from ansatz.report.evidence import Evidence
-from ansatz.report.number import number, with_error
-from ansatz.report.printable import printable
 from ansatz.report.row_error import row_error
-from ansatz.report.section import Cell, Figure, Section, Table, Text
-from ansatz.report.style import INK, LINEAR, MODEL, figure, to_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -226,7 +226,7 @@ def draw_costs(axes: "Axes", grid: np.ndarray, curve: np.ndarray, marks: dict[st
     Example:
         >>> import numpy as np
         >>> from ansatz.report.costs import draw_costs
-        >>> from ansatz.report.style import figure
+        >>> from ansatz.figures.style import figure
         >>> with figure(3, 2) as paper:
         ...     marks = {"theory": 0.2, "default": 0.5}
         ...     draw_costs(paper.subplots(), np.arange(3.0), np.ones(3), marks)

@@ -7,6 +7,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ansatz.figures.section import Figure, Section, Table, Text
+from ansatz.figures.style import INK, MODEL, figure, to_svg
 from ansatz.likelihoods import Distribution, Quantiles
 from ansatz.report.evidence import Evidence
 from ansatz.report.intervals import (
@@ -19,8 +21,6 @@ from ansatz.report.intervals import (
     covered,
     intervals,
 )
-from ansatz.report.section import Figure, Section, Table, Text
-from ansatz.report.style import INK, MODEL, figure, to_svg
 from ansatz.report.transform import Transform
 from ansatz.report.univariate import Target, targets
 
@@ -45,7 +45,7 @@ def draw_coverage(
     Example:
         >>> from ansatz.report.coverage import draw_coverage
         >>> from ansatz.report.intervals import coverage
-        >>> from ansatz.report.style import figure
+        >>> from ansatz.figures.style import figure
         >>> with figure() as paper:
         ...     draw_coverage(paper.subplots(), [coverage([True], [0.9], [1.0], level=0.9)])
     """

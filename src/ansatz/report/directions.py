@@ -8,11 +8,11 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from ansatz.figures.section import Figure, Section, Table
+from ansatz.figures.style import LINEAR, MODEL, figure, to_svg
 from ansatz.likelihoods import Distribution
 from ansatz.report.effect import Effect, cluster_sums, ratio
 from ansatz.report.evidence import Evidence
-from ansatz.report.section import Figure, Section, Table
-from ansatz.report.style import LINEAR, MODEL, figure, to_svg
 from ansatz.report.verdict import effect_row
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def draw_errors(axes: "Axes", found: AngularErrors, density: tuple[Numbers, Numb
         >>> import torch
         >>> from ansatz.likelihoods import VonMisesDistribution
         >>> from ansatz.report.directions import angular_errors, draw_errors
-        >>> from ansatz.report.style import figure
+        >>> from ansatz.figures.style import figure
         >>> law = VonMisesDistribution(torch.ones(9), torch.zeros(9))
         >>> found = angular_errors(law, torch.linspace(-1, 1, 9))
         >>> with figure() as paper:

@@ -12,7 +12,6 @@ from ansatz.metrics import (
     rmse_estimate,
 )
 from ansatz.report.evidence import Evidence
-from ansatz.report.mask_estimates import estimate_masks
 from ansatz.report.rivals import Forecast
 
 
@@ -35,8 +34,8 @@ def estimate_metrics(evidence: Evidence, forecast: Forecast) -> dict[str, Estima
         >>> list(estimate_metrics(evidence, rivals(evidence).find("model")))
         ['nll', 'crps', 'mae', 'rmse', 'r2']
     """
-    if evidence.structure == "masks":
-        return estimate_masks(evidence, forecast)
+    if evidence.elements is not None:
+        return evidence.elements.estimates(evidence, forecast)
     y, weight = evidence.value, evidence.weight
     found: dict[str, Estimate] = {}
     if forecast.losses is not None and (evidence.law.is_law or evidence.classes is not None):

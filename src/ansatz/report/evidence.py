@@ -1,24 +1,21 @@
 """What a report is drawn from: a fitted model and rows that it never saw."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
 from ansatz.data import Column
-from ansatz.data.grids import Grids
 from ansatz.fitting.job import Job, has_masks
 from ansatz.likelihoods import Distribution, Likelihood
+from ansatz.report.contribution import Axis, Contribution, Elements, Unit, contribution
 from ansatz.report.predictive import row_losses
 
 if TYPE_CHECKING:
     from ansatz.estimators.table_estimator import TableEstimator
-
-
-Structure = Literal["table", "grid", "masks"]
-UNITS = {1: "signals", 2: "images", 3: "volumes"}  # by the axes of their cells
 
 
 class Learned(NamedTuple):
@@ -102,16 +99,24 @@ class Evidence:
     kept: dict[str, Any] = field(default_factory=dict, repr=False)  # what sections share
 
     @property
-    def structure(self) -> Structure:
-        """What a row is: of a table, a grid, or a grid with a class for each of its cells."""
-        if self.job.grid is None:
-            return "table"
-        return "masks" if has_masks(self.job) else "grid"
+    def axis(self) -> Axis:
+        """Where an outcome sits: on a row, or on each element of an example."""
+        return "element" if has_masks(self.job) else "row"
+
+    @cached_property
+    def contribution(self) -> Contribution:
+        """What the structure of the rows contributes to the report."""
+        return contribution(self.model.model_.preprocessor.spec.structure)
 
     @property
-    def unit(self) -> str:
-        """What the rows are called, in the plural."""
-        return "rows" if self.job.grid is None else UNITS[len(self.job.grid.size)]
+    def elements(self) -> Elements | None:
+        """Scores of outcomes on elements; None where there is one outcome per row."""
+        return self.contribution.elements() if self.axis == "element" else None
+
+    @property
+    def unit(self) -> Unit:
+        """What a row is called: a row, an image."""
+        return self.contribution.unit(self.model.model_.preprocessor.spec)
 
     @property
     def target(self) -> str:
@@ -136,9 +141,7 @@ class Evidence:
         if X is None and "raw" in self.kept:
             kept: Tensor = self.kept["raw"]
             return kept
-        rows = self.X if X is None else X
-        if not isinstance(rows, Grids) and self.job.columns is None:
-            rows = rows.to_numpy(dtype=np.float64)  # fitted to an array: columns have no names
+        rows = self.contribution.inputs(self.X if X is None else X, self.job)
         return self.model._served_raw(self.model.model_.raw(rows, self.job.offset, notes=[]))
 
     def row_losses(self, X: Any = None) -> Tensor:

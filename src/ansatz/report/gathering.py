@@ -7,19 +7,15 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from ansatz.data import Column
-from ansatz.data.grids import Grids
 from ansatz.errors import DataError
 from ansatz.fitting.job import Job, has_masks, take
+from ansatz.report.contribution import contribution
 from ansatz.report.evidence import Evidence, Learned
-from ansatz.report.grid_sample import sample_rows
 from ansatz.report.predictive import predictive, served_point
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from ansatz.fitting.replay import Replay
     from ansatz.estimators.table_estimator import TableEstimator
+    from ansatz.fitting.replay import Replay
 
 
 def gather(
@@ -155,12 +151,13 @@ def _evidence(
 ) -> Evidence:
     if not len(job.y):
         raise DataError("a report needs rows that the model has not seen, got none.")
-    chosen = sample_rows(model.model_, job, seed=known.get("seed", 0))
+    structure = contribution(model.model_.preprocessor.spec.structure)
+    chosen = structure.sample(model.model_, job, seed=known.get("seed", 0))
     if chosen is not None:
         known = {**known, "total": len(job.y)}
         job, y, rows = take(job, chosen), _pick(y, chosen), rows[chosen]
     law = model.model_.objective.likelihood
-    frame = as_features(job.rows)
+    features = structure.features(job.rows)
     raw = served_raw(model, job)
     distribution, value = None, job.y
     if not has_masks(job):
@@ -169,7 +166,7 @@ def _evidence(
     if learn is not None:
         part, outcomes = learn
         learned = Learned(
-            as_features(part.rows),
+            structure.features(part.rows),
             outcomes,
             part.weight.numpy(),
             None if part.offset is None else part.offset.numpy(),
@@ -178,7 +175,7 @@ def _evidence(
     record = getattr(model, "evidence_", {}).get("fit", {})
     return Evidence(
         model=model,
-        X=frame,
+        X=features,
         y=y,
         outcome=job.y,
         value=value,
@@ -194,7 +191,7 @@ def _evidence(
         rows=rows,
         job=job,
         learn=learned,
-        columns=_columns(model, frame),
+        columns=structure.columns(model, features),
         kept={"raw": raw},
         **{"fit": record, **known},
     )
@@ -218,34 +215,6 @@ def served_raw(model: "TableEstimator", job: Job) -> Tensor:
 
 
 def _pick(outcomes: Any, rows: NDArray[Any]) -> Any:
-    if isinstance(outcomes, Grids):
+    if hasattr(outcomes, "content_keys"):  # examples themselves, as masks are
         return outcomes[rows]
     return outcomes.iloc[rows] if hasattr(outcomes, "iloc") else np.asarray(outcomes)[rows]
-
-
-def as_features(rows: Any) -> "pd.DataFrame | Grids":
-    """Features as a frame; the columns of an array are called x0, x1, ...; grids as they are.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.report.gathering import as_features
-        >>> list(as_features(np.eye(3)))
-        ['x0', 'x1', 'x2']
-    """
-    import pandas as pd
-
-    if isinstance(rows, pd.DataFrame | Grids):
-        return rows
-    return pd.DataFrame(rows, columns=[f"x{k}" for k in range(rows.shape[1])])
-
-
-def _columns(model: "TableEstimator", frame: "pd.DataFrame | Grids") -> list[Column]:
-    if isinstance(frame, Grids):
-        return []  # cells are no columns
-    known = getattr(model, "columns_", None)
-    if known is not None:
-        return list(known)
-    missing = frame.isna().sum()
-    return [
-        Column(name=str(name), role="numeric", missing=int(missing[name])) for name in frame.columns
-    ]

@@ -6,10 +6,9 @@ import numpy as np
 import torch
 from scipy import stats
 
+from ansatz.figures.number import number, percent
+from ansatz.figures.printable import printable
 from ansatz.report.evidence import Evidence
-from ansatz.report.mask_reliability import of_cells
-from ansatz.report.number import number, percent
-from ansatz.report.printable import printable
 from ansatz.report.scores import verdict
 from ansatz.report.shares import wilson
 from ansatz.report.what_was_fitted import describe_network, law_name
@@ -19,9 +18,6 @@ LEVEL = 0.9  # of the intervals whose coverage is told
 
 def headline(evidence: Evidence) -> list[str]:
     """What was fitted and whether it beats simpler models; whether it is calibrated.
-
-    Args:
-        evidence: of a model on its test rows.
 
     Example:
         >>> import numpy as np
@@ -37,7 +33,7 @@ def headline(evidence: Evidence) -> list[str]:
     what = (
         f"{describe_network(evidence).capitalize()} of {printable(evidence.target, 80)} with the "
         f"{law_name(evidence)} {'law' if evidence.law.is_law else 'loss'}, judged on {count} "
-        f"{evidence.unit} that it never saw:"
+        f"{evidence.unit.many} that it never saw:"
     )
     beats = verdict(evidence, "linear") or verdict(evidence, "constant")
     if not beats:
@@ -50,9 +46,6 @@ def calibration(evidence: Evidence) -> str:
 
     Numbers: the coverage of 90 % intervals with a Wilson interval. Classes: Spiegelhalter's test
     of the probabilities. Survival: whether as many rows had the event as the curves expected.
-
-    Args:
-        evidence: of a model on its test rows.
 
     Example:
         >>> import numpy as np
@@ -68,8 +61,8 @@ def calibration(evidence: Evidence) -> str:
         Spiegelhalter (1986), Probabilistic prediction in patient management and clinical trials.
         https://doi.org/10.1002/sim.4780050506
     """
-    if evidence.structure == "masks":
-        return of_cells(evidence)
+    if evidence.elements is not None:
+        return evidence.elements.calibration(evidence)
     law = evidence.distribution
     if law is None:
         return "a loss predicts a point, no distribution whose calibration could be judged."
@@ -96,7 +89,7 @@ def _of_intervals(evidence: Evidence) -> str:
     total = float(evidence.weight.sum())
     share, least, most = wilson(float((rows * evidence.weight).sum()), total)
     range_ = (
-        f"{percent(share)} of the {evidence.unit} (95 % interval {percent(least)} to "
+        f"{percent(share)} of the {evidence.unit.many} (95 % interval {percent(least)} to "
         f"{percent(most)})"
     )
     said = f"its {LEVEL:.0%} intervals".replace("%", " %")
@@ -138,7 +131,7 @@ def _of_survival(evidence: Evidence) -> str:
         f"{ratio:.2f} (95 % interval {low:.2f} to {high:.2f})"
     )
     if low <= 1 <= high:
-        return f"{told}; it is calibrated as far as these {evidence.unit} can tell."
+        return f"{told}; it is calibrated as far as these {evidence.unit.many} can tell."
     return f"{told}: its curves fall too {'slowly' if ratio > 1 else 'fast'}."
 
 
@@ -179,7 +172,7 @@ def _of_classes(evidence: Evidence) -> str:
     told = f"{what} averages {percent(said)} where {percent(seen)} came true"
     test = f"Spiegelhalter's test, p = {p:.2f}" if p >= 0.01 else "Spiegelhalter's test, p < 0.01"
     verdict_ = (
-        f"it is calibrated as far as these {evidence.unit} can tell"
+        f"it is calibrated as far as these {evidence.unit.many} can tell"
         if p >= 0.05
         else "it is not calibrated"
     )

@@ -7,9 +7,9 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from ansatz.figures.printable import printable
 from ansatz.likelihoods import Distribution
 from ansatz.metrics import kaplan_meier
-from ansatz.report.printable import printable
 from ansatz.report.shares import wilson
 from ansatz.report.transform import Transform, transform
 

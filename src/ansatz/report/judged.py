@@ -4,11 +4,11 @@ from typing import Literal, NamedTuple
 
 from torch import Tensor
 
+from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.fitting.job import Job, has_masks
 from ansatz.fitting.scores import judge_model
-from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.likelihoods import Distribution, Likelihood
-from ansatz.report.mask_losses import mask_losses
+from ansatz.report.contribution import Elements, contribution
 from ansatz.report.predictive import predictive, row_losses
 
 Kind = Literal["number", "class", "survival", "ranking", "mask"]
@@ -48,10 +48,17 @@ class Judged(NamedTuple):
         return "class" if hasattr(self.model, "classes_") else "number"
 
     @property
+    def elements(self) -> Elements | None:
+        """Scores of outcomes on elements; None where there is one outcome per row."""
+        if not has_masks(self.job):
+            return None
+        return contribution(self.model.model_.preprocessor.spec.structure).elements()
+
+    @property
     def log_scores(self) -> Tensor:
         """The log score of each row, ``(N,)``; of several targets their mean, as in ``nll``."""
-        if self.kind == "mask":
-            return -mask_losses(self.law, self.raw, self.job.y)
+        if self.elements is not None:
+            return -self.elements.losses(self.law, self.raw, self.job.y)
         return -row_losses(self.model, self.law, self.raw, self.job.y)
 
     @property

@@ -1,13 +1,15 @@
-"""Outcomes and predictions of single rows in a few letters, for captions of pictures."""
+"""Outcomes and predictions of single rows, in tables and in captions of pictures."""
+
+from typing import Any
 
 import numpy as np
+import torch
 
+from ansatz.figures.number import number
+from ansatz.figures.printable import printable
+from ansatz.figures.section import Cell
 from ansatz.report.evidence import Evidence
-from ansatz.report.number import number
-from ansatz.report.printable import printable
-from ansatz.report.section import Cell
 from ansatz.report.survival_rows import survival_rows
-from ansatz.report.worst_rows import shown_outcome, shown_prediction
 
 
 def outcome_words(evidence: Evidence, row: int, limit: int = 18) -> str:
@@ -63,3 +65,73 @@ def prediction_words(evidence: Evidence, row: int, limit: int = 18) -> str:
 
 def _short(value: Cell, limit: int) -> str:
     return printable(value if isinstance(value, str) else number(value, 3), limit)
+
+
+def shown_outcome(evidence: Evidence, row: int) -> Cell:
+    """The outcome of a test row as a table shows it.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report import gather
+        >>> from ansatz.report.outcome_words import shown_outcome
+        >>> x = np.arange(9.0).reshape(-1, 1)
+        >>> shown_outcome(gather(Regressor(network="linear").fit(x, x[:, 0]), x, x[:, 0]), 2)
+        2.0
+    """
+    given = evidence.y.iloc[row] if hasattr(evidence.y, "iloc") else np.asarray(evidence.y)[row]
+    if hasattr(given, "items"):  # a row of several columns
+        return ", ".join(
+            f"{printable(name, 20)} {shown_cell(value)}" for name, value in given.items()
+        )
+    if isinstance(given, np.ndarray):
+        return ", ".join(str(shown_cell(value)) for value in given.tolist())
+    return shown_cell(given)
+
+
+def shown_prediction(evidence: Evidence, row: int) -> Cell:
+    """The prediction of a test row as a table shows it; of classes the most probable one.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report import gather
+        >>> from ansatz.report.outcome_words import shown_prediction
+        >>> x = np.arange(9.0).reshape(-1, 1)
+        >>> evidence = gather(Regressor(network="linear").fit(x, x[:, 0]), x, x[:, 0])
+        >>> round(shown_prediction(evidence, 2), 6)
+        2.0
+    """
+    law = evidence.distribution
+    if evidence.classes is not None and evidence.outcome.ndim == 1:
+        probs = law.probs[row]  # type: ignore[union-attr]
+        both = torch.stack([1 - probs, probs]) if probs.ndim == 0 else probs
+        code = int(both.argmax())
+        return f"{printable(evidence.classes[code], 40)} ({float(both[code]):.2f})"
+    point = evidence.point[row]
+    labels = getattr(evidence.model, "items_", None)
+    if labels is not None:
+        return ", ".join(printable(labels[int(code)], 20) for code in np.atleast_1d(point))
+    if np.ndim(point):
+        return ", ".join(number(float(value), 3) for value in point)
+    return float(point)
+
+
+def shown_cell(value: Any) -> Cell:
+    """A value of data as a table shows it; None where it is missing.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.report.outcome_words import shown_cell
+        >>> shown_cell(np.int64(3)), shown_cell(float("nan"))
+        (3, None)
+    """
+    if value is None or (isinstance(value, float) and value != value):
+        return None
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value))
+    if isinstance(value, int | np.integer):
+        return int(value)
+    if isinstance(value, float | np.floating):
+        return float(value)
+    return str(value)

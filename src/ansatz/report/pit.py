@@ -8,11 +8,11 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
+from ansatz.figures.section import Figure, Section, Table, Text
+from ansatz.figures.style import INK, MODEL, figure, to_svg
 from ansatz.metrics import kaplan_meier
 from ansatz.report.evidence import Evidence
 from ansatz.report.normal_scores import NormalScores, normal_scores
-from ansatz.report.section import Figure, Section, Table, Text
-from ansatz.report.style import INK, MODEL, figure, to_svg
 from ansatz.report.transform import EXACT, Transform
 from ansatz.report.univariate import Target, targets
 from ansatz.report.verdict import effect_row, say_scores
@@ -182,7 +182,7 @@ def draw_pit(axes: "Axes", histogram: PitHistogram, title: str = "") -> None:
         >>> import torch
         >>> from ansatz.likelihoods import NormalDistribution
         >>> from ansatz.report.pit import draw_pit, pit_histogram
-        >>> from ansatz.report.style import figure
+        >>> from ansatz.figures.style import figure
         >>> from ansatz.report.transform import transform
         >>> law = NormalDistribution(torch.zeros(50), torch.ones(50))
         >>> with figure() as paper:

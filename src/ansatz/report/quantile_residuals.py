@@ -7,6 +7,8 @@ import torch
 from numpy.typing import NDArray
 from scipy import stats
 
+from ansatz.figures.section import Figure, Section, Table, Text
+from ansatz.figures.style import INK, LINEAR, MODEL, figure, thin, to_svg
 from ansatz.likelihoods import Distribution
 from ansatz.report.effect import Effect
 from ansatz.report.envelope import Envelope, holds, uniform_envelope
@@ -21,8 +23,6 @@ from ansatz.report.residual_tests import (
     uniformity,
     zero_inflation,
 )
-from ansatz.report.section import Figure, Section, Table, Text
-from ansatz.report.style import INK, LINEAR, MODEL, figure, thin, to_svg
 from ansatz.report.univariate import Target, targets
 from ansatz.report.verdict import effect_row, p_text
 
@@ -45,7 +45,7 @@ def draw_uniform_qq(axes: "Axes", uniform: Numbers, band: Envelope) -> None:
         >>> import numpy as np
         >>> from ansatz.report.envelope import uniform_envelope
         >>> from ansatz.report.quantile_residuals import draw_uniform_qq
-        >>> from ansatz.report.style import figure
+        >>> from ansatz.figures.style import figure
         >>> with figure() as paper:
         ...     draw_uniform_qq(paper.subplots(), np.random.rand(50), uniform_envelope(50))
     """
@@ -76,7 +76,7 @@ def draw_quantile_lines(
         >>> import numpy as np
         >>> from ansatz.report.quantile_lines import quantile_lines
         >>> from ansatz.report.quantile_residuals import draw_quantile_lines
-        >>> from ansatz.report.style import figure
+        >>> from ansatz.figures.style import figure
         >>> u, fitted = np.random.rand(90), np.arange(90.0)
         >>> with figure() as paper:
         ...     draw_quantile_lines(paper.subplots(), u, fitted, quantile_lines(u, fitted))

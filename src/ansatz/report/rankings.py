@@ -8,12 +8,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 from torch import Tensor
 
+from ansatz.figures.printable import printable
+from ansatz.figures.section import Figure, Section, Table
+from ansatz.figures.style import INK, MODEL, figure, to_svg
 from ansatz.likelihoods import RankingDistribution
 from ansatz.report.effect import Effect, ratio
 from ansatz.report.evidence import Evidence
-from ansatz.report.printable import printable
-from ansatz.report.section import Figure, Section, Table
-from ansatz.report.style import INK, MODEL, figure, to_svg
 from ansatz.report.verdict import p_text
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def draw_first_places(axes: "Axes", found: FirstPlaces, names: list[str]) -> Non
         >>> import torch
         >>> from ansatz.likelihoods import RankingDistribution
         >>> from ansatz.report.rankings import draw_first_places, first_places
-        >>> from ansatz.report.style import figure
+        >>> from ansatz.figures.style import figure
         >>> law = RankingDistribution(torch.zeros(4, 2))
         >>> orders = torch.tensor([[0, 1], [0, 1], [0, 1], [1, 0]])
         >>> with figure() as paper:

@@ -7,6 +7,9 @@ import torch
 from numpy.typing import NDArray
 
 from ansatz.errors import AnsatzError
+from ansatz.figures.number import number
+from ansatz.figures.section import Figure, Section, Table, Text
+from ansatz.figures.style import figure, to_svg
 from ansatz.likelihoods import Distribution
 from ansatz.metrics import influence_error, mean_estimate
 from ansatz.report.corp import decompose, reliability
@@ -14,12 +17,9 @@ from ansatz.report.effect import Effect
 from ansatz.report.evidence import Evidence
 from ansatz.report.intervals import covered, intervals
 from ansatz.report.normal_scores import normal_scores
-from ansatz.report.number import number
 from ansatz.report.pit import draw_pit, pit_histogram
 from ansatz.report.predictive import predictive, row_losses
 from ansatz.report.reliability import draw_reliability
-from ansatz.report.section import Figure, Section, Table, Text
-from ansatz.report.style import figure, to_svg
 from ansatz.report.transform import Transform, transform
 from ansatz.report.univariate import is_classes, targets
 

@@ -6,6 +6,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ansatz.figures.printable import printable
+from ansatz.figures.section import Figure, Section, Table, Text
+from ansatz.figures.style import INK, MODEL, PALETTE, figure, to_svg
 from ansatz.metrics import ece
 from ansatz.report.class_questions import MOST, Question, class_probabilities, questions
 from ansatz.report.corp import Decomposition, Reliability, add, decompose, reliability
@@ -16,9 +19,6 @@ from ansatz.report.discrimination import (
     roc_curve,
 )
 from ansatz.report.evidence import Evidence
-from ansatz.report.printable import printable
-from ansatz.report.section import Figure, Section, Table, Text
-from ansatz.report.style import INK, MODEL, PALETTE, figure, to_svg
 from ansatz.report.univariate import is_classes
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def draw_reliability(axes: "Axes", found: Reliability, title: str = "") -> None:
         >>> import numpy as np
         >>> from ansatz.report.corp import reliability
         >>> from ansatz.report.reliability import draw_reliability
-        >>> from ansatz.report.style import figure
+        >>> from ansatz.figures.style import figure
         >>> p = np.random.rand(60)
         >>> with figure() as paper:
         ...     draw_reliability(paper.subplots(), reliability(np.random.rand(60) < p, p))
@@ -80,7 +80,7 @@ def draw_curves(axes: "Axes", curves: dict[str, Curve], *, kind: str) -> None:
     Example:
         >>> from ansatz.report.discrimination import roc_curve
         >>> from ansatz.report.reliability import draw_curves
-        >>> from ansatz.report.style import figure
+        >>> from ansatz.figures.style import figure
         >>> with figure() as paper:
         ...     draw_curves(paper.subplots(), {"a": roc_curve([0, 1], [0.1, 0.9])}, kind="roc")
     """
@@ -136,7 +136,7 @@ def section(evidence: Evidence) -> Section | None:
         parts.append(Text(_say_total(total)))
     if rocs:
         parts += _curves(separate, rocs, weight, evidence.group)
-    if evidence.structure == "table":  # of images there is a picture
+    if not evidence.contribution.draws_confusion:
         parts.append(_confusion_table(evidence, weight))
     return Section("Are the probabilities right?", _lead(asked, brier, found), parts)
 

@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from ansatz.figures.section import Figure, Section, Table, Text
+from ansatz.figures.style import INK, LINEAR, MODEL, figure, thin, to_svg
+from ansatz.report.contribution import Novelty
 from ansatz.report.envelope import uniform_envelope
 from ansatz.report.evidence import Evidence
-from ansatz.report.novelty import Novelty, novelty
 from ansatz.report.residual_tests import quantile_residuals
-from ansatz.report.section import Figure, Section, Table, Text
 from ansatz.report.smooth import local_linear
-from ansatz.report.style import INK, LINEAR, MODEL, figure, thin, to_svg
 from ansatz.report.univariate import Target, targets
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def draw_along(
     Example:
         >>> import numpy as np
         >>> from ansatz.report.residual_panels import draw_along
-        >>> from ansatz.report.style import figure
+        >>> from ansatz.figures.style import figure
         >>> x = np.linspace(0, 1, 80)
         >>> with figure() as paper:
         ...     draw_along(paper.subplots(), x, 4 + 0 * x)
@@ -69,7 +69,7 @@ def draw_normal_qq(axes: "Axes", scores: Numbers) -> None:
     Example:
         >>> import numpy as np
         >>> from ansatz.report.residual_panels import draw_normal_qq
-        >>> from ansatz.report.style import figure
+        >>> from ansatz.figures.style import figure
         >>> with figure() as paper:
         ...     draw_normal_qq(paper.subplots(), np.random.randn(50))
     """
@@ -108,7 +108,7 @@ def section(evidence: Evidence) -> Section | None:
     outcomes = targets(evidence)
     if not outcomes:
         return None
-    how_new = novelty(evidence)
+    how_new = evidence.contribution.novelty(evidence)
     parts: list[Text | Table | Figure] = []
     leads = []
     for target in outcomes:
@@ -138,9 +138,7 @@ def _panels(
         c.set(xlabel=label, ylabel="√|residual|", title="Scale and location")
         if how_new is None:
             d.set_axis_off()
-            grid = evidence.structure != "table"
-            why = "grids have no leverage" if grid else "training rows are not at hand"
-            d.text(0.5, 0.5, why, ha="center", va="center")
+            d.text(0.5, 0.5, evidence.contribution.no_novelty, ha="center", va="center")
         else:
             _draw_novelty(d, how_new, z, usable)
         if target.name:

@@ -7,14 +7,10 @@ import torch
 from torch import Tensor
 
 from ansatz.errors import AnsatzError
-from ansatz.fitting.baselines import best_linear, constant_raw
-from ansatz.structures.grid.baselines import constant_masks, fit_linear_grid
-from ansatz.fitting.job import Job
 from ansatz.estimators.predictions import judge_raw
+from ansatz.fitting.baselines import constant_raw
 from ansatz.likelihoods import Distribution, Likelihood
-from ansatz.report.boosting import boosted
 from ansatz.report.evidence import Evidence
-from ansatz.report.mask_losses import mask_losses
 from ansatz.report.predictive import predictive, row_losses, served_point
 
 Metrics = dict[str, float | None]
@@ -54,7 +50,7 @@ class Rivals(NamedTuple):
 
 
 def rivals(evidence: Evidence) -> Rivals:
-    """The model, the linear and the constant model of its law, and for tables boosted trees.
+    """The model, the linear and the constant model of its law, and what the structure adds.
 
     The rivals learn from the rows that the model learned from; without these there are none.
 
@@ -86,62 +82,26 @@ def _compete(evidence: Evidence) -> Rivals:
     test, model = evidence.job, evidence.model
     learn = model._plain(evidence.learn.job)
     law = model._law_of(learn.target)
-    if not has_features(evidence):
+    if not evidence.contribution.has_features(evidence):
         notes.append("There are no features: the model is itself the constant model of its law.")
         return Rivals(forecasts, notes)
     if is_linear(evidence):
         notes.append("The model is itself the linear model of its law.")
     else:
         try:
-            fitted, raw, said = _linear(evidence, law, learn)
-            forecasts.append(_of_law(evidence, "linear", fitted, raw))
-            notes += said
+            found = evidence.contribution.linear(law, learn, model._seed())
+            if found is not None:
+                linear, said = found
+                raw = linear.raw(test.rows, test.offset, notes=[])
+                forecasts.append(_of_law(evidence, "linear", linear.objective.likelihood, raw))
+                notes += said
         except (AnsatzError, ValueError, RuntimeError) as error:
             notes.append(f"The linear model of {law.name} could not be fitted: {error}")
-    constant = constant_masks if evidence.structure == "masks" else constant_raw
+    constant = constant_raw if evidence.elements is None else evidence.elements.constant
     fitted, raw = constant(law, learn, test)
     forecasts.append(_of_law(evidence, "constant", fitted, raw))
-    if evidence.structure == "table":
-        trees, why = _trees(evidence)
-        forecasts += trees
-        notes += why
-    return Rivals(forecasts, notes)
-
-
-def _linear(
-    evidence: Evidence, law: Likelihood, learn: Job
-) -> tuple[Likelihood, Tensor, list[str]]:
-    """A GLM of the columns; for grids a linear map of their cells."""
-    test, model = evidence.job, evidence.model
-    if evidence.structure == "table":
-        linear, said = best_linear(law, learn)
-    else:
-        linear, said = fit_linear_grid(law, learn, model._seed()), []
-    return linear.objective.likelihood, linear.raw(test.rows, test.offset, notes=[]), said
-
-
-def _trees(evidence: Evidence) -> tuple[list[Forecast], list[str]]:
-    try:
-        trees, why = boosted(evidence)
-    except (ValueError, RuntimeError) as error:
-        trees, why = None, f"HistGradientBoosting could not be fitted: {error}"
-    found = [] if trees is None else [Forecast("boosted trees", *trees)]
-    return found, [why] if why else []
-
-
-def has_features(evidence: Evidence) -> bool:
-    """Whether there is anything to predict from.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.report.rivals import has_features
-        >>> x = np.arange(9.0).reshape(-1, 1)
-        >>> has_features(gather(Regressor(network="linear").fit(x, x[:, 0]), x, x[:, 0]))
-        True
-    """
-    return evidence.structure != "table" or any(column.used for column in evidence.columns)
+    more, said = evidence.contribution.baselines(evidence)
+    return Rivals(forecasts + more, notes + said)
 
 
 def is_linear(evidence: Evidence) -> bool:
@@ -161,9 +121,9 @@ def is_linear(evidence: Evidence) -> bool:
 
 def _of_law(evidence: Evidence, name: str, law: Likelihood, raw: Tensor) -> Forecast:
     model, y = evidence.model, evidence.outcome
-    if evidence.structure == "masks":
+    if evidence.elements is not None:
         codes = model._codes(raw)
-        losses = mask_losses(law, raw, y) if law.is_law else None
+        losses = evidence.elements.losses(law, raw, y) if law.is_law else None
         return Forecast(name, None, codes, losses, lambda w: model._judge(law, raw, y, w))
     distribution, value = predictive(model, law, raw, y)
     point = torch.as_tensor(served_point(law, raw, distribution, y, value))

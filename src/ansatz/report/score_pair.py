@@ -7,7 +7,6 @@ from torch import Tensor
 
 from ansatz.report.judged import Judged
 from ansatz.report.loss_pair import loss_pair
-from ansatz.report.mask_pair import cell_pair, dice_pair
 from ansatz.report.measure import change_between, require_same_kind, require_same_measure
 from ansatz.report.paired_scores import ScorePair
 from ansatz.report.survival_pair import by_brier, integrated_brier_pair, survival_pair
@@ -40,8 +39,8 @@ def score_pair(a: Judged, b: Judged) -> ScorePair:
     require_same_kind(a, b)
     if a.kind == "survival":
         return survival_pair(a, b)
-    if a.kind == "mask":
-        return dice_pair(a, b)
+    if a.elements is not None:
+        return a.elements.score_pair(a, b)
     if a.distribution is None or b.distribution is None:
         return loss_pair(a, b)
     change = change_between(a, b) if a.kind == "number" else None
@@ -79,8 +78,8 @@ def score_beside(a: Judged, b: Judged) -> ScorePair | None:
     """
     if a.kind == "survival":
         return None if by_brier(a, b) else integrated_brier_pair(a, b)
-    if a.kind == "mask":
-        return cell_pair(a, b)
+    if a.elements is not None:
+        return a.elements.score_beside(a, b)
     if a.kind == "ranking" or a.distribution is None or b.distribution is None:
         return None
     if a.kind == "class":

@@ -3,6 +3,9 @@
 import math
 from typing import TYPE_CHECKING
 
+from ansatz.figures.number import number, with_error
+from ansatz.figures.section import Figure, Section, Table, Text
+from ansatz.figures.style import INK, LINEAR, MODEL, THIRD, figure, to_svg
 from ansatz.report.comparison import (
     WITHOUT_ERROR,
     Comparison,
@@ -11,10 +14,7 @@ from ansatz.report.comparison import (
     higher_is_better,
 )
 from ansatz.report.evidence import Evidence
-from ansatz.report.number import number, with_error
 from ansatz.report.rivals import rivals
-from ansatz.report.section import Figure, Section, Table, Text
-from ansatz.report.style import INK, LINEAR, MODEL, THIRD, figure, to_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,7 +39,7 @@ def verdict(evidence: Evidence, rival: str = "linear") -> str:
     count = float(evidence.weight.sum())
     better = first.better[rival]
     return judge_difference(
-        names.get(rival, rival), first.metric, better, count, unit=evidence.unit
+        names.get(rival, rival), first.metric, better, count, unit=evidence.unit.many
     )
 
 
@@ -89,7 +89,7 @@ def draw_scores(axes: "Axes", comparison: Comparison) -> None:
     Example:
         >>> from ansatz.report.comparison import Comparison, Score
         >>> from ansatz.report.scores import draw_scores
-        >>> from ansatz.report.style import figure
+        >>> from ansatz.figures.style import figure
         >>> with figure(3, 2) as paper:
         ...     draw_scores(paper.subplots(), Comparison("nll", {"model": Score(1.0, 0.1)}, {}))
     """
@@ -133,9 +133,6 @@ def worst_share(evidence: Evidence, rival: str) -> float | None:
 def section(evidence: Evidence) -> Section | None:
     """Metrics with standard errors, and paired differences.
 
-    Args:
-        evidence: of a model on its test rows.
-
     Example:
         >>> import numpy as np
         >>> from ansatz import Regressor
@@ -152,7 +149,7 @@ def section(evidence: Evidence) -> Section | None:
     names = [forecast.name for forecast in found.forecasts]
     if not comparisons:
         return None
-    parts: list[Text | Table | Figure] = [_score_table(comparisons, names, evidence.unit)]
+    parts: list[Text | Table | Figure] = [_score_table(comparisons, names, evidence.unit.many)]
     if len(names) > 1:
         parts.append(_difference_table(evidence, comparisons, names[1:]))
         with figure(6.4, 0.6 + 0.32 * len(names)) as paper:
@@ -160,7 +157,8 @@ def section(evidence: Evidence) -> Section | None:
             parts.append(
                 Figure(
                     to_svg(paper),
-                    f"{comparisons[0].metric} on the test {evidence.unit} with 95 % intervals. "
+                    f"{comparisons[0].metric} on the test {evidence.unit.many} with 95 % "
+                    "intervals. "
                     "Intervals of "
                     "two models may overlap although their paired difference is clear: the table "
                     "above has the differences.",
@@ -172,14 +170,15 @@ def section(evidence: Evidence) -> Section | None:
         parts.append(
             Text(
                 f"{number(100 * share, 2)} % of the difference in nll to the linear model comes "
-                f"from the 1 % of {evidence.unit} with the largest differences: a few decide it."
+                f"from the 1 % of {evidence.unit.many} with the largest differences: a few decide "
+                "it."
             )
         )
     parts += [Text(note, "note") for note in found.notes]
     first = [verdict(evidence, name) for name in names[1:]]
     lead = " ".join(
         sentence
-        for sentence in (first[:1] or [f"Metrics on the test {evidence.unit}."])
+        for sentence in (first[:1] or [f"Metrics on the test {evidence.unit.many}."])
         if sentence
     )
     return Section("Scores", lead, parts)
@@ -211,15 +210,15 @@ def _difference_table(evidence: Evidence, comparisons: list[Comparison], names: 
             ratio = "" if gap is None or not math.isfinite(gap.ratio) else f" ({gap.ratio:+.1f})"
             cells.append(None if gap is None else with_error(*gap) + ratio.replace("-", "−"))
         rows.append([c.metric, *cells])
-    how = f"Standard errors are of paired {evidence.unit}"
+    how = f"Standard errors are of paired {evidence.unit.many}"
     if evidence.group is not None:
         how += ", clustered by group"
     elif evidence.time is not None:
         how += ", Newey and West's over time"
     few = float(evidence.weight.sum()) < FEW
     doubt = (
-        f" With fewer than 100 {evidence.unit} the standard errors themselves are not reliable."
-        * few
+        f" With fewer than 100 {evidence.unit.many} the standard errors themselves are not "
+        "reliable." * few
     )
     return Table(
         ["model better by", *(f"than {name}" for name in names)],

@@ -7,13 +7,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ansatz.figures.section import Figure, Section, Table, Text
+from ansatz.figures.style import INK, MODEL, figure, to_svg
 from ansatz.metrics import d_calibration
 from ansatz.report.brier_over_time import brier_parts
 from ansatz.report.concordance import concordance_table
 from ansatz.report.evidence import Evidence
 from ansatz.report.horizons import Risk, calibrate, choose_horizons
-from ansatz.report.section import Figure, Section, Table, Text
-from ansatz.report.style import INK, MODEL, figure, to_svg
 from ansatz.report.survival_rows import SurvivalRows, survival_rows
 from ansatz.report.univariate import targets
 from ansatz.report.verdict import p_text
@@ -40,7 +40,7 @@ def draw_horizon(axes: "Axes", found: list[Risk], title: str = "") -> None:
 
     Example:
         >>> from ansatz.report.horizons import Risk
-        >>> from ansatz.report.style import figure
+        >>> from ansatz.figures.style import figure
         >>> from ansatz.report.survival_calibration import draw_horizon
         >>> with figure() as paper:
         ...     draw_horizon(paper.subplots(), [Risk(0.2, 0.25, 0.2, 0.3, 100.0)])

@@ -7,13 +7,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ansatz.figures.printable import printable
+from ansatz.figures.section import Figure, Section, Table, Text
+from ansatz.figures.style import figure, to_svg
 from ansatz.likelihoods import VectorDistribution
 from ansatz.report.evidence import Evidence
 from ansatz.report.normal_scores import normal_scores
 from ansatz.report.pit import PitHistogram, draw_pit, pit_histogram
-from ansatz.report.printable import printable
-from ansatz.report.section import Figure, Section, Table, Text
-from ansatz.report.style import figure, to_svg
 from ansatz.report.transform import Transform, transform
 from ansatz.report.verdict import effect_row
 
@@ -80,7 +80,7 @@ def draw_histograms(axes: "list[Axes]", found: dict[str, PitHistogram]) -> None:
     Example:
         >>> import numpy as np
         >>> from ansatz.report.pit import pit_histogram
-        >>> from ansatz.report.style import figure
+        >>> from ansatz.figures.style import figure
         >>> from ansatz.report.transform import Transform
         >>> from ansatz.report.vectors import draw_histograms
         >>> u = np.random.rand(90)

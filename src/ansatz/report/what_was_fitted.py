@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ansatz import __version__
-from ansatz.data.grids import is_grids
-from ansatz.fitting.provenance import Origin, origin_of
+from ansatz.figures.number import number
+from ansatz.figures.section import Figure, Section, Table, Text
+from ansatz.figures.style import INK, LINEAR, MODEL, figure, to_svg
 from ansatz.fitting import FitOptions, Request
+from ansatz.fitting.provenance import Origin, origin_of
 from ansatz.report.evidence import Evidence
-from ansatz.report.grid_layers import layer_table
-from ansatz.report.number import number
-from ansatz.report.rivals import has_features, is_linear
-from ansatz.report.section import Figure, Section, Table, Text
-from ansatz.report.style import INK, LINEAR, MODEL, figure, to_svg
+from ansatz.report.rivals import is_linear
+from ansatz.structures.registry import registry
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,7 +37,7 @@ def draw_history(axes: "Axes", history: "History") -> None:
         history: of the training.
 
     Example:
-        >>> from ansatz.report.style import figure
+        >>> from ansatz.figures.style import figure
         >>> from ansatz.report.what_was_fitted import draw_history
         >>> from ansatz.training import History
         >>> with figure(3, 2) as paper:
@@ -69,9 +68,6 @@ def draw_history(axes: "Axes", history: "History") -> None:
 def command_line(evidence: Evidence) -> str | None:
     """The exact command that repeats the fit; None for a model made in Python.
 
-    Args:
-        evidence: of the model.
-
     Example:
         >>> import ansatz
         >>> from ansatz.fitting.replay import replay
@@ -96,7 +92,7 @@ def _repeated(origin: Origin) -> Request:
     seed, folds = origin.asked.options["seed"], given.pop("folds", None)
     columns = {name: value for name, value in origin.uses.items() if value}
     others = {name: value for name, value in given.items() if name not in ("x", "seed", "test")}
-    found = {**columns, **({"x": given["x"]} if _must_name_grids(origin) else {}), **others}
+    found = {**columns, **({"x": given["x"]} if _must_name_structure(origin) else {}), **others}
     found |= {**({"network": origin.network} if origin.network else {}), "seed": seed}
     if folds is not None:
         found["folds"] = folds
@@ -105,18 +101,16 @@ def _repeated(origin: Origin) -> Request:
     return Request(origin.asked.data, cast(FitOptions, found))
 
 
-def _must_name_grids(origin: Origin) -> bool:
-    """Whether the data alone do not tell that they are grids: rows of a table are signals."""
-    source = origin.source
-    named = source.kind == "file" and not is_grids(source.path or source.name)
-    return origin.asked.options["x"] == "grid" and named
+def _must_name_structure(origin: Origin) -> bool:
+    """Whether the data alone do not tell their structure: rows of a table may be signals."""
+    source, x = origin.source, origin.asked.options["x"]
+    if source.kind != "file" or x not in registry:
+        return False
+    return not registry.get(str(x)).recognizes(source.path or source.name, {})
 
 
 def python_lines(evidence: Evidence) -> str:
     """The same as lines of Python.
-
-    Args:
-        evidence: of the model.
 
     Example:
         >>> import numpy as np
@@ -153,9 +147,6 @@ def _constructor(model: Any) -> str:
 def section(evidence: Evidence) -> Section | None:
     """Law, network, recipe, learning curves, and the lines that repeat the fit.
 
-    Args:
-        evidence: of a model on its test rows.
-
     Example:
         >>> import numpy as np
         >>> from ansatz import Regressor
@@ -174,8 +165,7 @@ def section(evidence: Evidence) -> Section | None:
     history = getattr(model, "history_", None)
     if history is not None and len(history.records) > 1:
         parts.append(_curves(history))
-    if evidence.structure != "table":
-        parts.append(layer_table(evidence))
+    parts += evidence.contribution.layers(evidence)
     command = command_line(evidence)
     if command is not None:
         parts += [Text("The command that repeats the fit:"), Text(command, "code")]
@@ -185,9 +175,6 @@ def section(evidence: Evidence) -> Section | None:
 
 def describe_network(evidence: Evidence) -> str:
     """The network in a few words.
-
-    Args:
-        evidence: of the model.
 
     Example:
         >>> import numpy as np
@@ -201,7 +188,8 @@ def describe_network(evidence: Evidence) -> str:
     """
     model = evidence.model.model_
     if is_linear(evidence):
-        return "a linear model" if has_features(evidence) else "a constant model"
+        has_features = evidence.contribution.has_features(evidence)
+        return "a linear model" if has_features else "a constant model"
     count = evidence.fit.get("parameters") or model.parameters
     kind = "an ensemble of networks" if evidence.model.inference == "ensemble" else "a network"
     return f"{kind} ({model.network_name}, {number(int(count))} parameters)"
@@ -209,9 +197,6 @@ def describe_network(evidence: Evidence) -> str:
 
 def law_name(evidence: Evidence) -> str:
     """The law as the user would say it.
-
-    Args:
-        evidence: of the model.
 
     Example:
         >>> import numpy as np
@@ -262,7 +247,7 @@ def _facts(evidence: Evidence) -> list[list[Any]]:
         told = ", ".join(
             f"{rows[part]} {part}" for part in ("train", "valid", "test") if rows.get(part)
         )
-        facts.append([evidence.unit, told])
+        facts.append([evidence.unit.many, told])
     if history is not None and history.stop_reason:
         reason = STOPPED.get(history.stop_reason, history.stop_reason)
         best = f"; the weights of step {history.best_step} were kept" if history.best_step else ""

@@ -11,7 +11,7 @@ class Structure(Protocol):
 
     ``network`` and ``linear_network`` are the names of the default network and of the linear one
     (empty where none makes sense); ``symmetry`` names the group under which the answer must not
-    change.
+    change; ``report`` is the ``"module:Class"`` of what it contributes to a report.
 
     Example:
         >>> from ansatz.structures import Structure, Vector
@@ -24,6 +24,7 @@ class Structure(Protocol):
     network: str
     linear_network: str
     symmetry: str
+    report: str
 
     def spec(self, x: Any) -> InputSpec:
         """The shape of one example, read off a batch of them."""

@@ -80,7 +80,7 @@ def slope(f: Tensor, loss: Callable[[Tensor], Tensor]) -> Tensor:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """Sizes of both gradients over the logit."""
-    from ansatz.report.style import INK, LINEAR, MODEL
+    from ansatz.figures.style import INK, LINEAR, MODEL
 
     axes, data = paper.subplots(), finding.data
     axes.plot(data["f"], np.abs(data["rescue"]), color=MODEL, label="-log q, non-saturating")

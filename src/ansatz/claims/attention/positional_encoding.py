@@ -94,7 +94,7 @@ def best_linear(before: np.ndarray, after: np.ndarray) -> float:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """Products over the position."""
-    from ansatz.report.style import LINEAR, MODEL
+    from ansatz.figures.style import LINEAR, MODEL
 
     axes, data = paper.subplots(), finding.data
     axes.plot(data["printed"], "--", color=LINEAR, lw=1, label="own ω in each feature (printed)")

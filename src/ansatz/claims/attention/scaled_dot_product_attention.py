@@ -82,7 +82,7 @@ def score_variance(size: int, draws: int, generator: torch.Generator) -> float:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """The variance of a score over its dimension."""
-    from ansatz.report.style import INK, LINEAR, MODEL
+    from ansatz.figures.style import INK, LINEAR, MODEL
 
     axes, data = paper.subplots(), finding.data
     axes.loglog(data["sizes"], data["sizes"], color=MODEL, label="d")

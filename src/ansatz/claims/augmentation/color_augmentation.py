@@ -70,8 +70,8 @@ def mean_gap(shifts: Tensor) -> float:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """The variance of the shift along each principal colour."""
-    from ansatz.report.decades import logarithmic
-    from ansatz.report.style import INK, LINEAR, MODEL
+    from ansatz.figures.decades import logarithmic
+    from ansatz.figures.style import INK, LINEAR, MODEL
 
     values, found = finding.data["values"], finding.data["found"]
     spread, draws = finding.data["spread"], finding.data["draws"]

@@ -7,7 +7,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from ansatz.claims import Check, Claim, Finding, Wrong
 from ansatz.connectionism import DenseAssociativeMemory
-from ansatz.report.style import LINEAR, MODEL, THIRD
+from ansatz.figures.style import LINEAR, MODEL, THIRD
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,7 +9,7 @@ import torch
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
 from ansatz.connectionism import version_space
-from ansatz.report.style import INK, LINEAR, MODEL, THIRD
+from ansatz.figures.style import INK, LINEAR, MODEL, THIRD
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

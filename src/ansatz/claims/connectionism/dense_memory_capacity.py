@@ -9,7 +9,7 @@ from scipy.stats import binom, norm
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
 from ansatz.connectionism import DenseAssociativeMemory
-from ansatz.report.style import FOURTH, INK, LINEAR, MODEL, THIRD
+from ansatz.figures.style import FOURTH, INK, LINEAR, MODEL, THIRD
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -116,7 +116,7 @@ def exponential(generator: torch.Generator, n: int, count: int, energy: Any) -> 
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """Capacity by neurons, for three orders."""
-    from ansatz.report.decades import logarithmic
+    from ansatz.figures.decades import logarithmic
 
     axes = paper.subplots()
     for (k, points), colour in zip(

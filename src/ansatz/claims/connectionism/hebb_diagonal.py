@@ -7,7 +7,7 @@ import torch
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Wrong
 from ansatz.connectionism import Hopfield
-from ansatz.report.style import FOURTH, LINEAR, MODEL
+from ansatz.figures.style import FOURTH, LINEAR, MODEL
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from ansatz.claims import Check, Claim, Finding, Wrong
 from ansatz.connectionism import Hopfield
-from ansatz.report.style import INK, LINEAR, MODEL
+from ansatz.figures.style import INK, LINEAR, MODEL
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,7 +8,7 @@ from scipy.special import erf, erfc
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
 from ansatz.connectionism import Hopfield
-from ansatz.report.style import LINEAR, MODEL
+from ansatz.figures.style import LINEAR, MODEL
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -68,7 +68,7 @@ def exact(n: int, s: int) -> float:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """Unstable bits by load."""
-    from ansatz.report.decades import logarithmic
+    from ansatz.figures.decades import logarithmic
 
     axes = paper.subplots()
     assert finding.table is not None

@@ -9,7 +9,7 @@ from scipy.special import erf
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
 from ansatz.connectionism import Hopfield
-from ansatz.report.style import INK, LINEAR, MODEL
+from ansatz.figures.style import INK, LINEAR, MODEL
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,7 +7,7 @@ import torch
 
 from ansatz.claims import Check, Claim, Finding, Wrong
 from ansatz.connectionism import margins, version_space
-from ansatz.report.style import INK, LINEAR, MODEL
+from ansatz.figures.style import INK, LINEAR, MODEL
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,7 +8,7 @@ import torch
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
 from ansatz.connectionism import margin
 from ansatz.connectionism.perceptron import run
-from ansatz.report.style import LINEAR, MODEL
+from ansatz.figures.style import LINEAR, MODEL
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -117,7 +117,7 @@ def judged(X: np.ndarray, y: np.ndarray, witness: np.ndarray) -> Instance:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """Mistakes beside the bound."""
-    from ansatz.report.decades import logarithmic
+    from ansatz.figures.decades import logarithmic
 
     axes = paper.subplots()
     every, hard = finding.data["every"], finding.data["hard"]

@@ -7,7 +7,7 @@ import torch
 
 from ansatz.claims import Check, Claim, Finding, Wrong
 from ansatz.connectionism.perceptron import run
-from ansatz.report.style import LINEAR, MODEL
+from ansatz.figures.style import LINEAR, MODEL
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

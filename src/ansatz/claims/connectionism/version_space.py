@@ -8,7 +8,7 @@ from scipy.optimize import nnls
 
 from ansatz.claims import Check, Claim, Finding, Wrong
 from ansatz.connectionism import version_space
-from ansatz.report.style import LINEAR, MODEL
+from ansatz.figures.style import LINEAR, MODEL
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

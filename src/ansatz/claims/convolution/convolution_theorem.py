@@ -68,7 +68,7 @@ def butterflies(n: int) -> int:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """Multiplications over the length."""
-    from ansatz.report.style import INK, LINEAR, MODEL
+    from ansatz.figures.style import INK, LINEAR, MODEL
 
     axes, counts = paper.subplots(), finding.data["counts"]
     n = counts[:, 0]

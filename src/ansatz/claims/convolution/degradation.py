@@ -72,7 +72,7 @@ def measure(
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """The losses of the batches, step by step; the shallowest dashed, the deepest thick."""
-    from ansatz.report.style import LINEAR, MODEL
+    from ansatz.figures.style import LINEAR, MODEL
 
     depths = finding.data["depths"]
     plots = paper.subplots(1, 2, sharey=True)

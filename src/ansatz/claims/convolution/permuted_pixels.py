@@ -145,7 +145,7 @@ def same_start(
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """A digit as it is and shuffled; accuracies of both networks."""
-    from ansatz.report.style import LINEAR, MODEL
+    from ansatz.figures.style import LINEAR, MODEL
 
     left, middle, axes = paper.subplots(1, 3, width_ratios=[1, 1, 2.2])
     for place, image, name in zip(

@@ -136,8 +136,8 @@ def uncovered(cells: int, bins: int) -> int:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """Norms over the maximum, from the sum to the maximum."""
-    from ansatz.report.decades import logarithmic
-    from ansatz.report.style import INK, LINEAR, MODEL
+    from ansatz.figures.decades import logarithmic
+    from ansatz.figures.style import INK, LINEAR, MODEL
 
     axes, ratios = paper.subplots(), finding.data["ratios"]
     for number, (p, values) in enumerate(ratios.items()):

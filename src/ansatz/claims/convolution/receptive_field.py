@@ -100,7 +100,7 @@ def influence(network: nn.Module, cells: int) -> Tensor:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """The influence of each cell, over the field that is seen."""
-    from ansatz.report.style import INK, LINEAR, MODEL
+    from ansatz.figures.style import INK, LINEAR, MODEL
 
     axes, curves = paper.subplots(), finding.data["curves"]
     deepest = max(curves)

@@ -138,7 +138,7 @@ def correct(
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """Weights over cells seen; accuracies."""
-    from ansatz.report.style import LINEAR, MODEL
+    from ansatz.figures.style import LINEAR, MODEL
 
     left, right = paper.subplots(1, 2, width_ratios=[1.6, 1])
     _, small, large, few, many = zip(*finding.data["counted"], strict=True)

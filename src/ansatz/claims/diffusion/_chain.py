@@ -72,7 +72,7 @@ def backward(
 
 def draw_errors(paper: "Figure", finding: Finding, *, printed: str, right: str) -> "Axes":
     """Errors of two formulas for the backward mean over t; ``data`` has exact, printed, right."""
-    from ansatz.report.style import INK, LINEAR, MODEL
+    from ansatz.figures.style import INK, LINEAR, MODEL
 
     axes, data = paper.subplots(), finding.data
     miss = data["printed"] - data["exact"]

@@ -68,7 +68,7 @@ def measure(
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """The mean over t with the spread of x_t."""
-    from ansatz.report.style import INK, LINEAR, MODEL
+    from ansatz.figures.style import INK, LINEAR, MODEL
 
     axes, data = paper.subplots(), finding.data
     t = np.arange(1, len(data["mean"]) + 1)

@@ -43,7 +43,7 @@ def measure(generator: torch.Generator, *, steps: int = 20, start: float = 1.5) 
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """The recovered start over t."""
-    from ansatz.report.style import LINEAR, MODEL
+    from ansatz.figures.style import LINEAR, MODEL
 
     axes, data = paper.subplots(), finding.data
     t = np.arange(1, len(data["right"]) + 1)

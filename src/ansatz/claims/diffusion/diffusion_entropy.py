@@ -60,7 +60,7 @@ def measure(generator: torch.Generator, *, beta: float = 0.3) -> Finding:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """The excess over the variance of the data."""
-    from ansatz.report.style import INK, LINEAR, MODEL
+    from ansatz.figures.style import INK, LINEAR, MODEL
 
     axes, data = paper.subplots(), finding.data
     axes.semilogx(data["fine"], data["line"], color=MODEL, label="H(x before) - H(x after)")

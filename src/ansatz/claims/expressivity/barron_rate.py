@@ -116,8 +116,8 @@ def _slope(m: np.ndarray, found: np.ndarray) -> tuple[float, float]:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """Errors over units in each dimension, on lines of slope -1."""
-    from ansatz.report.decades import logarithmic
-    from ansatz.report.style import LINEAR, PALETTE
+    from ansatz.figures.decades import logarithmic
+    from ansatz.figures.style import LINEAR, PALETTE
 
     axes = paper.subplots()
     m = finding.data["m"]

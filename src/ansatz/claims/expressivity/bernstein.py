@@ -102,8 +102,8 @@ def _log_choose(n: int) -> float:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """Polynomials that close in on a kink, and the rate."""
-    from ansatz.report.decades import logarithmic
-    from ansatz.report.style import INK, LINEAR, MODEL, PALETTE
+    from ansatz.figures.decades import logarithmic
+    from ansatz.figures.style import INK, LINEAR, MODEL, PALETTE
 
     left, right = paper.subplots(1, 2)
     left.plot(GRID, kink(GRID), color=INK, label="|x - 1/2|")

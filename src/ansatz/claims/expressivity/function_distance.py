@@ -80,8 +80,8 @@ def least_squares(n: int) -> Chebyshev:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """The error of the nearest polynomial swings evenly; that of least squares does not."""
-    from ansatz.report.decades import logarithmic
-    from ansatz.report.style import INK, LINEAR, MODEL
+    from ansatz.figures.decades import logarithmic
+    from ansatz.figures.style import INK, LINEAR, MODEL
 
     left, right = paper.subplots(1, 2)
     n, x = 5, np.linspace(-1, 1, 401)

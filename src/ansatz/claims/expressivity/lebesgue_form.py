@@ -76,7 +76,7 @@ def without_one(nodes: np.ndarray, heights: np.ndarray, x: np.ndarray, truth: np
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """A function, and the units that it is the sum of."""
-    from ansatz.report.style import INK, MODEL, PALETTE
+    from ansatz.figures.style import INK, MODEL, PALETTE
 
     left, right = paper.subplots(1, 2)
     nodes, heights = finding.data["function"]

@@ -107,8 +107,8 @@ def condition(basis: np.ndarray) -> float:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """Ranks that grow and ranks that stop; distances that fall and distances that stop."""
-    from ansatz.report.decades import logarithmic
-    from ansatz.report.style import LINEAR, MODEL
+    from ansatz.figures.decades import logarithmic
+    from ansatz.figures.style import LINEAR, MODEL
 
     left, right = paper.subplots(1, 2)
     m = finding.data["m"]

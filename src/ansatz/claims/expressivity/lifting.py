@@ -102,9 +102,9 @@ def square(pieces: int) -> np.ndarray:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """The product as a network sees it, and its error."""
-    from ansatz.report.decades import logarithmic
-    from ansatz.report.regions import draw_regions
-    from ansatz.report.style import INK, LINEAR, MODEL
+    from ansatz.figures.decades import logarithmic
+    from ansatz.figures.style import INK, LINEAR, MODEL
+    from ansatz.networks.regions.picture import draw_regions
 
     left, right = paper.subplots(1, 2)
     draw_regions(product(8), (-1, 1), left)

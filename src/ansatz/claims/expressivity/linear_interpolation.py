@@ -85,8 +85,8 @@ def error(f: "np.ufunc | object", pieces: int) -> float:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """Three functions, three lines."""
-    from ansatz.report.decades import logarithmic
-    from ansatz.report.style import LINEAR, MODEL, THIRD
+    from ansatz.figures.decades import logarithmic
+    from ansatz.figures.style import LINEAR, MODEL, THIRD
 
     axes = paper.subplots()
     k = finding.data["pieces"]

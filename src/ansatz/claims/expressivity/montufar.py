@@ -122,9 +122,9 @@ claim_erratum = Erratum(
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """The folded plane, and counts against both exponents."""
-    from ansatz.report.decades import logarithmic
-    from ansatz.report.regions import draw_regions
-    from ansatz.report.style import INK, LINEAR, MODEL
+    from ansatz.figures.decades import logarithmic
+    from ansatz.figures.style import INK, LINEAR, MODEL
+    from ansatz.networks.regions.picture import draw_regions
 
     left, right = paper.subplots(1, 2)
     draw_regions(folds(2, 4, 2), (0, 1), left, shade="none")

@@ -116,8 +116,8 @@ def random_regions(generator: torch.Generator, depth: int) -> int:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """Regions over parameters."""
-    from ansatz.report.decades import logarithmic
-    from ansatz.report.style import INK, LINEAR, MODEL, THIRD
+    from ansatz.figures.decades import logarithmic
+    from ansatz.figures.style import INK, LINEAR, MODEL, THIRD
 
     axes = paper.subplots()
     rows = finding.data["rows"]

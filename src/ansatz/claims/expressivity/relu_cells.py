@@ -106,7 +106,7 @@ def _silu_bend(generator: torch.Generator, width: int) -> float:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """The cells."""
-    from ansatz.report.regions import draw_regions
+    from ansatz.networks.regions.picture import draw_regions
 
     axes = paper.subplots()
     regions = draw_regions(finding.data["network"], (-BOX, BOX), axes)

@@ -68,8 +68,8 @@ def takagi(x: np.ndarray) -> np.ndarray:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """The function, two layers, and the errors."""
-    from ansatz.report.decades import logarithmic
-    from ansatz.report.style import INK, LINEAR, MODEL, THIRD
+    from ansatz.figures.decades import logarithmic
+    from ansatz.figures.style import INK, LINEAR, MODEL, THIRD
 
     left, right = paper.subplots(1, 2)
     x = np.linspace(0, 1, 2001)

@@ -95,8 +95,8 @@ def error(m: int, unit: nn.Module) -> float:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """A staircase over its target, and the errors along the bound."""
-    from ansatz.report.decades import logarithmic
-    from ansatz.report.style import INK, LINEAR, MODEL, PALETTE
+    from ansatz.figures.decades import logarithmic
+    from ansatz.figures.style import INK, LINEAR, MODEL, PALETTE
 
     left, right = paper.subplots(1, 2)
     x = np.linspace(0, 1, 2001)

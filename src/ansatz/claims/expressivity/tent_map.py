@@ -111,8 +111,8 @@ def shallow_pieces(generator: torch.Generator, m: int) -> int:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """Three folds, and what they cost deep and shallow."""
-    from ansatz.report.decades import logarithmic
-    from ansatz.report.style import LINEAR, MODEL, THIRD
+    from ansatz.figures.decades import logarithmic
+    from ansatz.figures.style import LINEAR, MODEL, THIRD
 
     left, right = paper.subplots(1, 2)
     x = np.linspace(0, 1, 1025)

@@ -137,7 +137,7 @@ def grid_boxes(parts: int, edge: float) -> tuple[np.ndarray, np.ndarray, np.ndar
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """ε* over directions, and errors over depth."""
-    from ansatz.report.style import INK, LINEAR, MODEL, THIRD
+    from ansatz.figures.style import INK, LINEAR, MODEL, THIRD
 
     left, right = paper.subplots(1, 2)
     data = finding.data

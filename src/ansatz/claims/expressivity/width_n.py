@@ -125,8 +125,8 @@ def integral(network: nn.Module, box: float) -> float:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """The best error climbs to that of zero; integrals of width 2 grow without end."""
-    from ansatz.report.decades import logarithmic
-    from ansatz.report.style import INK, LINEAR, MODEL
+    from ansatz.figures.decades import logarithmic
+    from ansatz.figures.style import INK, LINEAR, MODEL
 
     left, right = paper.subplots(1, 2)
     left.axhline(1, color=INK, lw=0.9, label="∫|f|: the error of F = 0")

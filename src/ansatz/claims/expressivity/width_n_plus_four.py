@@ -92,8 +92,8 @@ def target(x: np.ndarray) -> np.ndarray:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """A network of width 5 over its target, and the errors."""
-    from ansatz.report.decades import logarithmic
-    from ansatz.report.style import INK, LINEAR, MODEL, THIRD
+    from ansatz.figures.decades import logarithmic
+    from ansatz.figures.style import INK, LINEAR, MODEL, THIRD
 
     left, right = paper.subplots(1, 2)
     x = np.linspace(-0.4, 1.4, 1201)

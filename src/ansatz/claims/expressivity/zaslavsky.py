@@ -119,8 +119,8 @@ def feasible_signs(W: np.ndarray, b: np.ndarray) -> int:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """Three lines make seven regions; counts against the sum and against 2^m."""
-    from ansatz.report.decades import logarithmic
-    from ansatz.report.style import INK, LINEAR, MODEL, PALETTE
+    from ansatz.figures.decades import logarithmic
+    from ansatz.figures.style import INK, LINEAR, MODEL, PALETTE
 
     left, right = paper.subplots(1, 2)
     lines = np.array([[0.3, 1.0], [1.0, 0.35], [1.0, -0.8]]), np.array([0.1, -0.2, 0.35])

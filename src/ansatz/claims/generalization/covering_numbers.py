@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.figures.decades import logarithmic
+from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.networks import MLP
-from ansatz.report.decades import logarithmic
-from ansatz.report.style import INK, LINEAR, MODEL
 from ansatz.theory import log10_covering_deep, log10_covering_shallow
 
 if TYPE_CHECKING:

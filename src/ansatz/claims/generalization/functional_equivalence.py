@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.networks import MLP
-from ansatz.report.style import INK, LINEAR, MODEL
 from ansatz.theory import log10_equivalent_weights
 
 if TYPE_CHECKING:

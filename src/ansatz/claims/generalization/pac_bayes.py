@@ -8,7 +8,7 @@ import torch
 from scipy.optimize import minimize_scalar
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
-from ansatz.report.style import INK, LINEAR, MODEL
+from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.theory import pac_bayes_gap, pac_bayes_risk
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
-from ansatz.report.style import INK, LINEAR, MODEL, THIRD
+from ansatz.figures.style import INK, LINEAR, MODEL, THIRD
 from ansatz.theory import gaussian_kl, pac_bayes_gap, pac_bayes_risk
 
 if TYPE_CHECKING:

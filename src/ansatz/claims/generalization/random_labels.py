@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
 from ansatz.data import load
 from ansatz.errors import UsageError
+from ansatz.figures.style import INK, LINEAR, PALETTE
 from ansatz.likelihoods import Categorical
 from ansatz.networks import MLP
-from ansatz.report.style import INK, LINEAR, PALETTE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

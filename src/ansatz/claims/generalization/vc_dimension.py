@@ -8,8 +8,8 @@ import torch
 from scipy.optimize import linprog
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
-from ansatz.report.decades import logarithmic
-from ansatz.report.style import INK, LINEAR, PALETTE
+from ansatz.figures.decades import logarithmic
+from ansatz.figures.style import INK, LINEAR, PALETTE
 from ansatz.theory import half_space_growth, sauer_bound
 
 if TYPE_CHECKING:

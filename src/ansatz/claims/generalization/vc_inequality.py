@@ -7,8 +7,8 @@ import numpy as np
 import torch
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
-from ansatz.report.decades import logarithmic
-from ansatz.report.style import INK, LINEAR, MODEL
+from ansatz.figures.decades import logarithmic
+from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.theory import sauer_bound, vc_bound, vc_gap
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
-from ansatz.report.decades import logarithmic
-from ansatz.report.style import INK, LINEAR, MODEL
+from ansatz.figures.decades import logarithmic
+from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.training.backpropagation import Backpropagation
 from ansatz.training.derivatives import derivative_of
 

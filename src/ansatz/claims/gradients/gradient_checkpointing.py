@@ -10,9 +10,9 @@ from torch.autograd.graph import saved_tensors_hooks
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
 from ansatz.data import Batch
+from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.layers import Dense, affine
 from ansatz.likelihoods import MSE
-from ansatz.report.style import INK, LINEAR, MODEL
 from ansatz.training import Supervised
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
-from ansatz.report.decades import logarithmic
-from ansatz.report.style import FOURTH, INK, LINEAR, MODEL, THIRD
+from ansatz.figures.decades import logarithmic
+from ansatz.figures.style import FOURTH, INK, LINEAR, MODEL, THIRD
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

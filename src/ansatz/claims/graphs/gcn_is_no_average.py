@@ -68,7 +68,7 @@ def measure(generator: torch.Generator, *, depth: int = 60) -> Finding:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """Row sums of both matrices."""
-    from ansatz.report.style import INK, LINEAR, MODEL
+    from ansatz.figures.style import INK, LINEAR, MODEL
 
     axes, data = paper.subplots(), finding.data
     nodes = np.arange(1, 9)

@@ -91,7 +91,7 @@ def without_loops(A: np.ndarray) -> np.ndarray:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """The size of a signal over the layers."""
-    from ansatz.report.style import LINEAR, MODEL
+    from ansatz.figures.style import LINEAR, MODEL
 
     axes, data = paper.subplots(), finding.data
     layers = np.arange(len(data["right"]))

@@ -75,7 +75,7 @@ def measure(generator: torch.Generator, *, order: int = 2) -> Finding:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """Weights of the filter over the distance of two nodes."""
-    from ansatz.report.style import INK, MODEL
+    from ansatz.figures.style import INK, MODEL
 
     axes, data = paper.subplots(), finding.data
     axes.axvline(2.5, color=INK, lw=0.8, ls=":", label="order 2")

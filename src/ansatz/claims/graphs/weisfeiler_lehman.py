@@ -99,7 +99,7 @@ def read_out(A: np.ndarray, weights: list[np.ndarray]) -> np.ndarray:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """The two graphs; every node has two neighbours that have two neighbours."""
-    from ansatz.report.style import INK, MODEL
+    from ansatz.figures.style import INK, MODEL
 
     left, right = paper.subplots(1, 2)
     angle = np.pi / 3 * np.arange(6)

@@ -101,7 +101,7 @@ def passes(
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """Factors forwards and backwards against n / (n + m)."""
-    from ansatz.report.style import INK, LINEAR, MODEL
+    from ansatz.figures.style import INK, LINEAR, MODEL
 
     axes = paper.subplots()
     share = torch.tensor([n / (n + m) for n, m in SHAPES])

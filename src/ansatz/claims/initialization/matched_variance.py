@@ -84,7 +84,7 @@ def error_of(z: Tensor, kurtosis: float) -> float:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """The deviation of each scheme's variance, in standard errors."""
-    from ansatz.report.style import INK, LINEAR, MODEL
+    from ansatz.figures.style import INK, LINEAR, MODEL
 
     names = [name for pair in PAIRS.items() for name in pair]
     axes = paper.subplots()

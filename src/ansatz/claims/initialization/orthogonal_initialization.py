@@ -90,8 +90,8 @@ def measure(
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """Eigenvalues on the circle; norms through depth."""
-    from ansatz.report.decades import logarithmic
-    from ansatz.report.style import INK, LINEAR, MODEL
+    from ansatz.figures.decades import logarithmic
+    from ansatz.figures.style import INK, LINEAR, MODEL
 
     left, right = paper.subplots(1, 2)
     angle = torch.linspace(0, 2 * math.pi, 200)

@@ -85,7 +85,7 @@ def dead_chance(ratio: float, rows: int) -> float:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """The share of dead units against the bias."""
-    from ansatz.report.style import INK, LINEAR, MODEL, THIRD
+    from ansatz.figures.style import INK, LINEAR, MODEL, THIRD
 
     data, axes = finding.data, paper.subplots()
     fine = torch.linspace(0, BIASES[-1], 200)

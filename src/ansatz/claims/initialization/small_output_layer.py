@@ -124,8 +124,8 @@ def constant_start(y: Tensor, generator: torch.Generator) -> tuple[Tensor, dict[
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """The excess of the first loss against the variance of the logits."""
-    from ansatz.report.decades import logarithmic
-    from ansatz.report.style import INK, MODEL
+    from ansatz.figures.decades import logarithmic
+    from ansatz.figures.style import INK, MODEL
 
     data, axes = finding.data, paper.subplots()
     s2 = torch.logspace(math.log10(data["power"][0] / 2), math.log10(data["power"][-1] * 2), 50)

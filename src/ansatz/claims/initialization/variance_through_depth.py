@@ -102,8 +102,8 @@ def variance_and_error(sample: Tensor) -> tuple[float, float]:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """Mean squares through depth with their predictions."""
-    from ansatz.report.decades import logarithmic
-    from ansatz.report.style import INK, PALETTE
+    from ansatz.figures.decades import logarithmic
+    from ansatz.figures.style import INK, PALETTE
 
     left, right = paper.subplots(1, 2, width_ratios=(3, 2))
     for (name, _, _, _, factor), colour, mark in zip(RUNS, PALETTE, "sovD^p", strict=True):

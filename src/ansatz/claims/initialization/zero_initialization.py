@@ -103,7 +103,7 @@ def first_weight(network: MLP) -> Tensor:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """The loss and the difference between units while training."""
-    from ansatz.report.style import INK, LINEAR, MODEL, THIRD
+    from ansatz.figures.style import INK, LINEAR, MODEL, THIRD
 
     left, right = paper.subplots(1, 2)
     rows = (("zeros", LINEAR, "zeros"), ("constant", THIRD, "equal"), ("he_normal", MODEL, "He"))

@@ -50,7 +50,7 @@ def measure(generator: torch.Generator, *, size: int = 4, draws: int = 10_000) -
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """Measured covariances over predicted ones."""
-    from ansatz.report.style import INK, LINEAR, MODEL
+    from ansatz.figures.style import INK, LINEAR, MODEL
 
     axes, data = paper.subplots(), finding.data
     ends = [data["measured"].min(), data["measured"].max()]

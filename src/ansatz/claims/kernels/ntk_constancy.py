@@ -117,7 +117,7 @@ def draw(paper: "Figure", finding: Finding) -> None:
     """The change over the width."""
     import numpy as np
 
-    from ansatz.report.style import INK, MODEL
+    from ansatz.figures.style import INK, MODEL
 
     axes, data = paper.subplots(), finding.data
     widths, change = np.array(data["widths"]), np.array(data["change"])

@@ -115,7 +115,7 @@ def curvature(
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """Both predictions through the data."""
-    from ansatz.report.style import INK, LINEAR, MODEL
+    from ansatz.figures.style import INK, LINEAR, MODEL
 
     axes, data = paper.subplots(), finding.data
     axes.plot(data["new"], data["start"], color=INK, lw=0.8, ls=":", label="before training, f₀")

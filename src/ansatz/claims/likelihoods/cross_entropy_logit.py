@@ -93,7 +93,7 @@ def printed(f: Tensor, y: Tensor) -> Tensor:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """The total probability over the logit."""
-    from ansatz.report.style import LINEAR, MODEL
+    from ansatz.figures.style import LINEAR, MODEL
 
     axes, data = paper.subplots(), finding.data
     axes.plot(data["f"], data["right"], color=MODEL, label="log(1 - σ(f))")

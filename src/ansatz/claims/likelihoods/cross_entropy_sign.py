@@ -93,7 +93,7 @@ def argmin(function: Callable[[float], float]) -> float:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """The loss and its negative over the logit."""
-    from ansatz.report.style import INK, LINEAR, MODEL
+    from ansatz.figures.style import INK, LINEAR, MODEL
 
     axes, data = paper.subplots(), finding.data
     axes.plot(data["grid"], data["curve"], color=MODEL, label="- Σ log P")

@@ -98,7 +98,7 @@ def printed_loss(q: Tensor, y: Tensor, level: float) -> Tensor:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """Both losses over q."""
-    from ansatz.report.style import INK, LINEAR, MODEL
+    from ansatz.figures.style import INK, LINEAR, MODEL
 
     axes, data = paper.subplots(), finding.data
     axes.plot(data["q"], data["right"], color=MODEL, label="max(τe, (τ-1)e)")

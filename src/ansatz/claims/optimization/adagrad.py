@@ -88,8 +88,8 @@ def moves(make: Make, gradients: Tensor) -> Tensor:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """Steps under a constant gradient."""
-    from ansatz.report.decades import logarithmic
-    from ansatz.report.style import INK, LINEAR, MODEL
+    from ansatz.figures.decades import logarithmic
+    from ansatz.figures.style import INK, LINEAR, MODEL
 
     data, axes = finding.data, paper.subplots()
     k = torch.arange(1, len(data["adagrad"]) + 1)

@@ -108,8 +108,8 @@ def flat_path(g: Tensor, rate: float, betas: tuple[float, float], eps: float) ->
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """The first step against the size of the gradient."""
-    from ansatz.report.decades import logarithmic
-    from ansatz.report.style import INK, LINEAR, MODEL
+    from ansatz.figures.decades import logarithmic
+    from ansatz.figures.style import INK, LINEAR, MODEL
 
     data, axes = finding.data, paper.subplots()
     axes.plot(data["sizes"], data["outside"], color=INK, label="|g| / (|g| + ε)")

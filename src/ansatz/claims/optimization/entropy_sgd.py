@@ -146,7 +146,7 @@ def entropy_sgd(
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """The loss, its local entropy, and where chains from the sharp well end."""
-    from ansatz.report.style import INK, LINEAR, MODEL
+    from ansatz.figures.style import INK, LINEAR, MODEL
 
     data = finding.data
     upper, lower = paper.subplots(2, 1, sharex=True, height_ratios=(2, 1))

@@ -94,7 +94,7 @@ def cosines(size: int, generator: torch.Generator) -> tuple[int, float]:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """Steps against the scale, with the bound and the slope of the teeth."""
-    from ansatz.report.style import INK, LINEAR, MODEL, THIRD
+    from ansatz.figures.style import INK, LINEAR, MODEL, THIRD
 
     axes = paper.subplots()
     hard, easy = (torch.tensor(finding.data[name]) for name in ("hard", "easy"))

@@ -113,8 +113,8 @@ def descent_ascent(rate: float, steps: int) -> Tensor:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """The spirals, and the distances with their predictions."""
-    from ansatz.report.decades import logarithmic
-    from ansatz.report.style import INK, LINEAR, MODEL
+    from ansatz.figures.decades import logarithmic
+    from ansatz.figures.style import INK, LINEAR, MODEL
 
     data = finding.data
     left, right = paper.subplots(1, 2)

@@ -184,7 +184,7 @@ def train(
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """Sharpness against the size of the batch, with standard errors."""
-    from ansatz.report.style import INK, LINEAR, MODEL, THIRD
+    from ansatz.figures.style import INK, LINEAR, MODEL, THIRD
 
     data = finding.data
     sizes, count = data["sizes"], data["sharp"].shape[1]

@@ -80,8 +80,8 @@ def measure(
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """The error against the steps, with the predicted slope."""
-    from ansatz.report.decades import logarithmic
-    from ansatz.report.style import INK, LINEAR, MODEL
+    from ansatz.figures.decades import logarithmic
+    from ansatz.figures.style import INK, LINEAR, MODEL
 
     error, rho = finding.data["error"], finding.data["rho"]
     t = torch.arange(len(error))

@@ -88,8 +88,8 @@ def end_of_flow(start: Tensor, horizon: float, share: float = 0.0) -> Tensor:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """Both distances against the rate, with lines of slope 1 and 2."""
-    from ansatz.report.decades import logarithmic
-    from ansatz.report.style import INK, LINEAR, MODEL
+    from ansatz.figures.decades import logarithmic
+    from ansatz.figures.style import INK, LINEAR, MODEL
 
     rates, axes = finding.data["rates"], paper.subplots()
     rows = (

@@ -99,8 +99,8 @@ def constant_gradient(rate: float, beta: float, steps: int) -> Tensor:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """The steps that grow to their limit; the error beside that of descent."""
-    from ansatz.report.decades import logarithmic
-    from ansatz.report.style import INK, LINEAR, MODEL
+    from ansatz.figures.decades import logarithmic
+    from ansatz.figures.style import INK, LINEAR, MODEL
 
     left, right = paper.subplots(1, 2)
     data = finding.data

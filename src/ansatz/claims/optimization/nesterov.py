@@ -140,8 +140,8 @@ def paths(generator: torch.Generator, steps: int) -> tuple[Tensor, Tensor, Tenso
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """Gaps against steps on logarithmic axes."""
-    from ansatz.report.decades import logarithmic
-    from ansatz.report.style import INK, LINEAR, MODEL, THIRD
+    from ansatz.figures.decades import logarithmic
+    from ansatz.figures.style import INK, LINEAR, MODEL, THIRD
 
     data, axes = finding.data, paper.subplots()
     t = data["t"]

@@ -84,8 +84,8 @@ def newton(loss: Callable[[Tensor], Tensor], start: Tensor, steps: int) -> Tenso
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """Errors against steps: a curve that bends down beside a line."""
-    from ansatz.report.decades import logarithmic
-    from ansatz.report.style import INK, LINEAR, MODEL
+    from ansatz.figures.decades import logarithmic
+    from ansatz.figures.style import INK, LINEAR, MODEL
 
     error = finding.data["newton"]
     axes = paper.subplots()

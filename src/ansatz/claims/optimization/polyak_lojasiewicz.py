@@ -125,8 +125,8 @@ def gaps(loss: Loss, start: Tensor, rate: float, steps: int) -> Tensor:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """Gaps on a logarithmic axis below their bounds."""
-    from ansatz.report.decades import logarithmic
-    from ansatz.report.style import INK, LINEAR, MODEL
+    from ansatz.figures.decades import logarithmic
+    from ansatz.figures.style import INK, LINEAR, MODEL
 
     for axes, (name, (gap, share)), colour in zip(
         paper.subplots(1, 2), finding.data["runs"].items(), (MODEL, LINEAR), strict=True

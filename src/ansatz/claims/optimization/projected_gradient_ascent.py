@@ -123,8 +123,8 @@ def on_the_sphere(
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """Norms that stop at the radius, distances that fall."""
-    from ansatz.report.decades import logarithmic
-    from ansatz.report.style import INK, LINEAR, MODEL
+    from ansatz.figures.decades import logarithmic
+    from ansatz.figures.style import INK, LINEAR, MODEL
 
     data = finding.data
     left, right = paper.subplots(1, 2)

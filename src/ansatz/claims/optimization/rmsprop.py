@@ -66,7 +66,7 @@ def measure(
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """Steps before and after the gradient is switched off."""
-    from ansatz.report.style import INK, LINEAR, MODEL, THIRD
+    from ansatz.figures.style import INK, LINEAR, MODEL, THIRD
 
     axes = paper.subplots()
     rate = finding.data["rate"]

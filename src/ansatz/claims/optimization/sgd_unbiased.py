@@ -94,7 +94,7 @@ def measure(generator: torch.Generator, *, rows: int = 8, shown: int = 3) -> Fin
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """The variance of the gradient against the size of the batch."""
-    from ansatz.report.style import INK, LINEAR, MODEL
+    from ansatz.figures.style import INK, LINEAR, MODEL
 
     data, axes = finding.data, paper.subplots()
     b = torch.linspace(1, data["rows"], 200)

@@ -85,8 +85,8 @@ def slopes(
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """Ratios of pairs below the bound; the iteration's gap to it."""
-    from ansatz.report.decades import logarithmic
-    from ansatz.report.style import INK, LINEAR, MODEL
+    from ansatz.figures.decades import logarithmic
+    from ansatz.figures.style import INK, LINEAR, MODEL
 
     left, right = paper.subplots(1, 2)
     data, bound = finding.data, finding.data["bound"]

@@ -87,7 +87,7 @@ def decreases(loss: Loss, L: float, start: Tensor, rate: float, steps: int) -> t
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """The decrease of every step beside the floor of one half."""
-    from ansatz.report.style import INK, LINEAR, PALETTE
+    from ansatz.figures.style import INK, LINEAR, PALETTE
 
     axes = paper.subplots()
     for (name, share), colour in zip(finding.data["shares"].items(), PALETTE[::2], strict=False):

@@ -94,8 +94,8 @@ def still(name: str, start: Tensor, rate: float, decay: float, steps: int) -> Te
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """The norm against the steps."""
-    from ansatz.report.decades import logarithmic
-    from ansatz.report.style import INK, LINEAR, MODEL, THIRD
+    from ansatz.figures.decades import logarithmic
+    from ansatz.figures.style import INK, LINEAR, MODEL, THIRD
 
     data, axes = finding.data, paper.subplots()
     axes.plot(data["printed"], "--", lw=0.8, color=LINEAR, label="(1 + ημ)^t: the printed sign")

@@ -102,7 +102,7 @@ def scan(x: np.ndarray) -> np.ndarray:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """The distribution of the moduli."""
-    from ansatz.report.style import LINEAR, MODEL
+    from ansatz.figures.style import LINEAR, MODEL
 
     axes, moduli = paper.subplots(), finding.data["moduli"]
     edges = np.linspace(0, 1.2, 25).tolist()

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from ansatz import optim
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
-from ansatz.report.style import FOURTH, INK, LINEAR, MODEL
+from ansatz.figures.style import FOURTH, INK, LINEAR, MODEL
 from ansatz.training.penalties import L2
 
 if TYPE_CHECKING:

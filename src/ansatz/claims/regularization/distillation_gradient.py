@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
-from ansatz.report.style import INK, LINEAR, MODEL
+from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.training.distillation import tempered_cross_entropy
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ import torch
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
 from ansatz.data import Batch, TensorSource
+from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.likelihoods import Normal
 from ansatz.networks import MLP
-from ansatz.report.style import INK, LINEAR, MODEL
 from ansatz.training import Callback, GradientStep, Supervised, Trainer
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from scipy.optimize import minimize_scalar
 
 from ansatz import optim
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
-from ansatz.report.decades import logarithmic
-from ansatz.report.style import INK, LINEAR, MODEL
+from ansatz.figures.decades import logarithmic
+from ansatz.figures.style import INK, LINEAR, MODEL
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

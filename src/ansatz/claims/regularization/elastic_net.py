@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.figures.style import INK, PALETTE
 from ansatz.optim import ProximalSGD
-from ansatz.report.style import INK, PALETTE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

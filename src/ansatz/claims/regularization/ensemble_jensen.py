@@ -7,10 +7,10 @@ import torch
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
 from ansatz.data import load
+from ansatz.figures.decades import logarithmic
+from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.likelihoods import Categorical
 from ansatz.networks import MLP
-from ansatz.report.decades import logarithmic
-from ansatz.report.style import INK, LINEAR, MODEL
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

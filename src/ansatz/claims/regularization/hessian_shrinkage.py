@@ -7,9 +7,9 @@ import torch
 from torch import nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.figures.decades import logarithmic
+from ansatz.figures.style import INK, LINEAR, PALETTE
 from ansatz.optim import Newton
-from ansatz.report.decades import logarithmic
-from ansatz.report.style import INK, LINEAR, PALETTE
 from ansatz.training.penalties import L2
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.likelihoods import Categorical, CrossEntropy
 from ansatz.optim import Newton
-from ansatz.report.style import INK, LINEAR, MODEL
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.figures.style import INK, LINEAR, MODEL, THIRD
 from ansatz.optim import ProximalSGD
-from ansatz.report.style import INK, LINEAR, MODEL, THIRD
 from ansatz.training.penalties import L1
 
 if TYPE_CHECKING:

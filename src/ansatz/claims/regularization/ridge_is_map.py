@@ -8,10 +8,10 @@ from scipy.optimize import minimize
 from torch import nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.figures.decades import logarithmic
+from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.likelihoods import Normal
 from ansatz.optim import Newton
-from ansatz.report.decades import logarithmic
-from ansatz.report.style import INK, LINEAR, MODEL
 from ansatz.training.penalties import L2
 
 if TYPE_CHECKING:

@@ -117,7 +117,7 @@ def variance(generator: torch.Generator, chains: int, test: bool, *, moves: int 
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """Both energies over the steps."""
-    from ansatz.report.style import INK, LINEAR, MODEL
+    from ansatz.figures.style import INK, LINEAR, MODEL
 
     axes, data = paper.subplots(), finding.data
     axes.plot(data["euler"], "--", color=LINEAR, label="explicit Euler (printed)")

@@ -115,7 +115,7 @@ def distance(one: np.ndarray, other: np.ndarray) -> float:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """Target as bars, both stationary laws as points."""
-    from ansatz.report.style import INK, LINEAR, MODEL
+    from ansatz.figures.style import INK, LINEAR, MODEL
 
     axes, data = paper.subplots(), finding.data
     states = np.arange(1, len(data["p"]) + 1)

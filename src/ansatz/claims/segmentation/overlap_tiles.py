@@ -98,8 +98,8 @@ def unpadded(generator: torch.Generator, x: Tensor) -> tuple[Tensor, Tensor]:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """The largest difference over the overlap."""
-    from ansatz.report.decades import logarithmic
-    from ansatz.report.style import INK, LINEAR, MODEL
+    from ansatz.figures.decades import logarithmic
+    from ansatz.figures.style import INK, LINEAR, MODEL
 
     axes, data = paper.subplots(), finding.data
     floor = 1e-16

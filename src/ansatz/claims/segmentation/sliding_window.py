@@ -131,8 +131,8 @@ def all_work(n: float) -> float:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """Work per pixel over the size of the image."""
-    from ansatz.report.decades import logarithmic
-    from ansatz.report.style import INK, LINEAR, MODEL
+    from ansatz.figures.decades import logarithmic
+    from ansatz.figures.style import INK, LINEAR, MODEL
 
     axes = paper.subplots()
     sizes, measured, window, _ = zip(*finding.data["work"], strict=True)

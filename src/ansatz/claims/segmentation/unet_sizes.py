@@ -156,7 +156,7 @@ def four_halvings() -> int:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """Sizes along the network, beside those of blocks that keep them."""
-    from ansatz.report.style import INK, LINEAR, MODEL
+    from ansatz.figures.style import INK, LINEAR, MODEL
 
     axes, sizes = paper.subplots(), finding.data["sizes"]
     places = range(len(sizes))

@@ -104,7 +104,7 @@ def worst_error(cuts: int, size: int, samples: int, dice: np.random.Generator) -
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """Cells over the accuracy, with both bounds."""
-    from ansatz.report.style import INK, LINEAR, MODEL
+    from ansatz.figures.style import INK, LINEAR, MODEL
 
     axes, rows = paper.subplots(), finding.data["rows"]
     axes.loglog(rows[:, 0], rows[:, 2], color=MODEL, label="bound, exponent nd/2")

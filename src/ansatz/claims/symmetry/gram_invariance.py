@@ -74,7 +74,7 @@ def total(x: Tensor, weight: Tensor | None = None) -> Tensor:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """Changes of both descriptors, rotation by rotation."""
-    from ansatz.report.style import LINEAR, MODEL
+    from ansatz.figures.style import LINEAR, MODEL
 
     axes, data = paper.subplots(), finding.data
     turn = range(1, len(data["right"]) + 1)

@@ -90,7 +90,7 @@ def gap(one: Tensor, other: Tensor) -> float:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """Errors of both forms over random permutations."""
-    from ansatz.report.style import FOURTH, LINEAR, MODEL
+    from ansatz.figures.style import FOURTH, LINEAR, MODEL
 
     axes, data = paper.subplots(), finding.data
     rows = (

@@ -129,7 +129,7 @@ def distortion(A: Tensor, points: Tensor) -> float:
 
 def draw(paper: "Figure", finding: Finding) -> None:
     """What is left of the stretch over the penalty."""
-    from ansatz.report.style import INK, LINEAR, MODEL
+    from ansatz.figures.style import INK, LINEAR, MODEL
 
     axes, data = paper.subplots(), finding.data
     fine = np.geomspace(data["penalties"][0], data["penalties"][-1], 60)

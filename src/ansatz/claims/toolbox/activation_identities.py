@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import torch
 
 from ansatz.claims import Check, Claim, Finding, Wrong
+from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.layers import Step, activations
-from ansatz.report.style import INK, LINEAR, MODEL
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

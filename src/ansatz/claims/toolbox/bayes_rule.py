@@ -8,7 +8,7 @@ from scipy.stats import binom
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
-from ansatz.report.style import INK, LINEAR, MODEL
+from ansatz.figures.style import INK, LINEAR, MODEL
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,8 +8,8 @@ from scipy.stats import entropy
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Wrong
+from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.likelihoods import KL, Categorical
-from ansatz.report.style import INK, LINEAR, MODEL
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.distributions import MultivariateNormal, kl_divergence
 
 from ansatz.claims import Check, Claim, Finding, Wrong
-from ansatz.report.style import INK, LINEAR, MODEL
+from ansatz.figures.style import INK, LINEAR, MODEL
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -109,7 +109,7 @@ def draw(paper: "Figure", finding: Finding) -> None:
     """The table of products: every element once in each row and column."""
     from matplotlib.colors import ListedColormap
 
-    from ansatz.report.style import PALETTE
+    from ansatz.figures.style import PALETTE
 
     axes = paper.subplots()
     names = ["".join("abcdef"[i] for i in g) for g in finding.data["group"]]

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
+from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.likelihoods import MSE
 from ansatz.linear import fit_linear
-from ansatz.report.style import INK, LINEAR, MODEL
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

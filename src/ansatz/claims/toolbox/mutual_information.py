@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.special import entr
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
-from ansatz.report.style import INK, LINEAR, MODEL
+from ansatz.figures.style import INK, LINEAR, MODEL
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,8 +8,8 @@ from torch import Tensor
 from torch.linalg import vector_norm
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
-from ansatz.report.decades import logarithmic
-from ansatz.report.style import INK, LINEAR, MODEL, THIRD
+from ansatz.figures.decades import logarithmic
+from ansatz.figures.style import INK, LINEAR, MODEL, THIRD
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
-from ansatz.report.style import INK, LINEAR, MODEL
+from ansatz.figures.style import INK, LINEAR, MODEL
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,8 +7,8 @@ from torch import Tensor
 from torch.linalg import matrix_norm
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
-from ansatz.report.decades import logarithmic
-from ansatz.report.style import LINEAR
+from ansatz.figures.decades import logarithmic
+from ansatz.figures.style import LINEAR
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,9 +8,9 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.figures.decades import logarithmic
+from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.networks import MLP, RandomFeatureNetwork
-from ansatz.report.decades import logarithmic
-from ansatz.report.style import INK, LINEAR, MODEL
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,8 +7,8 @@ import torch
 from scipy.stats import norm
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.metrics import influence_error, mean_estimate
-from ansatz.report.style import INK, LINEAR, MODEL
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
+from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.networks import MLP, summary
-from ansatz.report.style import INK, LINEAR, MODEL
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

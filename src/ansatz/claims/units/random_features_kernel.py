@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.figures.decades import logarithmic
+from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.layers import RandomFeatures
-from ansatz.report.decades import logarithmic
-from ansatz.report.style import INK, LINEAR, MODEL
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

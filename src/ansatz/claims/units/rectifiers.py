@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Wrong
+from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.layers import activations
-from ansatz.report.style import INK, LINEAR, MODEL
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.figures.decades import logarithmic
+from ansatz.figures.style import INK, LINEAR, MODEL, THIRD
 from ansatz.layers import activations
-from ansatz.report.decades import logarithmic
-from ansatz.report.style import INK, LINEAR, MODEL, THIRD
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

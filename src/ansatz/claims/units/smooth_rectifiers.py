@@ -11,9 +11,9 @@ from scipy.stats import norm
 from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.figures.decades import logarithmic
+from ansatz.figures.style import INK, LINEAR, MODEL, THIRD
 from ansatz.layers import SelfGated, Swish
-from ansatz.report.decades import logarithmic
-from ansatz.report.style import INK, LINEAR, MODEL, THIRD
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,8 +7,8 @@ import torch
 from scipy.special import softmax as peer
 
 from ansatz.claims import Check, Claim, Finding, Wrong
+from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.layers import softmax
-from ansatz.report.style import INK, LINEAR, MODEL
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -65,6 +65,7 @@ class Grid:
     unit: ClassVar[tuple[str, str]] = ("image", "images")
     element: ClassVar[tuple[str, str] | None] = ("cell", "cells")
     solves: ClassVar[bool] = False
+    report: ClassVar[str] = "ansatz.structures.grid.report.contribution:GridReport"
 
     def leaves_to(self, network: str | nn.Module) -> frozenset[str]:
         """The shape and dropout of networks that are not an mlp."""

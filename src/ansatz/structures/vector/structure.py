@@ -58,6 +58,7 @@ class Vector:
     unit: ClassVar[tuple[str, str]] = ("row", "rows")
     element: ClassVar[tuple[str, str] | None] = None
     solves: ClassVar[bool] = True
+    report: ClassVar[str] = "ansatz.structures.vector.report.contribution:VectorReport"
 
     def leaves_to(self, network: str | nn.Module) -> frozenset[str]:
         """None: other networks take no notice of them."""

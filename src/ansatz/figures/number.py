@@ -1,0 +1,73 @@
+"""Numbers as a report prints them: all of them are formatted here."""
+
+import math
+
+
+def number(value: object, digits: int = 4) -> str:
+    """A number to so many significant digits; a dash where it is undefined.
+
+    Whole numbers keep all their digits. A true minus sign is printed.
+
+    Args:
+        value: a number, or anything else, which is taken as text.
+        digits: significant digits of a fraction.
+
+    Example:
+        >>> from ansatz.figures.number import number
+        >>> number(0.123456), number(12345.6), number(7), number(None), number(-0.5)
+        ('0.1235', '12346', '7', '–', '−0.5')
+    """
+    if value is None:
+        return "–"
+    if isinstance(value, bool) or not hasattr(value, "__float__"):
+        return str(value)
+    if isinstance(value, int) or getattr(getattr(value, "dtype", None), "kind", "?") in "iu":
+        return str(value).replace("-", "−")
+    found = float(value)
+    if math.isnan(found):
+        return "–"
+    if math.isinf(found):
+        return "∞" if found > 0 else "−∞"
+    if 10 ** (digits - 1) <= abs(found) < 1e9:
+        text = f"{found:.0f}"
+    else:
+        text = f"{found:.{digits}g}"
+    return text.replace("-", "−")
+
+
+def with_error(value: float | None, error: float | None) -> str:
+    """``value ± error``: the error to two digits, the value to the same place.
+
+    Args:
+        value: an estimate.
+        error: its standard error; None or nan leaves it out.
+
+    Example:
+        >>> from ansatz.figures.number import with_error
+        >>> with_error(2.34567, 0.0321), with_error(1.5, None)
+        ('2.346 ± 0.032', '1.5')
+    """
+    if value is None or error is None or not (math.isfinite(value) and math.isfinite(error)):
+        return number(value)
+    if error <= 0:
+        return f"{number(value)} ± 0"
+    place = 1 - math.floor(math.log10(error))
+    if place > 8 or place < -8:
+        return f"{number(value)} ± {number(error, 2)}"
+    rounded, spread = round(value, place) + 0.0, round(error, place)  # -0.0 + 0.0 is 0.0
+    shown = max(place, 0)
+    return f"{rounded:.{shown}f} ± {spread:.{shown}f}".replace("-", "−")
+
+
+def percent(share: float | None, digits: int = 1) -> str:
+    """A share in percent.
+
+    Example:
+        >>> from ansatz.figures.number import percent
+        >>> percent(0.1234), percent(1.0), percent(None)
+        ('12.3 %', '100 %', '–')
+    """
+    if share is None or not math.isfinite(share):
+        return "–"
+    text = f"{100 * share:.{digits}f}".rstrip("0").rstrip(".") if digits else f"{100 * share:.0f}"
+    return f"{text or '0'} %".replace("-", "−")

@@ -1,0 +1,178 @@
+"""Sections as one self-contained page: no script, nothing fetched, every text escaped."""
+
+import base64
+import hashlib
+import re
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any, NamedTuple
+from xml.etree import ElementTree
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup, escape
+
+from ansatz import __version__
+from ansatz.figures.number import number
+from ansatz.figures.printable import LIMIT, printable
+from ansatz.figures.section import Cell, Figure, Section, Table, Text
+from ansatz.storage import write_file
+
+LONGEST = 1_500  # characters of a paragraph; of a hint over a shortened name
+SHORT = 12  # rows of a table that stays on one sheet
+_NUMERIC = re.compile(
+    r"^[-−–+<>≤≥]?\s*\d[\d.,]*(e[-−+]?\d+)?\s*(±\s*\d[\d.,e−-]*)?\s*%?(\s\([+−]\d+\.\d\))?$|^−?[–∞]$"
+)
+_ELEMENTS = frozenset(
+    "svg g path use defs clipPath rect text tspan line circle image title".split()
+)
+
+
+class Shown(NamedTuple):
+    """A text as the page shows it, with the whole of it on demand.
+
+    Example:
+        >>> from ansatz.figures.page import Shown
+        >>> Shown("a", "").shown
+        'a'
+    """
+
+    shown: str
+    hint: Markup
+    mark: Markup = Markup("")
+
+
+def render(
+    sections: Sequence[Section],
+    *,
+    title: str,
+    kicker: str = "",
+    verdict: Sequence[str] = (),
+    footer: str = "",
+) -> str:
+    """The page as HTML.
+
+    Whatever comes from data is escaped; characters that steer (controls, bidirectional overrides)
+    are spelled out; long names are shortened, the whole of them a hint of the pointer. The content
+    security policy forbids scripts, requests and any style but the page's own.
+
+    Args:
+        sections: in order.
+        title: of the page.
+        kicker: one line under it.
+        verdict: the answer, in two sentences.
+        footer: the last line.
+
+    Example:
+        >>> from ansatz.figures import Section
+        >>> from ansatz.figures.page import render
+        >>> page = render([Section("A <b>", "Lead.")], title="Model")
+        >>> "A &lt;b&gt;" in page, "<script" in page
+        (True, False)
+    """
+    # The style holds quotes, which are no markup within its element.
+    style = _file("page.css").strip()
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    page = Environment(autoescape=True, undefined=StrictUndefined).from_string(_file("page.html"))
+    return page.render(
+        style=Markup(style),
+        style_hash=f"sha256-{digest}",
+        version=__version__,
+        title=_name(title, 2 * LIMIT),
+        kicker=printable(kicker, LONGEST),
+        verdict=[printable(sentence, LONGEST) for sentence in verdict],
+        footer=printable(footer, LONGEST),
+        sections=[
+            {
+                "title": printable(section.title, 2 * LIMIT),
+                "lead": printable(section.lead, LONGEST),
+                "parts": [_part(part) for part in section.parts],
+            }
+            for section in sections
+        ],
+    )
+
+
+def write_page(path: str | Path, page: str, *, overwrite: bool = False) -> Path:
+    """Writes the page, whole or not at all.
+
+    Args:
+        path: the file.
+        page: what :func:`render` gave.
+        overwrite: replace what is there.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from ansatz.figures.page import write_page
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     write_page(pathlib.Path(folder, "a.html"), "<p>").name
+        'a.html'
+    """
+    target = Path(path)
+    write_file(target, page.encode("utf-8"), overwrite=overwrite)
+    return target
+
+
+def _file(name: str) -> str:
+    return resources.files("ansatz.figures").joinpath(name).read_text(encoding="utf-8")
+
+
+def _part(part: Text | Table | Figure) -> dict[str, Any]:
+    if isinstance(part, Figure):
+        return {"kind": "figure", "svg": _drawing(part), "caption": printable(part.caption)}
+    if isinstance(part, Table):
+        return _table(part)
+    if part.kind == "code":
+        lines = part.text.split("\n")
+        return {"kind": "code", "text": "\n".join(printable(line, LONGEST) for line in lines)}
+    mark = Markup(' class="{}"').format(part.kind) if part.kind != "plain" else Markup("")
+    return {"kind": "text", "text": printable(part.text, LONGEST), "mark": mark}
+
+
+def _table(table: Table) -> dict[str, Any]:
+    rows = [[_cell(cell) for cell in row] for row in table.rows]
+    right = [
+        bool(rows) and all(_NUMERIC.match(row[k].shown) for row in rows if row[k].shown)
+        for k in range(len(table.head))
+    ]
+    head = [_name(name) for name in table.head]
+    return {
+        "kind": "table",
+        "size": " short" if len(rows) <= SHORT else "",
+        "caption": printable(table.caption, LONGEST),
+        "head": [_aligned(cell, right[k]) for k, cell in enumerate(head)]
+        if any(table.head)
+        else [],
+        "rows": [[_aligned(cell, right[k]) for k, cell in enumerate(row)] for row in rows],
+    }
+
+
+def _cell(cell: Cell) -> Shown:
+    return _name(cell if isinstance(cell, str) else number(cell), 4 * LIMIT)
+
+
+def _name(text: str, limit: int = LIMIT) -> Shown:
+    shown = printable(text, limit)
+    if len(text) <= limit:
+        return Shown(shown, Markup(""))
+    return Shown(shown, Markup(' title="{}"').format(printable(text, LONGEST)))
+
+
+def _aligned(cell: Shown, right: bool) -> Shown:
+    if right:
+        return cell._replace(mark=Markup(' class="n"'))
+    return cell._replace(mark=Markup(' class="long"')) if len(cell.shown) > 24 else cell
+
+
+def _drawing(figure: Figure) -> Markup:
+    """The svg with its description; anything but a drawing is refused."""
+    root = ElementTree.fromstring(figure.svg)
+    for element in root.iter():
+        name = element.tag.rpartition("}")[2]
+        links = [v for k, v in element.attrib.items() if k.rpartition("}")[2] == "href"]
+        acts = [k for k in element.attrib if k.lower().startswith("on") or k == "style"]
+        outside = [v for v in links if not v.startswith(("#", "data:image/png;"))]
+        if name not in _ELEMENTS or acts or outside:
+            raise ValueError(f"a figure may only draw, got <{name}> with {[*acts, *outside]}.")
+    described = f'<svg aria-label="{escape(printable(figure.alt, LONGEST))}" '
+    return Markup(figure.svg.replace("<svg ", described, 1))

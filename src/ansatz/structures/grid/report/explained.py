@@ -1,0 +1,200 @@
+"""What of a prediction attributions explain: one number that every law has."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from ansatz.figures.printable import printable
+from ansatz.likelihoods import Likelihood
+from ansatz.report.class_questions import class_probabilities
+from ansatz.report.evidence import Evidence
+from ansatz.structures.grid.report.network import ClassScores, one_network
+
+Number = Callable[[Tensor], Tensor]  # (B, P) or (B, K, P) raw numbers to (B,)
+
+
+class Explained(NamedTuple):
+    """A number for each example, and how it is spoken of.
+
+    Args:
+        network: from examples to what ``target`` chooses from.
+        target: see :func:`ansatz.attribution.score`.
+        subject: what rests on the cells.
+        signs: what the two colours mean.
+        is_number: whether it has the unit of the outcome.
+
+    Example:
+        >>> from ansatz.structures.grid.report.explained import Explained
+        >>> Explained._fields
+        ('network', 'target', 'subject', 'signs', 'is_number')
+    """
+
+    network: nn.Module
+    target: Any
+    subject: str
+    signs: str
+    is_number: bool
+
+
+class RawNumbers(nn.Module):
+    """A function of the raw numbers of a law, in float64.
+
+    Args:
+        model: what is fitted, of one network.
+        number: of the raw numbers.
+
+    Shapes:
+        - x: ``(B, C, *size)``, standardised.
+        - returns: what ``number`` gives.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.structures.grid.report.explained import RawNumbers
+        >>> images = np.random.default_rng(0).normal(size=(20, 12, 12)).astype(np.float32)
+        >>> model = Regressor("poisson", network="linear_grid", epochs=1).fit(images, range(20))
+        >>> (x,) = model.model_.prepare(model.model_.read(images))
+        >>> RawNumbers(model.model_, lambda raw: raw[:, 0].exp())(x).shape
+        torch.Size([20])
+    """
+
+    def __init__(self, model: Any, number: Number) -> None:
+        super().__init__()
+        self.network, self.objective, self.number = model.network, model.objective, number
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.number(self.objective.raw(self.network, (x,)).double())
+
+
+def explained(evidence: Evidence, rows: NDArray[np.intp], x: Tensor) -> Explained:
+    """What is explained of the predictions of some examples.
+
+    - Classes: the score of the most probable one; of ordered classes the linear predictor.
+    - Directions: the part of the law's vector (a, b) that points to the predicted direction. An
+      angle itself jumps where the circle closes.
+    - Rankings: the log-worth of the item that is placed first. Cox: the log-risk.
+    - Censored outcomes of a law: its median, as predicted; hazards: the restricted mean time.
+    - Successes of trials: their share.
+    - Other numbers: the mean, or whatever the law predicts in its place; of several outcomes the
+      first one's.
+    - Where that is not finite, or has no slope: the first raw number.
+
+    Args:
+        evidence: of a model of grids, no masks.
+        rows: the examples, by their numbers among the test rows.
+        x: the same, as the network takes them.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report import gather
+        >>> from ansatz.structures.grid.report.explained import explained
+        >>> from ansatz.structures.grid.report.network import inputs_of
+        >>> images = np.random.default_rng(0).normal(size=(20, 12, 12)).astype(np.float32)
+        >>> model = Regressor("poisson", network="linear_grid", epochs=1).fit(images, range(20))
+        >>> evidence = gather(model, images, range(20))
+        >>> explained(evidence, np.arange(2), inputs_of(evidence, np.arange(2))).subject
+        'the predicted mean'
+    """
+    model = one_network(evidence)
+    raw = _raw(model, x)
+    if evidence.classes is not None:
+        return _class(evidence, rows, model, raw)
+    law: Likelihood = model.objective.likelihood
+    predicted = law.distribution(raw) if law.is_law else None
+    if getattr(predicted, "circular", False) and raw.ndim == 2:
+        return _direction(model, evidence.point[rows])
+    if hasattr(predicted, "ranks"):
+        return _first_place(model, law, evidence.point[rows])
+    subject, number = _number(evidence, law, predicted)
+    subject += _of_several(evidence, number(raw))
+    if not _is_smooth(number, raw):
+        subject, number = f"the linear predictor ({law.link_name} link)", _predictor
+    one = RawNumbers(model, lambda raw: number(raw).reshape(len(raw), -1)[:, 0])
+    return Explained(one, 0, subject, _raises(subject), number is not _predictor)
+
+
+def _raw(model: Any, x: Tensor) -> Tensor:
+    with torch.no_grad():
+        raw: Tensor = model.objective.raw(model.network, (x,)).double()
+    return raw
+
+
+def _class(evidence: Evidence, rows: NDArray[np.intp], model: Any, raw: Tensor) -> Explained:
+    assert evidence.classes is not None
+    if max(raw.shape[1], 2) == len(evidence.classes):
+        top = torch.as_tensor(class_probabilities(evidence)[0][rows].argmax(1))
+        subject = "the score of the predicted class"
+        signs = "Blue speaks for the predicted class, vermilion against it"
+        return Explained(ClassScores(model), top, subject, signs, False)
+    subject = "the linear predictor of the ordered classes"
+    signs = "Blue speaks for higher classes, vermilion for lower ones"
+    return Explained(RawNumbers(model, _predictor), 0, subject, signs, False)
+
+
+def _direction(model: Any, angle: NDArray[Any]) -> Explained:
+    towards = torch.as_tensor(np.stack([np.cos(angle), np.sin(angle)], -1)).double()  # (B, 2)
+
+    def along(raw: Tensor) -> Tensor:
+        """Versions of one example stand together."""
+        versions = raw.reshape(len(towards), -1, 2)
+        return torch.einsum("bvi,bi->bv", versions, towards).flatten()
+
+    subject = "the pull towards the predicted direction"
+    signs = (
+        "Blue speaks for the predicted direction, vermilion against it (the pull is κ times the "
+        "cosine of the angle between the law's direction and the predicted one)"
+    )
+    return Explained(RawNumbers(model, lambda raw: raw), along, subject, signs, False)
+
+
+def _first_place(model: Any, law: Any, order: NDArray[Any]) -> Explained:
+    subject = "the log-worth of the item that is placed first"
+    worths = RawNumbers(model, lambda raw: law.distribution(raw).scores)
+    return Explained(worths, torch.as_tensor(order[:, 0]).long(), subject, _raises(subject), False)
+
+
+def _number(evidence: Evidence, law: Likelihood, predicted: Any) -> tuple[str, Number]:
+    if not law.additive:
+        return "the log-risk", _predictor
+    if law.event_ndim and hasattr(law, "law"):  # a censored law
+        return "the predicted median", lambda raw: law.distribution(raw).median
+    if hasattr(predicted, "restricted_mean"):
+        return "the predicted restricted mean time", law.point
+    if evidence.value is not evidence.outcome:
+        return "the predicted share of successes", law.point
+    is_mean = type(law).point is Likelihood.point
+    return "the predicted mean" if is_mean else "the prediction", law.point
+
+
+def _predictor(raw: Tensor) -> Tensor:
+    return raw[..., 0]
+
+
+def _of_several(evidence: Evidence, point: Tensor) -> str:
+    count = point[0].numel()
+    if count == 1:
+        return ""
+    names = getattr(evidence.model, "target_names_", None) or []
+    if len(names) != count:
+        return f" of the first of {count} outcomes"
+    return f" of {printable(names[0], 30)} (the first of {count} outcomes)"
+
+
+def _is_smooth(number: Number, raw: Tensor) -> bool:
+    """Whether it is finite at all examples, and moves with the raw numbers."""
+    with torch.enable_grad():
+        given = raw.clone().requires_grad_()
+        found = number(given)
+        if not found.requires_grad or not bool(found.isfinite().all()):
+            return False
+        (slope,) = torch.autograd.grad(found.sum(), given)
+    return bool(slope.isfinite().all())
+
+
+def _raises(subject: str) -> str:
+    return f"Blue raises {subject}, vermilion lowers it"

@@ -1,0 +1,163 @@
+"""The network behind a model of grids: as attributions take it, and its layers as a table."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from ansatz.figures.number import number
+from ansatz.figures.section import Cell, Table
+from ansatz.networks import LayerRow, summary
+from ansatz.report.evidence import Evidence
+
+MOST = 24  # layers that are listed
+
+
+class ClassScores(nn.Module):
+    """A number for each class: the raw numbers of a law of classes, of two classes both signs.
+
+    Args:
+        model: what is fitted, of one network.
+
+    Shapes:
+        - x: ``(B, C, *size)``, standardised.
+        - returns: ``(B, K)``.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Classifier
+        >>> from ansatz.structures.grid.report.network import ClassScores
+        >>> images = np.random.default_rng(0).normal(size=(20, 12, 12)).astype(np.float32)
+        >>> model = Classifier(network="linear_grid", epochs=1).fit(images, np.arange(20) % 2)
+        >>> (x,) = model.model_.prepare(model.model_.read(images))
+        >>> ClassScores(model.model_)(x).shape
+        torch.Size([20, 2])
+    """
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.network, self.objective = model.network, model.objective
+
+    def forward(self, x: Tensor) -> Tensor:
+        raw: Tensor = self.objective.raw(self.network, (x,))
+        return torch.cat([-raw, raw], 1) if raw.shape[1] == 1 else raw
+
+
+def one_network(evidence: Evidence) -> Any:
+    """The fitted model of one network; of an ensemble its first member.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Classifier
+        >>> from ansatz.report import gather
+        >>> from ansatz.structures.grid.report.network import one_network
+        >>> images = np.random.default_rng(0).normal(size=(20, 12, 12)).astype(np.float32)
+        >>> model = Classifier(network="linear_grid", epochs=1).fit(images, np.arange(20) % 2)
+        >>> one_network(gather(model, images, np.arange(20) % 2)).network_name
+        'linear_grid'
+    """
+    return getattr(evidence.model.model_, "members", [evidence.model.model_])[0]
+
+
+def inputs_of(evidence: Evidence, rows: NDArray[Any]) -> Tensor:
+    """What the network takes for some of the test rows.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Classifier
+        >>> from ansatz.report import gather
+        >>> from ansatz.structures.grid.report.network import inputs_of
+        >>> images = np.random.default_rng(0).normal(size=(20, 12, 12)).astype(np.float32)
+        >>> model = Classifier(network="linear_grid", epochs=1).fit(images, np.arange(20) % 2)
+        >>> inputs_of(gather(model, images, np.arange(20) % 2), np.array([3, 5])).shape
+        torch.Size([2, 1, 12, 12])
+    """
+    (x,) = one_network(evidence).prepare(evidence.X[rows])
+    found: Tensor = x
+    return found
+
+
+def some_rows(evidence: Evidence, count: int) -> NDArray[np.intp]:
+    """So many test rows drawn at random, in order; all where there are no more.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Classifier
+        >>> from ansatz.report import gather
+        >>> from ansatz.structures.grid.report.network import some_rows
+        >>> images = np.random.default_rng(0).normal(size=(20, 12, 12)).astype(np.float32)
+        >>> model = Classifier(network="linear_grid", epochs=1).fit(images, np.arange(20) % 2)
+        >>> len(some_rows(gather(model, images, np.arange(20) % 2), 7))
+        7
+    """
+    rng = np.random.default_rng(evidence.seed)
+    return np.sort(rng.permutation(len(evidence.outcome))[:count]).astype(np.intp)
+
+
+def names_of(evidence: Evidence) -> list[str]:
+    """What the test examples are called: their files, or their numbers in the data, from 1.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Classifier
+        >>> from ansatz.report import gather
+        >>> from ansatz.structures.grid.report.network import names_of
+        >>> images = np.random.default_rng(0).normal(size=(20, 12, 12)).astype(np.float32)
+        >>> model = Classifier(network="linear_grid", epochs=1).fit(images, np.arange(20) % 2)
+        >>> names_of(gather(model, images, np.arange(20) % 2))[:2]
+        ['no. 1', 'no. 2']
+    """
+    names = evidence.X.names
+    return list(names) if names is not None else [f"no. {row}" for row in evidence.rows]
+
+
+def layer_table(evidence: Evidence) -> Table:
+    """The layers with weights, or of few layers all, from the input to the output.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Classifier
+        >>> from ansatz.report import gather
+        >>> from ansatz.structures.grid.report.network import layer_table
+        >>> images = np.random.default_rng(0).normal(size=(20, 12, 12)).astype(np.float32)
+        >>> model = Classifier(network="linear_grid", epochs=1).fit(images, np.arange(20) % 2)
+        >>> layer_table(gather(model, images, np.arange(20) % 2)).head[:3]
+        ['layer', 'type', 'output']
+    """
+    model = one_network(evidence)
+    found = summary(model.network, model.preprocessor.spec)
+    listed, left = _chosen(found.rows)
+    rows: list[list[Cell]] = [
+        [
+            row.name,
+            row.type,
+            " × ".join(map(str, row.output_shape)),
+            f"{row.parameters:,}",
+            f"{row.multiply_adds:,}",
+            " × ".join(map(str, row.receptive_field)) or None,
+        ]
+        for row in listed
+    ]
+    members = len(getattr(evidence.model.model_, "members", [None]))
+    whose = "One of the networks" if members > 1 else "The network"
+    more = f" {left} layers are left out, those without weights first." if left else ""
+    return Table(
+        ["layer", "type", "output", "parameters", "multiply-adds", "receptive field"],
+        rows,
+        f"{whose}: {found.depth} layers of weights on the longest way, "
+        f"{number(found.parameters)} parameters, {found.multiply_adds:,} multiply-adds for one "
+        "example. The receptive field is how many cells of the input one unit sees."
+        f"{more}",
+    )
+
+
+def _chosen(rows: tuple[LayerRow, ...]) -> tuple[list[LayerRow], int]:
+    """All of few layers; else those with weights, and of many of these the first and the last."""
+    if len(rows) <= MOST:
+        return list(rows), 0
+    weighty = [row for row in rows if row.multiply_adds > 0]
+    if len(weighty) > MOST:
+        weighty = weighty[: MOST // 2] + weighty[-MOST // 2 :]
+    return weighty, len(rows) - len(weighty)

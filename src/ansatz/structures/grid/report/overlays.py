@@ -1,0 +1,289 @@
+"""Masks over their images: the best, the median and the worst case by Dice's coefficient."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch.nn.functional import interpolate
+
+from ansatz.figures.montage import (
+    GREEN,
+    PURPLE,
+    VERMILION,
+    Pictures,
+    blended,
+    coarse,
+    pictures,
+    strip,
+)
+from ansatz.figures.printable import printable
+from ansatz.figures.section import Figure, Section, Table, Text
+from ansatz.figures.style import PALETTE
+from ansatz.metrics import overlap
+from ansatz.report.contribution import Unit
+from ansatz.report.evidence import Evidence
+from ansatz.structures.grid.report.network import names_of
+from ansatz.structures.grid.report.pictures import shown_late, slices_of
+from ansatz.structures.grid.report.units import IMAGE, SIGNAL, VOLUME
+
+SIDE = 128  # cells of a picture
+COLOURS = ("blue", "vermilion", "green", "purple", "ochre", "light blue")  # the palette's
+
+
+NOTES = {
+    SIGNAL: "Signals are drawn as curves, masks as bands behind them.",
+    VOLUME: "Of volumes the middle slice is shown and judged here.",
+}
+
+
+def section(evidence: Evidence) -> Section | None:
+    """Overlays of the best, the median and the worst case, and where an ensemble disagrees.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Segmenter
+        >>> from ansatz.report import gather
+        >>> from ansatz.structures.grid.report.overlays import section
+        >>> images = np.random.default_rng(0).normal(size=(6, 8, 8)).astype(np.float32)
+        >>> model = Segmenter(network="linear_pixels", epochs=1).fit(images, images > 0)
+        >>> section(gather(model, images, images > 0)).title
+        'Masks, from the best to the worst'
+    """
+    truth = slices_of(evidence.outcome.numpy())
+    classes = [] if evidence.classes is None else [str(name) for name in evidence.classes]
+
+    def disagree(rows: NDArray[Any]) -> NDArray[Any]:
+        model: Any = evidence.model
+        return slices_of(model.between_entropy(evidence.X[rows]))
+
+    made = overlays_section(
+        shown_late(evidence.X),
+        np.maximum(truth, 0),
+        slices_of(evidence.point),
+        classes,
+        labelled=truth >= 0,
+        names=names_of(evidence),
+        unit=evidence.unit,
+        disagreement=disagree if evidence.model.inference == "ensemble" else None,
+    )
+    if made is not None and evidence.unit in NOTES:
+        made.parts.append(Text(NOTES[evidence.unit], "note"))
+    return made
+
+
+def overlays_section(
+    images: NDArray[Any],
+    truth: ArrayLike,
+    predicted: ArrayLike,
+    classes: Sequence[Any],
+    *,
+    labelled: ArrayLike | None = None,
+    names: Sequence[Any] | None = None,
+    disagreement: Callable[[NDArray[Any]], NDArray[Any]] | None = None,
+    unit: Unit = IMAGE,
+) -> Section | None:
+    r"""Image, true mask, predicted mask and difference of three cases; Dice by class.
+
+    .. math:: \text{Dice}_k = \frac{2 |A_k \cap B_k|}{|A_k| + |B_k|}
+
+    with :math:`A_k` the cells of class k and :math:`B_k` those predicted so. The first class is
+    the background; an image is ranked by the mean over the others that it has, in truth or in the
+    prediction.
+
+    Args:
+        images: of the test rows.
+        truth: codes of the classes of their cells.
+        predicted: codes.
+        classes: names by code, the background first.
+        labelled: False where a cell has no label.
+        names: of the images, files or row numbers; by default their positions.
+        disagreement: of an ensemble: numbers of images -> how much its members disagree about
+            each cell, ``(n, H, W)``; it is asked about the images that are shown.
+        unit: what an example is called.
+
+    Shapes:
+        - images: ``(N, H, W, C)`` or ``(N, H, W)``.
+        - truth, predicted, labelled: ``(N, H, W)``.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.structures.grid.report.overlays import overlays_section
+        >>> images, mask = np.zeros((3, 8, 8), np.uint8), np.tile(np.eye(8, dtype=int), (3, 1, 1))
+        >>> overlays_section(images, mask, mask, ["ground", "line"]).lead[:44]
+        'Dice of line over 3 test images: 1.000 on av'
+    """
+    y, guess = np.asarray(truth), np.asarray(predicted)
+    if not len(y):
+        return None
+    seen = np.ones(y.shape, bool) if labelled is None else np.asarray(labelled, bool)
+    scores = _dice(y, guess, seen, len(classes))  # (N, K)
+    with np.errstate(invalid="ignore"):
+        counts = np.isfinite(scores[:, 1:]).sum(1)
+        ranked = np.nansum(scores[:, 1:], 1) / np.where(counts > 0, counts, np.nan)
+    parts: list[Text | Table | Figure] = []
+    order = np.argsort(ranked, kind="stable")[: int(np.isfinite(ranked).sum())]  # nan is last
+    if len(order):
+        parts.append(
+            _figure(images, y, guess, seen, ranked, order, classes, names, disagreement, unit)
+        )
+    parts.append(_table(scores, classes, unit))
+    return Section("Masks, from the best to the worst", _lead(ranked, classes, unit), parts)
+
+
+def _dice(
+    y: NDArray[Any], guess: NDArray[Any], seen: NDArray[np.bool_], classes: int
+) -> NDArray[np.float64]:
+    found = overlap(
+        torch.from_numpy(np.where(seen, y, 0).astype(np.int64)),
+        torch.from_numpy(guess.astype(np.int64)),
+        torch.from_numpy(seen.astype(np.float64)),
+        classes=classes,
+    )
+    both, all_ = found.both.numpy(), (found.true + found.predicted).numpy()
+    return np.where(all_ > 0, 2 * both / np.where(all_ > 0, all_, 1), np.nan)
+
+
+def _lead(ranked: NDArray[np.float64], classes: Sequence[Any], unit: Unit) -> str:
+    found = ranked[np.isfinite(ranked)]
+    what = f"of {classes[1]}" if len(classes) == 2 else f"of {len(classes) - 1} classes"
+    if not len(found):
+        return (
+            f"Dice {what} is not defined: no test {unit.one} has any, in truth or in the "
+            "prediction."
+        )
+    rest = len(ranked) - len(found)
+    more = f" {rest} {unit.many} have none at all." if rest else ""
+    return (
+        f"Dice {what} over {len(found)} test {unit.many}: {found.mean():.3f} on average, "
+        f"from {found.min():.3f} to {found.max():.3f}.{more}"
+    )
+
+
+def _figure(
+    images: NDArray[Any],
+    y: NDArray[Any],
+    guess: NDArray[Any],
+    seen: NDArray[np.bool_],
+    ranked: NDArray[np.float64],
+    order: NDArray[Any],
+    classes: Sequence[Any],
+    names: Sequence[Any] | None,
+    disagreement: Callable[[NDArray[Any]], NDArray[Any]] | None,
+    unit: Unit,
+) -> Figure:
+    cases = {"best": order[-1], "median": order[(len(order) - 1) // 2], "worst": order[0]}
+    if len(order) == 1:
+        cases = {"the only": order[0]}
+    rows = np.array(list(cases.values()))
+    ground = pictures(images[rows], SIDE)
+    size = ground.shape[1:3]
+    masks = [_nearest(mask[rows], size) for mask in (y, guess, seen)]
+    columns = [
+        ground,
+        _tinted(ground, masks[0], masks[2]),
+        _tinted(ground, masks[1], np.ones_like(masks[2])),
+        _difference(ground, *masks),
+    ]
+    heads = ["image", "true", "predicted", "difference"]
+    if disagreement is not None:
+        columns.append(blended(ground, _shrunk(disagreement(rows), size), signed=False))
+        heads.append("disagreement")
+    shown = np.stack(columns, 1).reshape(-1, *ground.shape[1:])
+    labels = [f"{word}: {ranked[row]:.3f}\n{_called(row, names)}" for word, row in cases.items()]
+    svg = strip(shown, [], columns=len(heads), lines=0, labels=labels, heads=heads)
+    missed = "missed" if len(classes) == 2 else "missed or given another class"
+    caption = (
+        f"Cases by the Dice coefficient of their {unit.one}. {_legend(classes)} Difference: green "
+        "is "
+        f"found, vermilion {missed}, purple said where there is none."
+    )
+    if disagreement is not None:
+        caption += (
+            " Disagreement: blue where the members of the ensemble disagree most, by the mutual "
+            f"information of member and class, on a scale of each {unit.one}'s own."
+        )
+    said = ", ".join(f"{word} {ranked[row]:.3f}" for word, row in cases.items())
+    return Figure(svg, caption, f"Masks over {unit.many}; Dice: {said}.")
+
+
+def _legend(classes: Sequence[Any]) -> str:
+    """What the colours of masks mean."""
+    said = [
+        f"{COLOURS[k % len(COLOURS)]} {printable(name, 30)}" for k, name in enumerate(classes[1:8])
+    ]
+    return f"Masks: {', '.join(said)}{', ...' if len(classes) > 8 else ''}."
+
+
+def _called(row: int, names: Sequence[Any] | None) -> str:
+    return (
+        f"test row {row}"
+        if names is None
+        else printable(re.split(r"[/\\]", str(names[row]))[-1], 18)
+    )
+
+
+def _nearest(masks: NDArray[Any], size: tuple[int, ...]) -> NDArray[Any]:
+    """Masks in the size of a picture: codes are picked, never mixed."""
+    rows, columns = (
+        ((np.arange(to) + 0.5) * given / to).astype(np.intp)
+        for to, given in zip(size, masks.shape[1:], strict=True)
+    )
+    found: NDArray[Any] = masks[:, rows][:, :, columns]
+    return found
+
+
+def _shrunk(heat: NDArray[Any], size: tuple[int, ...]) -> NDArray[Any]:
+    """Numbers of cells in the size of a picture, averaged."""
+    cells = torch.from_numpy(np.ascontiguousarray(heat)).unsqueeze(1)
+    found: NDArray[Any] = interpolate(cells, list(size), mode="area").squeeze(1).numpy()
+    return found
+
+
+def _tinted(ground: Pictures, codes: NDArray[Any], seen: NDArray[Any]) -> Pictures:
+    """Each class but the first in its colour; what has no label is faded."""
+    tints = np.array([[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in PALETTE], np.float32)
+    colour = tints[(codes - 1) % len(tints)]
+    found = _faded(ground, 0.6)
+    found = np.where((codes > 0)[..., None], 0.2 * found + 0.8 * colour, found)
+    found = np.where((seen > 0)[..., None], found, 0.3 * found + 0.7 * 255)
+    return coarse(found, 4)
+
+
+def _difference(
+    ground: Pictures, y: NDArray[Any], guess: NDArray[Any], seen: NDArray[Any]
+) -> Pictures:
+    found = _faded(ground, 0.3)
+    labelled = seen > 0
+    for where, tint in (
+        ((y == guess) & (y > 0), GREEN),
+        ((y != guess) & (y > 0), VERMILION),
+        ((y == 0) & (guess > 0), PURPLE),
+    ):
+        there = (where & labelled)[..., None]
+        found = np.where(there, 0.2 * found + 0.8 * np.array(tint, np.float32), found)
+    return coarse(found, 4)
+
+
+def _faded(ground: Pictures, kept: float) -> NDArray[np.float32]:
+    """Grey, with so much of its contrast."""
+    grey = 255 - kept * (255 - ground.astype(np.float32).mean(-1, keepdims=True))
+    return np.repeat(grey, 3, -1)
+
+
+def _table(scores: NDArray[np.float64], classes: Sequence[Any], unit: Unit) -> Table:
+    rows: list[list[Any]] = []
+    for k, name in enumerate(classes):
+        there = scores[:, k][np.isfinite(scores[:, k])]
+        if len(there):
+            low, middle, high = (float(v) for v in np.quantile(there, [0, 0.5, 1]))
+            rows.append(
+                [str(name), len(there), *(f"{v:.3f}" for v in (there.mean(), low, middle, high))]
+            )
+        else:
+            rows.append([str(name), 0, None, None, None, None])
+    head = ["class", f"{unit.many} with it", "mean Dice", "worst", "median", "best"]
+    caption = f"Dice by class over the {unit.many} that have it, in truth or predicted."
+    return Table(head, rows, caption)

@@ -1,0 +1,275 @@
+"""How right answers fade when images move, turn or grow noisy, and which symmetries hold."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ansatz.data.grids import Grids
+from ansatz.figures.number import number, percent
+from ansatz.figures.section import Cell, Figure, Section, Table, Text
+from ansatz.figures.style import INK, MODEL, figure, to_svg
+from ansatz.report.class_questions import class_probabilities
+from ansatz.report.contribution import Unit
+from ansatz.report.evidence import Evidence
+from ansatz.report.shares import wilson
+from ansatz.structures.grid.report.network import inputs_of, one_network, some_rows
+from ansatz.structures.grid.report.perturbations import Curve, robustness
+from ansatz.structures.grid.report.pictures import pictures_of
+from ansatz.structures.grid.report.sample import affordable
+from ansatz.structures.grid.report.units import IMAGE
+from ansatz.symmetry import Certificate, certify, suitable_groups
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+WORK = 5e10  # multiply-adds of all perturbations; of the certificates of one group
+TIMES = 18  # perturbations
+ELEMENTS = 16  # of a group that are tried
+CROP = {1: 128, 2: 128, 3: 32}  # cells of a side of what masks are certified on, by axes
+
+
+def section(evidence: Evidence) -> Section | None:
+    """Accuracy under shifts, turns and noise, and certificates of symmetry.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Classifier
+        >>> from ansatz.report import gather
+        >>> from ansatz.structures.grid.report.robustness import section
+        >>> images = np.random.default_rng(0).normal(size=(20, 12, 12)).astype(np.float32)
+        >>> model = Classifier(network="linear_grid", epochs=1).fit(images, np.arange(20) % 2)
+        >>> section(gather(model, images, np.arange(20) % 2)).title
+        'When images move, turn or grow noisy'
+    """
+    found, notes = certificates(evidence)
+    curves, said = _curves(evidence)
+    made = robustness_section(curves, found, unit=evidence.unit)
+    if made is None:
+        return None
+    title = made.title if curves else "Symmetries"
+    return Section(title, made.lead, [*made.parts, *(Text(note, "note") for note in said + notes)])
+
+
+def _curves(evidence: Evidence) -> tuple[list[Curve], list[str]]:
+    """Of classes of images alone; numbers and masks have no right answers to count."""
+    is_classes = evidence.axis == "row" and evidence.classes is not None
+    if not is_classes or evidence.distribution is None or evidence.unit != IMAGE:
+        return [], []
+    if evidence.job.offset is not None:
+        return [], []
+    count = affordable(evidence, WORK, least=50, most=500, times=TIMES)
+    rows = some_rows(evidence, count)
+    _, code = class_probabilities(evidence)
+    images, back = _as_bytes(pictures_of(evidence.X[rows]))
+    model: Any = evidence.model
+
+    def predict(pictures: NDArray[np.uint8]) -> NDArray[np.float64]:
+        grids = Grids(torch.from_numpy(np.ascontiguousarray(np.moveaxis(back(pictures), -1, 1))))
+        raw = model._served_raw(model.model_.raw(grids, None, notes=[]))
+        found: NDArray[np.float64] = model._probabilities(raw).numpy()
+        return found
+
+    found = robustness(predict, images, code[rows], seed=evidence.seed)
+    said = []
+    if len(rows) < len(evidence.outcome):
+        said.append(f"The curves are of {len(rows)} test images drawn at random.")
+    if pictures_of(evidence.X[rows[:1]]).dtype != np.uint8:
+        said.append("For the curves the images' numbers are rounded to 256 levels.")
+    return found, said
+
+
+def _as_bytes(images: NDArray[Any]) -> tuple[NDArray[np.uint8], Any]:
+    """Images as bytes, and the way back."""
+    if images.dtype == np.uint8:
+        return images, lambda pictures: pictures
+    low, high = float(images.min()), float(images.max())
+    unit = max(high - low, 1e-30) / 255
+    codes = ((images - low) / unit).round().clip(0, 255).astype(np.uint8)
+    return codes, lambda pictures: (low + unit * pictures.astype(np.float32)).astype(np.float32)
+
+
+def certificates(evidence: Evidence) -> tuple[list[Certificate], list[str]]:
+    """By how much the network breaks each symmetry that its grid may have.
+
+    A network that answers once is asked whether the answer stays; one that answers for every cell,
+    whether the answer moves along.
+
+    Returns:
+        Certificates, and what is to be said about them.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Classifier
+        >>> from ansatz.report import gather
+        >>> from ansatz.structures.grid.report.robustness import certificates
+        >>> images = np.random.default_rng(0).normal(size=(20, 12, 12)).astype(np.float32)
+        >>> model = Classifier(network="linear_grid", epochs=1).fit(images, np.arange(20) % 2)
+        >>> [found.group for found in certificates(gather(model, images, np.arange(20) % 2))[0]]
+        ['shift', 'cyclic_shift', 'flip', 'rotation90', 'rotation']
+    """
+    dense = evidence.axis == "element"
+    count = affordable(evidence, WORK, least=2, most=256, times=ELEMENTS + 1)
+    x = inputs_of(evidence, some_rows(evidence, count))
+    if dense:
+        x = _cropped(x)
+    network = one_network(evidence).answering
+    generator = torch.Generator().manual_seed(evidence.seed)
+    found = []
+    for group in suitable_groups(x.shape[2:]):
+        try:
+            certificate = certify(
+                network,
+                x,
+                group,
+                samples=ELEMENTS,
+                generator=generator,
+                kind="equivariant" if dense else "invariant",
+            )
+        except ValueError:  # too small to be moved so
+            continue
+        found.append(certificate)
+    size = " × ".join(map(str, x.shape[2:]))
+    said = f"Certificates are of {len(x)} test {evidence.unit.many}"
+    said += f", {size} cells of their middle." if dense and size else "."
+    return found, [said] if found else []
+
+
+def _cropped(x: Tensor) -> Tensor:
+    """The middle of large examples, by even numbers of cells."""
+    for axis, length in enumerate(x.shape[2:], start=2):
+        kept = min(length, CROP[x.ndim - 2])
+        x = x.narrow(axis, (length - kept) // 2, kept)
+    return x.contiguous()
+
+
+def draw_curve(axes: "Axes", curve: Curve) -> None:
+    """The share of right answers against the strength, in its Wilson intervals.
+
+    Args:
+        axes: of matplotlib.
+        curve: what to draw.
+
+    Example:
+        >>> from ansatz.structures.grid.report.perturbations import Curve
+        >>> from ansatz.structures.grid.report.robustness import draw_curve
+        >>> from ansatz.figures.style import figure
+        >>> with figure() as paper:
+        ...     draw_curve(paper.subplots(), Curve("noise", "%", [0, 10], [9, 7], 10))
+    """
+    shares = [wilson(n, curve.total) for n in curve.correct]
+    value, low, high = (100 * np.array(part) for part in zip(*shares, strict=True))
+    axes.axhline(value[0], color=INK, lw=0.8, alpha=0.6)
+    axes.fill_between(curve.strength, low, high, color=MODEL, alpha=0.2, lw=0)
+    axes.plot(curve.strength, value, "o-", color=MODEL)
+    axes.set(xlabel=f"{curve.name}, {curve.unit}", ylim=(0, 102))
+
+
+def robustness_section(
+    curves: Sequence[Curve], certificates: Sequence[Certificate] = (), *, unit: Unit = IMAGE
+) -> Section | None:
+    """Accuracy under perturbations, and the certificates of symmetries.
+
+    Args:
+        curves: see :func:`ansatz.structures.grid.report.perturbations.robustness`.
+        certificates: see :func:`ansatz.symmetry.certify`.
+        unit: what an example is called.
+
+    Example:
+        >>> from ansatz.structures.grid.report.perturbations import Curve
+        >>> from ansatz.structures.grid.report.robustness import robustness_section
+        >>> robustness_section([Curve("noise", "%", [0, 10], [90, 70], 100)]).lead
+        'Right answers go from 90 % to 70 % under noise of 10 %.'
+    """
+    parts: list[Text | Table | Figure] = []
+    if curves:
+        parts.append(_figure(curves))
+    if certificates:
+        parts.append(_certificate_table(certificates, unit))
+    if not parts:
+        return None
+    return Section("When images move, turn or grow noisy", _lead(curves, certificates), parts)
+
+
+def _lead(curves: Sequence[Curve], certificates: Sequence[Certificate]) -> str:
+    said = [
+        f"{'to' if i else f'Right answers go from {_share(curve, 0)} to'} {_share(curve, -1)} "
+        f"under {curve.name} of {_strength(curve)}"
+        for i, curve in enumerate(curves)
+    ]
+    words = f"{', '.join(said)}." if said else ""
+    exact = [c for c in certificates if c.relative < 1e-4]
+    if certificates and exact:
+        kept = ", ".join(dict.fromkeys(c.group for c in exact))
+        words += f" By construction it respects: {kept} (violated by rounding only)."
+    elif certificates:
+        words += " None of the symmetries tried holds to rounding."
+    return words.strip()
+
+
+def _share(curve: Curve, place: int) -> str:
+    return percent(curve.correct[place] / max(curve.total, 1))
+
+
+def _strength(curve: Curve) -> str:
+    amount = number(float(curve.strength[-1]))
+    return f"{amount} %" if curve.unit.startswith("%") else f"{amount} {curve.unit}"
+
+
+def _figure(curves: Sequence[Curve]) -> Figure:
+    with figure(6.6 if len(curves) > 1 else 3.4, 2.5) as paper:
+        grid = paper.subplots(1, len(curves), squeeze=False, sharey=True)
+        for axes, curve in zip(grid.flat, curves, strict=True):
+            draw_curve(axes, curve)
+        grid.flat[0].set_ylabel("right answers, %")
+        svg = to_svg(paper)
+    said = "; ".join(
+        f"{curve.name}: {_share(curve, 0)} to {_share(curve, -1)} at {_strength(curve)}"
+        for curve in curves
+    )
+    return Figure(
+        svg,
+        f"Share of {curves[0].total} test images that are given their class, with 95 % Wilson "
+        "intervals, as the same images are perturbed more and more, each in a direction of its "
+        "own; the level line is without. What comes in from outside is the nearest cell of the "
+        "edge.",
+        f"Accuracy under perturbations. {said}.",
+    )
+
+
+def _certificate_table(certificates: Sequence[Certificate], unit: Unit) -> Table:
+    rows: list[list[Cell]] = [
+        [
+            certificate.group + ("" if certificate.exact else " (approximate)"),
+            certificate.kind,
+            number(certificate.largest, 3),
+            number(certificate.mean, 3),
+            number(certificate.relative, 3),
+            _element(certificate.worst_element)
+            + (" rad" if certificate.group == "rotation" else ""),
+            certificate.samples,
+        ]
+        for certificate in certificates
+    ]
+    head = ["group", "outputs", "largest", "mean", "relative", "at", "tried"]
+    return Table(
+        head,
+        rows,
+        "Certificates of symmetry: the largest change of any raw output when inputs are moved by "
+        "random elements of a group (for equivariant ones, the distance to the output moved "
+        "likewise); its mean over elements; the largest relative to the spread of outputs among "
+        f"{unit.many}, so that 1 says that moving {unit.an} matters as much as taking another one.",
+    )
+
+
+def _element(element: Any) -> str:
+    """A group's element in few letters."""
+    if isinstance(element, bool | int | float):
+        return number(element, 3)
+    if isinstance(element, tuple) and all(isinstance(each, int | float) for each in element):
+        return f"({', '.join(number(each, 3) for each in element)})"
+    return "–"

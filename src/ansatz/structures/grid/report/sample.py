@@ -1,0 +1,85 @@
+"""How many grids a report looks at: as many as take a minute of arithmetic and fit in memory."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansatz.fitting.job import Job, has_masks
+from ansatz.networks import summary
+from ansatz.report.evidence import Evidence
+
+WORK = 3e11  # multiply-adds of the predictions of all examples
+NUMBERS = 2**25  # raw numbers of masks that are kept
+FEWEST, FEWEST_MASKS = 200, 20  # examples that are judged whatever their predictions cost
+
+
+def sample_rows(model: Any, job: Job, *, seed: int = 0) -> NDArray[np.intp] | None:
+    """The rows of a sample, in order; None where all are few enough, as those of tables are.
+
+    Args:
+        model: what is fitted, ``estimator.model_``.
+        job: the test rows.
+        seed: of the draw.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.structures.grid.report.sample import sample_rows
+        >>> x = np.arange(9.0).reshape(-1, 1)
+        >>> model = Regressor(network="linear").fit(x, x[:, 0])
+        >>> sample_rows(model.model_, model._read(x, x[:, 0])) is None
+        True
+    """
+    if job.grid is None:
+        return None
+    fewest = FEWEST_MASKS if has_masks(job) else FEWEST
+    if len(job.y) <= fewest:
+        return None
+    most = max(fewest, int(WORK / multiply_adds(model)))
+    if has_masks(job):
+        cells = math.prod(job.grid.size)
+        most = min(most, max(1, NUMBERS // (cells * max(job.target.classes or 1, 1))))
+    if len(job.y) <= most:
+        return None
+    chosen = np.random.default_rng(seed).permutation(len(job.y))[:most]
+    return np.sort(chosen).astype(np.intp)
+
+
+def multiply_adds(model: Any) -> int:
+    """What the prediction of one example takes; of an ensemble, by all its members.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Classifier
+        >>> from ansatz.structures.grid.report.sample import multiply_adds
+        >>> images = np.random.default_rng(0).normal(size=(20, 12, 12)).astype(np.float32)
+        >>> settings = {"network": "linear_grid", "epochs": 1, "holdout": 0.0}
+        >>> multiply_adds(Classifier(**settings).fit(images, np.arange(20) % 2).model_)
+        144
+    """
+    members = getattr(model, "members", [model])
+    return sum(
+        max(1, summary(each.answering, each.preprocessor.spec).multiply_adds) for each in members
+    )
+
+
+def affordable(evidence: Evidence, budget: float, *, least: int, most: int, times: int = 1) -> int:
+    """How many examples can be predicted ``times`` times for so many multiply-adds.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Classifier
+        >>> from ansatz.report import gather
+        >>> from ansatz.structures.grid.report.sample import affordable
+        >>> images = np.random.default_rng(0).normal(size=(20, 12, 12)).astype(np.float32)
+        >>> model = Classifier(network="linear_grid", epochs=1).fit(images, np.arange(20) % 2)
+        >>> evidence = gather(model, images, np.arange(20) % 2)
+        >>> affordable(evidence, 1e6, least=1, most=500, times=100)
+        69
+    """
+    if "multiply_adds" not in evidence.kept:
+        evidence.kept["multiply_adds"] = multiply_adds(evidence.model.model_)
+    one: int = evidence.kept["multiply_adds"]
+    return max(least, min(most, int(budget / (times * one))))

@@ -1,0 +1,1 @@
+"""The parts of a report that are about columns of a table."""

@@ -1,0 +1,268 @@
+"""Boosted trees beside the model: what a practitioner would fit instead."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ansatz.data import Column
+from ansatz.data.dates import as_dates
+from ansatz.data.levels import spelled
+from ansatz.likelihoods import (
+    BernoulliDistribution,
+    CategoricalDistribution,
+    Distribution,
+    GammaDistribution,
+    NormalDistribution,
+    PoissonDistribution,
+)
+from ansatz.metrics import judge
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ansatz.report.evidence import Evidence
+
+FOLDS = 5
+MOST_LEVELS = 255  # that the trees can tell apart
+POSITIVE = {"gamma", "inverse_gaussian", "log_normal", "exponential", "weibull"}
+MIXED = {"tweedie", "zero_one_inflated_beta"}  # probability at a point, density elsewhere
+Trees = tuple[
+    Distribution | None, Tensor, Tensor | None, Callable[[Tensor], dict[str, float | None]]
+]
+
+
+def boosted(evidence: "Evidence") -> tuple[Trees | None, str]:
+    """Distribution, point, losses and judge of scikit-learn's HistGradientBoosting.
+
+    With its defaults and the seed of the report. Classes have its probabilities; counts its
+    Poisson loss and a Poisson law; positive quantities its gamma loss and a gamma law; other
+    numbers squared error and a normal law. The one number of such a law, its spread, comes from
+    out-of-fold residuals within the rows learned from.
+
+    Returns:
+        The forecast, or None; and what should be said about it.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report import gather
+        >>> from ansatz.structures.vector.report.boosting import boosted
+        >>> x = np.arange(60.0).reshape(-1, 1)
+        >>> model = Regressor("normal", network="linear").fit(x, x[:, 0])
+        >>> trees, _ = boosted(gather(model, x, x[:, 0], training=(x, x[:, 0])))
+        >>> trees[1].shape
+        torch.Size([60])
+    """
+    why = _why_not(evidence)
+    if why:
+        return None, f"HistGradientBoosting is left out: {why}."
+    assert evidence.learn is not None
+    columns = evidence.columns if evidence.job.columns is not None else None
+    design, mask = encode_columns(evidence.learn.X, columns)
+    rows, _ = encode_columns(evidence.X, columns)
+    some = ~np.isnan(design).all(axis=0)  # the trees cannot bin a column without a value
+    design, rows, mask = design[:, some], rows[:, some], list(np.asarray(mask)[some])
+    if not some.any():
+        return None, "HistGradientBoosting is left out: there is nothing to predict from."
+    y, weight = evidence.learn.job.y.numpy(), evidence.learn.weight
+    if evidence.classes is not None:
+        return _classes(evidence, design, rows, mask, y, weight)
+    return _numbers(evidence, design, rows, mask, y.astype(np.float64), weight)
+
+
+def encode_columns(
+    frame: "pd.DataFrame", columns: list[Column] | None
+) -> tuple[NDArray[np.float64], list[bool]]:
+    """Numbers as they are, categories as codes of their levels, dates as days; missing is nan.
+
+    Returns:
+        ``(N, D)``, and which of the columns are unordered categories.
+
+    Example:
+        >>> import pandas as pd
+        >>> from ansatz.data import Column
+        >>> from ansatz.structures.vector.report.boosting import encode_columns
+        >>> column = Column(name="sex", role="categorical", levels=("F", "M"))
+        >>> encode_columns(pd.DataFrame({"sex": ["M", "F", None]}), [column])[0][:, 0].tolist()
+        [1.0, 0.0, nan]
+    """
+    import pandas as pd
+
+    if columns is None:
+        array = frame.to_numpy(dtype=np.float64)
+        return array, [False] * array.shape[1]
+    parts, mask = [], []
+    for column in columns:
+        if not column.used:
+            continue
+        cells = frame[column.name]
+        if column.role in ("categorical", "ordered"):
+            codes = level_codes(cells, column.levels).astype(np.float64)
+            parts.append(np.where((codes >= 0) & (codes < MOST_LEVELS), codes, np.nan))
+        elif column.role == "date":
+            days = as_dates(cells)
+            parts.append(np.where(days.isna(), np.nan, days.astype("int64").to_numpy() / 8.64e13))
+        else:
+            parts.append(pd.to_numeric(cells, errors="coerce").to_numpy(dtype=np.float64))
+        mask.append(column.role == "categorical")
+    count = len(frame)
+    return (np.column_stack(parts) if parts else np.empty((count, 0))), mask
+
+
+def level_codes(cells: "pd.Series", levels: Sequence[str]) -> NDArray[np.intp]:
+    """The place of each cell among the levels, -1 where it is missing or none of them.
+
+    Example:
+        >>> import pandas as pd
+        >>> from ansatz.structures.vector.report.boosting import level_codes
+        >>> level_codes(pd.Series(["b", None, "c"]), ("a", "b")).tolist()
+        [1, -1, -1]
+    """
+    place = {level: code for code, level in enumerate(levels)}
+    codes, names = spelled(cells)
+    known = np.array([place.get(name, -1) for name in names] + [-1], dtype=np.intp)
+    found: NDArray[np.intp] = known[codes]  # -1 is the last
+    return found
+
+
+def _why_not(evidence: "Evidence") -> str:
+    law, learn = evidence.law, evidence.learn
+    if evidence.is_survival:
+        return "it knows no censoring"
+    if law.event_ndim or evidence.outcome.ndim != 1:
+        return "it predicts one number or one class"
+    if getattr(evidence.distribution, "circular", False):
+        return "it knows no directions"
+    if evidence.offset is not None:
+        return "it takes no offset"
+    if learn is None or not any(column.used for column in evidence.columns):
+        return "there is nothing to predict from"
+    if len(learn.weight) < 2 * FOLDS:
+        return "the rows are too few"
+    if evidence.classes is not None and len(np.unique(learn.job.y.numpy())) < 2:
+        return "the rows learned from are of one class"
+    return ""
+
+
+def _classes(
+    evidence: "Evidence",
+    design: NDArray[np.float64],
+    rows: NDArray[np.float64],
+    mask: list[bool],
+    y: NDArray[Any],
+    weight: NDArray[np.float64],
+) -> tuple[Trees, str]:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    trees = HistGradientBoostingClassifier(categorical_features=mask, random_state=evidence.seed)
+    trees.fit(design, y, sample_weight=weight)
+    assert evidence.classes is not None
+    found = np.full((len(rows), len(evidence.classes)), 1e-12)
+    found[:, trees.classes_.astype(np.intp)] = trees.predict_proba(rows).clip(1e-12, 1)
+    logs = torch.from_numpy(np.log(found))
+    law: Distribution = CategoricalDistribution(logs)
+    if found.shape[1] == 2 and evidence.law.name == "bernoulli":
+        law = BernoulliDistribution(logs[:, 1] - logs[:, 0])
+    outcome = evidence.outcome
+    point = torch.from_numpy(found.argmax(1))
+    told = "HistGradientBoosting with scikit-learn's defaults, probabilities as it gives them."
+    return (law, point, -law.log_prob(outcome), _judge(outcome, None, law)), told
+
+
+def _numbers(
+    evidence: "Evidence",
+    design: NDArray[np.float64],
+    rows: NDArray[np.float64],
+    mask: list[bool],
+    y: NDArray[np.float64],
+    weight: NDArray[np.float64],
+) -> tuple[Trees, str]:
+    from sklearn.base import clone
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    loss = _loss(evidence, y)
+    trees = HistGradientBoostingRegressor(
+        loss=loss, categorical_features=mask, random_state=evidence.seed
+    )
+    point = clone(trees).fit(design, y, sample_weight=weight).predict(rows)
+    told = (
+        f"HistGradientBoosting with scikit-learn's defaults and its {loss.replace('_', ' ')} loss"
+    )
+    outcome, at = evidence.outcome.double(), torch.from_numpy(point).double()
+    if not evidence.law.is_law or evidence.law.name in MIXED:
+        return (None, at, None, _judge(outcome, at, None)), f"{told}; its nll has another measure."
+    law: Distribution
+    if loss == "poisson":
+        law, spread = PoissonDistribution(at.clamp(min=1e-9).log()), ""
+    else:
+        fair = _out_of_fold(evidence, trees, design, y, weight)
+        law, spread = _spread(loss, at, y, fair, weight)
+    told += f"; its law is {'Poisson' if loss == 'poisson' else spread}."
+    losses = -law.log_prob(outcome)
+    return (law, at, losses, _judge(outcome, at, law)), told
+
+
+def _loss(evidence: "Evidence", y: NDArray[np.float64]) -> str:
+    law = evidence.law
+    if getattr(evidence.distribution, "discrete", False) and y.sum() > 0 and y.min() >= 0:
+        return "poisson"
+    if law.name in POSITIVE and (y > 0).all():
+        return "gamma"
+    return "squared_error"
+
+
+def _out_of_fold(
+    evidence: "Evidence",
+    trees: Any,
+    design: NDArray[np.float64],
+    y: NDArray[np.float64],
+    weight: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    from sklearn.base import clone
+
+    from ansatz.data import fold_numbers, row_keys
+
+    assert evidence.learn is not None
+    job = evidence.learn.job
+    keys = row_keys(job.rows, job.y.numpy(), seed=evidence.seed)
+    folds = fold_numbers(keys, FOLDS, seed=evidence.seed, group=job.group, weight=weight)
+    found = np.full(len(y), np.average(y, weights=weight))
+    for fold in np.unique(folds):
+        out = folds == fold
+        if out.all():
+            continue
+        part = clone(trees).fit(design[~out], y[~out], sample_weight=weight[~out])
+        found[out] = part.predict(design[out])
+    return found
+
+
+def _spread(
+    loss: str,
+    at: Tensor,
+    y: NDArray[np.float64],
+    fair: NDArray[np.float64],
+    weight: NDArray[np.float64],
+) -> tuple[Distribution, str]:
+    if loss == "gamma":
+        fair = np.maximum(fair, 1e-12)
+        phi = max(float(np.average(((y - fair) / fair) ** 2, weights=weight)), 1e-9)
+        law: Distribution = GammaDistribution(at.clamp(min=1e-12).log(), torch.full_like(at, phi))
+        return law, "gamma, its dispersion that of out-of-fold Pearson residuals"
+    sd = max(float(np.average((y - fair) ** 2, weights=weight)) ** 0.5, 1e-12)
+    return (
+        NormalDistribution(at, torch.full_like(at, sd)),
+        "normal, its one spread that of out-of-fold residuals",
+    )
+
+
+def _judge(
+    outcome: Tensor, point: Tensor | None, law: Distribution | None
+) -> Callable[[Tensor], dict[str, float | None]]:
+    def judged(weight: Tensor) -> dict[str, float | None]:
+        return judge(outcome, point=point, distribution=law, weight=weight)
+
+    return judged

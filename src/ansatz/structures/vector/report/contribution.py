@@ -1,0 +1,93 @@
+"""What tables contribute to a report."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ansatz.data import Column
+from ansatz.figures.section import Chapter
+from ansatz.fitting.baselines import best_linear
+from ansatz.likelihoods import Likelihood
+from ansatz.report.contribution import Axis, Contribution, Novelty, Unit
+from ansatz.report.rivals import Forecast
+from ansatz.spec import InputSpec
+from ansatz.structures.vector.report.boosting import boosted
+from ansatz.structures.vector.report.novelty import novelty
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ansatz.fitting.job import Job
+    from ansatz.report.evidence import Evidence
+
+_HERE = "ansatz.structures.vector.report"
+_CHAPTERS = [
+    Chapter(40, "importance of columns", f"{_HERE}.importance:section"),
+    Chapter(41, "effects of columns", f"{_HERE}.effects:section"),
+    Chapter(42, "subgroups", f"{_HERE}.subgroups:section"),
+    Chapter(43, "extrapolation", f"{_HERE}.extrapolation:section"),
+    Chapter(44, "worst-fitted rows", f"{_HERE}.worst_rows:section"),
+    Chapter(90, "the data", f"{_HERE}.data_summary:section"),
+]
+
+
+class VectorReport(Contribution):
+    """Adds chapters on columns, and boosted trees as a baseline.
+
+    Example:
+        >>> from ansatz.report.contribution import contribution
+        >>> contribution("vector").chapters("row")[0].words
+        'importance of columns'
+    """
+
+    caveat = "Importance and effects describe predictions, not causes."
+
+    def unit(self, spec: InputSpec) -> Unit:
+        """Rows of a table."""
+        return Unit("row", "rows")
+
+    def chapters(self, axis: Axis) -> list[Chapter]:
+        """The chapters on columns."""
+        return _CHAPTERS
+
+    def features(self, rows: Any) -> "pd.DataFrame":
+        """Features as a frame; the columns of an array are called x0, x1, ..."""
+        import pandas as pd
+
+        if isinstance(rows, pd.DataFrame):
+            return rows
+        return pd.DataFrame(rows, columns=[f"x{k}" for k in range(rows.shape[1])])
+
+    def inputs(self, features: Any, job: "Job") -> Any:
+        """The frame; an array where the model was fitted to one: its columns have no names."""
+        return features if job.columns is not None else features.to_numpy(dtype=np.float64)
+
+    def columns(self, model: Any, features: "pd.DataFrame") -> list[Column]:
+        """The columns of the fit; those of an array are numbers."""
+        known = getattr(model, "columns_", None)
+        if known is not None:
+            return list(known)
+        missing = features.isna().sum()
+        return [
+            Column(name=str(name), role="numeric", missing=int(missing[name])) for name in features
+        ]
+
+    def has_features(self, evidence: "Evidence") -> bool:
+        """Whether any column is used."""
+        return any(column.used for column in evidence.columns)
+
+    def linear(self, law: Likelihood, job: "Job", seed: int) -> tuple[Any, list[str]]:
+        """The generalized linear model of the columns."""
+        return best_linear(law, job)
+
+    def baselines(self, evidence: "Evidence") -> tuple[list[Forecast], list[str]]:
+        """Boosted trees."""
+        try:
+            trees, why = boosted(evidence)
+        except (ValueError, RuntimeError) as error:
+            trees, why = None, f"HistGradientBoosting could not be fitted: {error}"
+        return [Forecast("boosted trees", *trees)] if trees else [], [why] if why else []
+
+    def novelty(self, evidence: "Evidence") -> Novelty | None:
+        """Leverage of a linear model; for a network the distance to the training rows."""
+        return novelty(evidence)

@@ -1,0 +1,339 @@
+"""How the prediction changes with the columns that matter most, and how sure that is."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ansatz.data import Column
+from ansatz.figures.number import number
+from ansatz.figures.printable import printable
+from ansatz.figures.section import Figure, Section, Table, Text
+from ansatz.figures.style import INK, PALETTE, figure, thin, to_svg
+from ansatz.fitting.refits import fresh
+from ansatz.fitting.split import take
+from ansatz.report.evidence import Evidence
+from ansatz.structures.vector.report.ale import Curve, accumulate, accumulate_levels, bin_edges
+from ansatz.structures.vector.report.boosting import level_codes
+from ansatz.structures.vector.report.importance import importances
+from ansatz.structures.vector.report.response import Response, choose_response, respond
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST = 8  # columns drawn
+ROWS = 1_500  # that effects are averaged over
+LEVELS = 10  # of a column drawn, the most frequent
+SECONDS = 20.0  # that refits may take, by the time the fit took
+REFITS = 8  # at most, unless asked for
+Predict = Callable[[Any, Tensor | None], Tensor]
+
+
+class Effect(NamedTuple):
+    """The effect of one column, by the model and by refits.
+
+    Example:
+        >>> from ansatz.structures.vector.report.effects import Effect
+        >>> Effect._fields
+        ('column', 'curve', 'again', 'labels', 'values')
+    """
+
+    column: str
+    curve: Curve
+    again: list[Curve]  # by refits or members
+    labels: list[str]  # of levels; empty for numbers
+    values: NDArray[np.float64]  # of the rows, for the rug
+
+
+def refit_models(evidence: Evidence) -> tuple[list[Any], str]:
+    """The estimator fitted again to bootstrap samples of the rows learned from.
+
+    As many as were asked for; otherwise as many as fit into some 20 seconds by the time that the
+    fit took, at most 8.
+
+    Args:
+        evidence: with the rows learned from.
+
+    Returns:
+        The fitted models, and what should be said about the bands.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report import gather
+        >>> from ansatz.structures.vector.report.effects import refit_models
+        >>> x = np.arange(30.0).reshape(-1, 1)
+        >>> model = Regressor("normal", network="linear").fit(x, x[:, 0] + x[:, 0] % 3)
+        >>> evidence = gather(
+        ...     model, x, x[:, 0], training=(x, x[:, 0] + x[:, 0] % 3), settings={"refits": 2}
+        ... )
+        >>> len(refit_models(evidence)[0])
+        2
+    """
+    if evidence.learn is None:
+        return [], "Without the rows learned from there are no refits, and so no bands."
+    asked = evidence.settings.get("refits")
+    history = getattr(evidence.model, "history_", None)
+    seconds = 0.3 if history is None else max(float(history.seconds), 0.3)
+    count = min(REFITS, int(SECONDS / seconds)) if asked is None else int(asked)
+    if count < 2 and asked is None:
+        return [], (
+            f"A refit takes about {seconds:.0f} s: there are no bands unless asked for, --refits 5."
+        )
+    rng = np.random.default_rng(evidence.seed)
+    job, models = evidence.learn.job, []
+    for turn in range(count):
+        rows = _resample(job.group, len(job.y), rng)
+        model = fresh(evidence.model)
+        if isinstance(model.random_state, int | np.integer):
+            model.set_params(random_state=int(model.random_state) + 1 + turn)
+        part = take(job, rows)
+        model._fit_job(part._replace(valid=None, trainer_options={}))
+        models.append(model)
+    how = "groups" if job.group is not None else "rows"
+    words = (
+        f"Bands are the range over {count} refits to bootstrap samples of the {how} learned from."
+    )
+    return models, words if count else "There are no bands: no refits were asked for."
+
+
+def _resample(group: Any, count: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    if group is None:
+        return np.sort(rng.integers(0, count, count))
+    _, codes = np.unique(np.asarray(group).astype(str), return_inverse=True)
+    drawn = rng.integers(0, codes.max() + 1, codes.max() + 1)
+    return np.sort(np.concatenate([np.flatnonzero(codes == code) for code in drawn]))
+
+
+def effects(evidence: Evidence, models: list[Any], names: list[str]) -> list[Effect]:
+    """Accumulated local effects of columns on the test rows.
+
+    Args:
+        evidence: of a model on its test rows.
+        models: refits.
+        names: of the columns.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report import gather
+        >>> from ansatz.structures.vector.report.effects import effects
+        >>> x = np.arange(40.0).reshape(-1, 1)
+        >>> model = Regressor("normal", network="linear").fit(x, 2 * x[:, 0] + x[:, 0] % 3)
+        >>> curve = effects(gather(model, x, x[:, 0]), [], ["x0"])[0].curve
+        >>> round(float((curve.effect[-1] - curve.effect[0])[0] / 39), 1)
+        2.0
+    """
+    response = choose_response(evidence)
+    if response is None:
+        return []
+    rng = np.random.default_rng(evidence.seed)
+    count = len(evidence.weight)
+    rows = np.sort(rng.choice(count, min(count, ROWS), replace=False))
+    found = []
+    for column in evidence.columns:
+        if column.name not in names or not column.used or column.role == "date":
+            continue
+        made = [_effect(evidence, response, column, rows, model) for model in (None, *models)]
+        kept = [effect for effect in made if effect is not None]
+        if kept:
+            first = kept[0]
+            again = [Curve(first.curve.at, e.curve.effect) for e in kept[1:]]
+            found.append(first._replace(again=again))
+    return sorted(found, key=lambda effect: names.index(effect.column))
+
+
+def _effect(
+    evidence: Evidence, response: Response, column: Column, rows: NDArray[np.intp], model: Any
+) -> Effect | None:
+    import pandas as pd
+
+    frame = evidence.X.iloc[rows]
+    cells = frame[column.name]
+    offset = None if evidence.job.offset is None else evidence.job.offset[torch.from_numpy(rows)]
+
+    def at(chosen: NDArray[np.intp], values: Any) -> NDArray[np.float64]:
+        moved = frame.iloc[chosen].copy(deep=False)
+        moved[column.name] = pd.Series(values, index=moved.index)
+        part = None if offset is None else offset[torch.from_numpy(chosen)]
+        return respond(evidence, response, _raw(evidence, model, moved, part), model)
+
+    if column.role == "numeric":
+        values = pd.to_numeric(cells, errors="coerce").to_numpy(dtype=np.float64)
+        edges = bin_edges(values)
+        if len(edges) < 2:
+            return None
+        return Effect(column.name, accumulate(at, values, edges), [], [], values)
+    codes = level_codes(cells, column.levels)
+    share = np.bincount(codes[codes >= 0], minlength=len(column.levels))
+    usual = [k for k in np.argsort(-share, kind="stable")[:LEVELS] if share[k]]
+    if len(usual) < 2:
+        return None
+    order = (
+        sorted(usual)
+        if column.role == "ordered"
+        else _order(evidence, response, codes, rows, usual)
+    )
+    spelling = _spelling(cells, column)
+
+    def at_level(chosen: NDArray[np.intp], level: NDArray[np.intp]) -> NDArray[np.float64]:
+        return at(chosen, spelling[level])
+
+    curve = accumulate_levels(at_level, codes, order)
+    labels = [column.levels[k] for k in order]
+    return Effect(column.name, curve, [], labels, codes.astype(np.float64))
+
+
+def _spelling(cells: Any, column: Column) -> NDArray[Any]:
+    """For each level a cell as the table has it: 1 and "1" are one level."""
+    codes = level_codes(cells, column.levels)
+    found = np.array(list(column.levels), dtype=object)
+    for code in np.unique(codes[codes >= 0]):
+        found[code] = cells.iloc[int(np.flatnonzero(codes == code)[0])]
+    return found
+
+
+def _order(
+    evidence: Evidence,
+    response: Response,
+    codes: NDArray[np.intp],
+    rows: NDArray[np.intp],
+    usual: list[int],
+) -> list[int]:
+    """Levels by the mean prediction of the rows that have them, by the model for every refit."""
+    if "response" not in evidence.kept:
+        evidence.kept["response"] = respond(evidence, response, evidence.raw())
+    first = evidence.kept["response"][rows, 0]
+    return sorted(usual, key=lambda k: float(first[codes == k].mean()))
+
+
+def _raw(evidence: Evidence, model: Any, X: Any, offset: Tensor | None) -> Tensor:
+    estimator = evidence.model if model is None else model
+    if evidence.job.columns is None:
+        X = X.to_numpy(dtype=np.float64)
+    raw: Tensor = estimator._served_raw(estimator.model_.raw(X, offset, notes=[]))
+    return raw
+
+
+def draw_effect(axes: "Axes", effect: Effect, response: Response) -> None:
+    """A curve with its band and a rug; dots for levels.
+
+    Args:
+        axes: to draw on.
+        effect: of one column.
+        response: what the curves are.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.structures.vector.report.ale import Curve
+        >>> from ansatz.structures.vector.report.effects import Effect, draw_effect
+        >>> from ansatz.structures.vector.report.response import Response
+        >>> from ansatz.figures.style import figure
+        >>> curve = Curve(np.arange(3.0), np.zeros((3, 1)))
+        >>> effect = Effect("age", curve, [], [], np.arange(3.0))
+        >>> with figure(3, 2) as paper:
+        ...     draw_effect(paper.subplots(), effect, Response(("mean",), (0,)))
+    """
+    curve, levels = effect.curve, bool(effect.labels)
+    at = np.arange(len(curve.at)) if levels else curve.at
+    for k, name in enumerate(response.names):
+        colour = PALETTE[k]
+        if effect.again:
+            band = np.stack([again.effect[:, k] for again in effect.again])
+            low, high = band.min(axis=0), band.max(axis=0)
+            if levels:
+                axes.vlines(at + 0.12 * k, low, high, color=colour, alpha=0.35, linewidth=4)
+            else:
+                axes.fill_between(at, low, high, color=colour, alpha=0.2, linewidth=0)
+        shift = 0.12 * k if levels else 0
+        axes.plot(at + shift, curve.effect[:, k], "o" if levels else "-", color=colour, label=name)
+    axes.axhline(0, color=INK, linewidth=0.5, alpha=0.6)
+    axes.set_title(printable(effect.column, 32))
+    if levels:
+        long = max(len(label) for label in effect.labels) * len(at) > 24
+        turn: dict[str, Any] = (
+            {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if long else {}
+        )
+        axes.set_xticks(at, [printable(label, 14) for label in effect.labels], **turn)
+        axes.set_xlim(-0.5, len(at) - 0.5)
+    else:
+        (rug,) = thin(effect.values[np.isfinite(effect.values)], limit=150)
+        bottom = axes.get_ylim()[0]
+        axes.plot(rug, np.full(len(rug), bottom), "|", color=INK, markersize=5, alpha=0.5)
+
+
+def section(evidence: Evidence) -> Section | None:
+    """Curves of the most important columns.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report import gather
+        >>> from ansatz.structures.vector.report.effects import section
+        >>> x = np.random.default_rng(0).normal(size=(60, 1))
+        >>> y = x[:, 0] + np.cos(9 * x[:, 0])
+        >>> model = Regressor("normal", network="linear").fit(x, y)
+        >>> section(gather(model, x, y, settings={"refits": 0})).title
+        'Effects'
+    """
+    response = choose_response(evidence)
+    names = [name for item in importances(evidence) for name in item.columns][:MOST]
+    if not names:
+        return None
+    if response is None:
+        sentence = "Effects are not drawn: the mean of directions cannot be accumulated."
+        return Section("Effects", sentence)
+    models, words = refit_models(evidence)
+    found = effects(evidence, models, names)
+    if not found:
+        return None
+    across = min(2, len(found))
+    down = -(-len(found) // across)
+    with figure(7.2 if across == 2 else 4.2, 2.1 * down) as paper:
+        panels = paper.subplots(down, across, squeeze=False).ravel()
+        for axes, effect in zip(panels, found, strict=False):
+            draw_effect(axes, effect, response)
+        for axes in panels[len(found) :]:
+            axes.set_axis_off()
+        if len(response.names) > 1:
+            panels[0].legend()
+        else:
+            for axes in panels[::across]:
+                axes.set_ylabel("change")
+        drawn = to_svg(paper)
+    parts: list[Text | Table | Figure] = [
+        Figure(
+            drawn,
+            f"Accumulated local effects on {', '.join(response.names)}, centred at zero over the "
+            f"test rows; marks at the bottom are values of the rows. {words}",
+            f"Effects of {len(found)} columns.",
+        ),
+        Text(
+            "Each row is moved only a little, within its own range of the column, so that columns "
+            "which go together are not taken apart. Levels without order are sorted by the mean "
+            "prediction of their rows. Predictive, not causal.",
+            "note",
+        ),
+    ]
+    return Section("Effects", _lead(found, response), parts)
+
+
+def _lead(found: list[Effect], response: Response) -> str:
+    def swing(effect: Effect) -> float:
+        column = effect.curve.effect[:, 0]
+        if not effect.labels:  # a single far row would make the range
+            known = effect.values[np.isfinite(effect.values)]
+            low, high = np.quantile(known, [0.05, 0.95])
+            grid = np.linspace(low, high, 50)
+            column = np.interp(grid, effect.curve.at, column)
+        return float(column.max() - column.min())
+
+    largest = max(found, key=swing)
+    where = "Its levels taken in turn," if largest.labels else "Between its 5 % and 95 % quantiles,"
+    return (
+        f"{where} {printable(largest.column, 40)} moves {response.names[0]} by "
+        f"{number(swing(largest), 3)}, more than any other column shown."
+    )

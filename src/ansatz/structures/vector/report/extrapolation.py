@@ -1,0 +1,144 @@
+"""Rows unlike those that the model learned from."""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ansatz.figures.number import number, percent, with_error
+from ansatz.figures.section import Cell, Figure, Section, Table, Text
+from ansatz.metrics import mean_estimate
+from ansatz.report.evidence import Evidence
+from ansatz.report.row_error import row_error
+from ansatz.structures.vector.report.boosting import encode_columns, level_codes
+
+SHOWN = 15
+
+
+class Beyond(NamedTuple):
+    """Rows of a column outside what the training rows had.
+
+    Example:
+        >>> from ansatz.structures.vector.report.extrapolation import Beyond
+        >>> Beyond("age", "18 to 80", 3, 1, 0).rows
+        4
+    """
+
+    column: str
+    known: str  # range or number of levels
+    below: int
+    above: int
+    unseen: int  # levels, or missing where none was missing before
+
+    @property
+    def rows(self) -> int:
+        """How many rows in all."""
+        return self.below + self.above + self.unseen
+
+
+def extrapolated(evidence: Evidence) -> tuple[list[Beyond], NDArray[np.bool_]]:
+    """For each column the test rows beyond the training rows; and which rows are in any.
+
+    Args:
+        evidence: with the rows learned from.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report import gather
+        >>> from ansatz.structures.vector.report.extrapolation import extrapolated
+        >>> x = np.arange(20.0).reshape(-1, 1)
+        >>> model = Regressor("normal", network="linear").fit(x, x[:, 0])
+        >>> _, rows = extrapolated(gather(model, x + 5, x[:, 0], training=(x, x[:, 0])))
+        >>> int(rows.sum())
+        5
+    """
+    assert evidence.learn is not None
+    named = evidence.job.columns is not None
+    columns = [column for column in evidence.columns if column.used]
+    learned, _ = encode_columns(evidence.learn.X, columns if named else None)
+    test, _ = encode_columns(evidence.X, columns if named else None)
+    flagged = np.zeros(len(evidence.X), dtype=bool)
+    found = []
+    for j, column in enumerate(columns):
+        then, now = learned[:, j], test[:, j]
+        novel = np.isnan(now) & ~np.isnan(then).any()
+        if column.role in ("categorical", "ordered"):
+            before = level_codes(evidence.learn.X[column.name], column.levels)
+            codes = level_codes(evidence.X[column.name], column.levels)
+            cells = evidence.X[column.name].notna().to_numpy()
+            novel = (cells & ~np.isin(codes, before[before >= 0])) | (novel & ~cells)
+            low = high = np.zeros(len(now), dtype=bool)
+            known = f"{len(np.unique(before[before >= 0]))} levels"
+        elif np.isnan(then).all():
+            low = high = np.zeros(len(now), dtype=bool)
+            novel, known = ~np.isnan(now), "nothing"
+        else:
+            least, most = float(np.nanmin(then)), float(np.nanmax(then))
+            low, high = now < least, now > most
+            known = f"{number(least)} to {number(most)}"
+            known = "dates" if column.role == "date" else known
+        flagged |= low | high | novel
+        found.append(Beyond(column.name, known, int(low.sum()), int(high.sum()), int(novel.sum())))
+    return sorted(found, key=lambda item: -item.rows), flagged
+
+
+def section(evidence: Evidence) -> Section | None:
+    """Columns with rows beyond the training range, and how well those rows are predicted.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report import gather
+        >>> from ansatz.structures.vector.report.extrapolation import section
+        >>> x = np.random.default_rng(0).normal(size=(60, 1))
+        >>> y = x[:, 0] + np.cos(9 * x[:, 0])
+        >>> model = Regressor("normal", network="linear").fit(x, y)
+        >>> section(gather(model, x, y)).title
+        'Extrapolation'
+    """
+    if not any(column.used for column in evidence.columns):
+        return None
+    if evidence.learn is None:
+        sentence = "The rows learned from were not given: their ranges are not known."
+        return Section("Extrapolation", sentence)
+    found, flagged = extrapolated(evidence)
+    count, total = int(flagged.sum()), len(flagged)
+    if not count:
+        return Section(
+            "Extrapolation",
+            f"None of the {total} test rows lies beyond the range of the training rows in any "
+            "column, nor has a level that was never seen.",
+        )
+    rows: list[list[Cell]] = [
+        [b.column, b.known, b.below, b.above, b.unseen, percent(b.rows / total)]
+        for b in found[:SHOWN]
+        if b.rows
+    ]
+    parts: list[Text | Table | Figure] = [
+        Table(
+            ["column", "training rows", "below", "above", "never seen", "share of rows"],
+            rows,
+            "Test rows beyond what the training rows had, by column. Numbers are clipped at six "
+            "standard deviations before a network sees them; a level never seen counts as unknown.",
+        )
+    ]
+    parts += _losses(evidence, flagged)
+    numbers = ", ".join(str(int(row)) for row in evidence.rows[flagged][:30])
+    more = f" and {count - 30} more" if count > 30 else ""
+    parts.append(Text(f"Rows of the table: {numbers}{more}.", "note"))
+    lead = f"{count} of {total} test rows ({percent(count / total)}) lie beyond the training rows."
+    return Section("Extrapolation", lead, parts)
+
+
+def _losses(evidence: Evidence, flagged: NDArray[np.bool_]) -> list[Text]:
+    inside, outside = (torch.from_numpy(np.flatnonzero(mask)) for mask in (~flagged, flagged))
+    if min(len(inside), len(outside)) < 10 or not evidence.law.additive:
+        return []
+    losses = evidence.row_losses()
+    told = []
+    for rows in (outside, inside):
+        value, influence = mean_estimate(losses[rows], evidence.weight[rows])
+        told.append(with_error(value, row_error(evidence, influence, rows)))
+    return [Text(f"Mean loss of these rows {told[0]}, of the others {told[1]}.")]

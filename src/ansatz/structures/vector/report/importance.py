@@ -1,0 +1,306 @@
+"""Which columns the predictions rest on: how much worse they are when a group is shuffled."""
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ansatz.figures.number import number, with_error
+from ansatz.figures.printable import printable
+from ansatz.figures.section import Figure, Section, Table, Text
+from ansatz.figures.style import INK, MODEL, figure, to_svg
+from ansatz.report.evidence import Evidence
+from ansatz.structures.vector.report.boosting import encode_columns
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+ALIKE = 0.7  # correlation from which columns are shuffled together
+REPEATS = 10
+WORK = 3_000_000  # rows predicted in all
+MOST = 25  # groups shown
+
+
+class Importance(NamedTuple):
+    """By how much the loss rises when a group of columns is shuffled.
+
+    Example:
+        >>> from ansatz.structures.vector.report.importance import Importance
+        >>> Importance(("age",), 0.2, 0.01).columns
+        ('age',)
+    """
+
+    columns: tuple[str, ...]
+    rise: float
+    error: float  # of the mean over the repeats
+
+
+def associations(numbers: NDArray[np.float64], nominal: Sequence[bool]) -> NDArray[np.float64]:
+    r"""How strongly each two columns go together, in [0, 1].
+
+    Numbers and ordered levels by :math:`|\text{Spearman's } \rho|`; two nominal columns by
+    Cramer's V, corrected for bias; a nominal column and a number by the correlation ratio of the
+    number's ranks, the root of the share of their variance between the levels.
+
+    Args:
+        numbers: ``(N, D)``, levels as codes; missing is nan and counts as a value of its own.
+        nominal: which columns hold levels without order.
+
+    Shapes:
+        - returns: ``(D, D)``.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.structures.vector.report.importance import associations
+        >>> x = np.arange(20.0)
+        >>> associations(np.column_stack([x, -(x**3)]), [False, False])[0, 1].round(6)
+        np.float64(1.0)
+
+    References:
+        Bergsma (2013), A bias-correction for Cramer's V and Tschuprow's T.
+        https://doi.org/10.1016/j.jkss.2012.10.002
+    """
+    from scipy.stats import rankdata
+
+    count, width = numbers.shape
+    filled = np.where(np.isnan(numbers), -1.0, numbers)
+    ranks = np.column_stack([rankdata(filled[:, j]) for j in range(width)]) if width else filled
+    spread = ranks.std(axis=0)
+    ranks = (ranks - ranks.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    found = np.abs(ranks.T @ ranks) / max(count, 1)
+    codes = {j: np.unique(filled[:, j], return_inverse=True)[1] for j in range(width) if nominal[j]}
+    for i in codes:
+        for j in range(width):
+            if j in codes and j < i:
+                found[i, j] = found[j, i] = _cramer(codes[i], codes[j])
+            elif j not in codes:
+                found[i, j] = found[j, i] = _ratio(codes[i], ranks[:, j])
+    np.fill_diagonal(found, 1.0)
+    return found
+
+
+def _cramer(a: NDArray[np.intp], b: NDArray[np.intp]) -> float:
+    rows, columns, n = int(a.max()) + 1, int(b.max()) + 1, len(a)
+    if min(rows, columns) < 2 or rows * columns > 10_000:
+        return 0.0
+    table = np.bincount(a * columns + b, minlength=rows * columns).reshape(rows, columns)
+    expected = table.sum(1, keepdims=True) * table.sum(0) / n
+    phi = float(((table - expected) ** 2 / np.maximum(expected, 1e-300)).sum()) / n
+    phi = max(0.0, phi - (rows - 1) * (columns - 1) / max(n - 1, 1))
+    r = rows - (rows - 1) ** 2 / max(n - 1, 1)
+    c = columns - (columns - 1) ** 2 / max(n - 1, 1)
+    return min(1.0, math.sqrt(phi / max(min(r, c) - 1, 1e-9)))
+
+
+def _ratio(codes: NDArray[np.intp], ranks: NDArray[np.float64]) -> float:
+    """Ranks have mean 0 and variance 1."""
+    size = np.bincount(codes)
+    mean = np.bincount(codes, ranks) / size
+    between = float((size * mean**2).sum()) / len(ranks)
+    levels, n = len(size), len(ranks)
+    corrected = (between * n - (levels - 1)) / max(n - levels + 1, 1)  # chance explains levels - 1
+    return math.sqrt(min(1.0, max(0.0, corrected)))
+
+
+def group_columns(strength: NDArray[np.float64], threshold: float = ALIKE) -> list[list[int]]:
+    """Columns joined, directly or through others, by more than the threshold.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.structures.vector.report.importance import group_columns
+        >>> group_columns(np.array([[1, 0.9, 0], [0.9, 1, 0], [0, 0, 1]]))
+        [[0, 1], [2]]
+    """
+    from scipy.sparse.csgraph import connected_components
+
+    if not len(strength):
+        return []
+    _, label = connected_components(strength > threshold, directed=False)
+    return [np.flatnonzero(label == k).tolist() for k in dict.fromkeys(label.tolist())]
+
+
+def importances(evidence: Evidence, repeats: int = REPEATS) -> list[Importance]:
+    """Grouped permutation importance on the test rows, the most important first.
+
+    Columns that go together are shuffled together, as one may stand in for the other. Shuffling
+    takes the columns' cells from other test rows; the rise of the mean loss (the nll of a law) is
+    averaged over the repeats.
+
+    Args:
+        evidence: of a model on its test rows.
+        repeats: shuffles of each group.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report import gather
+        >>> from ansatz.structures.vector.report.importance import importances
+        >>> x = np.random.default_rng(0).normal(size=(80, 2))
+        >>> y = x[:, 0] + 0.1 * np.cos(np.arange(80))
+        >>> model = Regressor("normal", network="linear").fit(x, y)
+        >>> importances(gather(model, x, y))[0].columns
+        ('x0',)
+
+    References:
+        Breiman (2001), Random forests. https://doi.org/10.1023/A:1010933404324
+    """
+    if "importances" not in evidence.kept:
+        evidence.kept["importances"] = _importances(evidence, repeats)
+    found: list[Importance] = evidence.kept["importances"]
+    return found
+
+
+def _importances(evidence: Evidence, repeats: int) -> list[Importance]:
+    columns = [column for column in evidence.columns if column.used]
+    if not columns or len(evidence.weight) < 2:
+        return []
+    named = evidence.job.columns is not None
+    numbers, nominal = encode_columns(evidence.X, columns if named else None)
+    groups = group_columns(associations(numbers, nominal))
+    rng = np.random.default_rng(evidence.seed)
+    rows = _sample(len(evidence.weight), len(groups) * repeats, rng, evidence)
+    part = _part(evidence, rows)
+    base = _mean_loss(part, part.X)
+    found = []
+    for group in groups:
+        names = [columns[j].name for j in group]
+        rises = []
+        for _ in range(repeats):
+            shuffled = part.X.copy(deep=False)
+            order = rng.permutation(len(shuffled))
+            for name in names:
+                shuffled[name] = part.X[name].iloc[order].set_axis(part.X.index)
+            rises.append(_mean_loss(part, shuffled) - base)
+        error = float(np.std(rises, ddof=1)) / len(rises) ** 0.5 if len(rises) > 1 else math.nan
+        found.append(Importance(tuple(names), float(np.mean(rises)), error))
+    return sorted(found, key=lambda item: -item.rise)
+
+
+def _sample(
+    count: int, times: int, rng: np.random.Generator, evidence: Evidence
+) -> NDArray[np.intp]:
+    keep = max(500, WORK // max(times, 1))
+    if count <= keep or not evidence.law.additive:
+        return np.arange(count)
+    return np.sort(rng.choice(count, keep, replace=False))
+
+
+def _part(evidence: Evidence, rows: NDArray[np.intp]) -> Evidence:
+    """The evidence of some of the rows, enough of it to compute losses."""
+    import copy
+
+    from ansatz.fitting.split import take
+
+    if len(rows) == len(evidence.weight):
+        return evidence
+    part = copy.copy(evidence)
+    part.job, index = take(evidence.job, rows), torch.from_numpy(rows)
+    part.X, part.outcome = evidence.X.iloc[rows], evidence.outcome[index]
+    part.weight = evidence.weight[index]
+    return part
+
+
+def _mean_loss(evidence: Evidence, X: "object") -> float:
+    losses = evidence.row_losses(X)
+    return float((losses * evidence.weight).sum() / evidence.weight.sum())
+
+
+def draw_importances(axes: "Axes", found: Sequence[Importance]) -> None:
+    """Bars with two standard errors, the most important at the top.
+
+    Args:
+        axes: to draw on.
+        found: most important first.
+
+    Example:
+        >>> from ansatz.structures.vector.report.importance import Importance, draw_importances
+        >>> from ansatz.figures.style import figure
+        >>> with figure(3, 2) as paper:
+        ...     draw_importances(paper.subplots(), [Importance(("age",), 0.2, 0.01)])
+    """
+    places = range(len(found))
+    axes.barh(places, [item.rise for item in found], color=MODEL, alpha=0.75, height=0.62)
+    for place, item in zip(places, found, strict=True):
+        if math.isfinite(item.error):
+            ends = [item.rise - 2 * item.error, item.rise + 2 * item.error]
+            axes.plot(ends, [place, place], color=INK, linewidth=1.0)
+    axes.axvline(0, color=INK, linewidth=0.7)
+    axes.set_yticks(places, [_label(item) for item in found])
+    axes.set_ylim(len(found) - 0.5, -0.5)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.set_xlabel("rise of the mean loss when shuffled")
+
+
+def _label(item: Importance, limit: int = 3) -> str:
+    names = [printable(name, 24) for name in item.columns]
+    more = f" + {len(names) - limit} more" if len(names) > limit else ""
+    return " + ".join(names[:limit]) + more
+
+
+def section(evidence: Evidence) -> Section | None:
+    """Groups of columns by importance.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report import gather
+        >>> from ansatz.structures.vector.report.importance import section
+        >>> x = np.random.default_rng(0).normal(size=(60, 1))
+        >>> y = x[:, 0] + np.cos(9 * x[:, 0])
+        >>> model = Regressor("normal", network="linear").fit(x, y)
+        >>> section(gather(model, x, y)).title
+        'What the predictions rest on'
+    """
+    found = importances(evidence)
+    if not found:
+        return None
+    shown = found[:MOST]
+    with figure(6.4, 0.6 + 0.24 * len(shown)) as paper:
+        draw_importances(paper.subplots(), shown)
+        drawn = to_svg(paper)
+    what = "log loss (nll)" if evidence.law.is_law or evidence.classes is not None else "loss"
+    parts: list[Text | Table | Figure] = [
+        Figure(
+            drawn,
+            f"Rise of the mean {what} of the test rows when the columns are shuffled together, "
+            f"mean of {REPEATS} shuffles ± two standard errors of that mean.",
+            "Bars of permutation importance: "
+            + ", ".join(f"{_label(item)} {number(item.rise, 2)}" for item in shown[:5]),
+        )
+    ]
+    joint = [item for item in found if len(item.columns) > 1]
+    if joint:
+        rows = [[", ".join(item.columns), with_error(item.rise, item.error)] for item in joint]
+        parts.append(
+            Table(
+                ["columns shuffled together", "rise"],
+                rows,
+                "Columns whose association (|Spearman|, Cramer's V, correlation ratio) exceeds "
+                f"{ALIKE}: alone each would look unimportant, as the others stand in for it.",
+            )
+        )
+    if len(found) > len(shown):
+        parts.append(
+            Text(f"{len(found) - len(shown)} less important groups are not shown.", "note")
+        )
+    parts.append(
+        Text(
+            "Importance is predictive, not causal: it says what this model rests on, not what "
+            "would change the outcome. Shuffled columns make rows that may never occur.",
+            "note",
+        )
+    )
+    clear = [item for item in found if item.rise > 2 * item.error]
+    lead = "No column matters: shuffling any of them leaves the loss as it is."
+    if clear:
+        least = len(found) - len(clear)
+        lead = f"The predictions rest most on {_label(clear[0])}"
+        lead += f", then on {_label(clear[1])}" if len(clear) > 1 else ""
+        lead += (
+            f"; {least} of {len(found)} groups of columns add nothing that shows." if least else "."
+        )
+    return Section("What the predictions rest on", lead, parts)

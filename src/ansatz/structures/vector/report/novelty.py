@@ -1,0 +1,105 @@
+"""How far a row lies from those that the model learned from."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ansatz.errors import UsageError
+from ansatz.linear import LinearFit, leverage
+from ansatz.report.contribution import Novelty
+from ansatz.report.evidence import Evidence
+
+Numbers = NDArray[np.float64]
+_KEPT = 5_000  # training rows that are searched
+
+
+def nearest_distance(x: Tensor, learned: Tensor, neighbours: int = 5) -> Numbers:
+    r"""The mean distance to the nearest rows learned from, 1 for a typical one of those.
+
+    Args:
+        x: ``(N, D)`` standardised inputs.
+        learned: ``(M, D)``.
+        neighbours: how many.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.structures.vector.report.novelty import nearest_distance
+        >>> learned = torch.linspace(0, 1, 100).unsqueeze(1)
+        >>> bool(nearest_distance(torch.tensor([[3.0]]), learned)[0] > 50)
+        True
+    """
+    from sklearn.neighbors import NearestNeighbors
+
+    rows = learned.double().numpy()
+    if len(rows) > _KEPT:
+        chosen = np.random.default_rng(0).choice(len(rows), _KEPT, replace=False)
+        rows = rows[np.sort(chosen)]
+    near = min(neighbours, len(rows) - 1)
+    if near < 1:
+        return np.zeros(len(x))
+    search = NearestNeighbors().fit(rows)
+    own, _ = search.kneighbors(rows, near + 1)  # the nearest of each is the row itself
+    typical = float(np.median(own[:, 1:].mean(1)))
+    found, _ = search.kneighbors(x.double().numpy(), near)
+    distance: Numbers = found.mean(1)
+    return distance / typical if typical > 0 else distance
+
+
+def novelty(evidence: Evidence) -> Novelty | None:
+    """Leverage of a linear model; for a network the distance to the rows learned from.
+
+    None where the model has no columns, or the rows learned from are not at hand.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report import gather
+        >>> from ansatz.structures.vector.report.novelty import novelty
+        >>> x = np.linspace(0, 1, 60).reshape(-1, 1)
+        >>> model = Regressor(network="linear").fit(x, x[:, 0] ** 2)
+        >>> novelty(gather(model, x, x[:, 0] ** 2)).name
+        'leverage'
+    """
+    preprocessor = getattr(evidence.model.model_, "preprocessor", None)
+    if preprocessor is None or not len(evidence.X.columns):
+        return None
+    x = _inputs(preprocessor, _rows(evidence, evidence.X))
+    fit = getattr(evidence.model, "linear_", None)
+    if isinstance(fit, LinearFit):
+        try:
+            pull = leverage(fit, x[:, : len(preprocessor.feature_names)])
+            meaning = (
+                "Leverage is the pull that a row with these features would have on its own fit."
+            )
+            return Novelty(pull.numpy(), "leverage", "leverage", meaning)
+        except UsageError:  # no exponential family: distance, as for a network
+            pass
+    if evidence.learn is None:
+        return None
+    learned = _inputs(preprocessor, _rows(evidence, evidence.learn.X))
+    scale = learned.std(0).clamp(min=1e-12)
+    value = nearest_distance(x / scale, learned / scale)
+    meaning = (
+        "The distance is that to the five nearest training rows in standardised features, in "
+        "units of what is typical among training rows."
+    )
+    return Novelty(value, "distance to training rows", "extrapolation", meaning)
+
+
+def _rows(evidence: Evidence, X: Any) -> Any:
+    return X if getattr(evidence.model, "columns_", None) is not None else X.to_numpy(np.float64)
+
+
+def _inputs(preprocessor: Any, rows: Any) -> Tensor:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        numbers, *codes = preprocessor.transform(rows, notes=[])
+    levels = preprocessor.spec.cardinalities if codes else ()
+    parts = [numbers.double()]
+    for k, size in enumerate(levels):  # embedded columns as indicators
+        parts.append(torch.nn.functional.one_hot(codes[0][:, k], size + 1).double())
+    return torch.cat(parts, 1)

@@ -1,0 +1,217 @@
+"""How well the model does for each kind of row."""
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy import stats
+
+from ansatz.data import Column
+from ansatz.figures.number import number, with_error
+from ansatz.figures.printable import printable
+from ansatz.figures.section import Cell, Figure, Section, Table, Text
+from ansatz.metrics import mean_estimate
+from ansatz.report.evidence import Evidence
+from ansatz.report.row_error import row_error
+from ansatz.structures.vector.report.boosting import level_codes
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LEAST = 20  # rows of a group that can be judged
+SHOWN = 15
+FEW = 5  # values of a number that are taken one by one
+LEVELS = 20  # of a column that are looked at, the most frequent
+
+
+class Subgroup(NamedTuple):
+    """The mean loss of the rows of a group, against that of all others.
+
+    Example:
+        >>> from ansatz.structures.vector.report.subgroups import Subgroup
+        >>> Subgroup("sex", "F", 50, 1.2, 0.1, 0.3, 0.1, 0.003).rows
+        50
+    """
+
+    column: str
+    level: str
+    rows: int
+    loss: float
+    error: float
+    worse: float  # than the other rows
+    worse_error: float
+    p_value: float  # of no difference, two-sided, alone
+
+
+def groups_of(cells: "pd.Series", column: Column) -> list[tuple[str, NDArray[np.bool_]]]:
+    """Levels of a categorical column, thirds of a number, and the rows without a value.
+
+    A number of at most five values is taken value by value.
+
+    Args:
+        cells: the column.
+        column: what it is.
+
+    Example:
+        >>> import pandas as pd
+        >>> from ansatz.data import Column
+        >>> from ansatz.structures.vector.report.subgroups import groups_of
+        >>> found = groups_of(pd.Series([1.0, 2, 3, 4, 5, 6]), Column(name="a", role="numeric"))
+        >>> [name for name, _ in found]
+        ['≤ 2.667', '2.667 to 4.333', '> 4.333']
+    """
+    import pandas as pd
+
+    missing = cells.isna().to_numpy()
+    found: list[tuple[str, NDArray[np.bool_]]] = []
+    if column.role == "numeric":
+        values = pd.to_numeric(cells, errors="coerce").to_numpy(dtype=np.float64)
+        known = values[np.isfinite(values)]
+        distinct = np.unique(known)
+        if 1 < len(distinct) <= FEW:
+            found = [(number(float(value)), values == value) for value in distinct]
+        elif len(known):
+            low, high = np.quantile(known, [1 / 3, 2 / 3])
+            if low < high:
+                found = [
+                    (f"≤ {number(float(low))}", values <= low),
+                    (
+                        f"{number(float(low))} to {number(float(high))}",
+                        (values > low) & (values <= high),
+                    ),
+                    (f"> {number(float(high))}", values > high),
+                ]
+    elif column.role in ("categorical", "ordered"):
+        codes = level_codes(cells, column.levels)
+        share = np.bincount(codes[codes >= 0], minlength=len(column.levels))
+        usual = np.argsort(-share, kind="stable")[:LEVELS]
+        found = [(column.levels[k], codes == k) for k in usual if share[k]]
+    if missing.any() and not missing.all():
+        found.append(("(missing)", missing))
+    return found
+
+
+def subgroups(evidence: Evidence) -> list[Subgroup]:
+    """Every group that is large enough, the worst first.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report import gather
+        >>> from ansatz.structures.vector.report.subgroups import subgroups
+        >>> x = np.arange(90.0).reshape(-1, 1)
+        >>> y = x[:, 0] + np.where(x[:, 0] > 59, 9 * np.cos(x[:, 0]), 0)
+        >>> worst = subgroups(gather(Regressor("normal", network="linear").fit(x, y), x, y))[0]
+        >>> worst.level
+        '> 59.33'
+    """
+    losses = evidence.row_losses()
+    found = []
+    for column in evidence.columns:
+        if not column.used or column.name not in evidence.X.columns:
+            continue
+        for level, mask in groups_of(evidence.X[column.name], column):
+            inside = torch.from_numpy(np.array(mask))  # a copy: pandas gives a read-only one
+            if LEAST <= int(inside.sum()) <= len(mask) - LEAST:
+                found.append(_judge(evidence, losses, column.name, level, inside))
+    return sorted(found, key=lambda group: -group.loss)
+
+
+def _judge(
+    evidence: Evidence, losses: torch.Tensor, column: str, level: str, inside: torch.Tensor
+) -> Subgroup:
+    """The difference has the influence of the group's mean minus that of the others'."""
+    weight = evidence.weight
+    rows = inside.nonzero()[:, 0]
+    value, influence = mean_estimate(losses[rows], weight[rows])
+    rest, other = mean_estimate(losses[~inside], weight[~inside])
+    total, part = float(weight.sum()), float(weight[rows].sum())
+    spread = torch.zeros_like(losses)
+    spread[inside] = influence * (total / part)
+    spread[~inside] = -other * (total / (total - part))
+    gap, error = value - rest, row_error(evidence, spread)
+    p = 2 * float(stats.norm.sf(abs(gap) / error)) if error > 0 else math.nan
+    return Subgroup(
+        column, level, len(rows), value, row_error(evidence, influence, rows), gap, error, p
+    )
+
+
+def holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Holm's adjusted p-values: small where a difference stands after looking at all of them.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.structures.vector.report.subgroups import holm
+        >>> holm(np.array([0.01, 0.04, 0.03])).tolist()
+        [0.03, 0.06, 0.06]
+
+    References:
+        Holm (1979), A simple sequentially rejective multiple test procedure.
+    """
+    order = np.argsort(p_values, kind="stable")
+    scaled = p_values[order] * np.arange(len(p_values), 0, -1)
+    found = np.empty(len(p_values))
+    found[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
+    return found
+
+
+def section(evidence: Evidence) -> Section | None:
+    """The worst groups, with what many comparisons leave of their differences.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.report import gather
+        >>> from ansatz.structures.vector.report.subgroups import section
+        >>> x = np.random.default_rng(0).normal(size=(60, 1))
+        >>> y = x[:, 0] + np.cos(9 * x[:, 0])
+        >>> model = Regressor("normal", network="linear").fit(x, y)
+        >>> section(gather(model, np.tile(x, (2, 1)), np.tile(y, 2))).title
+        'Subgroups'
+    """
+    if not evidence.law.additive:
+        return Section(
+            "Subgroups",
+            "A partial likelihood couples rows: it has no loss of a group by itself.",
+        )
+    found = subgroups(evidence)
+    if not found:
+        return None
+    adjusted = holm(np.array([1.0 if math.isnan(g.p_value) else g.p_value for g in found]))
+    rows: list[list[Cell]] = [
+        [
+            group.column,
+            group.level,
+            group.rows,
+            with_error(group.loss, group.error),
+            with_error(group.worse, group.worse_error),
+            "< 0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}",
+        ]
+        for group, p in zip(found[:SHOWN], adjusted, strict=False)
+    ]
+    clear = [g for g, p in zip(found, adjusted, strict=True) if p < 0.05 and g.worse > 0]
+    what = "nll" if evidence.law.is_law or evidence.classes is not None else "loss"
+    lead = f"None of {len(found)} groups is predicted worse than the others beyond chance."
+    if clear:
+        worst = clear[0]
+        lead = (
+            f"{len(clear)} of {len(found)} groups are predicted worse than the other rows beyond "
+            f"chance, most of all {printable(worst.column, 40)} {printable(worst.level, 40)}."
+        )
+    parts: list[Text | Table | Figure] = [
+        Table(
+            ["column", "level or range", "rows", f"{what} ± SE", "worse than others by", "Holm p"],
+            rows,
+            f"The {min(SHOWN, len(found))} groups with the highest mean {what} on the test rows: "
+            f"levels of categories, thirds of numbers, of at least {LEAST} rows. p-values are "
+            f"adjusted for {len(found)} comparisons (Holm).",
+        ),
+        Text(
+            f"A higher {what} need not be the model's fault: outcomes of a group may be harder to "
+            "predict, or of a larger scale.",
+            "note",
+        ),
+    ]
+    return Section("Subgroups", lead, parts)

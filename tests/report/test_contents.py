@@ -1,0 +1,134 @@
+"""The order of the page: what is announced to a waiting user, for a table, images and masks."""
+
+import numpy as np
+import pytest
+
+from ansatz import Classifier, Regressor, Segmenter
+from ansatz.report import build, gather
+from ansatz.report.contribution import Contribution, contribution
+from ansatz.structures.registry import registry
+
+NUMBERS = [
+    "probability integral transform",
+    "laws of vectors",
+    "errors of direction",
+    "first places of rankings",
+    "coverage of intervals",
+    "reliability of probabilities",
+    "calibration of survival",
+    "quantile residuals",
+    "residual panels",
+    "recalibration",
+]
+FIRST = ["what was fitted", "scores beside other models"]
+NETWORK = ["filters and feature maps", "perturbations and symmetries"]
+ANNOUNCED = {
+    "table": [
+        *FIRST,
+        *NUMBERS,
+        "importance of columns",
+        "effects of columns",
+        "subgroups",
+        "extrapolation",
+        "worst-fitted rows",
+        "decisions from costs",
+        "the data",
+    ],
+    "images": [
+        *FIRST,
+        *NUMBERS,
+        "classes taken for others",
+        "confident mistakes",
+        "best and worst examples",
+        "what predictions rest on",
+        *NETWORK,
+        "decisions from costs",
+        "the data",
+    ],
+    "masks": [
+        *FIRST,
+        "masks over their images",
+        "scores of each class",
+        "reliability of the cells' probabilities",
+        "recalibration",
+        *NETWORK,
+        "the data",
+    ],
+}
+TITLES = {
+    "table": [
+        "What was fitted",
+        "Scores",
+        "Are the predicted distributions right?",
+        "Do intervals hold what they promise?",
+        "Quantile residuals",
+        "The four panels",
+        "Recalibration, before and after",
+        "What the predictions rest on",
+        "Effects",
+        "Subgroups",
+        "Extrapolation",
+        "Worst-fitted rows",
+        "Decisions from costs",
+        "The data",
+    ],
+    "images": [
+        "What was fitted",
+        "Scores",
+        "Are the probabilities right?",
+        "Recalibration, before and after",
+        "Which classes are taken for which",
+        "The most confident mistakes",
+        "What predictions rest on",
+        "When images move, turn or grow noisy",
+        "Decisions from costs",
+        "What the images look like",
+    ],
+    "masks": [
+        "What was fitted",
+        "Scores",
+        "Masks, from the best to the worst",
+        "Scores of each class",
+        "Are the cells' probabilities right?",
+        "Recalibration, before and after",
+        "What the first layer looks for",
+        "Symmetries",
+        "The data",
+    ],
+}
+
+
+def evidence_of(what):
+    rng = np.random.default_rng(0)
+    if what == "table":
+        x = rng.normal(size=(60, 2))
+        y = x[:, 0] + rng.normal(size=60)
+        model = Regressor("normal", network="linear").fit(x, y)
+        return gather(model, x, y, settings={"refits": 0, "costs": {"under": 2.0, "over": 1.0}})
+    images = rng.normal(size=(20, 8, 8)).astype(np.float32)
+    if what == "images":
+        model = Classifier(network="linear_grid", epochs=1).fit(images, np.arange(20) % 2)
+        costs = {"miss": 2.0, "alarm": 1.0}
+        return gather(model, images, np.arange(20) % 2, settings={"costs": costs})
+    model = Segmenter(network="linear_pixels", epochs=1).fit(images, images > 0)
+    return gather(model, images, images > 0)
+
+
+@pytest.mark.parametrize("what", TITLES)
+def test_the_order_of_the_page(what, blank):
+    announced = []
+    report = build(evidence_of(what), announced.append)
+    assert announced == ANNOUNCED[what]
+    assert [section.title for section in report.sections] == TITLES[what]
+
+
+def test_a_structure_that_adds_nothing_has_the_general_chapters(blank, monkeypatch):
+    monkeypatch.setitem(registry._members, "bags", object)
+    evidence = evidence_of("table")
+    evidence.contribution = contribution("bags")
+    assert type(evidence.contribution) is Contribution
+    announced = []
+    report = build(evidence, announced.append)
+    assert announced == [*FIRST, *NUMBERS, "decisions from costs"]
+    assert "examples that took no part in the fit" in report.page
+    assert "Could not be computed" not in report.page
