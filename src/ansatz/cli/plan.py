@@ -8,8 +8,8 @@ from ansatz.cli.evidence import print_columns
 from ansatz.cli.terminal import remark, say
 
 if TYPE_CHECKING:
-    from ansatz.fitting.problem import Problem
     from ansatz.fitting import Request
+    from ansatz.fitting.problem import Problem
 
 
 def print_plan(request: "Request", folder: Path, as_json: bool) -> None:

@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -35,8 +35,10 @@ from ansatz.fitting.training import update
 from ansatz.inference.conformal import conformal_scores
 from ansatz.inference.point import PointPosterior
 from ansatz.likelihoods import Distribution, Likelihood
-from ansatz.linear import ResidualKind
 from ansatz.seeds import derive
+
+ResidualKind = Literal["response", "pearson", "deviance", "quantile"]
+
 
 class Fitted:
     """An attribute that a fitted model has under another name; absent where it has none.
@@ -558,7 +560,8 @@ class Estimator(BaseEstimator):
             table: as for ``evaluate``; a model of ``ansatz.fit`` keeps a hash of each row.
         """
         learned = self.model_.row_keys
-        found = np.zeros(0, dtype=np.bool_) if learned is None else copied(learned, self._keys(table))
+        learned = np.empty(0, dtype=np.uint64) if learned is None else learned
+        found = copied(learned, self._keys(table))
         for number, part in self.model_.structure.cuts(self.model_, table):
             found[number] |= copied(learned, self._keys(part)).any()
         return found

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 from ansatz import likelihoods, networks, outcomes, structures
@@ -31,18 +32,19 @@ def with_structure(request: Request) -> Request:
     return request.but(x=x)
 
 
-def problem_of(request: Request) -> Problem:
-    """Reads the data of a request and decides what is predicted.
+def reading(request: Request) -> AbstractContextManager[Problem]:
+    """Reads the data of a request and decides what is predicted; what is on disk stays inside.
 
     Example:
         >>> from ansatz.fitting import Request
-        >>> from ansatz.fitting.first_steps import problem_of, with_structure
+        >>> from ansatz.fitting.first_steps import reading, with_structure
         >>> table = {"a": [1.0, 2.0], "y": [0.5, 1.5]}
-        >>> problem_of(with_structure(Request.of(table, {"target": "y"}))).likelihood
+        >>> with reading(with_structure(Request.of(table, {"target": "y"}))) as problem:
+        ...     problem.likelihood
         'normal'
     """
     structure: Any = structures.create(str(request.options["x"]))
-    found: Problem = structure.problem(request.data, request.column_roles(), **how(request))
+    found: AbstractContextManager[Problem] = structure.reading(request, how(request))
     return found
 
 
@@ -64,10 +66,11 @@ def task_of(request: Request, problem: Problem) -> Task:
 
     Example:
         >>> from ansatz.fitting import Request
-        >>> from ansatz.fitting.first_steps import problem_of, task_of, with_structure
+        >>> from ansatz.fitting.first_steps import reading, task_of, with_structure
         >>> table = {"a": [1.0, 2.0], "y": [0.5, 1.5]}
         >>> request = with_structure(Request.of(table, {"target": "y"}))
-        >>> task_of(request, problem_of(request)).settings.network
+        >>> with reading(request) as problem:
+        ...     task_of(request, problem).settings.network
         'mlp'
     """
     options = request.options

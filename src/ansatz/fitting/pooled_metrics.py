@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from torch import Tensor
 
 from ansatz.data.streams import Moments
-from ansatz.fitting.baselines import Metrics
+from ansatz.fitting.contracts.outcome import Metrics
 
 MEANS = ("nll", "crps", "mae", "accuracy", "brier", "pinball", "energy_score", "mean_angular_error")
 

@@ -60,3 +60,14 @@ class Problem(NamedTuple):
     def outcomes(self) -> Any:
         """What is to be predicted, as an outcome reads it."""
         return self.uses.outcomes(self.frame) if self.given is None else self.given
+
+    @property
+    def has_own_columns(self) -> bool:
+        """Whether the rows are columns of the frame themselves."""
+        return bool(self.rows.describe()["columns"] is not None)
+
+    @property
+    def seen(self) -> pd.DataFrame:
+        """The columns of rows whose weight is not 0, in the order of the job's."""
+        weight = self.uses.weight(self.frame)
+        return self.frame if weight is None else self.frame[weight > 0]

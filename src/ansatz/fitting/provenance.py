@@ -14,11 +14,11 @@ from ansatz import data as ansatz_data
 from ansatz.data import row_keys
 from ansatz.errors import ModelError
 from ansatz.fitting.job import Job
-from ansatz.fitting.split import Parts, Rows
+from ansatz.fitting.options import FitOptions
 from ansatz.fitting.problem import Problem
 from ansatz.fitting.recipe import one_line
-from ansatz.fitting import FitOptions, Request
-from ansatz.fitting.request import validated
+from ansatz.fitting.request import Request, validated
+from ansatz.fitting.split import Parts, Rows
 
 Kind = Literal["file", "data set", "memory"]
 
@@ -82,7 +82,7 @@ class RowMarks(BaseModel):
     @classmethod
     def of(cls, problem: Problem, job: Job, parts: Parts) -> "RowMarks":
         """The marks of a table and its split."""
-        seen = seen_rows(problem)
+        seen = problem.seen
         return cls(
             count=len(problem.frame),
             columns=[str(name) for name in problem.frame.columns],
@@ -160,22 +160,22 @@ class Origin(BaseModel):
 _ASKED = ("roles", "drop", "seed", "folds", "x", "likelihood", "inference", "options")
 
 
-def origin_of(estimator: Any, name: str = "the model") -> Origin | None:
+def provenance_of(model: Any, name: str = "the model") -> Origin | None:
     """How ``ansatz.fit`` was asked for a model; None for one that ``estimator.fit`` made.
 
     Args:
-        estimator: fitted.
+        model: fitted.
         name: what messages call it.
 
     Example:
         >>> import ansatz
-        >>> from ansatz.fitting.provenance import origin_of
+        >>> from ansatz.fitting.provenance import provenance_of
         >>> table = {"x": range(50), "y": range(50)}
         >>> fit = ansatz.fit(table, target="y", likelihood="normal", network="linear")
-        >>> origin_of(fit.model).chosen
+        >>> provenance_of(fit.fitted).chosen
         'normal'
     """
-    record = getattr(estimator, "evidence_", {}).get("origin")
+    record = model.evidence.get("origin")
     if record is None:
         return None
     try:
@@ -209,21 +209,6 @@ def plain(value: Any) -> Any:
     return repr(value)
 
 
-def seen_rows(problem: Problem) -> pd.DataFrame:
-    """The rows whose weight is not 0, in the order of the job's.
-
-    Example:
-        >>> from ansatz.fitting.provenance import seen_rows
-        >>> from ansatz.fitting.problem import pose
-        >>> from ansatz.fitting.uses import Uses
-        >>> table = {"x": [1.0, 2.0, 3.0], "y": [0.5, 1.5, 2.0], "w": [1, 0, 2]}
-        >>> len(seen_rows(pose(table, Uses(target=["y"], weights="w"))))
-        2
-    """
-    weight = problem.uses.weight(problem.frame)
-    return problem.frame if weight is None else problem.frame[weight > 0]
-
-
 def tables_of(problem: Problem) -> tuple[Any, ...]:
     """All that tells the rows of a problem apart: the columns, and the grids beside them.
 
@@ -235,9 +220,9 @@ def tables_of(problem: Problem) -> tuple[Any, ...]:
         1
     """
     frame = problem.frame.reset_index(drop=True)
-    if not problem.is_grid:
+    if problem.has_own_columns:
         return (frame,)
-    return (frame, problem.features) if frame.shape[1] else (problem.features,)
+    return (frame, problem.rows) if frame.shape[1] else (problem.rows,)
 
 
 def mark_table(*parts: Any) -> str:

@@ -1,30 +1,30 @@
 """The rows that a saved model was fitted to and tested on, found again and verified."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
 
+from ansatz import outcomes
 from ansatz.errors import DataError, ModelError, UsageError
-from ansatz.fitting.job import Job
+from ansatz.fitting.faces import face_of
+from ansatz.fitting.job import Job, take
+from ansatz.fitting.model import Model
+from ansatz.fitting.problem import Problem
 from ansatz.fitting.provenance import (
     Origin,
     RowMarks,
     Source,
     mark_table,
-    origin_of,
+    provenance_of,
     tables_of,
 )
-from ansatz.fitting.split import Parts, split, take
-from ansatz.fitting.posing import pose_as
-from ansatz.fitting.problem import Problem
 from ansatz.fitting.reading import read_job
 from ansatz.fitting.result import Fit
-from ansatz.fitting.saved import load
-from ansatz.estimators.table_estimator import TableEstimator
+from ansatz.fitting.saved import load_model
+from ansatz.fitting.split import Parts, split
+from ansatz.fitting.task import Task
 from ansatz.fitting.uses import Uses
 
 
@@ -45,7 +45,7 @@ class Replay(NamedTuple):
     """
 
     name: str  # what messages call the model
-    model: TableEstimator
+    model: Model
     problem: Problem | None
     job: Job
     parts: Parts
@@ -62,11 +62,11 @@ class Replay(NamedTuple):
         return take(self.job, self.parts.test)
 
 
-def replay(model: str | Path | Fit | TableEstimator, data: Any = None) -> Replay:
+def replay(model: Any, data: Any = None) -> Replay:
     """The rows of a fit: read again from where they were, verified, and parted as they were.
 
     Args:
-        model: a model's folder, a ``Fit``, or a model that ``ansatz.fit`` made.
+        model: a model's folder, a ``Fit``, an estimator or a ``Model``.
         data: the table, if it moved or was in memory: a path, a data set's name or a frame. For
             a model of ``estimator.fit``, the rows to judge by: ``(X, y)``, ``(X, y, weight)`` or
             ``(X, y, weight, offset)``.
@@ -88,33 +88,35 @@ def replay(model: str | Path | Fit | TableEstimator, data: Any = None) -> Replay
         ansatz.errors.DataError: the table is not what the model was fitted to: cells differ. ...
     """
     if isinstance(model, Fit):
+        name, found = _name(model), model.fitted
         if data is None and model.posed is not None:
             problem, job, parts = model.posed
-            return Replay(_name(model), model.model, problem, job, parts, origin_of(model.model))
-        name, estimator = _name(model), model.model
-    elif isinstance(model, TableEstimator):
-        name, estimator = "the model", model
+            return Replay(name, found, problem, job, parts, provenance_of(found))
+    elif isinstance(model, str | Path):
+        name, found = str(model), load_model(model)
     else:
-        name, estimator = str(model), load(model)
-    origin = origin_of(estimator, name)
+        name, found = "the model", getattr(model, "model_", model)
+    origin = provenance_of(found, name)
     if origin is None:
-        return _given(name, estimator, data)
-    problem = _read(name, origin, data, estimator.likelihood_options)
-    reader = clone(estimator)
-    job = read_job(problem, reader)
-    reader.set_params(holdout=origin.holdout)
-    options = origin.asked.options
-    share = origin.test if options["folds"] is None else 0.0
-    parts = split(job, reader, share, options["seed"], given=origin.given)
+        return _given(name, found, data)
+    problem = _read(name, origin, data, found)
+    settings = found.task.settings
+    options = {**settings.options, "holdout": origin.holdout}
+    outcome = outcomes.create(found.outcome.name)
+    task = Task.of(found.structure.name, outcome, settings.change(options=options))
+    job = read_job(problem, task)
+    asked = origin.asked.options
+    share = origin.test if asked["folds"] is None else 0.0
+    parts = split(job, task, share, asked["seed"], given=origin.given)
     _verify_split(name, origin.rows, RowMarks.of(problem, job, parts))
-    return Replay(name, estimator, problem, job, parts, origin)
+    return Replay(name, found, problem, job, parts, origin)
 
 
 def _name(fit: Fit) -> str:
     return "the model" if fit.folder is None else str(fit.folder)
 
 
-def _given(name: str, estimator: TableEstimator, data: Any) -> Replay:
+def _given(name: str, model: Model, data: Any) -> Replay:
     """Rows for a model that remembers none: nothing tells whether it learned from them."""
     if not isinstance(data, tuple):
         raise ModelError(
@@ -124,13 +126,13 @@ def _given(name: str, estimator: TableEstimator, data: Any) -> Replay:
         )
     if not 2 <= len(data) <= 4:
         raise UsageError("data must be (X, y), (X, y, weight) or (X, y, weight, offset).")
-    job = estimator._read(*data, reset=False)
+    job = face_of(model).read_again(*data)
     none = np.empty(0, dtype=np.intp)
     parts = Parts(none, none, np.arange(len(job.y), dtype=np.intp))
-    return Replay(name, estimator, None, job, parts, None)
+    return Replay(name, model, None, job, parts, None)
 
 
-def _read(name: str, origin: Origin, data: Any, options: Mapping[str, Any] | None) -> Problem:
+def _read(name: str, origin: Origin, data: Any, model: Model) -> Problem:
     """The table, verified by its marks."""
     given = _find(name, origin.source) if data is None else data
     source = Source.of(given)
@@ -139,12 +141,12 @@ def _read(name: str, origin: Origin, data: Any, options: Mapping[str, Any] | Non
         reader = {name: reader[name] for name in ("pieces",) if name in reader}
     if isinstance(given, pd.DataFrame):
         given = given.copy(deep=False)  # its columns get names
-    problem = pose_as(
-        asked["x"] or "vector",
+    options = model.task.settings.likelihood_options if asked["likelihood"] else None
+    problem: Problem = model.structure.problem(
         given,
         Uses.model_validate(origin.uses),
         likelihood=asked["likelihood"],
-        options=options if asked["likelihood"] else None,
+        options=options,
         roles=asked["roles"],
         drop=asked["drop"],
         reader=reader,

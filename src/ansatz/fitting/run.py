@@ -4,20 +4,18 @@ import hashlib
 import json
 import math
 import shutil
-from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ansatz.errors import UsageError
+from ansatz.fitting.model import Model
 from ansatz.fitting.problem import Problem
-from ansatz.fitting.saved import load, save
-from ansatz.estimators.table_estimator import TableEstimator
-from ansatz.fitting import Request
+from ansatz.fitting.request import Request
+from ansatz.fitting.result import Fit
+from ansatz.fitting.saved import load_model, save_model
+from ansatz.fitting.task import Task
 from ansatz.storage import check_target
 from ansatz.training.distributed import current_processes
-
-if TYPE_CHECKING:
-    from ansatz.fitting.result import Fit
 
 
 class Run:
@@ -59,14 +57,14 @@ class Run:
         assert self.out is not None
         return self.out.with_name(self.out.name + ".training")
 
-    def finished(self) -> "Fit | None":
+    def finished(self) -> Fit | None:
         """The fit that is already there, when asked to resume it."""
         is_there = self.out is not None and self.resume and self.out.exists()
         self._agree(is_there)
         if self.out is None or not is_there:
             return None
-        model = load(self.out)
-        evidence = getattr(model, "evidence_", {})
+        model = load_model(self.out)
+        evidence = model.evidence
         if evidence.get("fingerprint") != self.fingerprint and not self.force:
             raise UsageError(
                 f"{self.out} was fitted to other data or with other options. Choose another --out, "
@@ -91,13 +89,13 @@ class Run:
             "fingerprint": self.fingerprint,
         }
 
-    def save(self, result: "Fit") -> "Fit":
+    def save(self, result: Fit) -> Fit:
         """Writes the model with its evidence, then removes the checkpoints.
 
         Of several processes the first one writes, and the others wait until it has.
         """
         result.folder = self.out
-        result.model.evidence_ = {
+        result.fitted.evidence = {
             "fingerprint": self.fingerprint,
             "fit": _evidence(result),
             "origin": None if result.origin is None else result.origin.model_dump(mode="json"),
@@ -105,7 +103,7 @@ class Run:
         if self.out is None:
             return result
         if self._is_first:
-            save(result.model, self.out, overwrite=self.overwrite)
+            save_model(result.fitted, self.out, overwrite=self.overwrite)
             if self.checkpoints.exists():
                 shutil.rmtree(self.checkpoints)
         processes = current_processes()
@@ -127,22 +125,16 @@ class Run:
             processes.agree(seen, advice)
 
 
-def fingerprint(problem: Problem, estimator: TableEstimator, **others: Any) -> dict[str, str]:
+def fingerprint(problem: Problem, task: Task, **others: Any) -> dict[str, str]:
     """What a run that goes on must have in common with the one that began: data and options.
 
     Args:
         problem: with the fingerprint of its rows.
-        estimator: not yet fitted.
+        task: not yet fitted.
         others: what else decides the result.
-
-    Example:
-        >>> import inspect
-        >>> from ansatz.fitting.run import fingerprint
-        >>> list(inspect.signature(fingerprint).parameters)
-        ['problem', 'estimator', 'others']
     """
     settings = {
-        **{name: repr(value) for name, value in estimator.get_params().items()},
+        **{name: repr(value) for name, value in task.settings.arguments.items()},
         "uses": problem.uses.model_dump(),
         "columns": [(column.name, column.role) for column in problem.columns],
         **others,
@@ -153,10 +145,8 @@ def fingerprint(problem: Problem, estimator: TableEstimator, **others: Any) -> d
     return {"data": problem.fingerprint, "options": hashlib.sha256(text.encode()).hexdigest()}
 
 
-def _evidence(result: "Fit") -> dict[str, Any]:
-    kept = {item.name: getattr(result, item.name) for item in fields(result)}
-    for name in ("model", "folder", "columns", "rows_of", "posed", "origin"):
-        del kept[name]
+def _evidence(result: Fit) -> dict[str, Any]:
+    kept = result.evidence()
     for name in ("metrics", "linear", "constant"):  # JSON has no infinity
         if kept[name] is not None:
             kept[name] = {k: v if _is_finite(v) else None for k, v in kept[name].items()}
@@ -167,9 +157,7 @@ def _is_finite(value: float | None) -> bool:
     return value is not None and math.isfinite(value)
 
 
-def _from_evidence(model: Any, folder: Path, kept: dict[str, Any]) -> "Fit":
-    from ansatz.fitting.result import Fit
-
+def _from_evidence(model: Model, folder: Path, kept: dict[str, Any]) -> Fit:
     kept = dict(kept)  # the model keeps its own
     notes = [*kept.pop("notes", []), "the run was finished: nothing to do."]
-    return Fit(model=model, folder=folder, notes=notes, columns=model.columns_ or [], **kept)
+    return Fit(fitted=model, folder=folder, notes=notes, columns=model.columns or [], **kept)

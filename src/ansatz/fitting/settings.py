@@ -9,7 +9,6 @@ from torch import nn
 from ansatz.errors import UsageError
 from ansatz.likelihoods import Likelihood
 
-
 _ARGUMENTS = {  # of an estimator that are fields of their own
     *("likelihood", "likelihood_options", "network", "network_options", "inference"),
     *("random_state", "n_jobs", "device", "time_limit", "verbose"),

@@ -28,6 +28,22 @@ class Parts(NamedTuple):
         return {"train": len(self.learn) - valid, "valid": valid, "test": len(self.test)}
 
 
+class Split(NamedTuple):
+    """The rows of a fit, split; the test rows may be none."""
+
+    learn: Job  # ``learn.valid`` stop the training
+    test: Job
+    counts: dict[str, int]
+    parts: Parts | None = None  # the numbers of the rows, where the job holds all of them
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, job: Job, parts: Parts) -> "Split":
+        """The parts of a job that holds all rows."""
+        learn = take(job, parts.learn)._replace(valid=parts.valid)
+        return cls(learn, take(job, parts.test), parts.counts, parts)
+
+
 def split(job: Job, task: Task, test: float, seed: int, *, given: bool = False) -> Parts:
     """Parts by the hash of the rows' content, their group or their time; or those given.
 

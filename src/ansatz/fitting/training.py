@@ -24,7 +24,8 @@ from ansatz.fitting.trained import Trained
 from ansatz.fitting.transfer import begin_transfer
 from ansatz.likelihoods import Likelihood
 from ansatz.networks.transfer import rests
-from ansatz.seeds import derive, generator
+from ansatz.seeds import generator
+from ansatz.spec import InputSpec
 from ansatz.training import AnalyticStep, GradientStep, History, Step, Supervised, Trainer
 
 Start = tuple[nn.Module, Supervised]

@@ -1,60 +1,123 @@
-"""Laws whose dispersion is constant, or predicted from x."""
+"""The second raw number of a law: a scale that is predicted, learned once, or known."""
 
-import inspect
+import math
 from typing import Literal
 
-from ansatz.likelihoods.censored import Censored
-from ansatz.likelihoods.likelihood import Likelihood
-from ansatz.likelihoods.registry import registry
-from ansatz.likelihoods.truncated import Truncated
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import softplus
 
-Dispersion = Literal["constant", "predicted"]
-
-
-def with_dispersion(law: Likelihood, dispersion: Dispersion) -> Likelihood:
-    """The same law with its dispersion constant or predicted; one that is given stays as it is.
-
-    Example:
-        >>> from ansatz.likelihoods.dispersion import with_dispersion
-        >>> from ansatz.likelihoods import Normal
-        >>> with_dispersion(Normal(), "constant").options
-        {'dispersion': 'constant'}
-    """
-    if not varies(law):
-        return law
-    if isinstance(law, Censored):
-        return Censored(law=with_dispersion(law.law, dispersion))
-    if isinstance(law, Truncated):
-        inner = with_dispersion(law.law, dispersion)
-        return Truncated(inner, lower=law.options["lower"], upper=law.options["upper"])
-    changed: Likelihood = registry.create(law.name, **{**law.options, "dispersion": dispersion})
-    return changed
+Dispersion = Literal["predicted", "constant"] | float
 
 
-def current_dispersion(law: Likelihood) -> str | float | None:
-    """``"predicted"``, ``"constant"``, what is given instead, or None for a law that has none.
+def softplus_inverse(x: Tensor) -> Tensor:
+    """The r with softplus(r) = x, for x > 0.
 
     Example:
-        >>> from ansatz.likelihoods.dispersion import current_dispersion
-        >>> from ansatz.likelihoods import Poisson
-        >>> current_dispersion(Poisson()) is None
-        True
+        >>> import torch
+        >>> round(softplus_inverse(torch.tensor(1.0)).item(), 4)
+        0.5413
     """
-    law = getattr(law, "law", law)  # what is censored or truncated
-    parameter = inspect.signature(type(law).__init__).parameters.get("dispersion")
-    if parameter is None:
-        return None
-    found: str | float = law.options.get("dispersion", parameter.default)
-    return found
+    return x + torch.log(-torch.expm1(-x))
 
 
-def varies(law: Likelihood) -> bool:
-    """Whether the law has a dispersion that is learned, once or from x: neither known nor measured.
+class PositiveHead(nn.Module):
+    r"""A positive number per outcome: ``unit * softplus(r) + floor``.
+
+    ``"predicted"``: r is a raw output of the network, as in gamlss. ``"constant"``: r is one
+    learned parameter, as in glm. A number: the value is known and nothing is learned.
+
+    Before ``observe`` the unit is 1 and the floor 1e-3, so that a raw number of -50 divides by
+    nothing that float32 cannot hold.
+
+    Args:
+        dispersion: which of the three.
+
+    Shapes:
+        - raw: ``(..., P)``; its last entry is r when predicted.
+        - returns: ``(...)``.
 
     Example:
-        >>> from ansatz.likelihoods.dispersion import varies
-        >>> from ansatz.likelihoods import Barron, Normal
-        >>> varies(Normal()), varies(Normal(dispersion=0.5)), varies(Barron(dispersion="mad"))
-        (True, False, False)
+        >>> import torch
+        >>> PositiveHead("constant")(torch.zeros(2, 1)).shape
+        torch.Size([2])
     """
-    return current_dispersion(law) in ("constant", "predicted")
+
+    def __init__(self, dispersion: Dispersion) -> None:
+        super().__init__()
+        known = isinstance(dispersion, (int, float)) and not isinstance(dispersion, bool)
+        if not known and dispersion not in ("predicted", "constant"):
+            raise ValueError(
+                f"dispersion must be 'predicted', 'constant' or a number, got {dispersion!r}."
+            )
+        if known and not 0 < float(dispersion) < math.inf:
+            raise ValueError(f"a known dispersion must be positive and finite, got {dispersion}.")
+        self.kind = "known" if known else str(dispersion)
+        self.register_buffer("unit", torch.tensor(1.0))
+        self.register_buffer("floor", torch.tensor(1e-3))
+        self.register_buffer("known", torch.tensor(float(dispersion) if known else 1.0))
+        start = softplus_inverse(self.unit - self.floor)  # the value 1
+        self.constant = nn.Parameter(start) if self.kind == "constant" else None
+        self.factor = 1.0  # what recalibration multiplies the served value by
+
+    unit: Tensor
+    floor: Tensor
+    known: Tensor
+
+    @property
+    def outputs(self) -> int:
+        """Raw numbers that it takes: 1 when predicted, else 0."""
+        return int(self.kind == "predicted")
+
+    def observe(self, unit: Tensor, floor: Tensor) -> None:
+        """Sets the unit and the floor, ``()`` or ``(K,)``."""
+        self.unit, self.floor = unit.detach().clone(), floor.detach().clone()
+        if self.constant is not None:
+            self.constant = nn.Parameter(torch.zeros_like(self.unit))
+            self.start(self.unit)
+
+    def start(self, value: Tensor) -> Tensor:
+        """The r of a positive ``value``, at least a little above the floor; kept if constant."""
+        r = softplus_inverse(((value - self.floor) / self.unit).clamp(min=1e-4))
+        if self.constant is not None:
+            if self.constant.shape != r.shape:  # one entry per target
+                self.constant = nn.Parameter(r.detach().clone())
+            with torch.no_grad():
+                self.constant.copy_(r)
+        return r
+
+    def append(self, shift: Tensor, scale: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Shift and scale of the whole law: those of the first raw number, then the head's own.
+
+        Shapes:
+            - shift, scale, value: ``()``, or ``(K,)`` for K targets.
+            - returns: ``(P,)`` each, or ``(K, P)``.
+        """
+        r = self.start(value)
+        if not self.outputs:
+            return shift.unsqueeze(-1), scale.unsqueeze(-1)
+        shifts, scales = [shift, r.expand_as(shift)], [scale, torch.ones_like(scale)]
+        return torch.stack(shifts, -1), torch.stack(scales, -1)
+
+    def value(self, dtype: torch.dtype) -> Tensor:
+        """The number that does not depend on x, ``()`` or ``(K,)``: constant or known."""
+        if self.constant is None:
+            return self.known.to(dtype) * self.factor
+        value = self.unit.to(dtype) * softplus(self.constant.to(dtype)) + self.floor.to(dtype)
+        return value * self.factor
+
+    def forward(self, raw: Tensor) -> Tensor:
+        if self.kind != "predicted":
+            return self.value(raw.dtype).expand(raw.shape[:-1])
+        unit, floor = self.unit.to(raw.dtype), self.floor.to(raw.dtype)
+        value = (unit * softplus(raw[..., -1]) + floor).expand(raw.shape[:-1])
+        return value * self.factor
+
+    def _load_from_state_dict(self, state, prefix, *rest) -> None:  # type: ignore[no-untyped-def]
+        # One entry per target, which only the saved file knows.
+        for name in ("unit", "floor", "constant"):
+            mine, saved = getattr(self, name), state.get(prefix + name)
+            if mine is not None and saved is not None and mine.ndim == 0 and saved.ndim == 1:
+                fresh = torch.empty_like(saved, dtype=mine.dtype, device=mine.device)
+                setattr(self, name, nn.Parameter(fresh) if name == "constant" else fresh)
+        super()._load_from_state_dict(state, prefix, *rest)

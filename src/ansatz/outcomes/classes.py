@@ -262,6 +262,17 @@ class Classes(Outcome):
         named = {f"p_{name}": chance[:, k].numpy() for k, name in enumerate(self.labels)}
         return {"prediction": self.point(own), **named}
 
+    def unseen(self, learn: Job, test: Job) -> list[str]:
+        """Classes that only the test rows show."""
+        tested, learned = (set(part.y.long().tolist()) for part in (test, learn))
+        absent = [str(self.labels[k]) for k in sorted(tested - learned)]
+        if not absent:
+            return []
+        more = f" and {len(absent) - 5} more" if len(absent) > 5 else ""
+        return [
+            f"no row to learn from is of class {', '.join(absent[:5])}{more}, which the test has."
+        ]
+
     # On disk.
 
     def target(self, law: Likelihood) -> TargetSpec:

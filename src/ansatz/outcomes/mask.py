@@ -158,8 +158,8 @@ class Mask(Outcome):
             losses = law.loss(raw, target)
             found["nll"] = float((losses * cells).sum() / cells.sum())
         settings: dict[str, Any] = {"classes": count}
-        found["pixel_error"] = float(pixel_error(target, codes, cells))
-        found["accuracy"] = 1 - found["pixel_error"]
+        error = float(pixel_error(target, codes, cells))
+        found |= {"pixel_error": error, "accuracy": 1 - error}
         found["dice"] = float(dice(target, codes, cells, **settings))
         found["iou"] = float(iou(target, codes, cells, **settings))
         found["boundary_f1"] = float(boundary_f1(target, codes, cells, **settings))

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from ansatz.errors import DataError, UsageError
+from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.fitting.job import Job
-from ansatz.fitting.split import take
 from ansatz.fitting.replay import Replay, replay
 from ansatz.fitting.result import Fit
-from ansatz.estimators.table_estimator import TableEstimator
+from ansatz.fitting.split import take
 from ansatz.report.difference import FEW_GROUPS, FEW_ROWS, Difference, paired_difference
 from ansatz.report.judged import Judged, judge_rows
 from ansatz.report.measure import require_same_kind, require_same_outcomes

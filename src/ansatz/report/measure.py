@@ -7,8 +7,8 @@ import torch
 from numpy.typing import NDArray
 
 from ansatz.errors import DataError
-from ansatz.outcomes.survival_law import times_and_causes
 from ansatz.likelihoods import Distribution
+from ansatz.outcomes.survival_law import times_and_causes
 from ansatz.report.change_of_variable import Change, find_change
 from ansatz.report.judged import Judged
 

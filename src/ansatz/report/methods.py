@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 
 from ansatz.data import row_keys
 from ansatz.errors import DataError, UsageError
+from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.fitting.job import Job
 from ansatz.fitting.out_of_fold import Folds, choose_folds
-from ansatz.fitting.split import Rows, take
 from ansatz.fitting.reading import read_job
 from ansatz.fitting.refits import fresh
 from ansatz.fitting.replay import Replay
-from ansatz.estimators.table_estimator import TableEstimator
+from ansatz.fitting.split import Rows, take
 from ansatz.report.difference import CLEAR, corrected_error
 from ansatz.report.judged import judge_rows
 from ansatz.report.score_pair import score_pair

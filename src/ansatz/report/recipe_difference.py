@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ansatz.fitting.provenance import origin_of, plain
 from ansatz.fitting import FitOptions
 from ansatz.fitting.options import declared
+from ansatz.fitting.provenance import origin_of, plain
 
 if TYPE_CHECKING:
     from ansatz.estimators.table_estimator import TableEstimator

@@ -3,10 +3,10 @@
 import torch
 
 from ansatz.errors import DataError
-from ansatz.outcomes.survival_metrics import log_survival_at
-from ansatz.outcomes.survival_law import times_and_causes
 from ansatz.likelihoods import Cox, DiscreteHazard
 from ansatz.metrics.survival import brier_rows
+from ansatz.outcomes.survival_law import times_and_causes
+from ansatz.outcomes.survival_metrics import log_survival_at
 from ansatz.report.judged import Judged
 from ansatz.report.paired_scores import ScorePair
 

@@ -4,4 +4,3 @@ from ansatz.structures.registry import create as create
 from ansatz.structures.registry import names as names
 from ansatz.structures.registry import register as register
 from ansatz.structures.registry import registry as registry
-from ansatz.structures.structure import Structure as Structure

@@ -10,15 +10,15 @@ from torch import Tensor
 
 from ansatz.data import Batch
 from ansatz.errors import DataError, NumericalError
-from ansatz.fitting.training import build_objective
+from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.fitting.job import Job
 from ansatz.fitting.kinds import make_estimator, split_options
 from ansatz.fitting.out_of_fold import Folds, choose_folds
-from ansatz.fitting.split import Parts, take
 from ansatz.fitting.problem import Problem, kind_of
 from ansatz.fitting.reading import read_job
 from ansatz.fitting.refits import fresh
-from ansatz.estimators.table_estimator import TableEstimator
+from ansatz.fitting.split import Parts, take
+from ansatz.fitting.training import build_objective
 from ansatz.likelihoods import Cox
 from ansatz.report.judged import Judged, judge_rows
 from ansatz.report.score_pair import score_pair

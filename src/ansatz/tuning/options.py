@@ -5,9 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ansatz import likelihoods, networks
+from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.fitting.job import Job, has_masks
 from ansatz.fitting.settings import OF_GRIDS, OF_MLP, OF_TABLES
-from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.tuning.space import SHAPE
 
 # Arguments of an estimator that change no model, or that the search itself sets.

@@ -6,16 +6,16 @@ from typing import Any
 
 from ansatz import likelihoods
 from ansatz.errors import UsageError
+from ansatz.estimators.table_estimator import TableEstimator
+from ansatz.fitting import Request
 from ansatz.fitting.choice import choose_law
 from ansatz.fitting.fit import note_on_parts
 from ansatz.fitting.job import Job
 from ansatz.fitting.kinds import make_estimator, split_options
-from ansatz.fitting.split import split, take
-from ansatz.structures.grid.reading import default_network
 from ansatz.fitting.problem import Problem
 from ansatz.fitting.reading import read_job
-from ansatz.estimators.table_estimator import TableEstimator
-from ansatz.fitting import Request
+from ansatz.fitting.split import split, take
+from ansatz.structures.grid.reading import default_network
 from ansatz.tuning.grid_space import default_grid_space
 from ansatz.tuning.inner_folds import InnerFolds, comparable_laws, make_folds
 from ansatz.tuning.options import known_options, network_values

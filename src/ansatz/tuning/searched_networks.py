@@ -4,8 +4,8 @@ import torch
 
 from ansatz import networks
 from ansatz.errors import UsageError
-from ansatz.fitting.job import Job, has_masks
 from ansatz.estimators.table_estimator import TableEstimator
+from ansatz.fitting.job import Job, has_masks
 from ansatz.spec import InputSpec
 from ansatz.tuning.space import Choice, Space
 

@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import Any, Unpack, cast
 
 from ansatz.errors import UsageError
+from ansatz.fitting import FitOptions, Request
 from ansatz.fitting.first_steps import pose_request, with_structure
 from ansatz.fitting.fit import fit_request
-from ansatz.structures.grid.reading import default_network
-from ansatz.fitting.problem import Problem
-from ansatz.fitting.replay import replay
-from ansatz.fitting import FitOptions, Request
 from ansatz.fitting.options import TuneOptions
 from ansatz.fitting.options.option import with_signature
 from ansatz.fitting.options.search import SearchOptions
+from ansatz.fitting.problem import Problem
+from ansatz.fitting.replay import replay
 from ansatz.fitting.request import defaults, validated
 from ansatz.report.compare import Comparison, compare_fits
 from ansatz.storage import RunLock
+from ansatz.structures.grid.reading import default_network
 from ansatz.tuning.inner_folds import InnerFolds
 from ansatz.tuning.journal import Journal, Trial
 from ansatz.tuning.posing import SHARE, default_point, pose_search

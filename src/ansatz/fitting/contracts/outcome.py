@@ -139,6 +139,10 @@ class Outcome(Protocol):
         """A summary of its own, in place of that of any model; None where there is none."""
         return None
 
+    def unseen(self, learn: "Job", test: "Job") -> list[str]:
+        """Sentences about what only the test rows show."""
+        return []
+
     def notes(self, model: "Model") -> list[str]:
         """Sentences about reading and fitting."""
         return []

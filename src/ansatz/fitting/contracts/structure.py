@@ -1,7 +1,8 @@
 """The first axis: what does x look like?"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from ansatz.fitting.model import Model
     from ansatz.fitting.problem import Problem
     from ansatz.fitting.recipe import Recipe
+    from ansatz.fitting.request import Request
+    from ansatz.fitting.split import Split
+    from ansatz.fitting.task import Task
     from ansatz.fitting.trained import Trained
     from ansatz.fitting.uses import Uses
     from ansatz.linear import LinearFit
@@ -84,10 +88,10 @@ class Structure(Protocol):
     inside it, or None.
     """
 
-    name: str
-    unit: tuple[str, str]
-    element: tuple[str, str] | None
-    solves: bool  # whether its linear model is solved exactly, not trained
+    name: ClassVar[str]
+    unit: ClassVar[tuple[str, str]]
+    element: ClassVar[tuple[str, str] | None]
+    solves: ClassVar[bool]  # whether its linear model is solved exactly, not trained
 
     def leaves_to(self, network: str | nn.Module) -> frozenset[str]:
         """Options of the default network that are this network's own business."""
@@ -114,6 +118,18 @@ class Structure(Protocol):
     def problem(self, data: Any, uses: "Uses", **how: Any) -> "Problem":
         """Reads data and decides what is predicted."""
         ...
+
+    def reading(
+        self, request: "Request", how: Mapping[str, Any]
+    ) -> "AbstractContextManager[Problem]":
+        """The problem of a request; rows that stay on disk are there as long as it lasts."""
+        return nullcontext(self.problem(request.data, request.column_roles(), **how))
+
+    def split(
+        self, problem: "Problem", task: "Task", job: "Job", test: float
+    ) -> "Split | None":
+        """A split of its own, where that by rows, groups and time does not do."""
+        return None
 
     def from_python(self, X: Any, *, face: Any, reset: bool) -> Rows:
         """What a user handed to an estimator as X."""
@@ -217,6 +233,12 @@ class Structure(Protocol):
         null: bool = False,
     ) -> Linear | None:
         """The exact linear model of a law; None where there is none that is solved."""
+        ...
+
+    def load_linear(
+        self, record: Mapping[str, Any], tensors: Mapping[str, Tensor]
+    ) -> "Posterior":
+        """The exact linear model that was saved among the members of a mixture."""
         ...
 
     def baseline(self, law: Likelihood, job: "Job", seed: int) -> "tuple[Posterior, list[str]]":

@@ -1,8 +1,8 @@
 """Signals, images and volumes: cells in rows, whose neighbours matter wherever they are."""
 
 import math
-from contextlib import suppress
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +16,7 @@ from ansatz.data.grids.pieces import cut_pieces
 from ansatz.data.source import Source
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.contracts.inference import Posterior
-from ansatz.fitting.contracts.structure import Beside, Facts, Feed, Linear
+from ansatz.fitting.contracts.structure import Beside, Facts, Feed, Linear, Structure
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Model
 from ansatz.fitting.options.tables import settings_of
@@ -47,7 +47,7 @@ MOST = 512  # examples that are predicted at once
 LARGEST_TILE = {1: 2**20, 2: 1024, 3: 128}  # cells a side that are predicted at once, by axes
 
 
-class Grid:
+class Grid(Structure):
     """C numbers in every cell of a signal, an image or a volume.
 
     A network's input is ``(x,)`` with x ``(B, C, L)``, ``(B, C, H, W)`` or ``(B, C, D, H, W)``.

@@ -12,7 +12,7 @@ from ansatz.fitting.job import Job
 from ansatz.fitting.trained import Trained
 from ansatz.inference.point import PointPosterior
 from ansatz.likelihoods import Likelihood
-from ansatz.likelihoods.dispersion import Dispersion
+from ansatz.likelihoods.constant_dispersion import Dispersion
 from ansatz.linear import fit_linear, join_targets
 from ansatz.structures.vector.encoder import TableEncoder
 from ansatz.structures.vector.rows import TableRows

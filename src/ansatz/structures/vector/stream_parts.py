@@ -11,9 +11,9 @@ from ansatz.data.streams import HashSplit, Learner, RowSample
 from ansatz.data.streams.hash_split import TEST, TRAIN, VALID
 from ansatz.errors import DataError
 from ansatz.fitting.outcome_checks import locate
-from ansatz.structures.vector.streamed_rows import StreamedRows
 from ansatz.likelihoods import Likelihood
 from ansatz.storage.disk import explain
+from ansatz.structures.vector.streamed_rows import StreamedRows
 
 SAMPLED = 30_000  # rows of each part that are held in memory
 

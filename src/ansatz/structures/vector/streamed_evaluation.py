@@ -9,10 +9,10 @@ import torch
 
 from ansatz.data.streams import RowSample
 from ansatz.errors import DataError
+from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.fitting.baselines import Metrics
 from ansatz.fitting.pooled_metrics import PooledMetrics
 from ansatz.structures.vector.stream_parts import SAMPLED
-from ansatz.estimators.table_estimator import TableEstimator
 
 
 class StreamedEvaluation(NamedTuple):

@@ -12,25 +12,25 @@ from ansatz.data.streams import HashSplit, Learner
 from ansatz.data.streams.folder import stream_folder
 from ansatz.data.streams.hash_split import TEST, TRAIN, VALID
 from ansatz.errors import DataError, UsageError
-from ansatz.fitting.choice import Choice, choose_law
 from ansatz.estimators.classifier import Classifier
+from ansatz.estimators.survival import SurvivalRegressor
+from ansatz.estimators.table_estimator import TableEstimator
+from ansatz.fitting import Request
+from ansatz.fitting.choice import Choice, choose_law
 from ansatz.fitting.first_steps import estimator_for, pose_streamed
 from ansatz.fitting.job import Job
 from ansatz.fitting.reading import read_job
 from ansatz.fitting.result import Fit, fit_result
 from ansatz.fitting.run import Run, fingerprint
 from ansatz.fitting.scores import Scores
+from ansatz.fitting.uses import Uses
+from ansatz.likelihoods import CrossEntropy, Focal
+from ansatz.outcomes.survival_metrics import Followed
 from ansatz.structures.vector.stream_parts import SAMPLED, StreamParts, divide
 from ansatz.structures.vector.stream_problem import StreamProblem
 from ansatz.structures.vector.streamed_rows import StreamedRows
 from ansatz.structures.vector.streamed_scores import judge_stream
 from ansatz.structures.vector.streamed_training import thinned, train_stream
-from ansatz.estimators.survival import SurvivalRegressor
-from ansatz.outcomes.survival_metrics import Followed
-from ansatz.estimators.table_estimator import TableEstimator
-from ansatz.fitting.uses import Uses
-from ansatz.fitting import Request
-from ansatz.likelihoods import CrossEntropy, Focal
 
 RECALIBRATED = 20_000  # rows that a temperature is estimated from, by refits
 

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from ansatz.data import row_keys
 from ansatz.data.streams import HashSplit
 from ansatz.errors import DataError
+from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.fitting.job import Job
 from ansatz.fitting.outcome_checks import locate
-from ansatz.structures.vector.stream_problem import StreamProblem
-from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.fitting.uses import _numbers
+from ansatz.structures.vector.stream_problem import StreamProblem
 
 
 class StreamedRows:

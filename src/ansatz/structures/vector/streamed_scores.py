@@ -7,15 +7,15 @@ import torch
 from torch import Tensor
 
 from ansatz.data.streams.hash_split import TEST
+from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.fitting.baselines import Metrics, best_linear, constant_raw
 from ansatz.fitting.job import Job
-from ansatz.fitting.split import take
 from ansatz.fitting.pooled_metrics import PooledMetrics
 from ansatz.fitting.scores import Scores, _said
+from ansatz.fitting.split import take
+from ansatz.likelihoods import Likelihood
 from ansatz.structures.vector.stream_parts import StreamParts
 from ansatz.structures.vector.streamed_rows import StreamedRows
-from ansatz.estimators.table_estimator import TableEstimator
-from ansatz.likelihoods import Likelihood
 
 CHUNK = 8_192  # rows predicted at once
 Answer = Callable[[Job], tuple[Likelihood, Tensor]]  # the law and its raw numbers

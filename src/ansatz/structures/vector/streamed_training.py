@@ -11,16 +11,16 @@ from ansatz.data.batch import map_tensors
 from ansatz.data.streams import BlockSource
 from ansatz.data.streams.hash_split import TRAIN
 from ansatz.errors import UsageError
-from ansatz.fitting.training import Fitted, build_network, build_objective, build_step
+from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.fitting.job import Job
-from ansatz.fitting.split import take
 from ansatz.fitting.recipe import Recipe
 from ansatz.fitting.rehearsal import require_outputs
-from ansatz.structures.vector.stream_parts import StreamParts
-from ansatz.structures.vector.streamed_rows import StreamedRows
-from ansatz.estimators.table_estimator import TableEstimator
+from ansatz.fitting.split import take
+from ansatz.fitting.training import Fitted, build_network, build_objective, build_step
 from ansatz.likelihoods import Likelihood
 from ansatz.seeds import derive
+from ansatz.structures.vector.stream_parts import StreamParts
+from ansatz.structures.vector.streamed_rows import StreamedRows
 from ansatz.training import Trainer
 
 WINDOW_BYTES = 24 * 2**20  # of encoded rows that are mixed; twice that while they are

@@ -14,7 +14,7 @@ from ansatz import likelihoods, networks
 from ansatz.data import Batch, Column, Preprocessor, TensorSource, as_frame
 from ansatz.errors import DataError, ModelError
 from ansatz.fitting.contracts.inference import Posterior
-from ansatz.fitting.contracts.structure import Beside, Facts, Feed, Linear
+from ansatz.fitting.contracts.structure import Beside, Facts, Feed, Linear, Structure
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Model
 from ansatz.fitting.problem import Problem
@@ -25,7 +25,7 @@ from ansatz.fitting.training import typed
 from ansatz.fitting.uses import Uses
 from ansatz.inference.point import PointPosterior
 from ansatz.likelihoods import Likelihood
-from ansatz.likelihoods.dispersion import Dispersion, varies, with_dispersion
+from ansatz.likelihoods.constant_dispersion import Dispersion, varies, with_dispersion
 from ansatz.linear import LinearFit
 from ansatz.seeds import derive
 from ansatz.spec import InputSpec
@@ -42,7 +42,7 @@ from ansatz.training import Supervised
 CHUNK = 65_536  # rows predicted at once
 
 
-class Vector:
+class Vector(Structure):
     """A fixed number of features per row, without any symmetry.
 
     A network's input is ``(x,)`` with x ``(B, D)``, or ``(x, codes)`` with codes ``(B, C)`` of
