@@ -18,6 +18,7 @@ PACKAGES = (
     "ansatz.data.augmentation",
     "ansatz.errors",
     "ansatz.estimators",
+    "ansatz.fitting",
     "ansatz.inference",
     "ansatz.layers",
     "ansatz.likelihoods",

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 from ansatz.fitting.options.option import MODEL, ROWS, RUN, Option
-from ansatz.fitting.options.parsing import read_settings, words
+from ansatz.fitting.options.parsing import read_settings, refuse_weights_file, words
 
 _COLUMN: Any = {"panel": ROWS, "metavar": "COL"}
 
@@ -111,7 +111,9 @@ class RowOptions(TypedDict, total=False):
 
     group: Annotated[str | None, Option("Rows alike in this column stay on one side.", **_COLUMN)]
     time: Annotated[str | None, Option("Test on the latest rows by this column.", **_COLUMN)]
-    weights: Annotated[str | None, Option("How often each row counts.", **_COLUMN)]
+    weights: Annotated[
+        str | None, Option("How often each row counts.", check=refuse_weights_file, **_COLUMN)
+    ]
     offset: Annotated[str | None, Option("Added to the linear predictor.", **_COLUMN)]
     exposure: Annotated[
         str | None, Option("Its logarithm is added to the linear predictor.", **_COLUMN)
@@ -125,6 +127,7 @@ class RowOptions(TypedDict, total=False):
             metavar="A,B,...",
             reads=str,
             parse=words,
+            listed=True,
             limits={"min_length": 1},
         ),
     ]

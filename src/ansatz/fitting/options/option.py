@@ -26,6 +26,7 @@ class Option(NamedTuple):
         reads: what the command line reads before ``parse``, where not the option's own type.
         parse: from what the command line read to the value.
         limits: of a number or a text, and of those in a list, as pydantic's ``Field`` takes them.
+        listed: whether one value alone is a list of one.
         check: raises what is wrong with a value of the right type.
         reader: whether it is an argument of what reads the data.
         decides: whether another value may give another model.
@@ -45,6 +46,7 @@ class Option(NamedTuple):
     reads: Any = None
     parse: Callable[[Any], Any] | None = None
     limits: Mapping[str, Any] = {}
+    listed: bool = False
     check: Callable[[Any], None] | None = None
     reader: bool = False
     decides: bool = True

@@ -114,6 +114,20 @@ def read_settings(pairs: Sequence[str]) -> dict[str, Any]:
     return found
 
 
+def refuse_weights_file(column: str) -> None:
+    """Refuses a file of weights where a column of weights is meant.
+
+    Example:
+        >>> from ansatz.fitting.options.parsing import refuse_weights_file
+        >>> refuse_weights_file("resnet18.pth")
+        Traceback (most recent call last):
+        ...
+        ansatz.errors.UsageError: --weights names a column; to begin with a file: --pretrained ...
+    """
+    if Path(column).suffix.lower() in (".safetensors", ".pth", ".pt"):
+        raise UsageError(f"--weights names a column; to begin with a file: --pretrained {column}.")
+
+
 def require_weights(path: str) -> None:
     """Refuses a file of weights that is not there.
 
