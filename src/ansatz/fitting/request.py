@@ -1,8 +1,6 @@
 """What was asked: the data, and the options that were given, validated."""
 
 import copy
-import difflib
-import shlex
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -119,6 +117,8 @@ class Request(NamedTuple):
         Args:
             place: where the data are, as the shell takes it.
         """
+        import shlex
+
         table, words = declared(FitOptions), ["ansatz", "fit"]
         for name, value in self.given.items():
             if table[name].option.panel is not None and value not in (None, []):
@@ -196,6 +196,8 @@ def _is_default(value: Any, default: Any) -> bool:
 
 
 def _explained(first: Any, table: type, source: str) -> UsageError:
+    import difflib
+
     key = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         near = difflib.get_close_matches(key, declared(table), n=1)

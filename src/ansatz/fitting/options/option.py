@@ -1,7 +1,6 @@
 """One option: what it means, how the command line spells it, which values it takes."""
 
 import inspect
-import json
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
@@ -70,6 +69,8 @@ class Option(NamedTuple):
 
 
 def _json(value: Any) -> str:
+    import json
+
     return value if isinstance(value, str) else json.dumps(value)
 
 

@@ -1,6 +1,5 @@
 """From the words of the command line to the values of options."""
 
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -144,6 +143,8 @@ def require_weights(path: str) -> None:
 
 def _json_value(text: str) -> Any:
     """JSON where it is JSON, else the text itself: activation=relu needs no quotes."""
+    import json
+
     try:
         return json.loads(text, parse_constant=_no_constant)
     except ValueError:
