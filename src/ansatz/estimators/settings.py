@@ -27,16 +27,15 @@ from ansatz.estimators.recipe import (
     one_line,
 )
 from ansatz.estimators.recipe_options import RecipeOptions, require_members
-from ansatz.fitting.options.tables import refuse_foreign, settings_of
 from ansatz.likelihoods import Likelihood
 from ansatz.spec import InputSpec, TargetSpec
 from ansatz.training import choose_device
 
 INFERENCES = ("point", "ensemble")
 GRID_MEMBERS = 5  # networks on grids are dear
-OF_GRIDS = settings_of("grid")  # options that would do nothing to tables
-OF_TABLES = settings_of("vector")  # and those that would do nothing to grids
-OF_MLP = settings_of("network")  # options of an mlp; other networks have their own
+OF_GRIDS = ("augment", "pretrained", "freeze")  # options that would do nothing to tables
+OF_TABLES = ("bins", "quantile")  # and those that would do nothing to grids
+OF_MLP = ("widths", "activation", "dropout")  # options of an mlp; other networks have their own
 
 
 class Settings:
@@ -166,7 +165,10 @@ class Settings:
     ) -> Plan:
         """How a network is fitted; the options of its factory follow from the recipe."""
         network = self._network_for(grid, masks=masks)
-        self._refuse_foreign(network, grid=grid is not None)
+        if grid is None:
+            self._refuse_of_grids()
+        else:
+            self._refuse_of_tables(network)
         return Plan(
             network,
             self._options(network, recipe, grid) if options is None else options,
@@ -178,21 +180,20 @@ class Settings:
             self.freeze,
         )
 
-    def _refuse_foreign(self, network: str | nn.Module, *, grid: bool) -> None:
-        """Options that would do nothing to such data, or to such a network."""
-        defaults = inspect.signature(type(self)).parameters
-        given = [
-            name
-            for name in sorted(OF_GRIDS | OF_TABLES | OF_MLP)
-            if name in defaults and getattr(self, name) is not defaults[name].default
-        ]
-        refuse_foreign(given, "grid" if grid else "vector", settings=True)
-        odd = [name for name in given if name in OF_MLP]
-        if grid and odd and network != "mlp":
-            raise UsageError(
-                f"'{odd[0]}' is an option of mlp; those of another network go into "
-                "network_options (--set NAME=VALUE)."
-            )
+    def _refuse_of_grids(self) -> None:
+        """Options that would do nothing to tables."""
+        for name in OF_GRIDS:
+            if getattr(self, name) is not None:
+                raise UsageError(f"{name} is an option of networks on images; X is a table.")
+
+    def _refuse_of_tables(self, network: str | nn.Module) -> None:
+        """Options that would do nothing to grids."""
+        for name in OF_TABLES if network == "mlp" else (*OF_TABLES, *OF_MLP):
+            if getattr(self, name) not in (None, False):
+                raise UsageError(
+                    f"{name} is an option of tables; options of a network on grids go into "
+                    "network_options (--set NAME=VALUE)."
+                )
 
     def _network_for(
         self, grid: InputSpec | None = None, *, masks: bool = False

@@ -273,7 +273,7 @@ class TableEstimator(Predictions, Settings, BaseEstimator):
         return there
 
     def _fit_linear(self, job: Job, law: Likelihood) -> None:
-        self._refuse_foreign("linear", grid=False)
+        self._refuse_of_grids()
         classes = getattr(self, "classes_", None)
         if classes is None and law.name in ("dirichlet", "multivariate_normal"):
             classes = self.target_names_  # of its numbers
