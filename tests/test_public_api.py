@@ -19,6 +19,7 @@ PACKAGES = (
     "ansatz.errors",
     "ansatz.estimators",
     "ansatz.figures",
+    "ansatz.fitting",
     "ansatz.inference",
     "ansatz.layers",
     "ansatz.likelihoods",

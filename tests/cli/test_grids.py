@@ -297,14 +297,14 @@ def test_a_fit_to_images_goes_through_a_file_of_options(command, work, tmp_path)
     printed = command("fit", work / "digits", *words, "--print-config")
     config = json.loads(printed.out)
     assert config["size"] == [12] and config["on_corrupt"] == "skip"
-    assert config["options"] == {"freeze": 1}
+    assert config["freeze"] == 1
     (tmp_path / "fit.json").write_text(printed.out)
     assert json.loads(command("fit", "--config", "fit.json", "--print-config").out) == config
     done = command("fit", "--config", "fit.json", "--dry-run")
     assert "60 examples of 1 x 12 x 12 numbers" in done.out
 
 
-def test_weights_are_a_column_or_a_file(command, work, tmp_path):
+def test_weights_are_a_column_and_pretrained_is_a_file(command, work, tmp_path):
     words = ("fit", work / "paths.csv", "--target", "count", "--json", "--quiet", "--out")
     assert command(*words, "m", "--weights", "twice", *QUICK[:4]).status == 0
     network = networks.create("lenet5", InputSpec.grid(1, 16, 16), 5)
@@ -628,7 +628,7 @@ def test_weights_that_are_none_of_the_network(command, work, tmp_path, write):
         (("--x", "vector"), "leave out --x vector"),
         (("--x", "cube"), "unknown structure 'cube'"),
         (("--delimiter", ";"), "'delimiter' is an option of tables"),
-        (("--role", "image=numeric"), "no features"),
+        (("--role", "image=numeric"), "'roles' (--role) is an option of tables"),
         (("--size", "large"), "--size takes whole numbers"),
         (("--image", "file"), "has no columns of paths: leave out --image"),
         (("--unlabelled", "255"), "has no masks: leave out --unlabelled"),

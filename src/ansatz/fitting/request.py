@@ -1,7 +1,6 @@
 """What was asked: the data, and the options that were given, validated."""
 
-import difflib
-import shlex
+import copy
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -10,7 +9,7 @@ from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Union, cast, get_args, get_origin
 
 from ansatz.errors import UsageError
-from ansatz.fitting.options.option import Declared, declared
+from ansatz.fitting.options.option import Declared, Option, declared
 from ansatz.fitting.options.tables import OWNERS, FitOptions, refuse_foreign, settings_of
 
 if TYPE_CHECKING:
@@ -126,6 +125,8 @@ class Request(NamedTuple):
         Args:
             place: where the data are, as the shell takes it.
         """
+        import shlex
+
         table, words = declared(FitOptions), ["ansatz", "fit"]
         for name, value in self.given.items():
             if table[name].option.panel is not None and value not in (None, []):
@@ -155,7 +156,7 @@ def defaults(table: type) -> dict[str, Any]:
         >>> defaults(FitOptions)["seed"]
         0
     """
-    return {name: each.option.default for name, each in declared(table).items()}
+    return {name: copy.copy(each.option.default) for name, each in declared(table).items()}
 
 
 def validated(given: Mapping[str, Any], table: type, source: str) -> dict[str, Any]:
@@ -182,7 +183,7 @@ def validated(given: Mapping[str, Any], table: type, source: str) -> dict[str, A
         if name not in known:
             asked[name] = value
         elif value is not None or _means_none(known[name]):
-            value = _plain(value, known[name].type)
+            value = _plain(value, known[name])
             if not _is_default(value, known[name].option.default):
                 asked[name] = value
     try:
@@ -203,6 +204,8 @@ def _is_default(value: Any, default: Any) -> bool:
 
 
 def _explained(first: Any, table: type, source: str) -> UsageError:
+    import difflib
+
     key = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         near = difflib.get_close_matches(key, declared(table), n=1)
@@ -218,7 +221,7 @@ def _model(table: type) -> "type[BaseModel]":
     from pydantic import ConfigDict, create_model
 
     fields: dict[str, Any] = {
-        name: (_checked(each.type, each.option.limits), each.option.default)
+        name: (_checked(each.type, each.option), each.option.default)
         for name, each in declared(table).items()
     }
     config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, protected_namespaces=())
@@ -226,36 +229,35 @@ def _model(table: type) -> "type[BaseModel]":
     return made
 
 
-def _checked(kind: Any, limits: Mapping[str, Any]) -> Any:
+def _checked(kind: Any, option: Option) -> Any:
     """The type of a value as JSON can say it, with the limits of its numbers and texts."""
     from pydantic import Field
 
     if get_origin(kind) in (Union, UnionType):
-        lists = [get_args(each)[0] for each in get_args(kind) if get_origin(each) is _SEQUENCE]
-        parts = [each for each in get_args(kind) if each is not Path and each not in lists]
-        return Union[tuple(_checked(each, limits) for each in parts)]  # noqa: UP007
+        parts = set(get_args(kind)) - {Path}
+        if option.listed:
+            parts -= {get_args(each)[0] for each in parts if get_origin(each) is _SEQUENCE}
+        ordered = [each for each in get_args(kind) if each in parts]
+        return Union[tuple(_checked(each, option) for each in ordered)]  # noqa: UP007
     if get_origin(kind) is _SEQUENCE:
-        return list[_checked(get_args(kind)[0], limits)]  # type: ignore[misc]
+        return list[_checked(get_args(kind)[0], option)]  # type: ignore[misc]
     if get_origin(kind) is _MAPPING:
         return dict[get_args(kind)]  # type: ignore[misc]
-    own = {name: value for name, value in limits.items() if (name in _OF_TEXT) == (kind is str)}
+    limits = option.limits.items()
+    own = {name: value for name, value in limits if (name in _OF_TEXT) == (kind is str)}
     return Annotated[kind, Field(**own)] if own and kind in (str, int, float) else kind
 
 
-def _plain(value: Any, kind: Any) -> Any:
+def _plain(value: Any, each: Declared) -> Any:
     """A value as JSON would give it: lists for sequences, text for paths, numbers for NumPy's."""
-    parts = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
-    takes = {get_origin(each) or each for each in parts}
+    union = get_origin(each.type) in (Union, UnionType)
+    takes = {get_origin(part) or part for part in (get_args(each.type) if union else (each.type,))}
     if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
         value = value.item()
     if isinstance(value, Path) and Path in takes:
         return str(value)
     if _MAPPING in takes and isinstance(value, Mapping):
         return dict(value)
-    if _SEQUENCE in takes:
-        elements = {get_args(each)[0] for each in parts if get_origin(each) is _SEQUENCE}
-        if isinstance(value, tuple | set | frozenset):
-            return list(value)
-        if type(value) in takes & elements:
-            return [value]
-    return value
+    if _SEQUENCE in takes and isinstance(value, tuple | set | frozenset):
+        return list(value)
+    return [value] if each.option.listed and type(value) in takes else value

@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 from ansatz.fitting.options.option import MODEL, ROWS, RUN, Option
-from ansatz.fitting.options.parsing import read_settings, words
+from ansatz.fitting.options.parsing import read_settings, refuse_weights_file, words
 
 _COLUMN: Any = {"panel": ROWS, "metavar": "COL"}
+_RUN: Any = {"panel": RUN, "decides": False}
+_SWITCH: Any = {**_RUN, "default": False, "reads": bool}
 
 
 class AxesOptions(TypedDict, total=False):
@@ -78,9 +80,7 @@ class TestOptions(TypedDict, total=False):
     test: Annotated[
         float | None,
         Option(
-            "Share of the rows kept for the test. Default: 0.2.",
-            ROWS,
-            limits={"ge": 0, "lt": 1},
+            "Share of the rows kept for the test. Default: 0.2.", ROWS, limits={"ge": 0, "lt": 1}
         ),
     ]
 
@@ -111,7 +111,9 @@ class RowOptions(TypedDict, total=False):
 
     group: Annotated[str | None, Option("Rows alike in this column stay on one side.", **_COLUMN)]
     time: Annotated[str | None, Option("Test on the latest rows by this column.", **_COLUMN)]
-    weights: Annotated[str | None, Option("How often each row counts.", **_COLUMN)]
+    weights: Annotated[
+        str | None, Option("How often each row counts.", check=refuse_weights_file, **_COLUMN)
+    ]
     offset: Annotated[str | None, Option("Added to the linear predictor.", **_COLUMN)]
     exposure: Annotated[
         str | None, Option("Its logarithm is added to the linear predictor.", **_COLUMN)
@@ -125,6 +127,7 @@ class RowOptions(TypedDict, total=False):
             metavar="A,B,...",
             reads=str,
             parse=words,
+            listed=True,
             limits={"min_length": 1},
         ),
     ]
@@ -141,7 +144,7 @@ class PlaceOptions(TypedDict, total=False):
 
     out: Annotated[
         str | Path | None,
-        Option("Folder for the model. Default: DATA-model.", RUN, metavar="DIR", decides=False),
+        Option("Folder for the model. Default: DATA-model.", metavar="DIR", **_RUN),
     ]
 
 
@@ -154,45 +157,16 @@ class RunOptions(TypedDict, total=False):
         {'device': 'cpu', 'seed': 1}
     """
 
-    overwrite: Annotated[
-        bool,
-        Option(
-            "Replace what is at --out.",
-            RUN,
-            default=False,
-            flags=("--overwrite",),
-            reads=bool,
-            decides=False,
-        ),
-    ]
-    resume: Annotated[
-        bool,
-        Option(
-            "Go on where an interrupted run stopped.",
-            RUN,
-            default=False,
-            flags=("--resume",),
-            reads=bool,
-            decides=False,
-        ),
-    ]
+    overwrite: Annotated[bool, Option("Replace what is at --out.", **_SWITCH)]
+    resume: Annotated[bool, Option("Go on where an interrupted run stopped.", **_SWITCH)]
     device: Annotated[
         str,
-        Option(
-            "auto, cpu, cuda or mps. Default: auto.",
-            RUN,
-            default="auto",
-            metavar="NAME",
-            decides=False,
-        ),
+        Option("auto, cpu, cuda or mps. Default: auto.", default="auto", metavar="NAME", **_RUN),
     ]
     seed: Annotated[
         int,
         Option(
-            "One seed for the whole run. Default: 0.",
-            RUN,
-            default=0,
-            limits={"ge": 0, "lt": 2**63},
+            "One seed for the whole run. Default: 0.", RUN, default=0, limits={"ge": 0, "lt": 2**63}
         ),
     ]
 
@@ -206,41 +180,24 @@ class TrainingRunOptions(TypedDict, total=False):
         {'time_limit': 60.0}
     """
 
-    force: Annotated[
-        bool,
-        Option(
-            "Resume although data or options changed.",
-            RUN,
-            default=False,
-            flags=("--force",),
-            reads=bool,
-            decides=False,
-        ),
-    ]
+    force: Annotated[bool, Option("Resume although data or options changed.", **_SWITCH)]
     time_limit: Annotated[
         float | None,
-        Option(
-            "Stop training after so many seconds.",
-            RUN,
-            metavar="SECONDS",
-            limits={"gt": 0},
-            decides=False,
-        ),
+        Option("Stop training after so many seconds.", metavar="SECONDS", limits={"gt": 0}, **_RUN),
     ]
     tensorboard: Annotated[
         str | Path | None,
-        Option("Write TensorBoard logs to this folder.", RUN, metavar="DIR", decides=False),
+        Option("Write TensorBoard logs to this folder.", metavar="DIR", **_RUN),
     ]
     progress: Annotated[
         str | int,
         Option(
             "No progress.",
-            RUN,
             default="off",
             flags=("--quiet", "-q"),
             reads=bool,
             parse=lambda quiet: "off",
-            decides=False,
+            **_RUN,
         ),
     ]
 
@@ -259,11 +216,10 @@ class ProcessOptions(TypedDict, total=False):
         Option(
             "Train in so many processes of this machine, which share every batch. Default: 1; "
             "for several machines see torchrun.",
-            RUN,
             default=1,
             metavar="N",
             limits={"ge": 1, "le": 1024},
-            decides=False,
+            **_RUN,
         ),
     ]
 
@@ -282,10 +238,9 @@ class MemoryOptions(TypedDict, total=False):
         Option(
             "Read the table block by block, images file by file, in bounded memory, or all at "
             "once. Default: by their size.",
-            RUN,
             flags=("--stream/--no-stream",),
             reads=bool,
-            decides=False,
+            **_RUN,
         ),
     ]
     memory_limit: Annotated[
@@ -293,11 +248,10 @@ class MemoryOptions(TypedDict, total=False):
         Option(
             "What the table or the decoded images may take in memory, like 4GB; more is "
             "streamed. Default: a quarter of what is free.",
-            RUN,
             metavar="SIZE",
             reads=str,
             limits={"min_length": 1},
-            decides=False,
+            **_RUN,
         ),
     ]
     limit_bytes: Annotated[

@@ -107,6 +107,7 @@ class GridOptions(MaskReading, FileReading, total=False):
             metavar="H[xW]",
             reads=str,
             parse=sides,
+            listed=True,
             limits={"ge": 1},
             **_READ,
         ),

@@ -1,7 +1,6 @@
 """One option: what it means, how the command line spells it, which values it takes."""
 
 import inspect
-import json
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
@@ -26,6 +25,7 @@ class Option(NamedTuple):
         reads: what the command line reads before ``parse``, where not the option's own type.
         parse: from what the command line read to the value.
         limits: of a number or a text, and of those in a list, as pydantic's ``Field`` takes them.
+        listed: whether one value alone is a list of one.
         check: raises what is wrong with a value of the right type.
         reader: whether it is an argument of what reads the data.
         decides: whether another value may give another model.
@@ -45,6 +45,7 @@ class Option(NamedTuple):
     reads: Any = None
     parse: Callable[[Any], Any] | None = None
     limits: Mapping[str, Any] = {}
+    listed: bool = False
     check: Callable[[Any], None] | None = None
     reader: bool = False
     decides: bool = True
@@ -68,6 +69,8 @@ class Option(NamedTuple):
 
 
 def _json(value: Any) -> str:
+    import json
+
     return value if isinstance(value, str) else json.dumps(value)
 
 

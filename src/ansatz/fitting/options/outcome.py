@@ -25,6 +25,7 @@ class OutcomeOptions(TypedDict, total=False):
             default=[],
             reads=str,
             parse=words,
+            listed=True,
             **_COLUMN,
         ),
     ]
@@ -61,7 +62,9 @@ class OutcomeSettings(TypedDict, total=False):
     class_weight: Annotated[
         str | Mapping[Any, float], Option("'balanced', or how much each class counts.")
     ]
-    unranked: Annotated[str, Option("Where items without a place are in a ranking.")]
-    prior: Annotated[float, Option("How strongly the scores of items are drawn together.")]
-    layout: Annotated[str, Option("Whether columns hold items or their places.")]
+    unranked: Annotated[
+        str, Option("What a ranking that leaves items out says about them: last, or absent.")
+    ]
+    prior: Annotated[float, Option("Comparisons of every item with one at the mean of the scores.")]
+    layout: Annotated[str, Option("How a ranking is written: places, items or orders.")]
     calibration: Annotated[float, Option("Share of the rows that conformal intervals rest on.")]

@@ -1,6 +1,5 @@
 """From the words of the command line to the values of options."""
 
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -114,6 +113,20 @@ def read_settings(pairs: Sequence[str]) -> dict[str, Any]:
     return found
 
 
+def refuse_weights_file(column: str) -> None:
+    """Refuses a file of weights where a column of weights is meant.
+
+    Example:
+        >>> from ansatz.fitting.options.parsing import refuse_weights_file
+        >>> refuse_weights_file("resnet18.pth")
+        Traceback (most recent call last):
+        ...
+        ansatz.errors.UsageError: --weights names a column; to begin with a file: --pretrained ...
+    """
+    if Path(column).suffix.lower() in (".safetensors", ".pth", ".pt"):
+        raise UsageError(f"--weights names a column; to begin with a file: --pretrained {column}.")
+
+
 def require_weights(path: str) -> None:
     """Refuses a file of weights that is not there.
 
@@ -130,6 +143,8 @@ def require_weights(path: str) -> None:
 
 def _json_value(text: str) -> Any:
     """JSON where it is JSON, else the text itself: activation=relu needs no quotes."""
+    import json
+
     try:
         return json.loads(text, parse_constant=_no_constant)
     except ValueError:

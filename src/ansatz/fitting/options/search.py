@@ -40,6 +40,7 @@ class SearchOptions(TypedDict, total=False):
             default=(),
             metavar="NAME=VALUES",
             reads=list[str],
+            listed=True,
         ),
     ]
     time_limit: Annotated[

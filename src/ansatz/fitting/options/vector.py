@@ -46,6 +46,7 @@ class TableReading(TypedDict, total=False):
             metavar="A,B,...",
             reads=str,
             parse=words,
+            listed=True,
             limits={"min_length": 1},
             **_READ,
         ),
@@ -60,6 +61,7 @@ class TableReading(TypedDict, total=False):
             default=[],
             metavar="TEXT",
             reads=list[str],
+            listed=True,
             **_READ,
         ),
     ]

@@ -1,0 +1,144 @@
+"""One record of what was asked; every option is written once and has one owner."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import ansatz
+from ansatz.cli.main import app
+from ansatz.errors import UsageError
+from ansatz.fitting.kinds import ESTIMATORS
+from ansatz.fitting.provenance import Origin, origin_of
+from ansatz.fitting import FitOptions, Request
+from ansatz.fitting.options import TuneOptions, declared
+from ansatz.fitting.options.search import SearchOptions
+from ansatz.fitting.options.tables import OWNERS, settings_of
+
+OF_REQUESTS = {"likelihood", "network", "inference", "x", "random_state", "device", "time_limit"}
+OF_REQUESTS |= {"likelihood_options", "network_options"}  # by the constructors' signatures
+TABLE = {"x": np.linspace(0, 1, 60), "y": np.linspace(1, 2, 60) ** 2}
+
+
+def test_every_argument_of_an_estimator_has_one_owner():
+    names = {name for kind in ESTIMATORS.values() for name in kind._get_param_names()}
+    owners = {name: [o for o in OWNERS if name in settings_of(o)] for name in names - OF_REQUESTS}
+    assert {name: found for name, found in owners.items() if len(found) != 1} == {}
+    assert names >= {name for owner in OWNERS for name in settings_of(owner)}
+
+
+def test_a_search_takes_the_options_of_a_fit_that_it_does_not_set_itself():
+    own = {"folds", "force", "time_limit", "tensorboard", "progress"}
+    shared = set(declared(FitOptions)) - own
+    assert set(declared(TuneOptions)) - set(declared(SearchOptions)) == shared
+
+
+@pytest.mark.parametrize(
+    "given, kept",
+    [
+        ({"target": "y"}, {"target": ["y"]}),
+        ({"target": ("a", "b")}, {"target": ["a", "b"]}),
+        ({"seed": np.int64(3)}, {"seed": 3}),
+        ({"seed": 0, "roles": None, "options": None, "header": True}, {}),
+        ({"size": 32}, {"size": [32]}),
+        ({"channels": None}, {"channels": None}),  # no channels, which is not the default
+        ({"test": 0}, {"test": 0.0}),
+    ],
+    ids=str,
+)
+def test_what_is_given_is_kept_as_json_would_give_it(given, kept):
+    assert Request.of("a.csv", given).given == kept
+
+
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        ({"tagret": "y"}, "ansatz.fit: unknown key 'tagret'. Did you mean 'target'"),
+        ({"processes": 2}, "unknown key 'processes'"),
+        ({"seed": "3"}, "seed: .*integer"),
+        ({"pages": "all"}, "pages: .*'auto', 'first', 'images' or 'volume'"),
+        ({"size": [0]}, "size.0: .*greater than or equal to 1"),
+    ],
+)
+def test_what_is_wrong_is_named(given, message):
+    with pytest.raises(UsageError, match=message):
+        Request.of("a.csv", given)
+
+
+def test_objects_among_the_options_stay_what_they_are():
+    masks, how = np.zeros((2, 3)), object()
+    request = Request.of("a.csv", {"masks": masks, "options": {"augment": how}})
+    assert request.given["masks"] is masks and request.settings() == {"augment": how}
+
+
+def test_an_owner_may_be_named():
+    options = {"training.epochs": 2, "network.dropout": 0.1, "network.residual": True}
+    found = Request.of("a.csv", {"options": options}).settings()
+    assert found == {"epochs": 2, "dropout": 0.1, "network.residual": True}
+    for key, message in [("epochs.x", "nobody is called 'epochs'"), ("grid.bins", "not an option")]:
+        with pytest.raises(UsageError, match=message):
+            Request.of("a.csv", {"options": {key: 1}}).settings()
+
+
+def test_options_with_an_owner_reach_the_fit():
+    given = {"target": "y", "likelihood": "normal_mixture"}
+    options = {"likelihood.components": 3, "training.epochs": 2, "network.widths": [4]}
+    model = ansatz.fit(TABLE, **given, options=options).model
+    assert model.likelihood_options == {"components": 3}
+    assert (model.epochs, model.widths, model.network_options) == (2, [4], None)
+    with pytest.raises(UsageError, match=r"likelihood\.comps: not an option of normal_mixture"):
+        ansatz.fit(TABLE, **given, options={"likelihood.comps": 3})
+
+
+GIVEN = {
+    "target": ["y"],
+    "event": "died",
+    "likelihood": "weibull",
+    "network": "mlp",
+    "options": {"widths": [8, 8], "activation": "relu"},
+    "test": 0.3,
+    "drop": ["a b", "c"],
+    "roles": {"zip": "categorical"},
+    "delimiter": ";",
+    "header": False,
+    "missing": ["n/a", "-"],
+    "size": [48, 64],
+    "on_corrupt": "skip",
+    "freeze": 2,
+    "seed": 7,
+}
+
+
+def test_the_command_that_repeats_a_request_asks_for_the_same():
+    import shlex
+
+    request = Request.of("a.csv", GIVEN)
+    assert request.given == GIVEN
+    words = shlex.split(request.command("a.csv"))
+    done = CliRunner().invoke(app, [*words[1:], "--print-config"])
+    config = json.loads(done.stdout)
+    assert {name: config[name] for name in GIVEN} == GIVEN
+    assert eval(request.python("'a.csv'"), {"ansatz": Recorder}) == ("a.csv", request.given)
+
+
+class Recorder:
+    @staticmethod
+    def fit(data, **options):
+        return data, Request.of(data, options).given
+
+
+def test_a_record_of_before_requests_still_loads():
+    """What was asked for stood beside what came of it."""
+    how = {"target": "y", "likelihood": "normal", "network": "linear", "seed": 3}
+    now = origin_of(ansatz.fit(TABLE, **how).model)
+    record = now.model_dump(mode="json")
+    del record["request"]
+    old = {"reader": {}, "roles": {}, "drop": [], "seed": 3, "folds": None, "x": "vector"}
+    old |= {"likelihood": "normal", "inference": "point", "options": {}}
+    assert Origin.model_validate({**record, **old}) == now
+
+
+def test_weights_name_a_column():
+    with pytest.raises(UsageError, match=r"--weights names a column.*--pretrained w\.pth"):
+        ansatz.fit(TABLE, target="y", weights="w.pth")
