@@ -40,7 +40,7 @@ def _fit(name: str, seed: int, inference: str) -> dict[str, Any]:
     outcome = data.frame[["time", "event"]]
     x = data.frame.drop(columns=["time", "event"])
     began = time.perf_counter()
-    model = SurvivalRegressor("cox", inference=inference, random_state=seed)  # type: ignore[arg-type]
+    model = SurvivalRegressor("cox", inference=inference, random_state=seed)
     model.fit(x.iloc[train], outcome.iloc[train])
     seconds = time.perf_counter() - began
     cox = SurvivalRegressor("cox", network="linear").fit(x.iloc[train], outcome.iloc[train])

@@ -80,7 +80,7 @@ def _fit(name: str, split: int, inference: str) -> dict[str, Any]:
     classes = y.dtype.kind not in "iuf"
     kind = Classifier if classes else Regressor
     began = time.perf_counter()
-    model = kind(inference=inference, random_state=split).fit(*learn)  # type: ignore[arg-type]
+    model = kind(inference=inference, random_state=split).fit(*learn)
     seconds = time.perf_counter() - began
     linear = kind(network="linear").fit(*learn)
     columns = infer_columns(learn[0])
@@ -93,7 +93,7 @@ def _fit(name: str, split: int, inference: str) -> dict[str, Any]:
         TREES: _error(truth, predicted, classes),
         "nll": ours["nll"],
         "linear nll": linear.evaluate(*judge)["nll"],
-        "law": linear.model_.objective.likelihood.name,
+        "law": linear.model_.law_name,
         "measure": "error" if classes else "rmse",
         "seconds": seconds,
     }

@@ -45,7 +45,7 @@ def _fit(name: str, split: int, options: Options) -> dict[str, Any]:
     began = time.perf_counter()
     model = Regressor(
         likelihood="normal",
-        inference=options.inference,  # type: ignore[arg-type]
+        inference=options.inference,
         random_state=options.seed,
     )
     model.fit(x.iloc[train], y[train])

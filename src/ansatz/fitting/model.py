@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from ansatz.data import Column
+from ansatz.errors import UsageError
 from ansatz.fitting.contracts.encoder import Encoder
 from ansatz.fitting.contracts.inference import Posterior, Predictive
 from ansatz.fitting.contracts.outcome import Metrics
@@ -113,6 +114,13 @@ class Model:
     def network_name(self) -> str:
         """As the registry spells it; empty where there is no network."""
         return self.posterior.networks[0].name if self.posterior.networks else ""
+
+    @property
+    def network(self) -> nn.Module:
+        """The trained network; of several, the first."""
+        if not self.posterior.networks:
+            raise UsageError(f"inference '{self.posterior.name}' has no network.")
+        return self.posterior.networks[0].network
 
     @property
     def parameters(self) -> int:

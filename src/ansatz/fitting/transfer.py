@@ -60,7 +60,7 @@ def begin_transfer(network: nn.Module, plan: Plan) -> Transfer:
             f"layers wake group by group at the epochs {', '.join(map(str, frozen_part))}."
         )
     elif frozen_part is not None:
-        frozen = freeze(network, frozen_part)
+        frozen = freeze(network, frozen_part)  # type: ignore[arg-type]  # it says what it takes
         if frozen and file is None and isinstance(plan.network, str):
             warnings.warn(
                 f"{frozen} groups of layers stay at random weights: freeze= without pretrained= "

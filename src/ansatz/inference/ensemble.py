@@ -236,7 +236,9 @@ class Ensemble:
         parts = [{name: tensor[k] for name, tensor in own.items()} for k in range(count)]
         members = [PointPosterior(structure, encoder, build(part)) for part in parts]
         if record["linear"] is not None:
-            members.append(structure.load_linear(record["linear"], _named(tensors, "linear.")))
+            linear = structure.load_linear(record["linear"], _named(tensors, "linear."))
+            assert isinstance(linear, PointPosterior)
+            members.append(linear)
         posterior = EnsemblePosterior(
             members, torch.tensor(weights, dtype=torch.float64), record["factor"]
         )

@@ -59,3 +59,6 @@ from ansatz.networks.weights_file import read_weights as read_weights
 from ansatz.networks.transfer import discriminative_groups as discriminative_groups
 from ansatz.networks.transfer import freeze as freeze
 from ansatz.networks.transfer import layer_groups as layer_groups
+from ansatz.networks.tiles import Tile as Tile
+from ansatz.networks.tiles import predict_tiles as predict_tiles
+from ansatz.networks.tiles import tiles as tiles

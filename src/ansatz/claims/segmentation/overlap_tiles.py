@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
-from ansatz.inference import predict_tiles
+from ansatz.networks import predict_tiles
 from ansatz.layers import mirror_pad
 from ansatz.networks import UNet, receptive_field
 from ansatz.spec import InputSpec

@@ -1,6 +1,6 @@
 """The third axis: how sure do you need to be?"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
 from torch import Tensor
@@ -98,7 +98,7 @@ class Fitted(NamedTuple):
 class OutOfFold(Protocol):
     """Predictives of training rows by networks that were not trained on them."""
 
-    def served(self) -> "Sequence[tuple[Tensor, Likelihood, Tensor]]":
+    def served(self) -> "Iterator[tuple[Tensor, Likelihood, Tensor]]":
         """Rows, the law of their out-of-fold predictive, and what it takes, chunk by chunk."""
         ...
 

@@ -12,6 +12,7 @@ from ansatz.data.grids.listing import family, files_below
 from ansatz.fitting.model import Model
 from ansatz.fitting.provenance import Origin, provenance_of
 from ansatz.fitting.uses import Uses
+from ansatz.structures.grid.encoder import GridEncoder
 
 
 def grid_table(model: Model, table: Any, *, outcomes: bool) -> GridTable:
@@ -70,7 +71,8 @@ def read_each_like(
 
 def _reading(model: Model, data: Any, *, outcomes: bool) -> dict[str, Any]:
     """How to read data for a fitted model: by its shape, and by what the fit was told."""
-    preprocessor, told = model.encoder.preprocessor, provenance_of(model)
+    encoder: GridEncoder = model.encoder  # type: ignore[assignment]
+    preprocessor, told = encoder.preprocessor, provenance_of(model)
     spec, uses = preprocessor.spec, model.uses
     reader = {} if told is None else told.asked.reader()
     if is_data_set(data):
@@ -165,6 +167,7 @@ def special_columns(uses: Uses) -> list[str]:
     Example:
         >>> from ansatz.structures.grid.reading import special_columns
         >>> from ansatz.fitting.uses import Uses
+from ansatz.structures.grid.encoder import GridEncoder
         >>> special_columns(Uses(target=["rhythm"], group="patient"))
         ['rhythm', 'patient']
     """

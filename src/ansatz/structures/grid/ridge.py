@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from torch import Tensor
 
-from ansatz.data.grids import GridPreprocessor
+from ansatz.data.grids import GridPreprocessor, Grids
 from ansatz.fitting.job import Job
 from ansatz.fitting.out_of_fold import Folds, choose_folds
 from ansatz.fitting.trained import Trained
@@ -60,7 +60,8 @@ def fit_ridge_grid(law: Likelihood, job: Job, seed: int) -> tuple[GridEncoder, T
     References:
         Hastie, Tibshirani and Friedman (2009), The Elements of Statistical Learning, 18.3.5.
     """
-    preprocessor = GridPreprocessor.fit(job.rows, job.weight.numpy())
+    grids: Grids = job.rows  # type: ignore[assignment]
+    preprocessor = GridPreprocessor.fit(grids, job.weight.numpy())
     objective = start_objective(with_dispersion(law, "constant"), job).double()
     objective.likelihood.loosen()
     assert objective.shift is not None
@@ -73,7 +74,7 @@ def fit_ridge_grid(law: Likelihood, job: Job, seed: int) -> tuple[GridEncoder, T
         seed=seed,
     )
     assert isinstance(network, LinearGrid)
-    (x,) = preprocessor.transform(job.rows)
+    (x,) = preprocessor.transform(grids)
     basis = _Basis.of(network.pool(x).flatten(1).double(), job.weight)
     problem = _Problem(objective, basis.z, job)
     _set(network, basis, _choose(problem, choose_folds(job, FOLDS, seed)))

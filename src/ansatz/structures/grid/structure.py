@@ -27,7 +27,7 @@ from ansatz.fitting.rehearsal import answer_of
 from ansatz.fitting.trained import Trained
 from ansatz.fitting.uses import Uses
 from ansatz.likelihoods import Likelihood
-from ansatz.networks import Summary, summary
+from ansatz.networks import Summary, predict_tiles, summary
 from ansatz.networks.layout import channels_last
 from ansatz.networks.receptive_field import receptive_field
 from ansatz.spec import InputSpec
@@ -39,7 +39,6 @@ from ansatz.structures.grid.recipe import choose_grid_recipe, default_options
 from ansatz.structures.grid.rows import grids_of, looks_like_grids
 from ansatz.structures.grid.source import CELLS, grid_source
 from ansatz.structures.grid.symmetry import mask_symmetry
-from ansatz.structures.grid.tiles import predict_tiles
 from ansatz.symmetry import GroupAverage
 from ansatz.training import Supervised
 

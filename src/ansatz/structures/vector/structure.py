@@ -265,7 +265,7 @@ class Vector(Structure):
         preprocessor = Preprocessor.fit(
             rows.values, rows.columns, weight=job.weight.numpy(), purpose="linear"
         )
-        network = networks.create(
+        network: Any = networks.create(
             "linear", inputs=preprocessor.spec, outputs=objective.shift.numel()
         )
         nn.init.zeros_(network.output.bias)

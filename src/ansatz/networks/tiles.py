@@ -29,7 +29,7 @@ class Tile(NamedTuple):
         core: first and one after the last cell that it answers for.
 
     Example:
-        >>> from ansatz.inference import Tile
+        >>> from ansatz.networks import Tile
         >>> Tile(-2, 8, (0, 6)).stop
         8
     """
@@ -50,7 +50,7 @@ def tiles(length: int, tile: int, overlap: int, border: Border = "mirror") -> li
             they end where the image ends.
 
     Example:
-        >>> from ansatz.inference import tiles
+        >>> from ansatz.networks import tiles
         >>> [tuple(t) for t in tiles(10, tile=8, overlap=2, border="keep")]
         [(0, 6, (0, 4)), (2, 10, (4, 8)), (6, 10, (8, 10))]
     """
@@ -113,7 +113,7 @@ def predict_tiles(
 
     Example:
         >>> import torch
-        >>> from ansatz.inference import predict_tiles
+        >>> from ansatz.networks import predict_tiles
         >>> blur = torch.nn.AvgPool2d(3, stride=1, padding=1)  # an answer sees 1 cell around it
         >>> image = torch.randn(1, 1, 50, 70)
         >>> tiled = predict_tiles(blur, image, tile=16, overlap=1, border="keep")
