@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 import ansatz
-from ansatz.fitting.provenance import origin_of
+from ansatz.fitting.provenance import provenance_of
 
 WORDS = ("--target", "y", "--likelihood", "normal", "--searches", "2", "--folds", "2")
 FAST = ("--set", "epochs=2", "--space", "width=4..8", "--space", "depth=1", "--out", "m")

@@ -108,7 +108,7 @@ def test_hundreds_of_columns_and_networks_of_ones_own_stay_as_they_are():
     x, y = np.random.default_rng(4).normal(size=(10_000, 65)), np.zeros(10_000)
     y[:5_000] = 1
     wide = Regressor("mse", epochs=1).fit(x, y)
-    assert wide.recipe_.bins == 0 and wide.model_.preprocessor.spec.features == 65
+    assert wide.recipe_.bins == 0 and wide.model_.encoder.preprocessor.spec.features == 65
     own = Regressor("mse", network=torch.nn.Linear(2, 1), epochs=1).fit(x[:, :2], y)
     assert own.recipe_.bins == 0
     narrow = Regressor("mse", epochs=1).fit(x[:, :20], y)

@@ -222,7 +222,7 @@ def test_losses_that_estimate_no_probability_are_recalibrated_out_of_fold(law, o
     x, codes = ordered_rows(1000)
     plain = Classifier("categorical", network="linear").fit(x[:800], codes[:800])
     model = Classifier(law, likelihood_options=options, network="linear").fit(x[:800], codes[:800])
-    assert model._temperature != 1.0
+    assert model.model_.outcome.temperature != 1.0
     gap = plain.log_score(x[800:], codes[800:]) - model.log_score(x[800:], codes[800:])
     assert abs(gap) < 0.02
     again = load(model.save(tmp_path / "model"))

@@ -73,7 +73,7 @@ def test_members_of_an_ensemble_leave_out_whole_patients(shape):
     X, y = np.random.default_rng(1).normal(size=shape), outcomes(Regressor)
     network = {"widths": (4,)} if len(shape) == 2 else {"network": "linear_grid"}
     model = Regressor("normal", inference="ensemble", members=3, epochs=1, **network)
-    left_out_by = model.fit(X, y, groups=PATIENT)._judged.who[:, 0].numpy()
+    left_out_by = model.fit(X, y, groups=PATIENT).model_.out_of_fold.who[:, 0].numpy()
     members = {patient: set(left_out_by[patient == PATIENT]) for patient in PATIENT}
     assert all(len(one) == 1 for one in members.values())
     assert set.union(*members.values()) == {0, 1, 2}
@@ -82,21 +82,21 @@ def test_members_of_an_ensemble_leave_out_whole_patients(shape):
 def test_folds_that_count_the_steps_of_few_rows_keep_patients_whole(numbers):
     mixed = np.array([*PATIENT[:30], *range(30)], dtype=object)  # words and numbers
     for groups in (PATIENT, mixed):
-        job = Regressor()._read(*numbers, groups=groups)
+        job = Regressor().read(*numbers, groups=groups)
         folds = stopping_folds(job, np.arange(N), Recipe(folds=5), seed=0)
         assert all(len(folds[torch.from_numpy(groups == g)].unique()) == 1 for g in groups)
 
 
 def test_rows_of_weight_0_take_their_group_with_them(numbers):
     weight = (np.arange(N) >= 10).astype(float)
-    job = Regressor()._read(*numbers, weight, groups=pd.Series(PATIENT, dtype="category"))
+    job = Regressor().read(*numbers, weight, groups=pd.Series(PATIENT, dtype="category"))
     assert job.group.tolist() == PATIENT[10:].tolist()
 
 
 def test_the_test_of_the_data_leaves_groups_to_the_rest(numbers):
     """Only the rows that stop the training are chosen then, and by whole groups, too."""
     part = np.where(np.arange(N) < 12, "test", "train")
-    job = Regressor()._read(*numbers, groups=PATIENT)._replace(part=part)
+    job = Regressor().read(*numbers, groups=PATIENT)._replace(part=part)
     parts = split(job, Regressor(holdout=0.25), 0.2, seed=0, given=True)
     group = PATIENT[parts.learn]
     assert set(group[parts.valid]).isdisjoint(np.delete(group, parts.valid)) and len(parts.valid)

@@ -51,7 +51,7 @@ def member_probabilities(model, images):
     return np.stack(
         [
             np.concatenate([member.raw(Grids.of(x[None])).softmax(-1) for x in images])
-            for member in model.model_.members
+            for member in model.model_.posterior.members
         ]
     )
 
@@ -83,8 +83,8 @@ def test_the_temperature_is_that_of_labelled_cells_of_examples_left_out(ensemble
     """The naive minimum over all such cells; those without a label are not among them."""
     images, masks = half_hidden()
     who = np.full(len(images), -1)
-    for piece in ensemble._judged.pieces:  # every example is left out by one member
-        (member,) = ensemble._judged.who[piece.rows].unique().tolist()
+    for piece in ensemble.model_.out_of_fold.pieces:  # every example is left out by one member
+        (member,) = ensemble.model_.out_of_fold.who[piece.rows].unique().tolist()
         who[np.unique(piece.rows.numpy() // (16 * 9))] = member
     each = member_probabilities(ensemble, images)
     left = np.stack([each[k, n] for n, k in enumerate(who)])
@@ -126,7 +126,7 @@ def test_disagreement_is_the_mutual_information_of_member_and_class(ensemble):
     assert_close(ensemble.between_entropy(images), expected, rtol=1e-6, atol=1e-12)
     assert expected.max() > 1e-4
     alike = copy.copy(ensemble)
-    alike.model_ = type(ensemble.model_)([ensemble.model_.members[0]] * 3, torch.ones(3))
+    alike.model_ = type(ensemble.model_)([ensemble.model_.posterior.members[0]] * 3, torch.ones(3))
     assert alike.between_entropy(images).max() < 1e-12
     with pytest.raises(UsageError, match=r"nobody to disagree.*inference='ensemble'"):
         Segmenter(**LINEAR | {"epochs": 1}).fit(*discs(4)).between_entropy(images)
@@ -145,7 +145,7 @@ def test_larger_images_are_mixed_from_tiles_and_tidied(ensemble):
     large, _ = discs(2, size=41, classes=3)
     tiled = copy.copy(ensemble).set_params(tile=24)
     grids = Grids.of(large)
-    each = [m.raw_in_tiles(grids, 24).softmax(-1).numpy() for m in ensemble.model_.members]
+    each = [m.raw_in_tiles(grids, 24).softmax(-1).numpy() for m in ensemble.model_.posterior.members]
     plain = tiled._without_recalibration()
     assert_close(plain.predict_proba(large), np.mean(each, 0), rtol=1e-6, atol=1e-9)
     labels = tiled.predict(large)
@@ -158,10 +158,10 @@ def test_larger_images_are_mixed_from_tiles_and_tidied(ensemble):
 def test_losses_are_mixed_and_not_recalibrated(law):
     images, masks = discs(4)
     model = Segmenter(law, **SETTINGS | {"epochs": 1}).fit(images, masks)
-    assert not hasattr(model, "recalibration_") and model.model_.factor == 1
+    assert not hasattr(model, "recalibration_") and model.model_.posterior.factor == 1
     each = [
         model._probabilities(member.raw(Grids.of(images)), member.objective.likelihood).numpy()
-        for member in model.model_.members
+        for member in model.model_.posterior.members
     ]
     assert_close(model.predict_proba(images), np.mean(each, 0), rtol=0, atol=1e-6)
 
@@ -169,18 +169,18 @@ def test_losses_are_mixed_and_not_recalibrated(law):
 @pytest.mark.parametrize("count", [1, 2])
 def test_fewer_examples_than_members_share_their_folds(count):
     model = Segmenter(**SETTINGS | {"epochs": 1}).fit(*discs(count))
-    assert len(model.model_.members) == 3
+    assert len(model.model_.posterior.members) == 3
     assert hasattr(model, "recalibration_") == (count > 1)  # one example leaves none to judge by
 
 
 def test_folds_stop_the_members_unless_a_share_is_held_out_for_all():
     images, masks = discs(60)
     asked, left = Segmenter(**SETTINGS, holdout=0.2), Segmenter(**SETTINGS)
-    job = left._read(images, masks)
+    job = left.read(images, masks)
     assert holdout_share(job, left, 0.0) == 0 and holdout_share(job, asked, 0.0) == 0.2
     model = asked.set_params(epochs=1).fit(images, masks)
-    assert model._judged.who.shape[1] == 3  # all members left out the same examples
-    assert 0.1 < len(model._judged.pieces[0].rows) / masks.size < 0.3
+    assert model.model_.out_of_fold.who.shape[1] == 3  # all members left out the same examples
+    assert 0.1 < len(model.model_.out_of_fold.pieces[0].rows) / masks.size < 0.3
 
 
 def test_a_run_that_was_killed_in_its_second_member_ends_in_the_same_bits(tmp_path, monkeypatch):

@@ -164,10 +164,10 @@ def test_more_columns_than_rows_and_copies_of_columns_are_fine():
 
 def test_few_rows_have_one_spread_and_an_instance_is_taken_as_it_is(numbers):
     X, y = numbers
-    assert Regressor(**TINY).fit(X, y).model_.objective.likelihood.spread.kind == "constant"
+    assert Regressor(**TINY).fit(X, y).model_.likelihood.spread.kind == "constant"
     law = Normal(dispersion="predicted")
     model = Regressor(law, **TINY).fit(X, y)
-    assert model.model_.objective.likelihood.spread.kind == "predicted"
+    assert model.model_.likelihood.spread.kind == "predicted"
     assert law.spread.unit == 1.0  # copied, never changed
 
 

@@ -85,7 +85,7 @@ def test_cells_without_a_label_change_nothing():
     expected = (one.predict(images) == masks)[:, :, :8].mean()
     assert known["accuracy"] == pytest.approx(expected)
     # Nothing is known of the right half: the constant model is that of the left one.
-    shift = one.model_.objective.shift.double()
+    shift = one.model_.posterior.networks[0].objective.shift.double()
     share = torch.tensor([(masks[:, :, :8] == k).mean() for k in (0, 1)])
     assert_close(shift - shift.logsumexp(0), share.log(), rtol=1e-5, atol=1e-5)
 

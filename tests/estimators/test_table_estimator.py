@@ -220,7 +220,7 @@ def test_a_fault_in_the_rows_is_named(numbers, change, says):
 def test_missing_numbers_are_marked_and_infinite_ones_refused(mixed):
     frame, number, _, _ = mixed
     model = Regressor(**TINY).fit(frame, number)
-    assert "b[missing]" in model.model_.preprocessor.feature_names
+    assert "b[missing]" in model.model_.encoder.preprocessor.feature_names
     bad = frame.assign(a=np.where(np.arange(80) == 4, np.inf, frame["a"]))
     with pytest.raises(ValueError, match=r"(?s)'a'.*inf|inf.*'a'"):
         Regressor(**TINY).fit(bad, number)
@@ -303,9 +303,9 @@ def test_partial_fit_over_parts_is_a_pass_over_all_rows(numbers):
 def test_partial_fit_keeps_what_the_first_rows_taught(numbers):
     X, y = numbers
     model = Regressor(widths=(8,)).partial_fit(X, y)
-    before = model.model_.preprocessor.state()
+    before = model.model_.encoder.preprocessor.state()
     model.partial_fit(100 + X, y)
-    assert model.model_.preprocessor.state() == before
+    assert model.model_.encoder.preprocessor.state() == before
     with pytest.raises(ValueError, match="2 features"):
         model.partial_fit(X[:, :2], y)
 

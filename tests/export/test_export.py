@@ -148,7 +148,7 @@ def test_survival_gives_medians_and_curves(rows, tmp_path):
     cox = ansatz.SurvivalRegressor("cox", **FAST).fit(rows[["a", "b"]], time, event=event)
     found = serve(exported(cox, tmp_path, overwrite=True), feed(cox, rows))
     assert_equal(found["prediction"], cox.predict(rows[["a", "b"]]))
-    times = curve_times(cox.model_.objective.likelihood)
+    times = curve_times(cox.model_.likelihood)
     assert_equal(found["survival"], cox.predict_survival(rows[["a", "b"]], times))
 
 
@@ -173,7 +173,7 @@ def test_an_ensemble_gives_its_members_and_the_mean_of_their_mixture(tmp_path):
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     weights = json.loads(session.get_modelmeta().custom_metadata_map["weights"])
     assert found["raw"].shape[1] == len(weights)
-    assert_equal(np.asarray(weights), model.model_.weights, 1e-12)
+    assert_equal(np.asarray(weights), model.model_.posterior.weights, 1e-12)
     assert_equal(found["law_means"] @ np.asarray(weights), model.predict(x))
 
 

@@ -13,8 +13,8 @@ X = np.random.default_rng(0).normal(size=(200, 2))
 def jobs(y, kind=Regressor, **options):
     model = kind()
     return (
-        model._read(X[:120], y[:120], **{k: v[:120] for k, v in options.items()}),
-        model._read(X[120:], y[120:], **{k: v[120:] for k, v in options.items()}),
+        model.read(X[:120], y[:120], **{k: v[:120] for k, v in options.items()}),
+        model.read(X[120:], y[120:], **{k: v[120:] for k, v in options.items()}),
     )
 
 
@@ -83,7 +83,7 @@ def test_a_spread_with_as_many_coefficients_as_rows_allow_does_not_win():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(120, 35)), rng.normal(size=120)
     model = Regressor()
-    learn, test = model._read(x[:90], y[:90]), model._read(x[90:], y[90:])
+    learn, test = model.read(x[:90], y[:90]), model.read(x[90:], y[90:])
     found, _ = judge_linear(Normal(), learn, test)
     ols = sm.OLS(y[:90], sm.add_constant(x[:90])).fit()
     error = y[90:] - ols.predict(sm.add_constant(x[90:]))

@@ -31,7 +31,7 @@ INFLATED = ["zero_inflated_poisson", "hurdle_poisson", "zero_inflated_negative_b
 
 def job_of(x, y, seed=0, **parts):
     model = Regressor(random_state=seed)
-    return model, model._read(x, y)._replace(**parts)
+    return model, model.read(x, y)._replace(**parts)
 
 
 def _with(laws, x, y, seed=0):
@@ -131,7 +131,7 @@ def test_linear_scores_are_those_of_statsmodels_with_its_offset():
     x, exposure = rng.normal(size=(80, 2)), rng.uniform(0.5, 3, size=80)
     y = rng.poisson(np.exp(1 + x[:, 0]) * exposure).astype(float)
     model = Regressor()
-    job = model._read(x, y, None, np.log(exposure))
+    job = model.read(x, y, None, np.log(exposure))
     folds = choose_folds(job, 4, seed=0)
     found = linear_scores(Poisson(), job, folds).numpy()
     for learn, judged in folds:
@@ -272,8 +272,8 @@ def test_few_rows_are_compared_by_linear_models():
 
 def test_a_weight_of_two_is_the_row_twice():
     x, y, model = rng.normal(size=(45, 1)), COUNTS[:45].astype(float), Regressor()
-    weighted = choose_law(model, ["poisson", "normal"], model._read(x, y, np.full(45, 2.0)))
-    copies = model._read(np.tile(x, (2, 1)), np.tile(y, 2))
+    weighted = choose_law(model, ["poisson", "normal"], model.read(x, y, np.full(45, 2.0)))
+    copies = model.read(np.tile(x, (2, 1)), np.tile(y, 2))
     repeated = choose_law(model, ["poisson", "normal"], copies)
     for one, other in zip(weighted.table, repeated.table, strict=True):
         np.testing.assert_allclose(one[1:], other[1:], rtol=1e-6, atol=1e-12)
@@ -335,7 +335,7 @@ def test_text_and_missing_values_in_x_are_read_as_a_fit_reads_them():
     )
     y = np.where(frame["b"] == "u", 1.0, 5.0) + 0.1 * REALS[50:]
     model = Regressor()
-    job = model._read(frame, y)
+    job = model.read(frame, y)
     scores = FoldNetworks(job, choose_folds(job, 3, seed=0), seed=0).scores(
         Normal(dispersion="constant")
     )

@@ -159,7 +159,7 @@ def test_dropped_columns_are_no_part_of_a_signal(tmp_path):
     frame.to_csv(tmp_path / "s.csv", index=False)
     settings = {"x": "grid", "target": "rhythm", "drop": ["id"], **CELLS}
     model = fit(tmp_path, tmp_path / "s.csv", **settings)
-    assert model.model_.preprocessor.shape == (1, 6)
+    assert model.model_.encoder.preprocessor.shape == (1, 6)
     changed = model.predict_frame(frame.assign(id=-5e6))
     assert_array_equal(model.predict_frame(frame), changed)
     assert read_like(model, frame.drop(columns=["id", "rhythm"])).grids.shape == (1, 6)

@@ -91,7 +91,7 @@ def test_predictions_are_the_same_bit_for_bit(mixed, tmp_path, model, outcome):
     if isinstance(model, Classifier):
         assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))
         assert again.classes_.dtype == model.classes_.dtype
-    elif model.model_.objective.likelihood.is_law:
+    elif model.model_.likelihood.is_law:
         assert_array_equal(again.interval(frame), model.interval(frame))
         assert_array_equal(again.sample(frame, 2), model.sample(frame, 2))
     assert again.evaluate(frame, y) == model.evaluate(frame, y)

@@ -52,7 +52,7 @@ def test_a_frozen_backbone_does_not_change_by_a_bit(file, state):
         if name not in HEAD and "num_batches" not in name:
             assert torch.equal(found[name], value), name
     assert found["fc.weight"].shape == (3, 16)
-    notes = " ".join(model.model_.preprocessor.notes)
+    notes = " ".join(model.model_.encoder.preprocessor.notes)
     assert "left fresh: fc.weight, fc.bias" in notes and "stay as they began: 4" in notes
 
 

@@ -84,8 +84,8 @@ def test_every_law_is_fitted_served_and_saved(rows, tmp_path, name):
     kind, law, target = MODELS[name]
     y = outcome(rows, kind, target)
     model = kind(law, **FEW).fit(rows["X"], y)
-    assert len(model.model_.networks) == FEW["members"]
-    assert float(model.model_.weights.sum()) == pytest.approx(1)
+    assert len(model.model_.posterior.networks) == FEW["members"]
+    assert float(model.model_.posterior.weights.sum()) == pytest.approx(1)
     again = ansatz.load(model.save(tmp_path / "model"))
     judged = model.evaluate(rows["X"][:40], y[:40])
     assert again.evaluate(rows["X"][:40], y[:40]) == judged
@@ -100,11 +100,11 @@ def test_the_predictive_is_the_weighted_mixture_of_the_members(rows, trained):
     law = model.predict_dist(rows["X"], recalibrated=False)
     assert isinstance(law, NormalMixtureDistribution)
     parts = [
-        member.distribution(rows["X"]) for member in model.model_.members
+        member.distribution(rows["X"]) for member in model.model_.posterior.members
     ]  # the linear model among them
     y = torch.from_numpy(rows["number"])
     expected = sum(
-        w * part.log_prob(y).exp() for w, part in zip(model.model_.weights, parts, strict=True)
+        w * part.log_prob(y).exp() for w, part in zip(model.model_.posterior.weights, parts, strict=True)
     )
     torch.testing.assert_close(law.log_prob(y).exp(), expected)
     wide = model.predict_dist(rows["X"])
@@ -125,7 +125,7 @@ def test_one_seed_gives_one_ensemble(rows):
 
 
 def test_every_row_is_left_out_once_in_each_repeat_and_groups_stay_together(rows):
-    job = Regressor()._read(rows["X"], rows["number"])
+    job = Regressor().read(rows["X"], rows["number"])
     group = np.arange(N) // 3
     plan = plan_members(job._replace(group=group), Recipe(members=20, holdout=0), 0)
     for repeat in (plan[:10], plan[10:]):
@@ -136,7 +136,7 @@ def test_every_row_is_left_out_once_in_each_repeat_and_groups_stay_together(rows
 
 
 def test_in_order_of_time_members_stop_by_the_latest_rows(rows):
-    job = Regressor()._read(rows["X"], rows["number"])._replace(time=np.arange(N))
+    job = Regressor().read(rows["X"], rows["number"])._replace(time=np.arange(N))
     plan = plan_members(job, Recipe(members=5, holdout=0), 0)
     assert all(torch.equal(member.valid, plan[0].valid) for member in plan)
     assert int(plan[0].train.max()) < int(plan[0].valid.min())

@@ -23,7 +23,7 @@ def ensemble():
 
 
 def test_members_differ_and_share_what_is_known_of_the_channels(ensemble):
-    members = ensemble.model_.members
+    members = ensemble.model_.posterior.members
     assert len(members) == 3
     weights = [torch.cat([p.ravel() for p in m.network.parameters()]) for m in members]
     assert not torch.allclose(weights[0], weights[1])
@@ -34,13 +34,13 @@ def test_probabilities_lie_among_those_of_the_members(ensemble):
     """A mixture is a weighted mean; recalibration is switched off to see it."""
     images, _ = digits()
     grids = Grids.of(images)
-    each = np.stack([m.raw(grids).softmax(-1).numpy() for m in ensemble.model_.members])
+    each = np.stack([m.raw(grids).softmax(-1).numpy() for m in ensemble.model_.posterior.members])
     mixed = ensemble.predict_dist(images, recalibrated=False).probs.numpy()
     assert (mixed >= each.min(0) - 1e-9).all() and (mixed <= each.max(0) + 1e-9).all()
 
 
 def test_every_example_is_judged_by_members_that_left_it_out(ensemble):
-    judged = ensemble._judged
+    judged = ensemble.model_.out_of_fold
     rows = np.concatenate([piece.rows.numpy() for piece in judged.pieces])
     assert sorted(rows) == list(range(60))
 

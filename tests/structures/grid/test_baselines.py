@@ -26,7 +26,7 @@ def halves(count=60):
 def test_a_linear_model_tells_the_bright_half():
     images, labels = halves()
     model = Classifier(network="linear_grid", epochs=1)
-    job = model._read(images, labels)
+    job = model.read(images, labels)
     law = model._law_of(job.target)
     metrics, _ = judge_linear_grid(law, job, job, model._judge, seed=0)
     assert metrics["accuracy"] > 0.95
@@ -35,7 +35,7 @@ def test_a_linear_model_tells_the_bright_half():
 def test_a_linear_network_is_its_own_linear_model():
     images, labels = halves()
     model = Classifier(network="linear_grid", epochs=1).fit(images, labels)
-    job = model._read(images, labels)
+    job = model.read(images, labels)
     scores = judge_all(model, job, job)
     assert scores.metrics == scores.linear
     assert scores.constant["nll"] == pytest.approx(np.log(2), rel=1e-6)  # as many of each
@@ -46,7 +46,7 @@ def test_the_constant_masks_have_the_entropy_of_the_labels():
     masks = (rng.uniform(size=(6, 8, 8)) < 0.3).astype(int)
     images = rng.normal(size=(6, 8, 8))
     model = Segmenter(network="linear_pixels", epochs=1).fit(images, masks)
-    job = model._read(images, masks)
+    job = model.read(images, masks)
     law = model._law_of(job.target)
     share = masks.mean()
     entropy = -(share * np.log(share) + (1 - share) * np.log(1 - share))
@@ -60,7 +60,7 @@ def test_cells_without_a_label_are_not_judged():
     masks[:, :2], masks[:, 4:] = 1, -1
     images = np.zeros((4, 8, 8))
     model = Segmenter(network="linear_pixels", epochs=1).fit(images, masks)
-    job = model._read(images, masks)
+    job = model.read(images, masks)
     metrics = judge_constant_masks(model._law_of(job.target), job, job, model._judge)
     assert metrics["nll"] == pytest.approx(np.log(2), rel=1e-6)
     assert torch.equal(job.y[0, 4:], torch.full((4, 8), -1))
@@ -73,7 +73,7 @@ def test_the_linear_model_of_cox_tells_times_better_than_a_constant(count):
     images = bright.reshape(-1, 1, 1, 1) + 0.1 * rng.normal(size=(3 * count, 1, 6, 6))
     times = pd.DataFrame({"time": rng.exponential(np.exp(-3.0 * bright)), "event": 1})
     model = SurvivalRegressor("cox")
-    job = model._read(images, times)
+    job = model.read(images, times)
     learn, test = take(job, np.arange(count)), take(job, np.arange(count, 3 * count))
     law = model._law_of(job.target)
     model.followed_ = Followed.of(law, learn.y, learn.weight)

@@ -84,7 +84,7 @@ def test_channels_may_stand_first_or_last():
     colours = np.stack([images, 255 - images, images // 2], -1)  # (N, H, W, 3)
     first = Classifier(**RESNET).fit(colours.transpose(0, 3, 1, 2), labels)
     last = Classifier(**RESNET).fit(colours, labels)
-    assert first.model_.preprocessor.shape == (3, 16, 16)
+    assert first.model_.encoder.preprocessor.shape == (3, 16, 16)
     assert_same_bits(first, last)
 
 
@@ -146,7 +146,7 @@ def test_training_begins_at_the_weighted_constant_model():
     images, counts = digits()
     weight = 1.0 + np.arange(len(images)) % 3
     model = Regressor("poisson", **LINEAR, holdout=0.0).fit(images, counts, weight)
-    shift = model.model_.objective.shift.double()
+    shift = model.model_.posterior.networks[0].objective.shift.double()
     assert_close(
         shift, torch.tensor([np.log(np.average(counts, weights=weight))]), rtol=1e-6, atol=0
     )
@@ -199,7 +199,7 @@ def test_signals_and_volumes_are_fitted_like_images(size, channels):
     grids = Grids.of(x, channels="first")
     model = Classifier(**LINEAR).fit(grids, labels)
     assert model.predict_proba(grids).shape == (40, 2)
-    assert model.model_.preprocessor.shape == (channels, *size)
+    assert model.model_.encoder.preprocessor.shape == (channels, *size)
 
 
 def test_rows_of_an_array_are_signals_only_when_asked_for():
@@ -207,7 +207,7 @@ def test_rows_of_an_array_are_signals_only_when_asked_for():
     table = Classifier(epochs=1).fit(x, labels)
     signals = Classifier(**LINEAR, x="grid").fit(x, labels)
     assert type(table.model_).__name__ == "TableModel"
-    assert signals.model_.preprocessor.shape == (1, 12)
+    assert signals.model_.encoder.preprocessor.shape == (1, 12)
 
 
 def test_a_network_of_the_users_own_is_trained():

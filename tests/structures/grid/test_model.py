@@ -28,7 +28,7 @@ def test_a_saved_model_predicts_the_same_bits(model, tmp_path):
     images, _ = digits()
     again = ansatz.load(model.save(tmp_path / "model"))
     assert (again.predict_proba(images) == model.predict_proba(images)).all()
-    assert again.model_.preprocessor.state() == model.model_.preprocessor.state()
+    assert again.model_.encoder.preprocessor.state() == model.model_.encoder.preprocessor.state()
     assert (again.classes_ == model.classes_).all()
 
 
@@ -56,7 +56,7 @@ def test_predictions_follow_the_order_of_the_examples(model):
 
 def test_a_model_of_bytes_standardises_them_by_the_mean_and_spread_of_all_cells(model):
     images, _ = digits()
-    learned = model.model_.preprocessor
+    learned = model.model_.encoder.preprocessor
     everything = images.astype(float) / 255
     # No example is held out of the moments of fewer than 500 but those that stop the training.
     assert learned.mean[0] == pytest.approx(everything.mean(), abs=0.02)

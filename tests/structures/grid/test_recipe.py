@@ -71,6 +71,6 @@ def test_a_linear_model_of_few_examples_keeps_its_spread():
     x = (np.hypot(i - a, j - b) < radius) + 0.2 * rng.normal(size=(40, 32, 32))
     y = radius.ravel() + rng.normal(size=40)
     model = Regressor("normal")
-    learn, test = model._read(x[:32], y[:32]), model._read(x[32:], y[32:])
+    learn, test = model.read(x[:32], y[:32]), model.read(x[32:], y[32:])
     found, _ = judge_linear_grid(Normal(), learn, test, judge_raw, seed=0)
     assert found["nll"] < 2.1  # the constant model's is 2.18

@@ -27,35 +27,35 @@ def test_it_is_ridge_regression_in_the_cells(monkeypatch):
     """At one penalty and sd(y) = s: lambda of scikit-learn is lambda / mean |x - centre|^2."""
     (x, y), (new, _) = ramps()
     monkeypatch.setattr(grid_ridge, "PENALTIES", (0.5,))
-    model = fit_ridge_grid(Normal(), Regressor()._read(x, y), seed=0)
+    model = fit_ridge_grid(Normal(), Regressor().read(x, y), seed=0)
     cells = StandardScaler(with_std=False).fit(x.reshape(30, -1))
     z, fresh = cells.transform(x.reshape(30, -1)), cells.transform(new.reshape(200, -1))
     expected = Ridge(alpha=0.5 * (z**2).sum(1).mean()).fit(z, y).predict(fresh)
-    found = model.raw(Regressor()._read(new, new[:, 0, 0]).rows)[:, 0].numpy()
+    found = model.raw(Regressor().read(new, new[:, 0, 0]).rows)[:, 0].numpy()
     np.testing.assert_allclose(found, expected, atol=0.02 * y.std())
 
 
 def test_its_spread_is_that_of_rows_it_did_not_see(monkeypatch):
     monkeypatch.setattr(grid_ridge, "PENALTIES", (0.1,))  # nearly all of y is explained inside
     (x, y), (new, truth) = ramps()
-    model = fit_ridge_grid(Normal(), Regressor()._read(x, y), seed=0)
-    test = Regressor()._read(new, truth)
+    model = fit_ridge_grid(Normal(), Regressor().read(x, y), seed=0)
+    test = Regressor().read(new, truth)
     law = model.objective.likelihood.distribution(model.raw(test.rows))
     error = (law.mean - test.y).square().mean().sqrt()
     assert law.stddev.unique().numel() == 1
-    inside = (model.raw(Regressor()._read(x, y).rows)[:, 0].numpy() - y).std()
+    inside = (model.raw(Regressor().read(x, y).rows)[:, 0].numpy() - y).std()
     assert inside < 0.6 * float(error)
     assert float(error) == pytest.approx(float(law.stddev[0]), rel=0.35)
 
 
 def test_it_tells_more_than_the_constant_model_and_of_noise_hardly_less():
     (x, y), (new, truth) = ramps()
-    learn, test = Regressor()._read(x, y), Regressor()._read(new, truth)
+    learn, test = Regressor().read(x, y), Regressor().read(new, truth)
     constant = judge_constant(Normal(), learn, test)["nll"]
     found, _ = judge_linear_grid(Normal(), learn, test, judge_raw, seed=0)
     assert found["nll"] < constant - 0.7  # the entropy of a given x is log(0.3) below that of a
     noise = np.random.default_rng(1).permutation(y)
-    learn = Regressor()._read(x, noise)
+    learn = Regressor().read(x, noise)
     found, _ = judge_linear_grid(Normal(), learn, test, judge_raw, seed=0)
     assert found["nll"] < judge_constant(Normal(), learn, test)["nll"] + 0.15
 
@@ -72,7 +72,7 @@ def test_every_law_has_one(kind, monkeypatch):
     else:
         model = Regressor({"count": Poisson(), "positive": Gamma(), "two": Normal()}[kind])
         y = {"count": np.round(np.exp(y)), "positive": np.exp(y), "two": np.stack([y, -y], 1)}[kind]
-    job = model._read(x, y)
+    job = model.read(x, y)
     law = model._law_of(job.target)
     fitted = fit_ridge_grid(law, job, seed=0)
     constant, start = constant_raw(law, job, job)
@@ -83,6 +83,6 @@ def test_every_law_has_one(kind, monkeypatch):
 
 def test_examples_of_one_group_cannot_choose_and_get_the_middle_penalty():
     (x, y), _ = ramps()
-    job = Regressor()._read(x, y, groups=np.zeros(30))
+    job = Regressor().read(x, y, groups=np.zeros(30))
     spread = fit_ridge_grid(Normal(), job, seed=0).raw(job.rows)[:, 0].std()
     assert 0.2 * y.std() < float(spread) < torch.tensor(y).std()
