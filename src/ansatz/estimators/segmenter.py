@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -70,8 +70,8 @@ class Segmenter(Estimator):
         Ronneberger, Fischer and Brox (2015), U-Net. https://arxiv.org/abs/1505.04597
     """
 
-    outcome: ClassVar[str] = "mask"
-    x: ClassVar[str] = "grid"
+    outcome = "mask"
+    x = "grid"
     classes_ = Fitted(lambda model: model.outcome.labels)
 
     def __init__(

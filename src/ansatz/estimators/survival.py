@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -76,7 +76,7 @@ class SurvivalRegressor(Estimator):
         Kalbfleisch and Prentice (2002), The Statistical Analysis of Failure Time Data.
     """
 
-    outcome: ClassVar[str] = "survival"
+    outcome = "survival"
     followed_ = Fitted(lambda model: model.outcome.followed)
 
     def __init__(

@@ -41,9 +41,9 @@ def evaluate_all(model: Model, learn: Job, test: Job) -> Scores:
         linear, messages = metrics, linear_messages(model)
     elif learn.rows.has_features:  # without them it is the constant model
         posterior, messages = structure.baseline(law, learn, task.settings.seed)
-        # The network's own notes say the same.
-        found = posterior.predictive(test.rows, test.offset, notes=[])
-        linear = outcome.evaluate(found, test.y, test.weight)
+        if posterior is not None:  # the network's own notes say the same
+            found = posterior.predictive(test.rows, test.offset, notes=[])
+            linear = outcome.evaluate(found, test.y, test.weight)
     constant = outcome.evaluate(constant_predictive(law, learn, test), test.y, test.weight)
     said = (*(f"judged rows: {note}" for note in notes), *messages)
     return Scores(metrics, linear, constant, said)

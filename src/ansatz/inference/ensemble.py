@@ -57,6 +57,7 @@ class EnsemblePosterior:
     """
 
     name: ClassVar[str] = "ensemble"
+    keeps_rows: ClassVar[bool] = False
 
     def __init__(
         self, members: Sequence[PointPosterior], weights: Tensor, factor: float = 1.0
@@ -184,6 +185,7 @@ class Ensemble:
     """
 
     name: ClassVar[str] = "ensemble"
+    words: ClassVar[str] = "an ensemble of networks"
     averages: ClassVar[bool] = True
     few: ClassVar[float] = SMALL  # members average their dispersions
 

@@ -36,6 +36,7 @@ class PointPosterior:
     """
 
     name: ClassVar[str] = "point"
+    keeps_rows: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -108,6 +109,7 @@ class Point:
     """
 
     name: ClassVar[str] = "point"
+    words: ClassVar[str] = "a network"
     averages: ClassVar[bool] = False
     few: ClassVar[float] = FEW
 

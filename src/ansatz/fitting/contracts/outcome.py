@@ -37,6 +37,7 @@ class Outcome(Protocol):
 
     name: ClassVar[str]
     face: ClassVar[str]
+    laws: ClassVar[tuple[str, ...]] = ()  # proposed where none is named; () for any by its values
     labels_are: ClassVar[str] = "classes"  # what labels are called
     axis: ClassVar[str] = "row"  # where it sits: on an example, or on its elements
     has_columns: ClassVar[bool] = True  # whether each target column is a quantity of its own
@@ -133,7 +134,7 @@ class Outcome(Protocol):
 
     def frame(self, model: "Model", rows: "Given", **options: Any) -> "Mapping[str, Any]":
         """The columns of the table that ``ansatz predict`` writes."""
-        ...
+        return {"prediction": self.point(model.posterior.predictive(rows.rows, rows.offset))}
 
     def summary(self, model: "Model") -> Any:
         """A summary of its own, in place of that of any model; None where there is none."""

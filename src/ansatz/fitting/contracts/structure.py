@@ -241,6 +241,8 @@ class Structure(Protocol):
         """The exact linear model that was saved among the members of a mixture."""
         ...
 
-    def baseline(self, law: Likelihood, job: "Job", seed: int) -> "tuple[Posterior, list[str]]":
-        """The linear model to stand beside a network, and what its fit had to say."""
+    def baseline(
+        self, law: Likelihood, job: "Job", seed: int
+    ) -> "tuple[Posterior | None, list[str]]":
+        """The linear model to stand beside a network, and notes on its fit; None for none."""
         ...

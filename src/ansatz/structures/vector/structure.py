@@ -18,7 +18,7 @@ from ansatz.fitting.contracts.structure import Beside, Facts, Feed, Linear, Stru
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Model
 from ansatz.fitting.problem import Problem
-from ansatz.fitting.recipe import Recipe
+from ansatz.fitting.recipe import Recipe, default_recipe
 from ansatz.fitting.rehearsal import require_outputs
 from ansatz.fitting.trained import Trained
 from ansatz.fitting.training import typed
@@ -35,7 +35,6 @@ from ansatz.structures.vector.encoder import TableEncoder
 from ansatz.structures.vector.law_scores import TableLawScores
 from ansatz.structures.vector.linear_model import fit_linear_model, linear_posterior
 from ansatz.structures.vector.problem import pose
-from ansatz.structures.vector.recipe import table_recipe
 from ansatz.structures.vector.rows import TableRows, read_table_rows
 from ansatz.training import Supervised
 
@@ -131,7 +130,7 @@ class Vector(Structure):
 
     def recipe(self, facts: Facts) -> Recipe:
         """By the number of rows, whether they are coupled and what kind of outcome they have."""
-        return table_recipe(facts)
+        return default_recipe(facts)
 
     def settle(
         self, recipe: Recipe, job: Job, network: str | nn.Module, options: Mapping[str, Any]
