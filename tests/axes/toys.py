@@ -105,12 +105,12 @@ class TextsAndNumbers(JoinedStructure):
 
     def read(self, data, uses, reader):
         frame = pd.DataFrame(data)
-        return Read("reviews", self.as_rows(frame.drop(columns=uses.target, errors="ignore")), frame)
+        return Read("reviews", self.as_rows(frame), frame)
 
     def as_rows(self, X):
         if isinstance(X, JoinedRows):
             return X
-        numbers = X.select_dtypes("number").to_numpy(dtype=np.float64)
+        numbers = X[["length", "stars"]].to_numpy(dtype=np.float64)
         return JoinedRows({"words": Texts(X["text"]), "numbers": TableRows(numbers)})
 
 
