@@ -195,6 +195,7 @@ def _rebuild(
         posterior = inferred.rebuild(structure, encoder, record.inference.state, tensors, build)
     except ModelError as error:
         raise error if str(path) in str(error) else ModelError(f"{where}: {error}") from None
+    outcome.choose(settings)
     posterior.options = dict(settings.options)
     history = record.history
     return Model(
