@@ -9,20 +9,21 @@ from typer.testing import CliRunner
 import ansatz
 from ansatz.cli.main import app
 from ansatz.errors import UsageError
-from ansatz.fitting.kinds import ESTIMATORS
-from ansatz.fitting.provenance import Origin, origin_of
 from ansatz.fitting import FitOptions, Request
 from ansatz.fitting.options import TuneOptions, declared
 from ansatz.fitting.options.search import SearchOptions
 from ansatz.fitting.options.tables import OWNERS, settings_of
+from ansatz.fitting.provenance import Origin, provenance_of
 
 OF_REQUESTS = {"likelihood", "network", "inference", "x", "random_state", "device", "time_limit"}
 OF_REQUESTS |= {"likelihood_options", "network_options"}  # by the constructors' signatures
+FACES = (ansatz.Regressor, ansatz.Classifier, ansatz.Ranker)
+FACES += (ansatz.SurvivalRegressor, ansatz.Segmenter)
 TABLE = {"x": np.linspace(0, 1, 60), "y": np.linspace(1, 2, 60) ** 2}
 
 
 def test_every_argument_of_an_estimator_has_one_owner():
-    names = {name for kind in ESTIMATORS.values() for name in kind._get_param_names()}
+    names = {name for kind in FACES for name in kind._get_param_names()}
     owners = {name: [o for o in OWNERS if name in settings_of(o)] for name in names - OF_REQUESTS}
     assert {name: found for name, found in owners.items() if len(found) != 1} == {}
     assert names >= {name for owner in OWNERS for name in settings_of(owner)}
@@ -131,7 +132,7 @@ class Recorder:
 def test_a_record_of_before_requests_still_loads():
     """What was asked for stood beside what came of it."""
     how = {"target": "y", "likelihood": "normal", "network": "linear", "seed": 3}
-    now = origin_of(ansatz.fit(TABLE, **how).model)
+    now = provenance_of(ansatz.fit(TABLE, **how).fitted)
     record = now.model_dump(mode="json")
     del record["request"]
     old = {"reader": {}, "roles": {}, "drop": [], "seed": 3, "folds": None, "x": "vector"}
