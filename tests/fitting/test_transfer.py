@@ -159,7 +159,7 @@ def test_what_cannot_be_frozen_is_said():
 @pytest.mark.parametrize("option", [{"pretrained": "a.pth"}, {"freeze": 1}, {"augment": True}])
 def test_options_of_images_are_refused_for_tables(network, option):
     x = np.arange(20.0).reshape(-1, 1)
-    with pytest.raises(UsageError, match=f"{next(iter(option))} is an option of networks on"):
+    with pytest.raises(UsageError, match=f"'{next(iter(option))}' is an option of images"):
         Regressor(network=network, **option).fit(x, x[:, 0])
 
 
