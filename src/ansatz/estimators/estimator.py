@@ -315,9 +315,12 @@ class Estimator(BaseEstimator):
         y: Any,
         sample_weight: ArrayLike | None = None,
         offset: ArrayLike | None = None,
+        precision: ArrayLike | None = None,
+        *,
+        groups: ArrayLike | None = None,
     ) -> Job:
-        """The rows of a fit as its pipeline sees them."""
-        return self._begin(X, y, sample_weight, offset)[1]
+        """Reads the rows of a fit as its pipeline sees them."""
+        return self._begin(X, y, sample_weight, offset, precision, groups=groups)[1]
 
     def read_again(
         self,
@@ -439,6 +442,7 @@ class Estimator(BaseEstimator):
 
     def _from_table(self, table: Any, *, outcomes: bool) -> Any:
         """Features, outcomes, weights and offsets of a table, found by the names of the fit."""
+        check_is_fitted(self)
         if self.model_.uses is None:
             raise UsageError("this model was fitted to X and y: evaluate(X, y) needs both.")
         return self.model_.structure.from_table(self.model_, table, outcomes=outcomes)
@@ -617,6 +621,7 @@ class Estimator(BaseEstimator):
         Args:
             table: as for ``evaluate``; a model of ``ansatz.fit`` keeps a hash of each row.
         """
+        check_is_fitted(self)
         learned = self.model_.row_keys
         learned = np.empty(0, dtype=np.uint64) if learned is None else learned
         found = copied(learned, self._keys(table))
@@ -699,6 +704,7 @@ class Estimator(BaseEstimator):
             interval: adds the bounds that hold this share of the probability.
             options: ``offset``, ``trials``, ``method``, and ``times`` of survival models.
         """
+        check_is_fitted(self)
         index = X.index if isinstance(X, pd.DataFrame) else None
         offset, trials = options.pop("offset", None), options.pop("trials", None)
         uses = self.model_.uses

@@ -286,7 +286,8 @@ class SurvivalRegressor(Estimator):
             X: rows as in ``fit``.
             offset: ``(N,)``, known parts of the linear predictor.
         """
-        found: NDArray[np.float64] = self.model_.outcome.risk(self._served(X, offset))
+        served = self._served(X, offset)
+        found: NDArray[np.float64] = self.model_.outcome.risk(served)
         return found
 
     def predict_incidence(
@@ -305,9 +306,8 @@ class SurvivalRegressor(Estimator):
             cause: the event's code.
             offset: ``(N,)``, known parts of the linear predictor.
         """
-        found: NDArray[np.float64] = self.model_.outcome.incidence(
-            self._served(X, offset), times, cause
-        )
+        served = self._served(X, offset)
+        found: NDArray[np.float64] = self.model_.outcome.incidence(served, times, cause)
         return found
 
     def score(self, X: Any, y: Any, **options: Any) -> float:

@@ -99,7 +99,7 @@ def choose_law(task: Task, laws: Sequence[str], job: Job) -> Choice:
     folds, 2.5 for three of them (Nadeau and Bengio).
 
     Args:
-        estimator: what will be fitted: it makes the laws, and gives seed and network.
+        task: what will be fitted: it makes the laws, and gives seed and network.
         laws: candidates by name, simplest first, each with a support that holds y.
         job: rows to learn from, and no others.
 
@@ -111,7 +111,7 @@ def choose_law(task: Task, laws: Sequence[str], job: Job) -> Choice:
         >>> x = rng.uniform(size=(90, 1))
         >>> y = rng.poisson(np.exp(3 * x[:, 0])).astype(float)
         >>> model = Regressor()
-        >>> choose_law(model, ["poisson", "normal"], model._read(x, y)).law
+        >>> choose_law(model.task(x), ["poisson", "normal"], model.read(x, y)).law
         'poisson'
 
     References:

@@ -1,5 +1,6 @@
 """Several networks trained from different starts on different rows, mixed and recalibrated."""
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -64,8 +65,18 @@ class EnsemblePosterior:
     ) -> None:
         self.members = list(members)
         self.structure, self.encoder = members[0].structure, members[0].encoder
-        self.options = members[0].options
         self.combination = Combination([member.likelihood for member in members], weights, factor)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Of the fit, of which some may be about predictions: the members'."""
+        return self.members[0].options
+
+    @options.setter
+    def options(self, options: dict[str, Any]) -> None:
+        self.members = [copy.copy(member) for member in self.members]
+        for member in self.members:
+            member.options = options
 
     @property
     def likelihood(self) -> Likelihood:

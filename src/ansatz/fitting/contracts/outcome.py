@@ -80,6 +80,9 @@ class Outcome(Protocol):
         """The weights of other rows, by the class weights of the fit."""
         return weight
 
+    def choose(self, settings: "Settings") -> None:
+        """Takes what settings say about predictions; what cannot be done is refused."""
+
     def content(self, y: Tensor, settings: "Settings") -> NDArray[Any]:
         """Outcomes in one form for all laws, so that all laws have the same test rows."""
         found: NDArray[Any] = y.numpy()
