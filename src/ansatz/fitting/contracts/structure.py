@@ -161,6 +161,10 @@ class Structure(Protocol):
         """The recipe with what the rows themselves decide."""
         ...
 
+    def limit(self, recipe: "Recipe", job: "Job", options: Mapping[str, Any]) -> "Recipe":
+        """The recipe, whoever set it, within what such rows allow."""
+        return recipe
+
     def network_options(
         self, network: str | nn.Module, recipe: "Recipe", spec: InputSpec | None
     ) -> dict[str, Any]:
@@ -209,6 +213,10 @@ class Structure(Protocol):
     ) -> Iterator[Iterable[Tensor]]:
         """The likelihood's parameters by each network, chunk by chunk of consecutive rows."""
         ...
+
+    def jobs(self, job: "Job") -> "Iterator[Job] | None":
+        """All the rows of a job, chunk by chunk, where those held are a sample; else None."""
+        return None
 
     def law_scores(
         self, job: "Job", total: float, *, linear: bool, seed: int
