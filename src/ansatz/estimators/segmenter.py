@@ -165,17 +165,9 @@ class Segmenter(Estimator):
         rows = self._examples(X)
         if len(self.model_.posterior.networks) < 2:
             raise UsageError("one network has nobody to disagree with: inference='ensemble'.")
-        found = [self._between(each) for each in _one_by_one(rows)]
+        outcome, posterior = self.model_.outcome, self.model_.posterior
+        found = [outcome.disagreement(posterior, each) for each in _one_by_one(rows)]
         return torch.cat(found).numpy() if found else np.empty((0, *rows.spec.size))
-
-    def _between(self, rows: Rows) -> Tensor:
-        """The same of one example."""
-        mean = within = torch.zeros(())
-        for weight, predictive in self.model_.posterior.components(rows):
-            probs = self.model_.outcome.probabilities(predictive)
-            mean = mean + weight * probs
-            within = within + weight * torch.special.entr(probs).sum(-1)
-        return (torch.special.entr(mean).sum(-1) - within).clamp(min=0)
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """The share of cells with the right class.

@@ -184,6 +184,7 @@ class Ensemble:
     """
 
     name: ClassVar[str] = "ensemble"
+    words: ClassVar[str] = "an ensemble of networks"
     averages: ClassVar[bool] = True
     few: ClassVar[float] = SMALL  # members average their dispersions
 

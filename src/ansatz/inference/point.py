@@ -108,6 +108,7 @@ class Point:
     """
 
     name: ClassVar[str] = "point"
+    words: ClassVar[str] = "a network"
     averages: ClassVar[bool] = False
     few: ClassVar[float] = FEW
 

@@ -56,8 +56,8 @@ class Number(Outcome):
 
     Example:
         >>> from ansatz.fitting.outcome_checks import numbers_of
-from ansatz.fitting.settings import Settings
-from ansatz.fitting.uses import Uses
+    from ansatz.fitting.settings import Settings
+    from ansatz.fitting.uses import Uses
         >>> from ansatz.outcomes.number import Number
         >>> codes, target = Number().encode([1.0, 2.0], Settings("normal"), reset=True)
         >>> target.shape
@@ -89,9 +89,7 @@ from ansatz.fitting.uses import Uses
         for name in uses.target:
             _check_column(frame, name, law, options)
 
-    def encode(
-        self, y: Any, settings: Settings, *, reset: bool
-    ) -> tuple[NDArray[Any], TargetSpec]:
+    def encode(self, y: Any, settings: Settings, *, reset: bool) -> tuple[NDArray[Any], TargetSpec]:
         law = settings.law_name
         if law in ELSEWHERE:
             raise UsageError(f"{law} {ELSEWHERE[law]}")
