@@ -156,9 +156,7 @@ def test_a_structure_is_saved_and_loaded_bit_for_bit(reviews, tmp_path):
     np.testing.assert_array_equal(model.predict_proba(texts), again.predict_proba(texts))
 
 
-def test_an_interrupted_fit_of_a_structure_resumes_to_the_same_bits(
-    reviews, tmp_path, monkeypatch
-):
+def test_an_interrupted_fit_of_a_structure_resumes_to_the_same_bits(reviews, tmp_path, monkeypatch):
     given = {"x": "bag", "target": "score", "likelihood": "normal", "options": {"epochs": 8}}
     data = reviews[["text", "score"]]
     whole = ansatz.fit(data, **given, out=tmp_path / "whole").model

@@ -142,7 +142,9 @@ class Percent(Outcome):
 
     def evaluate(self, predictive, y, weight=None):
         found = evaluate_predictive(predictive, y, weight)
-        return {name: 100 * value if name in ("rmse", "mae") else value for name, value in found.items()}
+        return {
+            name: 100 * value if name in ("rmse", "mae") else value for name, value in found.items()
+        }
 
     def point(self, predictive):
         return 100 * predictive.law.point(predictive.raw).numpy()
@@ -166,9 +168,7 @@ class Bootstrap:
         return base.model_copy(update={"members": options.get("members") or 4, "holdout": 0.1})
 
     def fit(self, plan, job, law, previous=None):
-        encoder = plan.structure.encoder(
-            job.rows, job.weight.numpy(), plan.recipe, plan.options
-        )
+        encoder = plan.structure.encoder(job.rows, job.weight.numpy(), plan.recipe, plan.options)
         members, history = [], None
         for number in range(plan.recipe.members):
             seed = derive(plan.seed, "bootstrap", number)

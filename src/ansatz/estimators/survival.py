@@ -255,7 +255,9 @@ class SurvivalRegressor(Estimator):
             offset: ``(N,)``, known parts of the linear predictor.
         """
         law = self.predict_dist(X, offset=offset)
-        return hazard(law, torch.tensor(self.model_.outcome.times(times), dtype=law.mean.dtype)).numpy()
+        return hazard(
+            law, torch.tensor(self.model_.outcome.times(times), dtype=law.mean.dtype)
+        ).numpy()
 
     def predict_restricted_mean(
         self,

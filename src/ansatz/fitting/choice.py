@@ -124,9 +124,7 @@ def choose_law(task: Task, laws: Sequence[str], job: Job) -> Choice:
     if len(laws) == 1:
         return Choice(laws[0], (), f"likelihood {laws[0]}: the only one that was proposed.", ())
     sample = _sample(job, seed)
-    scorer = task.structure.law_scores(
-        sample, total, linear=task.settings.is_linear, seed=seed
-    )
+    scorer = task.structure.law_scores(sample, total, linear=task.settings.is_linear, seed=seed)
     if scorer is None:
         others = ", ".join(laws[1:])
         why = f"likelihood {laws[0]}: the values would also allow {others} (--likelihood)."

@@ -92,8 +92,6 @@ class RowMarks(BaseModel):
         )
 
 
-
-
 class Origin(BaseModel):
     """How a fit was asked for, as data: to read its rows again and to fit it again.
 

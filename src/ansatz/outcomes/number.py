@@ -87,9 +87,7 @@ class Number(Outcome):
         for name in uses.target:
             _check_column(frame, name, law, options)
 
-    def encode(
-        self, y: Any, settings: Settings, *, reset: bool
-    ) -> tuple[NDArray[Any], TargetSpec]:
+    def encode(self, y: Any, settings: Settings, *, reset: bool) -> tuple[NDArray[Any], TargetSpec]:
         law = settings.law_name
         if law in ELSEWHERE:
             raise UsageError(f"{law} {ELSEWHERE[law]}")

@@ -42,6 +42,8 @@ class Ranking(Outcome):
     face: ClassVar[str] = "ansatz.estimators.ranker:Ranker"
     labels: NDArray[Any]
 
+    plural: ClassVar[str] = "rankings"
+    report: ClassVar[str] = "ansatz.outcomes.report.ranking:RankingReport"
     labels_are: ClassVar[str] = "items"
     has_columns: ClassVar[bool] = False  # the columns together are one order
     is_quantity: ClassVar[bool] = False
@@ -64,9 +66,7 @@ class Ranking(Outcome):
         """Refuses what cannot be read as rankings."""
         read_rankings(frame[uses.target])
 
-    def encode(
-        self, y: Any, settings: Settings, *, reset: bool
-    ) -> tuple[NDArray[Any], TargetSpec]:
+    def encode(self, y: Any, settings: Settings, *, reset: bool) -> tuple[NDArray[Any], TargetSpec]:
         if reset:
             found = read_rankings(y, layout=settings.get("layout", "auto"))
             items = np.array(found.items)

@@ -40,6 +40,9 @@ class SurvivalTime(Outcome):
 
     name: ClassVar[str] = "survival"
     face: ClassVar[str] = "ansatz.estimators.survival:SurvivalRegressor"
+    plural: ClassVar[str] = "censored times"
+    report: ClassVar[str] = "ansatz.outcomes.report.survival:SurvivalReport"
+    is_censored: ClassVar[bool] = True
     labels = None
     followed: Followed
 
@@ -63,9 +66,7 @@ class SurvivalTime(Outcome):
         made = survival_law(law, options, causes=int(outcomes[:, 2].max()))
         made.check(torch.from_numpy(survival_target(made, outcomes)))
 
-    def encode(
-        self, y: Any, settings: Settings, *, reset: bool
-    ) -> tuple[NDArray[Any], TargetSpec]:
+    def encode(self, y: Any, settings: Settings, *, reset: bool) -> tuple[NDArray[Any], TargetSpec]:
         made = isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 4
         outcomes = y if made else survival_outcomes(y)
         if reset:

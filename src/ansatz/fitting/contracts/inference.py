@@ -66,9 +66,7 @@ class Posterior(Protocol):
         """The numbers that the law takes, at inputs that are encoded."""
         ...
 
-    def components(
-        self, rows: Any, offset: Tensor | None = None
-    ) -> list[tuple[float, Predictive]]:
+    def components(self, rows: Any, offset: Tensor | None = None) -> list[tuple[float, Predictive]]:
         """What the predictive is a mixture of, with weights; one component where it is none."""
         ...
 
@@ -108,6 +106,7 @@ class Inference(Protocol):
     """How the weights of a network are inferred from training rows."""
 
     name: str
+    words: str = "a network"  # what was fitted, for prose
     averages: bool  # whether several networks are averaged: each may then fit more closely
     words: ClassVar[str]  # for a report: "a network", "an ensemble of networks"
     few: float  # rows below which a dispersion that varies with x costs more than it tells
@@ -138,4 +137,3 @@ class Build(Protocol):
     """Makes one trained network of a saved model from its tensors."""
 
     def __call__(self, tensors: Mapping[str, Tensor]) -> "Trained": ...
-

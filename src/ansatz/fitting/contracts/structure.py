@@ -85,12 +85,14 @@ class Structure(Protocol):
     """One answer on the first axis, and the only place that knows it.
 
     ``unit`` names an example in the singular and plural; ``element`` what an outcome may sit on
-    inside it, or None.
+    inside it, or None. ``report`` is what it adds to reports, ``"module:Class"``, imported when it
+    is asked for.
     """
 
     name: ClassVar[str]
     unit: ClassVar[tuple[str, str]]
     element: ClassVar[tuple[str, str] | None]
+    report: ClassVar[str] = "ansatz.report.contribution:Contribution"
     solves: ClassVar[bool]  # whether its linear model is solved exactly, not trained
 
     def leaves_to(self, network: str | nn.Module) -> frozenset[str]:
@@ -125,9 +127,7 @@ class Structure(Protocol):
         """The problem of a request; rows that stay on disk are there as long as it lasts."""
         return nullcontext(self.problem(request.data, request.column_roles(), **how))
 
-    def split(
-        self, problem: "Problem", task: "Task", job: "Job", test: float
-    ) -> "Split | None":
+    def split(self, problem: "Problem", task: "Task", job: "Job", test: float) -> "Split | None":
         """A split of its own, where that by rows, groups and time does not do."""
         return None
 
@@ -218,11 +218,13 @@ class Structure(Protocol):
         """All the rows of a job, chunk by chunk, where those held are a sample; else None."""
         return None
 
-    def law_scores(
-        self, job: "Job", total: float, *, linear: bool, seed: int
-    ) -> LawScores | None:
+    def law_scores(self, job: "Job", total: float, *, linear: bool, seed: int) -> LawScores | None:
         """How laws are compared; None where the first that the values allow is taken."""
         ...
+
+    def shared(self, rows: Sequence[Rows]) -> Rows:
+        """The first of several views of the same examples, by the features that all have."""
+        return rows[0]
 
     def nothing(self, count: int) -> Rows:
         """Rows of which nothing is known."""
@@ -243,9 +245,7 @@ class Structure(Protocol):
         """The exact linear model of a law; None where there is none that is solved."""
         ...
 
-    def load_linear(
-        self, record: Mapping[str, Any], tensors: Mapping[str, Tensor]
-    ) -> "Posterior":
+    def load_linear(self, record: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> "Posterior":
         """The exact linear model that was saved among the members of a mixture."""
         ...
 

@@ -135,6 +135,17 @@ class Vector(Structure):
         """None: columns have effects."""
         return None
 
+    def shared(self, rows: Sequence[Any]) -> TableRows:
+        """The columns that all tables have; those of the first where some have no names."""
+        first: TableRows = rows[0]
+        if any(getattr(each, "columns", None) is None for each in rows):
+            return first
+        common = [n for n in first.values if all(n in each.values.columns for each in rows)]
+        if not common:
+            return first
+        kept = [column for column in first.columns or () if column.name in common]
+        return TableRows(first.values[common], kept)
+
     def nothing(self, count: int) -> TableRows:
         """A table without columns."""
         return TableRows(pd.DataFrame(index=range(count)), [])

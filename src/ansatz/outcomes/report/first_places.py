@@ -33,7 +33,7 @@ class FirstPlaces(NamedTuple):
         p_value: of Pearson's chi-square over items, which the model was not fitted to.
 
     Example:
-        >>> from ansatz.report.rankings import FirstPlaces
+        >>> from ansatz.outcomes.report.first_places import FirstPlaces
         >>> FirstPlaces._fields
         ('observed', 'expected', 'ratios', 'p_value')
     """
@@ -65,7 +65,7 @@ def first_places(
     Example:
         >>> import torch
         >>> from ansatz.likelihoods import RankingDistribution
-        >>> from ansatz.report.rankings import first_places
+        >>> from ansatz.outcomes.report.first_places import first_places
         >>> law = RankingDistribution(torch.zeros(4, 2))
         >>> orders = torch.tensor([[0, 1], [0, 1], [0, 1], [1, 0]])
         >>> first_places(law, orders).expected.tolist()
@@ -100,7 +100,7 @@ def draw_first_places(axes: "Axes", found: FirstPlaces, names: list[str]) -> Non
     Example:
         >>> import torch
         >>> from ansatz.likelihoods import RankingDistribution
-        >>> from ansatz.report.rankings import draw_first_places, first_places
+        >>> from ansatz.outcomes.report.first_places import draw_first_places, first_places
         >>> from ansatz.figures.style import figure
         >>> law = RankingDistribution(torch.zeros(4, 2))
         >>> orders = torch.tensor([[0, 1], [0, 1], [0, 1], [1, 0]])
@@ -127,7 +127,7 @@ def section(evidence: Evidence) -> Section | None:
         >>> import numpy as np
         >>> from ansatz import Ranker
         >>> from ansatz.report import gather
-        >>> from ansatz.report.rankings import section
+        >>> from ansatz.outcomes.report.first_places import section
         >>> y = np.array([["a", "b", "c"], ["b", "a", "c"], ["a", "c", "b"], ["c", "b", "a"]])
         >>> model = Ranker(network="linear").fit(None, y)
         >>> section(gather(model, None, y)).title
@@ -138,8 +138,7 @@ def section(evidence: Evidence) -> Section | None:
         return None
     weight = evidence.weight.numpy()
     found = first_places(law, evidence.value, weight=weight, group=evidence.group)
-    labels = getattr(evidence.model, "items_", None)
-    names = [str(k) for k in (labels if labels is not None else range(law.items))]
+    names = [str(item) for item in evidence.model.outcome.labels]
     shown = min(law.items, MOST)
     with figure(5.6, 0.9 + 0.24 * shown) as paper:
         draw_first_places(paper.subplots(), found, names)

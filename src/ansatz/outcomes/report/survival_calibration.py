@@ -1,7 +1,7 @@
 """Do people with a predicted risk of 30 % within five years have the event in 30 of 100 cases?"""
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, MODEL, figure, to_svg
 from ansatz.metrics import d_calibration
-from ansatz.report.brier_over_time import brier_parts
-from ansatz.report.concordance import concordance_table
+from ansatz.outcomes.report.brier_over_time import brier_parts
+from ansatz.outcomes.report.concordance import concordance_table
+from ansatz.outcomes.report.horizons import Risk, calibrate, choose_horizons
+from ansatz.outcomes.report.survival_rows import SurvivalRows, survival_rows
 from ansatz.report.evidence import Evidence
-from ansatz.report.horizons import Risk, calibrate, choose_horizons
-from ansatz.report.survival_rows import SurvivalRows, survival_rows
 from ansatz.report.univariate import targets
 from ansatz.report.verdict import p_text
 
@@ -39,9 +39,9 @@ def draw_horizon(axes: "Axes", found: list[Risk], title: str = "") -> None:
         title: above it.
 
     Example:
-        >>> from ansatz.report.horizons import Risk
+        >>> from ansatz.outcomes.report.horizons import Risk
         >>> from ansatz.figures.style import figure
-        >>> from ansatz.report.survival_calibration import draw_horizon
+        >>> from ansatz.outcomes.report.survival_calibration import draw_horizon
         >>> with figure() as paper:
         ...     draw_horizon(paper.subplots(), [Risk(0.2, 0.25, 0.2, 0.3, 100.0)])
     """
@@ -60,21 +60,19 @@ def draw_horizon(axes: "Axes", found: list[Risk], title: str = "") -> None:
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Calibration at three horizons, Brier score over time, concordance; None for other outcomes.
+    """Calibration at three horizons, Brier score over time, concordance.
 
     Example:
         >>> import numpy as np
         >>> from ansatz import SurvivalRegressor
         >>> from ansatz.report import gather
-        >>> from ansatz.report.survival_calibration import section
+        >>> from ansatz.outcomes.report.survival_calibration import section
         >>> x, time = np.linspace(0, 1, 60).reshape(-1, 1), np.linspace(5, 1, 60)
         >>> y = np.stack([time, np.arange(60) % 4 > 0], 1)
         >>> model = SurvivalRegressor("weibull", network="linear").fit(x, y)
         >>> section(gather(model, x, y)).title
         'Are the survival curves right?'
     """
-    if not evidence.is_survival:
-        return None
     rows = survival_rows(evidence)
     if rows is None:
         sentence = (
@@ -104,12 +102,11 @@ def section(evidence: Evidence) -> Section | None:
 def _risks(
     evidence: Evidence, rows: SurvivalRows, horizons: list[float], cause: int, causes: int
 ) -> list[list[Risk]]:
-    model: Any = evidence.model
-    features, options = evidence.job.rows, {"offset": evidence.offset}
+    outcome, served = evidence.model.outcome, evidence.predictive()
     if causes > 1:
-        predicted = model.predict_incidence(features, horizons, cause, **options)
+        predicted = outcome.incidence(served, horizons, cause)
     else:
-        predicted = 1 - model.predict_survival(features, horizons, **options)
+        predicted = 1 - outcome.survival(served, horizons)
     return [
         calibrate(
             predicted[:, k],

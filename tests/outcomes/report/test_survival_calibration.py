@@ -8,14 +8,14 @@ from statsmodels.duration.survfunc import SurvfuncRight
 from ansatz import SurvivalRegressor
 from ansatz.figures.section import Figure, Table
 from ansatz.report import coverage, gather, pit, quantile_residuals, residual_panels
-from ansatz.report.horizons import (
+from ansatz.outcomes.report.horizons import (
     calibrate,
     choose_horizons,
     incidence_risk,
     observed_risk,
     reference_curve,
 )
-from ansatz.report.survival_calibration import section
+from ansatz.outcomes.report.survival_calibration import section
 
 
 def cohort(n=400, seed=0):

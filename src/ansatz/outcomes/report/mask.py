@@ -1,54 +1,46 @@
-"""Scores of masks: losses, metrics as means of examples, two models example by example."""
-
-from typing import TYPE_CHECKING
+"""What classes of elements contribute to a report: scores example by example."""
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ansatz.data.unlabelled import UNLABELLED
-from ansatz.likelihoods import Likelihood
+from ansatz.figures.section import Chapter
 from ansatz.metrics import Estimate, boundary_f1, dice, iou, mean_estimate, pixel_error
+from ansatz.outcomes.report.labelled import labelled
+from ansatz.outcomes.report.mask_reliability import of_cells
 from ansatz.report.evidence import Evidence
+from ansatz.report.judged import Judged
+from ansatz.report.number_pair import log_score_pair
+from ansatz.report.outcome_report import OutcomeReport
 from ansatz.report.paired_scores import ScorePair
-from ansatz.structures.grid.baselines import constant_masks
-from ansatz.structures.grid.report.mask_reliability import of_cells
+from ansatz.report.rivals import Forecast
 
-if TYPE_CHECKING:
-    from ansatz.fitting.job import Job
-    from ansatz.report.judged import Judged
-    from ansatz.report.rivals import Forecast
+_HERE = "ansatz.outcomes.report"
+_CHAPTERS = [
+    Chapter(41, "scores of each class", f"{_HERE}.mask_classes:section"),
+    Chapter(42, "reliability of the cells' probabilities", f"{_HERE}.mask_reliability:section"),
+    Chapter(43, "recalibration", f"{_HERE}.mask_recalibration:section"),
+]
 
 
-class Masks:
-    """Scores a class for every cell, example by example.
+class MaskReport(OutcomeReport):
+    """Scores a class for every element, example by example.
 
-    An example is one unit: its cells are not independent of each other, and a standard error that
-    counts cells would be far too small.
+    An example is one unit: its elements are not independent of each other, and a standard error
+    that counts elements would be far too small.
 
     Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import Categorical
-        >>> from ansatz.structures.grid.report.masks import Masks
-        >>> Masks().losses(Categorical(), torch.zeros(1, 2, 2), torch.tensor([[0, -1]]))
-        tensor([0.6931], dtype=torch.float64)
+        >>> from ansatz.outcomes.report.mask import MaskReport
+        >>> MaskReport().chapters()[0].words
+        'scores of each class'
     """
 
-    def losses(self, law: Likelihood, raw: Tensor, y: Tensor) -> Tensor:
-        """The mean negative log-likelihood of the labelled cells of each example, ``(N,)``.
+    def chapters(self) -> list[Chapter]:
+        """Scores, reliability and recalibration of elements."""
+        return _CHAPTERS
 
-        Args:
-            law: of a cell's class.
-            raw: its parameters at every cell, ``(N, *size, P)``.
-            y: codes of the classes, ``(N, *size)``; -1 where there is no label.
-        """
-        seen = labelled(y).flatten(1)
-        with torch.no_grad():
-            cells = law.loss(raw, y.clamp(min=0)).double().flatten(1)
-        return (cells * seen).sum(1) / seen.sum(1).clamp(min=1)
-
-    def estimates(self, evidence: Evidence, forecast: "Forecast") -> dict[str, Estimate]:
+    def estimates(self, evidence: Evidence, forecast: Forecast) -> dict[str, Estimate]:
         """Dice, IoU, boundary F1, wrong cells and the log score, with each example's influence."""
         y, codes, weight = evidence.outcome.clamp(min=0), forecast.point, evidence.weight
         cells = labelled(evidence.outcome)
@@ -73,31 +65,23 @@ class Masks:
         """Whether predicted classes are as often right as their probabilities say."""
         return of_cells(evidence)
 
-    def constant(self, law: Likelihood, learn: "Job", test: "Job") -> tuple[Likelihood, Tensor]:
-        """The shares of the labels at every cell."""
-        return constant_masks(law, learn, test)
+    def response(self, evidence: Evidence) -> None:
+        """None: elements have no effect of a feature in common."""
+        return None
 
-    def score_pair(self, a: "Judged", b: "Judged") -> ScorePair:
+    def same_outcomes(self, a: Judged, b: Judged) -> bool:
+        """Whether the masks are the same."""
+        return torch.equal(a.job.y, b.job.y)
+
+    def score_pair(self, a: Judged, b: Judged) -> ScorePair:
         """Dice's coefficient of each example, the mean over its classes."""
         return ScorePair("dice", _dice(a), _dice(b), higher=True)
 
-    def score_beside(self, a: "Judged", b: "Judged") -> ScorePair:
+    def score_beside(self, a: Judged, b: Judged) -> ScorePair:
         """The log score of the cells of each example; the share of wrong cells without a law."""
         if a.law.is_law and b.law.is_law:
-            return ScorePair("log score", a.log_scores.numpy(), b.log_scores.numpy(), higher=True)
+            return log_score_pair(a, b)
         return ScorePair("pixel_error", _wrong(a), _wrong(b), higher=False)
-
-
-def labelled(y: Tensor) -> Tensor:
-    """1 where a cell has a label, ``(N, *size)`` in double.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.structures.grid.report.masks import labelled
-        >>> labelled(torch.tensor([[0, -1]])).tolist()
-        [[1.0, 0.0]]
-    """
-    return (y != UNLABELLED).double()
 
 
 def _mean_of_classes(values: Tensor, weight: Tensor) -> Estimate:
@@ -123,18 +107,17 @@ def _mean_of_cells(values: Tensor, share: Tensor, weight: Tensor) -> Estimate:
     return Estimate(value, share * (values - value) / size)
 
 
-def _codes(judged: "Judged") -> torch.Tensor:
-    found: torch.Tensor = judged.model._codes(judged.raw)
-    return found
+def _codes(judged: Judged) -> Tensor:
+    return judged.model.outcome.estimate(judged.predictive, judged.job.y)
 
 
-def _dice(judged: "Judged") -> NDArray[np.float64]:
-    y, count = judged.job.y, len(judged.model.classes_)
+def _dice(judged: Judged) -> NDArray[np.float64]:
+    y, count = judged.job.y, len(judged.model.outcome.labels)
     found = dice(y.clamp(min=0), _codes(judged), labelled(y), classes=count, reduction="image")
     return found.nan_to_num().numpy()
 
 
-def _wrong(judged: "Judged") -> NDArray[np.float64]:
+def _wrong(judged: Judged) -> NDArray[np.float64]:
     y = judged.job.y
     wrong = pixel_error(y.clamp(min=0), _codes(judged), labelled(y), reduction="image")
     return wrong.nan_to_num().numpy()

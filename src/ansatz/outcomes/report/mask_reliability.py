@@ -10,6 +10,7 @@ from ansatz.figures.number import number, percent, with_error
 from ansatz.figures.printable import printable
 from ansatz.figures.section import Cell, Figure, Section, Table, Text
 from ansatz.figures.style import figure, to_svg
+from ansatz.fitting.contracts.inference import Predictive
 from ansatz.metrics import ece
 from ansatz.report.corp import Reliability, decompose, reliability
 from ansatz.report.evidence import Evidence
@@ -23,7 +24,7 @@ class Cells(NamedTuple):
     """Labelled cells drawn at random from all test images alike.
 
     Example:
-        >>> from ansatz.structures.grid.report.mask_reliability import Cells
+        >>> from ansatz.outcomes.report.mask_reliability import Cells
         >>> Cells._fields
         ('probabilities', 'codes', 'image')
     """
@@ -40,7 +41,7 @@ def draw_cells(evidence: Evidence) -> Cells:
         >>> import numpy as np
         >>> from ansatz import Segmenter
         >>> from ansatz.report import gather
-        >>> from ansatz.structures.grid.report.mask_reliability import draw_cells
+        >>> from ansatz.outcomes.report.mask_reliability import draw_cells
         >>> images = np.random.default_rng(0).normal(size=(6, 8, 8)).astype(np.float32)
         >>> model = Segmenter(network="linear_pixels", epochs=1).fit(images, images > 0)
         >>> draw_cells(gather(model, images, images > 0)).probabilities.shape
@@ -53,7 +54,7 @@ def draw_cells(evidence: Evidence) -> Cells:
 
 
 def _draw(evidence: Evidence) -> Cells:
-    raw, y = evidence.raw(), evidence.outcome
+    (law, raw), y = evidence.predictive(), evidence.outcome
     generator = torch.Generator().manual_seed(evidence.seed)
     each = max(1, CELLS // len(y))
     probabilities, codes, image = [], [], []
@@ -61,7 +62,8 @@ def _draw(evidence: Evidence) -> Cells:
         known = (y[n].flatten() >= 0).nonzero().squeeze(1)
         chosen = known[torch.randperm(len(known), generator=generator)[:each]]
         cells = raw[n].reshape(-1, raw.shape[-1])[chosen]
-        probabilities.append(evidence.model._probabilities(cells))
+        found = Predictive(law, cells)
+        probabilities.append(evidence.model.outcome.probabilities(found))
         codes.append(y[n].flatten()[chosen])
         image.append(torch.full((len(chosen),), n))
     return Cells(torch.cat(probabilities).double(), torch.cat(codes).long(), torch.cat(image))
@@ -76,7 +78,7 @@ def of_cells(evidence: Evidence) -> str:
         >>> import numpy as np
         >>> from ansatz import Segmenter
         >>> from ansatz.report import gather
-        >>> from ansatz.structures.grid.report.mask_reliability import of_cells
+        >>> from ansatz.outcomes.report.mask_reliability import of_cells
         >>> images = np.random.default_rng(0).normal(size=(6, 8, 8)).astype(np.float32)
         >>> model = Segmenter(network="linear_pixels", epochs=1).fit(images, images > 0)
         >>> of_cells(gather(model, images, images > 0))[:37]
@@ -108,7 +110,7 @@ def section(evidence: Evidence) -> Section | None:
         >>> import numpy as np
         >>> from ansatz import Segmenter
         >>> from ansatz.report import gather
-        >>> from ansatz.structures.grid.report.mask_reliability import section
+        >>> from ansatz.outcomes.report.mask_reliability import section
         >>> images = np.random.default_rng(0).normal(size=(6, 8, 8)).astype(np.float32)
         >>> model = Segmenter(network="linear_pixels", epochs=1).fit(images, images > 0)
         >>> section(gather(model, images, images > 0)).title

@@ -2,9 +2,10 @@
 
 from ansatz.figures.number import number
 from ansatz.figures.section import Section, Table
+from ansatz.fitting.contracts.inference import Predictive
+from ansatz.outcomes.report.labelled import labelled
 from ansatz.report.evidence import Evidence
 from ansatz.report.recalibration import NONE, TITLE, paired_change
-from ansatz.structures.grid.report.masks import Masks, labelled
 
 
 def section(evidence: Evidence) -> Section | None:
@@ -14,7 +15,7 @@ def section(evidence: Evidence) -> Section | None:
         >>> import numpy as np
         >>> from ansatz import Segmenter
         >>> from ansatz.report import gather
-        >>> from ansatz.structures.grid.report.mask_recalibration import section
+        >>> from ansatz.outcomes.report.mask_recalibration import section
         >>> images = np.random.default_rng(0).normal(size=(6, 8, 8)).astype(np.float32)
         >>> model = Segmenter(network="linear_pixels", epochs=1).fit(images, images > 0)
         >>> section(gather(model, images, images > 0)).lead
@@ -22,12 +23,14 @@ def section(evidence: Evidence) -> Section | None:
     """
     if not evidence.law.is_law:
         return None
-    done = getattr(evidence.model, "recalibration_", None)
+    done = evidence.model.recalibration
     if done is None:
         return Section(TITLE, NONE)
-    law, raw, y = evidence.law, evidence.raw(), evidence.outcome
-    served = Masks().losses(law, raw, y)
-    plain = Masks().losses(law, raw * done.value, y)  # the temperature divides the logits
+    y = evidence.outcome
+    law, raw = evidence.predictive()
+    before = Predictive(law, raw * done.value)  # the temperature divides the logits
+    plain = evidence.model.outcome.row_losses(before, y)
+    served = evidence.row_losses()
     cells = evidence.weight * labelled(y).flatten(1).mean(1)
     change = paired_change(plain, served, weight=cells, group=evidence.group)
     gap = change.difference

@@ -8,9 +8,9 @@ import torch
 from ansatz.errors import AnsatzError
 from ansatz.figures.section import Table
 from ansatz.metrics import antolini_c, harrell_c, uno_c
+from ansatz.outcomes.report.survival_rows import SurvivalRows
 from ansatz.report.discrimination import bootstrap_counts
 from ansatz.report.evidence import Evidence
-from ansatz.report.survival_rows import SurvivalRows
 
 _RESAMPLES, _FEWER = 100, 30  # of up to 3,000 rows, and of more
 
@@ -20,7 +20,7 @@ def concordance_table(evidence: Evidence, rows: SurvivalRows) -> Table:
 
     Example:
         >>> import inspect
-        >>> from ansatz.report.concordance import concordance_table
+        >>> from ansatz.outcomes.report.concordance import concordance_table
         >>> list(inspect.signature(concordance_table).parameters)
         ['evidence', 'rows']
     """
@@ -53,12 +53,12 @@ def concordance_table(evidence: Evidence, rows: SurvivalRows) -> Table:
 
 
 def _measures(evidence: Evidence, rows: SurvivalRows) -> dict[str, Any]:
-    model: Any = evidence.model
+    outcome, served = evidence.model.outcome, evidence.predictive()
     time, event = torch.from_numpy(rows.time), torch.from_numpy((rows.cause > 0).astype(np.int64))
-    risk = torch.from_numpy(model.predict_risk(evidence.job.rows, offset=evidence.offset))
+    risk = torch.from_numpy(outcome.risk(served))
     entry = None if rows.entry is None else torch.from_numpy(rows.entry)
     found: dict[str, Any] = {"Harrell": lambda w: harrell_c(time, event, risk, w, entry)}
-    followed = model.followed_
+    followed = outcome.followed
     if entry is None and len(followed.time):
         found["Uno"] = lambda w: uno_c(
             time,
@@ -74,8 +74,6 @@ def _measures(evidence: Evidence, rows: SurvivalRows) -> dict[str, Any]:
         times = time[event > 0].unique()
         if len(times) > 200:
             times = times[torch.linspace(0, len(times) - 1, 200).long()]
-        curves = torch.from_numpy(
-            model.predict_survival(evidence.job.rows, times.numpy(), offset=evidence.offset)
-        )
+        curves = torch.from_numpy(outcome.survival(served, times.numpy()))
         found["Antolini"] = lambda w: antolini_c(curves, times, time, event, w)
     return found

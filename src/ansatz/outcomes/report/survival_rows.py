@@ -21,7 +21,7 @@ class SurvivalRows(NamedTuple):
         entry: ``(N,)``, or None where all were watched from the beginning.
 
     Example:
-        >>> from ansatz.report.survival_rows import SurvivalRows
+        >>> from ansatz.outcomes.report.survival_rows import SurvivalRows
         >>> SurvivalRows._fields
         ('time', 'cause', 'weight', 'entry')
     """
@@ -37,7 +37,7 @@ def survival_rows(evidence: Evidence) -> SurvivalRows | None:
 
     Example:
         >>> import inspect
-        >>> from ansatz.report.survival_rows import survival_rows
+        >>> from ansatz.outcomes.report.survival_rows import survival_rows
         >>> list(inspect.signature(survival_rows).parameters)
         ['evidence']
     """

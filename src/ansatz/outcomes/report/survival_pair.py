@@ -19,7 +19,7 @@ def by_brier(a: Judged, b: Judged) -> bool:
         >>> from ansatz import SurvivalRegressor
         >>> from ansatz.outcomes.survival_times import survival_outcomes
         >>> from ansatz.report.judged import judge_rows
-        >>> from ansatz.report.survival_pair import by_brier
+        >>> from ansatz.outcomes.report.survival_pair import by_brier
         >>> rng = np.random.default_rng(0)
         >>> x, time, event = rng.normal(size=(40, 1)), rng.exponential(size=40), np.ones(40)
         >>> made = [
@@ -27,8 +27,8 @@ def by_brier(a: Judged, b: Judged) -> bool:
         ...     for law in ("cox", "weibull")
         ... ]
         >>> y = survival_outcomes(time, event=event)
-        >>> jobs = [model._read(x, y) for model in made]
-        >>> by_brier(*(judge_rows("it", *pair) for pair in zip(made, jobs, strict=True)))
+        >>> jobs = [model.read_again(x, y) for model in made]
+        >>> by_brier(*(judge_rows("it", m.model_, job) for m, job in zip(made, jobs, strict=True)))
         True
     """
     measures = [_measure(judged) for judged in (a, b)]
@@ -52,7 +52,7 @@ def survival_pair(a: Judged, b: Judged) -> ScorePair:
 
     Example:
         >>> import inspect
-        >>> from ansatz.report.survival_pair import survival_pair
+        >>> from ansatz.outcomes.report.survival_pair import survival_pair
         >>> list(inspect.signature(survival_pair).parameters)
         ['a', 'b']
     """
@@ -75,11 +75,11 @@ def integrated_brier_pair(a: Judged, b: Judged) -> ScorePair | None:
 
     Example:
         >>> import inspect
-        >>> from ansatz.report.survival_pair import integrated_brier_pair
+        >>> from ansatz.outcomes.report.survival_pair import integrated_brier_pair
         >>> list(inspect.signature(integrated_brier_pair).parameters)
         ['a', 'b']
     """
-    followed = a.model.followed_
+    followed = a.model.outcome.followed
     known = times_and_causes(a.law, a.job.y.numpy())
     if known is None or not len(followed.time) or _has_causes(a) or _has_causes(b):
         return None

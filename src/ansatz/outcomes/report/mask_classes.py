@@ -7,9 +7,9 @@ import torch
 from ansatz.figures.section import Cell, Section, Table
 from ansatz.metrics import boundary_f1, overlap
 from ansatz.metrics.segmentation import reduce_classes
+from ansatz.outcomes.report.labelled import labelled
 from ansatz.report.evidence import Evidence
 from ansatz.report.rivals import Forecast, rivals
-from ansatz.structures.grid.report.masks import labelled
 
 MOST = 20  # classes
 
@@ -21,7 +21,7 @@ def section(evidence: Evidence) -> Section | None:
         >>> import numpy as np
         >>> from ansatz import Segmenter
         >>> from ansatz.report import gather
-        >>> from ansatz.structures.grid.report.mask_classes import section
+        >>> from ansatz.outcomes.report.mask_classes import section
         >>> images = np.random.default_rng(0).normal(size=(6, 8, 8)).astype(np.float32)
         >>> model = Segmenter(network="linear_pixels", epochs=1).fit(images, images > 0)
         >>> section(gather(model, images, images > 0)).title

@@ -10,9 +10,9 @@ from ansatz.errors import AnsatzError
 from ansatz.figures.section import Figure, Table, Text
 from ansatz.figures.style import LINEAR, MODEL, figure, to_svg
 from ansatz.metrics import brier_survival, integrated_brier
+from ansatz.outcomes.report.horizons import reference_curve
+from ansatz.outcomes.report.survival_rows import SurvivalRows
 from ansatz.report.evidence import Evidence
-from ansatz.report.horizons import reference_curve
-from ansatz.report.survival_rows import SurvivalRows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +32,7 @@ def draw_brier(axes: "Axes", times: Numbers, model: Numbers, reference: Numbers)
     Example:
         >>> import numpy as np
         >>> from ansatz.figures.style import figure
-        >>> from ansatz.report.brier_over_time import draw_brier
+        >>> from ansatz.outcomes.report.brier_over_time import draw_brier
         >>> with figure() as paper:
         ...     draw_brier(paper.subplots(), np.arange(3.0), np.ones(3), np.ones(3))
     """
@@ -49,11 +49,12 @@ def brier_parts(evidence: Evidence, rows: SurvivalRows) -> list[Text | Table | F
 
     Example:
         >>> import inspect
-        >>> from ansatz.report.brier_over_time import brier_parts
+        >>> from ansatz.outcomes.report.brier_over_time import brier_parts
         >>> list(inspect.signature(brier_parts).parameters)
         ['evidence', 'rows']
     """
-    followed: Any = evidence.model.followed_
+    outcome = evidence.model.outcome
+    followed = outcome.followed
     if rows.entry is not None or not len(followed.time):
         return [Text("Rows entered late: a Brier score weighted for censoring is not defined.")]
     seen = rows.time[rows.cause > 0]
@@ -61,8 +62,7 @@ def brier_parts(evidence: Evidence, rows: SurvivalRows) -> list[Text | Table | F
     if not first < last:
         return []
     grid = torch.linspace(first, last, 61, dtype=torch.float64)[:-1]
-    model: Any = evidence.model
-    survival = model.predict_survival(evidence.job.rows, grid.numpy(), offset=evidence.offset)
+    survival = outcome.survival(evidence.predictive(), grid.numpy())
     km = reference_curve(followed.time, followed.event, grid.tolist(), followed.weight)
     fixed = (grid, torch.from_numpy(rows.time), torch.from_numpy(rows.cause))
     train = (followed.time, followed.event)

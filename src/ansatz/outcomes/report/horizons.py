@@ -25,7 +25,7 @@ class Risk(NamedTuple):
         rows: how many, by weight.
 
     Example:
-        >>> from ansatz.report.horizons import Risk
+        >>> from ansatz.outcomes.report.horizons import Risk
         >>> Risk._fields
         ('predicted', 'observed', 'low', 'high', 'rows')
     """
@@ -58,7 +58,7 @@ def observed_risk(
         entry: ``(N,)``, from when rows were watched.
 
     Example:
-        >>> from ansatz.report.horizons import observed_risk
+        >>> from ansatz.outcomes.report.horizons import observed_risk
         >>> [round(end, 3) for end in observed_risk([1.0, 2.0, 3.0, 4.0], [1, 1, 1, 1], 2.5)]
         [0.5, 0.155, 0.942]
 
@@ -106,7 +106,7 @@ def incidence_risk(
         seed: of them.
 
     Example:
-        >>> from ansatz.report.horizons import incidence_risk
+        >>> from ansatz.outcomes.report.horizons import incidence_risk
         >>> round(incidence_risk([1.0, 2.0, 3.0], [1, 2, 1], 2.5, 1)[0], 4)
         0.3333
     """
@@ -127,7 +127,7 @@ def choose_horizons(time: ArrayLike, event: ArrayLike, count: int = 3) -> list[f
     """Times by which a quarter, a half and three quarters of the seen events have happened.
 
     Example:
-        >>> from ansatz.report.horizons import choose_horizons
+        >>> from ansatz.outcomes.report.horizons import choose_horizons
         >>> choose_horizons([1.0, 2.0, 3.0, 4.0, 5.0], [1, 1, 1, 1, 1])
         [2.0, 3.0, 4.0]
     """
@@ -163,7 +163,7 @@ def calibrate(
 
     Example:
         >>> import numpy as np
-        >>> from ansatz.report.horizons import calibrate
+        >>> from ansatz.outcomes.report.horizons import calibrate
         >>> found = calibrate(np.full(100, 0.5), np.arange(100.0), np.ones(100), 49.0, parts=1)
         >>> round(found[0].observed, 6), found[0].predicted
         (0.5, 0.5)
@@ -192,7 +192,7 @@ def reference_curve(
     """The Kaplan-Meier curve of training rows at some times: a forecast that knows no x.
 
     Example:
-        >>> from ansatz.report.horizons import reference_curve
+        >>> from ansatz.outcomes.report.horizons import reference_curve
         >>> reference_curve([1.0, 2.0], [1, 1], [1.5]).tolist()
         [0.5]
     """
