@@ -45,6 +45,12 @@ class Problem(NamedTuple):
     task: str | None = None  # the outcome's name, where the law does not tell it
     part: str | None = None  # the column that says which rows are for training and which for tests
     columns: list[Any] = []  # what each column of a table was taken for  # noqa: RUF012
+    total: int | None = None  # how many rows there are, where these are a sample of them
+
+    @property
+    def count(self) -> int:
+        """How many rows have an outcome."""
+        return len(self.frame) if self.total is None else self.total
 
     @property
     def likelihood(self) -> str:

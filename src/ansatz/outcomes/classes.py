@@ -55,6 +55,7 @@ class Classes(Outcome):
 
     has_columns: ClassVar[bool] = True
     is_quantity: ClassVar[bool] = False
+    no_interval: ClassVar[str] = "classes have no interval; p_CLASS says how sure the model is."
 
     def name_classes(self, labels: NDArray[Any]) -> None:
         """Fixes the classes before any row is read."""
@@ -88,10 +89,7 @@ class Classes(Outcome):
                 "if they are classes: --likelihood categorical."
             )
 
-
-    def encode(
-        self, y: Any, settings: Settings, *, reset: bool
-    ) -> tuple[NDArray[Any], TargetSpec]:
+    def encode(self, y: Any, settings: Settings, *, reset: bool) -> tuple[NDArray[Any], TargetSpec]:
         values = column_or_1d(y, warn=True)
         if values.dtype.kind in "fc":
             _assert_all_finite(values, input_name="y")
@@ -114,9 +112,7 @@ class Classes(Outcome):
             return codes.astype(np.float64), target
         return codes, target
 
-    def _known_classes(
-        self, y: Any, values: NDArray[Any], settings: Settings
-    ) -> NDArray[Any]:
+    def _known_classes(self, y: Any, values: NDArray[Any], settings: Settings) -> NDArray[Any]:
         """Those given, those of an ordered column, or those that occur."""
         classes = settings.get("classes")
         if classes is not None:

@@ -50,6 +50,7 @@ class Mask(Outcome):
 
     axis: ClassVar[str] = "element"
     is_quantity: ClassVar[bool] = False
+    no_interval: ClassVar[str] = "classes have no interval; p_CLASS says how sure the model is."
 
     @classmethod
     def serves(cls, law: str, uses: Uses) -> bool:
@@ -63,9 +64,7 @@ class Mask(Outcome):
 
     # Reading.
 
-    def encode(
-        self, y: Any, settings: Settings, *, reset: bool
-    ) -> tuple[NDArray[Any], TargetSpec]:
+    def encode(self, y: Any, settings: Settings, *, reset: bool) -> tuple[NDArray[Any], TargetSpec]:
         self.cleaning = _cleaning(settings.get("clean"))  # what cannot be done is refused before
         if not reset:
             y = _without_channel(y, self.axes)

@@ -12,12 +12,13 @@ from torch import Tensor, nn
 
 from ansatz import likelihoods, networks
 from ansatz.data import Batch, Column, Preprocessor, TensorSource, as_frame
-from ansatz.errors import DataError, ModelError
+from ansatz.errors import DataError, ModelError, UsageError
 from ansatz.fitting.contracts.inference import Posterior
 from ansatz.fitting.contracts.structure import Beside, Facts, Feed, Linear, Structure
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Model
 from ansatz.fitting.problem import Problem
+from ansatz.fitting.read_again import ReadAgain
 from ansatz.fitting.recipe import Recipe
 from ansatz.fitting.rehearsal import require_outputs
 from ansatz.fitting.trained import Trained
@@ -35,8 +36,10 @@ from ansatz.structures.vector.encoder import TableEncoder
 from ansatz.structures.vector.law_scores import TableLawScores
 from ansatz.structures.vector.linear_model import fit_linear_model, linear_posterior
 from ansatz.structures.vector.problem import pose
+from ansatz.structures.vector.reading_again import read_table_again
 from ansatz.structures.vector.recipe import table_recipe
 from ansatz.structures.vector.rows import TableRows, read_table_rows
+from ansatz.symmetry import Group
 from ansatz.training import Supervised
 
 CHUNK = 65_536  # rows predicted at once
@@ -88,6 +91,21 @@ class Vector(Structure):
         """Reads a table and decides what each column is for."""
         how.pop("memory", None)
         return pose(data, uses, **how)
+
+    def read_again(self, model: Model, data: str, **how: Any) -> ReadAgain:
+        """A table in memory, or chunk by chunk where it is larger."""
+        return read_table_again(model, data, **how)
+
+    def new_data(self, model: Model, source: str) -> str:
+        """A file."""
+        return "NEW.csv"
+
+    def groups(self, spec: InputSpec, names: Sequence[str] = ()) -> list[Group]:
+        """None."""
+        raise UsageError(
+            "the columns of a table have no symmetry to certify; in Python ansatz.certify takes "
+            "any network and any group."
+        )
 
     def from_python(self, X: Any, *, face: Any, reset: bool) -> TableRows:
         """An array, or a data frame with columns of any type."""
@@ -220,9 +238,7 @@ class Vector(Structure):
             strata=None if feed.additive else rows.target[:, 1],  # whether it is an event
         )
 
-    def law_scores(
-        self, job: Job, total: float, *, linear: bool, seed: int
-    ) -> TableLawScores:
+    def law_scores(self, job: Job, total: float, *, linear: bool, seed: int) -> TableLawScores:
         """Small networks or linear models, out of fold."""
         return TableLawScores(job, total, linear=linear, seed=seed)
 
@@ -309,9 +325,7 @@ class Vector(Structure):
         if not isinstance(network, nn.Module):
             raise ModelError("the linear model is not a network.")
         for name, part in (("network", network.double()), ("objective", objective)):
-            own = {
-                n.removeprefix(f"{name}."): t for n, t in tensors.items() if n.startswith(name)
-            }
+            own = {n.removeprefix(f"{name}."): t for n, t in tensors.items() if n.startswith(name)}
             load_into(part, own, where="weights.safetensors")
         return linear_posterior(preprocessor, network, objective)
 
