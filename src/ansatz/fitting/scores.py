@@ -15,7 +15,6 @@ from ansatz.fitting.pooled_metrics import PooledMetrics
 from ansatz.fitting.split import Rows
 from ansatz.fitting.task import Task
 
-
 Answer = Callable[[Job], Predictive]
 
 

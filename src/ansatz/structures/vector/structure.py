@@ -21,8 +21,8 @@ from ansatz.fitting.job import Job
 from ansatz.fitting.model import Model
 from ansatz.fitting.problem import Problem
 from ansatz.fitting.recipe import Recipe
-from ansatz.fitting.request import Request
 from ansatz.fitting.rehearsal import require_outputs
+from ansatz.fitting.request import Request
 from ansatz.fitting.split import Split
 from ansatz.fitting.task import Task
 from ansatz.fitting.trained import Trained
