@@ -199,7 +199,7 @@ def _stream(
 ) -> None:
     """Predicts a table that is larger than memory, writing as it goes."""
     from ansatz.cli.streaming import frames_of, predict_blocks
-    from ansatz.storage.chunks import write_chunks
+    from ansatz.storage.disk import write_chunks
 
     counts: list[int] = []
     frames = frames_of(estimator, data, reading, why)

@@ -307,4 +307,6 @@ class Classes(Outcome):
 
     def load(self, state: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
         self.names, self.labels = list(state["names"]), labels_of(state)  # type: ignore[assignment]
-        self.log_weights, self.temperature = state["log_weights"], state["temperature"]
+        weights = state["log_weights"]
+        self.log_weights = None if weights is None else [float(each) for each in weights]
+        self.temperature = float(state["temperature"])

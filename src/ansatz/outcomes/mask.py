@@ -66,7 +66,7 @@ class Mask(Outcome):
     # Reading.
 
     def encode(self, y: Any, settings: Settings, *, reset: bool) -> tuple[NDArray[Any], TargetSpec]:
-        self.cleaning = _cleaning(settings.get("clean"))  # what cannot be done is refused before
+        self.choose(settings)
         if not reset:
             y = _without_channel(y, self.axes)
         masks = y if isinstance(y, Masks) else _coded(y)
@@ -77,6 +77,10 @@ class Mask(Outcome):
         codes: NDArray[Any] = masks.load().numpy()
         target = TargetSpec(shape=masks.shape, classes=len(self.labels), axis="element")
         return codes, target
+
+    def choose(self, settings: Settings) -> None:
+        """How predicted masks are cleaned."""
+        self.cleaning = _cleaning(settings.get("clean"))
 
     def beside(self, y: Any, rows: Any) -> Any:
         """Masks without an axis of one channel, of the size of their examples."""

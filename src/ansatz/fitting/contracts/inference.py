@@ -33,6 +33,7 @@ class Posterior(Protocol):
     """What every consumer of a fitted model sees of its weights."""
 
     name: ClassVar[str]  # of the inference that rebuilds it from a record
+    keeps_rows: ClassVar[bool] = False  # whether training rows are part of the model
     options: dict[str, Any]  # of the fit; the structure may have some about predictions
 
     @property
@@ -107,6 +108,7 @@ class Inference(Protocol):
     name: str
     words: str = "a network"  # what was fitted, for prose
     averages: bool  # whether several networks are averaged: each may then fit more closely
+    words: ClassVar[str]  # for a report: "a network", "an ensemble of networks"
     few: float  # rows below which a dispersion that varies with x costs more than it tells
 
     def recipe(self, base: "Recipe", facts: "Facts", options: Mapping[str, Any]) -> "Recipe":

@@ -39,6 +39,7 @@ class Outcome(Protocol):
 
     name: ClassVar[str]
     face: ClassVar[str]
+    laws: ClassVar[tuple[str, ...]] = ()  # proposed where none is named; () for any by its values
     report: ClassVar[str] = "ansatz.report.outcome_report:OutcomeReport"
     plural: ClassVar[str] = "numbers"  # what outcomes are called
     labels_are: ClassVar[str] = "classes"  # what labels are called
@@ -83,6 +84,9 @@ class Outcome(Protocol):
     def weighted(self, codes: NDArray[Any], weight: NDArray[Any]) -> NDArray[Any]:
         """The weights of other rows, by the class weights of the fit."""
         return weight
+
+    def choose(self, settings: "Settings") -> None:
+        """Takes what settings say about predictions; what cannot be done is refused."""
 
     def content(self, y: Tensor, settings: "Settings") -> NDArray[Any]:
         """Outcomes in one form for all laws, so that all laws have the same test rows."""
@@ -175,7 +179,7 @@ class Outcome(Protocol):
 
     def frame(self, model: "Model", rows: "Given", **options: Any) -> "Mapping[str, Any]":
         """The columns of the table that ``ansatz predict`` writes."""
-        ...
+        return {"prediction": self.point(model.posterior.predictive(rows.rows, rows.offset))}
 
     def summary(self, model: "Model") -> Any:
         """A summary of its own, in place of that of any model; None where there is none."""

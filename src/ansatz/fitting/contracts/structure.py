@@ -161,6 +161,10 @@ class Structure(Protocol):
         """The recipe with what the rows themselves decide."""
         ...
 
+    def limit(self, recipe: "Recipe", job: "Job", options: Mapping[str, Any]) -> "Recipe":
+        """The recipe, whoever set it, within what such rows allow."""
+        return recipe
+
     def network_options(
         self, network: str | nn.Module, recipe: "Recipe", spec: InputSpec | None
     ) -> dict[str, Any]:
@@ -210,6 +214,10 @@ class Structure(Protocol):
         """The likelihood's parameters by each network, chunk by chunk of consecutive rows."""
         ...
 
+    def jobs(self, job: "Job") -> "Iterator[Job] | None":
+        """All the rows of a job, chunk by chunk, where those held are a sample; else None."""
+        return None
+
     def law_scores(self, job: "Job", total: float, *, linear: bool, seed: int) -> LawScores | None:
         """How laws are compared; None where the first that the values allow is taken."""
         ...
@@ -241,6 +249,8 @@ class Structure(Protocol):
         """The exact linear model that was saved among the members of a mixture."""
         ...
 
-    def baseline(self, law: Likelihood, job: "Job", seed: int) -> "tuple[Posterior, list[str]]":
-        """The linear model to stand beside a network, and what its fit had to say."""
+    def baseline(
+        self, law: Likelihood, job: "Job", seed: int
+    ) -> "tuple[Posterior | None, list[str]]":
+        """The linear model to stand beside a network, and notes on its fit; None for none."""
         ...

@@ -279,9 +279,7 @@ def chunks(rows: Grids, *, dense: bool) -> Iterator[NDArray[np.intp]]:
         yield np.arange(first, min(first + size, len(rows)))
 
 
-def _tile(
-    size: tuple[int, ...], seen: tuple[int, ...], tile: int | None
-) -> tuple[int, ...] | None:
+def _tile(size: tuple[int, ...], seen: tuple[int, ...], tile: int | None) -> tuple[int, ...] | None:
     """The sides of the tiles that examples are predicted in; None where they fit at once."""
     most = tile or LARGEST_TILE[len(size)]
     sides = tuple(min(most, side) for side in (seen if tile is None else size))
@@ -289,9 +287,7 @@ def _tile(
     return None if fits else sides
 
 
-def _tiled(
-    trained: Trained, channels: int, sides: tuple[int, ...]
-) -> Callable[[Tensor], Tensor]:
+def _tiled(trained: Trained, channels: int, sides: tuple[int, ...]) -> Callable[[Tensor], Tensor]:
     """The likelihood's parameters at every cell of an example, tile by tile."""
     stride = int(getattr(trained.network, "stride", 1))  # tiles are pooled as the whole would be
     multiple = stride if all(side >= 6 * stride for side in sides) else 1

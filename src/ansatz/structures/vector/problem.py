@@ -158,7 +158,12 @@ def table_warnings(frame: pd.DataFrame, uses: Uses, columns: list[Column], law: 
             "is the identity; for rates take a law with a log link, like poisson or gamma."
         )
     for name in uses.target:
-        if kind.is_quantity and is_numeric(frame[name]) and len(frame) > 1 and frame[name].nunique() == 1:
+        if (
+            kind.is_quantity
+            and is_numeric(frame[name])
+            and len(frame) > 1
+            and frame[name].nunique() == 1
+        ):
             value = frame[name].iloc[0]
             said.append(f"the target '{name}' is {value:g} in every row: nothing to explain.")
     return said

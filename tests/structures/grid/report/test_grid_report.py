@@ -147,7 +147,9 @@ def test_the_lead_of_the_confusion_counts_right_answers(classes, fitted):
 
 def test_layers_are_those_of_the_summary(classes, fitted):
     evidence, _ = classes
-    found = networks.summary(fitted.model.model_.network, fitted.model.model_.encoder.preprocessor.spec)
+    found = networks.summary(
+        fitted.model.model_.network, fitted.model.model_.encoder.preprocessor.spec
+    )
     table = layer_table(evidence)
     assert [row[0] for row in table.rows] == [row.name for row in found.rows]
     assert str(fitted.model.summary()) == str(fitted.summary()) == str(found)

@@ -7,11 +7,8 @@ import torch
 from ansatz import Segmenter, load
 from ansatz.data.augmentation import Flip
 from ansatz.errors import UsageError
-from ansatz.report import gather
 from ansatz.spec import InputSpec
 from ansatz.structures.grid.recipe import choose_grid_recipe
-from ansatz.structures.grid.report.robustness import certificates
-from ansatz.structures.grid.report.sample import multiply_adds
 
 SMALL = {"network": "unet", "network_options": {"width": 2, "depth": 1}, "epochs": 1}
 
@@ -88,6 +85,10 @@ def test_signals_cannot_be_turned_and_other_names_are_refused():
 
 
 def test_the_report_certifies_what_answers(fitted, plain):
+    from ansatz.report import gather
+    from ansatz.structures.grid.report.robustness import certificates
+    from ansatz.structures.grid.report.sample import multiply_adds
+
     images, masks = examples()
 
     def broken(model):

@@ -287,7 +287,7 @@ def test_partial_fit_goes_on_where_it_was(numbers):
     losses = [-model.partial_fit(X, y).log_score(X, y) for _ in range(30)]
     assert losses[-1] < losses[0] - 0.3
     steps = 30 * -(-len(y) // 32)  # batches of 32
-    assert model.n_iter_ == steps and int(model._optimizer_state["number"]) == steps
+    assert model.n_iter_ == steps and int(model.model_.optimizer_state["number"]) == steps
 
 
 def test_partial_fit_over_parts_is_a_pass_over_all_rows(numbers):

@@ -3,8 +3,8 @@ import pandas as pd
 import pytest
 
 from ansatz.errors import DataError, UsageError
-from ansatz.fitting.problem import pose
 from ansatz.fitting.uses import Uses
+from ansatz.structures.vector.problem import pose
 
 CYCLE = np.arange(60)
 PROPOSALS = {
@@ -62,7 +62,7 @@ def test_reading_options_are_for_files():
 def test_names_that_are_no_strings_become_strings():
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3)))
     problem = pose(frame, Uses(target=["2"]))
-    assert list(problem.features) == ["0", "1"]
+    assert problem.rows.describe()["names"] == ["0", "1"]
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,8 @@ def test_the_predictive_is_the_weighted_mixture_of_the_members(rows, trained):
     ]  # the linear model among them
     y = torch.from_numpy(rows["number"])
     expected = sum(
-        w * part.log_prob(y).exp() for w, part in zip(model.model_.posterior.weights, parts, strict=True)
+        w * part.log_prob(y).exp()
+        for w, part in zip(model.model_.posterior.weights, parts, strict=True)
     )
     torch.testing.assert_close(law.log_prob(y).exp(), expected)
     wide = model.predict_dist(rows["X"])

@@ -1,6 +1,7 @@
 """Several networks that give a class to every cell, mixed cell by cell."""
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,10 +16,10 @@ from ansatz import Segmenter
 from ansatz.data import clean
 from ansatz.data.grids import Grids
 from ansatz.errors import UsageError
-from ansatz.structures.grid import fitting as grid_fitting
 from ansatz.inference.element_sample import draw_cells
 from ansatz.fitting.split import holdout_share
 from ansatz.inference.recalibration import for_mixture
+from ansatz.structures.grid import source
 
 LINEAR = {"network": "linear_pixels", "epochs": 3, "batch_size": 4, "learning_rate": 0.05}
 SETTINGS = {**LINEAR, "inference": "ensemble", "members": 3}
@@ -50,7 +51,7 @@ def member_probabilities(model, images):
     """Each member's, one example at a time as they are served, ``(S, N, H, W, K)``."""
     return np.stack(
         [
-            np.concatenate([member.raw(Grids.of(x[None])).softmax(-1) for x in images])
+            np.concatenate([member.predictive(Grids.of(x[None])).raw.softmax(-1) for x in images])
             for member in model.model_.posterior.members
         ]
     )
@@ -125,8 +126,9 @@ def test_disagreement_is_the_mutual_information_of_member_and_class(ensemble):
     expected = entropy(each.mean(0)) - entropy(each).mean(0)
     assert_close(ensemble.between_entropy(images), expected, rtol=1e-6, atol=1e-12)
     assert expected.max() > 1e-4
-    alike = copy.copy(ensemble)
-    alike.model_ = type(ensemble.model_)([ensemble.model_.posterior.members[0]] * 3, torch.ones(3))
+    alike, posterior = copy.copy(ensemble), ensemble.model_.posterior
+    same = type(posterior)([posterior.members[0]] * 3, torch.ones(3))
+    alike.model_ = replace(ensemble.model_, posterior=same)
     assert alike.between_entropy(images).max() < 1e-12
     with pytest.raises(UsageError, match=r"nobody to disagree.*inference='ensemble'"):
         Segmenter(**LINEAR | {"epochs": 1}).fit(*discs(4)).between_entropy(images)
@@ -144,10 +146,12 @@ def test_a_saved_ensemble_gives_the_same_masks_bit_for_bit(ensemble, tmp_path):
 def test_larger_images_are_mixed_from_tiles_and_tidied(ensemble):
     large, _ = discs(2, size=41, classes=3)
     tiled = copy.copy(ensemble).set_params(tile=24)
-    grids = Grids.of(large)
-    each = [m.raw_in_tiles(grids, 24).softmax(-1).numpy() for m in ensemble.model_.posterior.members]
-    plain = tiled._without_recalibration()
-    assert_close(plain.predict_proba(large), np.mean(each, 0), rtol=1e-6, atol=1e-9)
+    mixed = tiled._without_recalibration().predict_proba(large)
+    components = tiled.model_.posterior.components(Grids.of(large))
+    each = [weight * member.raw.softmax(-1).numpy() for weight, member in components]
+    assert_close(mixed, np.sum(each, 0), rtol=1e-6, atol=1e-9)
+    whole = ensemble._without_recalibration().predict_proba(large)
+    assert_close(mixed, whole, rtol=1e-3, atol=1e-4)  # linear in what is around a cell
     labels = tiled.predict(large)
     tidy = copy.copy(tiled).set_params(clean={"min_size": 60}).predict(large)
     assert (tidy == clean(torch.as_tensor(labels), min_size=60).numpy()).all()
@@ -160,7 +164,7 @@ def test_losses_are_mixed_and_not_recalibrated(law):
     model = Segmenter(law, **SETTINGS | {"epochs": 1}).fit(images, masks)
     assert not hasattr(model, "recalibration_") and model.model_.posterior.factor == 1
     each = [
-        model._probabilities(member.raw(Grids.of(images)), member.objective.likelihood).numpy()
+        model.model_.outcome.probabilities(member.predictive(Grids.of(images))).numpy()
         for member in model.model_.posterior.members
     ]
     assert_close(model.predict_proba(images), np.mean(each, 0), rtol=0, atol=1e-6)
@@ -177,7 +181,8 @@ def test_folds_stop_the_members_unless_a_share_is_held_out_for_all():
     images, masks = discs(60)
     asked, left = Segmenter(**SETTINGS, holdout=0.2), Segmenter(**SETTINGS)
     job = left.read(images, masks)
-    assert holdout_share(job, left, 0.0) == 0 and holdout_share(job, asked, 0.0) == 0.2
+    assert holdout_share(job, left.task(images), 0.0) == 0
+    assert holdout_share(job, asked.task(images), 0.0) == 0.2
     model = asked.set_params(epochs=1).fit(images, masks)
     assert model.model_.out_of_fold.who.shape[1] == 3  # all members left out the same examples
     assert 0.1 < len(model.model_.out_of_fold.pieces[0].rows) / masks.size < 0.3
@@ -194,7 +199,7 @@ def test_a_run_that_was_killed_in_its_second_member_ends_in_the_same_bits(tmp_pa
     }
     expected = ansatz.fit(data, **given).model
     monkeypatch.setattr(training_loop, "_SECONDS_BETWEEN_CHECKPOINTS", 0.0)
-    real, opened = grid_fitting.GridSource, []
+    real, opened = source.GridSource, []
 
     class Dies(real):
         def __init__(self, *args, **options):
@@ -207,7 +212,7 @@ def test_a_run_that_was_killed_in_its_second_member_ends_in_the_same_bits(tmp_pa
             yield from super().batches(epoch, start)
 
     with monkeypatch.context() as patch:
-        patch.setattr(grid_fitting, "GridSource", Dies)
+        patch.setattr(source, "GridSource", Dies)
         with pytest.raises(MemoryError):
             ansatz.fit(data, **given, out=tmp_path / "cut")
     resumed = ansatz.fit(data, **given, out=tmp_path / "cut", resume=True).model
