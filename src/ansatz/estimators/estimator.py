@@ -19,6 +19,7 @@ from ansatz.data import row_keys
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.beside import read_column, read_groups, read_weights
 from ansatz.fitting.contracts.outcome import Outcome
+from ansatz.fitting.contracts.rows import Rows
 from ansatz.fitting.description import describe_model
 from ansatz.fitting.duplicates import copied
 from ansatz.fitting.fit_model import fit_model
@@ -435,6 +436,18 @@ class Estimator(BaseEstimator):
             )
         counts = read_column("trials", trials, len(rows))
         return Given(rows, None if extra is None else torch.from_numpy(extra), counts)
+
+    def rows(self, table: Any) -> Rows:
+        """The rows of a table, or of X as in ``fit``, as the model's encoder takes them.
+
+        Args:
+            table: as for ``predict_frame``.
+        """
+        X = table
+        if self.model_.uses is not None:
+            X = self._from_table(table, outcomes=False).X
+        found: Rows = self.model_.structure.from_python(X, face=self, reset=False)
+        return found
 
     def _served(self, X: Any, offset: ArrayLike | None = None) -> Any:
         rows = self._given(X, offset)

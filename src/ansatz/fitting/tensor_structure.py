@@ -15,7 +15,7 @@ from ansatz.data import Batch, TensorSource
 from ansatz.data.source import Source
 from ansatz.errors import DataError, ModelError, UsageError
 from ansatz.fitting.contracts.inference import Posterior
-from ansatz.fitting.contracts.structure import Beside, Facts, Feed, LawScores, Linear
+from ansatz.fitting.contracts.structure import Beside, Facts, Feed, LawScores, Linear, Structure
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Model
 from ansatz.fitting.outcome_checks import check_outcomes
@@ -49,7 +49,7 @@ class Read(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-class TensorStructure:
+class TensorStructure(Structure):
     """Everything of the contract that follows from ``read``, ``as_rows`` and ``encoder``.
 
     A structure of one's own names itself, reads data, and encodes its rows:
@@ -126,14 +126,6 @@ class TensorStructure:
         digest.update(pd.util.hash_pandas_object(frame, index=False).to_numpy().tobytes())
         fingerprint = digest.hexdigest()
         return Problem(found.origin, frame, rows, uses, proposal.laws, options, notes, fingerprint)
-
-    def reading(self, request: Request, how: Mapping[str, Any]) -> AbstractContextManager[Problem]:
-        """The problem of a request, in memory."""
-        return nullcontext(self.problem(request.data, request.column_roles(), **how))
-
-    def split(self, problem: Problem, task: Task, job: Job, test: float) -> Split | None:
-        """None: rows are split by their content, groups or time."""
-        return None
 
     def from_python(self, X: Any, *, face: Any, reset: bool) -> Any:
         """What a user handed to an estimator as X."""

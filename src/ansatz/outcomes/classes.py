@@ -63,6 +63,7 @@ class Classes(Outcome):
     report: ClassVar[str] = "ansatz.outcomes.report.classes:ClassesReport"
     has_columns: ClassVar[bool] = True
     is_quantity: ClassVar[bool] = False
+    no_interval: ClassVar[str] = "classes have no interval; p_CLASS says how sure the model is."
 
     def name_classes(self, labels: NDArray[Any]) -> None:
         """Fixes the classes before any row is read."""

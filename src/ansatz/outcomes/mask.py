@@ -52,6 +52,7 @@ class Mask(Outcome):
     report: ClassVar[str] = "ansatz.outcomes.report.mask:MaskReport"
     axis: ClassVar[str] = "element"
     is_quantity: ClassVar[bool] = False
+    no_interval: ClassVar[str] = "classes have no interval; p_CLASS says how sure the model is."
 
     @classmethod
     def serves(cls, law: str, uses: Uses) -> bool:

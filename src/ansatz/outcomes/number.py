@@ -129,6 +129,10 @@ class Number(Outcome):
             _warn_of_modes(law, raw)
         return found[:, None] if self.is_column else found
 
+    def has_interval(self, law: Likelihood) -> bool:
+        """Every law has, and a loss that is not one has none."""
+        return law.is_law
+
     def frame(self, model: Model, rows: Given, **options: Any) -> dict[str, Any]:
         """``prediction``, ``lower``, ``upper``; of several targets with their names.
 

@@ -55,6 +55,12 @@ class Ranking(Outcome):
         self._left_out = 0
 
     @classmethod
+    def known(cls, frame: pd.DataFrame, uses: Uses) -> NDArray[np.bool_]:
+        """An order may leave out items: the first places will do."""
+        found: NDArray[np.bool_] = frame[uses.target].notna().any(axis=1).to_numpy()
+        return found
+
+    @classmethod
     def serves(cls, law: str, uses: Uses) -> bool:
         """The law of rankings."""
         return law == PlackettLuce.name and not uses.is_survival

@@ -43,6 +43,10 @@ class SurvivalTime(Outcome):
     plural: ClassVar[str] = "censored times"
     report: ClassVar[str] = "ansatz.outcomes.report.survival:SurvivalReport"
     is_censored: ClassVar[bool] = True
+    frame_options: ClassVar[frozenset[str]] = frozenset({"times"})
+    no_interval: ClassVar[str] = (
+        "several causes have no interval; --times adds chances by each time."
+    )
     labels = None
     followed: Followed
 
@@ -165,6 +169,10 @@ class SurvivalTime(Outcome):
         causes = getattr(predictive.law, "causes", 1)
         if causes > 1:
             raise UsageError(f"with {causes} causes {what} has no meaning of its own: {instead}.")
+
+    def has_interval(self, law: Likelihood) -> bool:
+        """One cause has; several have chances by each time."""
+        return law.is_law and int(getattr(law, "causes", 1)) == 1
 
     def frame(self, model: Model, rows: Given, **options: Any) -> dict[str, Any]:
         """``prediction`` (the median), ``lower``, ``upper``, ``risk``; curves at ``times``.

@@ -106,8 +106,8 @@ class Inference(Protocol):
     """How the weights of a network are inferred from training rows."""
 
     name: str
-    words: ClassVar[str] = "a network"  # what was fitted, for prose
     averages: bool  # whether several networks are averaged: each may then fit more closely
+    words: str  # what was fitted, for prose: "a network", "an ensemble of networks"
     few: float  # rows below which a dispersion that varies with x costs more than it tells
 
     def recipe(self, base: "Recipe", facts: "Facts", options: Mapping[str, Any]) -> "Recipe":

@@ -47,10 +47,17 @@ class Outcome(Protocol):
     axis: ClassVar[str] = "row"  # where it sits: on an example, or on its elements
     has_columns: ClassVar[bool] = True  # whether each target column is a quantity of its own
     is_quantity: ClassVar[bool] = True  # whether outcomes are numbers that vary
+    frame_options: ClassVar[frozenset[str]] = frozenset()  # of ``frame`` that few outcomes take
+    no_interval: ClassVar[str] = "such outcomes have no interval."  # why ``frame`` has no bounds
     names: list[str]
     labels: NDArray[Any] | None
 
     # Reading.
+
+    @classmethod
+    def known(cls, frame: "pd.DataFrame", uses: "Uses") -> NDArray[np.bool_]:
+        """Which rows of a table have an outcome."""
+        return uses.known(frame)
 
     @classmethod
     def serves(cls, law: str, uses: "Uses") -> bool:
@@ -180,6 +187,10 @@ class Outcome(Protocol):
     def frame(self, model: "Model", rows: "Given", **options: Any) -> "Mapping[str, Any]":
         """The columns of the table that ``ansatz predict`` writes."""
         return {"prediction": self.point(model.posterior.predictive(rows.rows, rows.offset))}
+
+    def has_interval(self, law: Likelihood) -> bool:
+        """Whether predictions by such a law have bounds."""
+        return False
 
     def summary(self, model: "Model") -> Any:
         """A summary of its own, in place of that of any model; None where there is none."""

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from ansatz.data import Batch
 from ansatz.data.source import Source
+from ansatz.errors import UsageError
 from ansatz.fitting.contracts.encoder import Encoder
 from ansatz.fitting.contracts.rows import Rows
 from ansatz.likelihoods import Likelihood
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ansatz.fitting.job import Job
     from ansatz.fitting.model import Model
     from ansatz.fitting.problem import Problem
+    from ansatz.fitting.read_again import ReadAgain, Tell
     from ansatz.fitting.recipe import Recipe
     from ansatz.fitting.request import Request
     from ansatz.fitting.split import Split
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from ansatz.fitting.trained import Trained
     from ansatz.fitting.uses import Uses
     from ansatz.linear import LinearFit
+    from ansatz.symmetry import Group
 
 
 class Facts(NamedTuple):
@@ -130,6 +133,31 @@ class Structure(Protocol):
     def split(self, problem: "Problem", task: "Task", job: "Job", test: float) -> "Split | None":
         """A split of its own, where that by rows, groups and time does not do."""
         return None
+
+    def read_again(
+        self, model: "Model", data: str, *, outcomes: bool, options: Mapping[str, Any], tell: "Tell"
+    ) -> "ReadAgain":
+        """Reads data for a fitted model as those of its fit were.
+
+        Args:
+            model: fitted.
+            data: where they are.
+            outcomes: whether they are evaluated: those without a target are left out.
+            options: of :class:`~ansatz.fitting.options.tables.ReadingOutcomes`, validated.
+            tell: takes notes.
+        """
+        ...
+
+    def new_data(self, model: "Model", source: str) -> str:
+        """Example words behind ``ansatz predict MODEL``, for examples like those of ``source``."""
+        return "NEW-DATA"
+
+    def groups(self, spec: InputSpec, names: Sequence[str] = ()) -> "list[Group]":
+        """The symmetries to certify of such examples: those named, else those to try first."""
+        raise UsageError(
+            f"{self.unit[1]} have no symmetry to certify; in Python ansatz.certify takes any "
+            "network and any group."
+        )
 
     def from_python(self, X: Any, *, face: Any, reset: bool) -> Rows:
         """What a user handed to an estimator as X."""

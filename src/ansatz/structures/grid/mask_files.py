@@ -20,7 +20,7 @@ def mask_values(classes: Sequence[Any]) -> dict[Any, Value]:
     """What a pixel of each class holds: its own number or colour, if it has one, else its place.
 
     Example:
-        >>> from ansatz.cli.mask_folder import mask_values
+        >>> from ansatz.structures.grid.mask_files import mask_values
         >>> mask_values(["0", "255"]), mask_values(["cell", "wall"])
         ({'0': 0, '255': 255}, {'cell': 0, 'wall': 1})
         >>> mask_values(["#000000", "#ff8000"])
@@ -41,7 +41,7 @@ def pixels_of(labels: "NDArray[Any]", values: Mapping[Any, Value]) -> "NDArray[A
 
     Example:
         >>> import numpy as np
-        >>> from ansatz.cli.mask_folder import pixels_of
+        >>> from ansatz.structures.grid.mask_files import pixels_of
         >>> pixels_of(np.array([["a", "b"]]), {"a": 0, "b": 255}).tolist()
         [[0, 255]]
     """
@@ -58,7 +58,7 @@ def file_stems(names: Sequence[str]) -> list[str]:
     """A file's name without its ending for each example's name, no two alike.
 
     Example:
-        >>> from ansatz.cli.mask_folder import file_stems
+        >>> from ansatz.structures.grid.mask_files import file_stems
         >>> file_stems(["a/1.jpg", "b/1.jpg"]), file_stems(["1.jpg", "1.png"])
         (['a-1', 'b-1'], ['1.jpg', '1.png'])
         >>> file_stems(["../a/1.jpg", "../b/1.jpg"])
@@ -88,7 +88,7 @@ def restored(labels: "NDArray[Any]", size: tuple[int, int]) -> "NDArray[Any]":
 
     Example:
         >>> import numpy as np
-        >>> from ansatz.cli.mask_folder import restored
+        >>> from ansatz.structures.grid.mask_files import restored
         >>> restored(np.array([[9, 9], [1, 2], [3, 4], [9, 9]]), (4, 4))[0].tolist()
         [1, 1, 2, 2]
     """
@@ -108,7 +108,7 @@ def encode_mask(values: "NDArray[Any]") -> bytes:
 
     Example:
         >>> import numpy as np
-        >>> from ansatz.cli.mask_folder import encode_mask
+        >>> from ansatz.structures.grid.mask_files import encode_mask
         >>> encode_mask(np.zeros((4, 4), np.uint8))[1:4]
         b'PNG'
     """
@@ -124,7 +124,7 @@ def encode_stack(pages: Sequence[bytes]) -> bytes:
 
     Example:
         >>> import numpy as np
-        >>> from ansatz.cli.mask_folder import encode_mask, encode_stack
+        >>> from ansatz.structures.grid.mask_files import encode_mask, encode_stack
         >>> encode_stack([encode_mask(np.zeros((4, 4), np.uint8))] * 3)[:2] in (b"II", b"MM")
         True
     """
@@ -150,7 +150,7 @@ def write_mask_files(out: Path, stacks: Mapping[str, Sequence[bytes]], *, overwr
         >>> import tempfile
         >>> import numpy as np
         >>> from pathlib import Path
-        >>> from ansatz.cli.mask_folder import encode_mask, write_mask_files
+        >>> from ansatz.structures.grid.mask_files import encode_mask, write_mask_files
         >>> page = encode_mask(np.zeros((4, 4), np.uint8))
         >>> with tempfile.TemporaryDirectory() as parent:
         ...     write_mask_files(Path(parent, "m"), {"a.tif": [page, page]}, overwrite=False)
@@ -177,7 +177,7 @@ def is_tiff(path: Path) -> bool:
 
     Example:
         >>> from pathlib import Path
-        >>> from ansatz.cli.mask_folder import is_tiff
+        >>> from ansatz.structures.grid.mask_files import is_tiff
         >>> is_tiff(Path("labels.TIF")), is_tiff(Path("labels"))
         (True, False)
     """
@@ -195,7 +195,7 @@ def write_mask_folder(out: Path, files: Mapping[str, bytes], *, overwrite: bool)
     Example:
         >>> import tempfile
         >>> from pathlib import Path
-        >>> from ansatz.cli.mask_folder import write_mask_folder
+        >>> from ansatz.structures.grid.mask_files import write_mask_folder
         >>> with tempfile.TemporaryDirectory() as parent:
         ...     write_mask_folder(Path(parent, "masks"), {"1.png": b""}, overwrite=False)
         ...     [path.name for path in Path(parent, "masks").iterdir()]
