@@ -48,7 +48,7 @@ class Problem(NamedTuple):
     total: int | None = None  # how many rows there are, where these are a sample of them
 
     @property
-    def count(self) -> int:
+    def row_count(self) -> int:
         """How many rows have an outcome."""
         return len(self.frame) if self.total is None else self.total
 

@@ -47,7 +47,7 @@ class Images(ReadAgain):
         self.options = _with_limit_in_bytes(options)
 
     @cached_property
-    def table(self) -> GridTable:  # type: ignore[override]  # read when it is asked for
+    def table(self) -> GridTable:
         """The examples, with the columns beside them."""
         table = read_like(self.model, self.data, outcomes=self.outcomes, **self.options)
         for note in table.notes:
@@ -108,7 +108,7 @@ class Images(ReadAgain):
 
 
 class LabelledImages(Images):
-    """Examples with a class for every cell: masks are predicted one by one, each at its own size."""
+    """Examples with a class for every cell: predicted one by one, each mask at its own size."""
 
     def frames(self, face: Any, **options: Any) -> Iterator[pd.DataFrame]:
         """The share of each class among the cells of every example."""
