@@ -36,7 +36,7 @@ def print_plan(request: "Request", folder: Path, as_json: bool) -> None:
         task = task_of(asked, problem)
         task.rehearse(read_job(problem, task))  # raises what the fit would before training
     plan: dict[str, Any] = {
-        "rows": problem.row_count,
+        "rows": problem.size,
         "likelihood": problem.likelihood if len(problem.laws) == 1 else None,
         "candidates": problem.laws,
         "network": str(task.settings.network),
@@ -55,8 +55,8 @@ def print_plan(request: "Request", folder: Path, as_json: bool) -> None:
     if len(problem.laws) > 1:
         law = f"likelihood chosen among {', '.join(problem.laws)}"
     spec = problem.rows.spec
-    what = f"{problem.row_count} rows"
+    what = f"{problem.size} rows"
     if spec is not None:
         shape = " x ".join(map(str, (spec.features, *spec.size)))
-        what = f"{problem.row_count} examples of {shape} numbers"
+        what = f"{problem.size} examples of {shape} numbers"
     say(f"{what}, {law}, network {plan['network']}; would write {folder}")

@@ -74,7 +74,7 @@ class Output(NamedTuple):
                 _send(block)
             return
         from ansatz.storage import write_file
-        from ansatz.storage.chunks import write_chunks
+        from ansatz.storage.disk import write_chunks
 
         counts: list[int] = []
         blocks = self.blocks(_counted(frames, counts))

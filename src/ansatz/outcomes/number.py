@@ -54,14 +54,12 @@ def named_law(settings: Settings, *, few: bool) -> Likelihood:
 class Number(Outcome):
     """A number, several numbers at once, or a vector of them.
 
-        Example:
-            >>> from ansatz.fitting.outcome_checks import numbers_of
-    from ansatz.fitting.settings import Settings
-    from ansatz.fitting.uses import Uses
-            >>> from ansatz.outcomes.number import Number
-            >>> codes, target = Number().encode([1.0, 2.0], Settings("normal"), reset=True)
-            >>> target.shape
-            ()
+    Example:
+        >>> from ansatz.fitting.settings import Settings
+        >>> from ansatz.outcomes.number import Number
+        >>> codes, target = Number().encode([1.0, 2.0], Settings("normal"), reset=True)
+        >>> target.shape
+        ()
     """
 
     name: ClassVar[str] = "number"

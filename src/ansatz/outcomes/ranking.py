@@ -42,6 +42,8 @@ class Ranking(Outcome):
     face: ClassVar[str] = "ansatz.estimators.ranker:Ranker"
     labels: NDArray[Any]
 
+    plural: ClassVar[str] = "rankings"
+    report: ClassVar[str] = "ansatz.outcomes.report.ranking:RankingReport"
     labels_are: ClassVar[str] = "items"
     has_columns: ClassVar[bool] = False  # the columns together are one order
     is_quantity: ClassVar[bool] = False

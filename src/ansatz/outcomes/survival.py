@@ -40,6 +40,9 @@ class SurvivalTime(Outcome):
 
     name: ClassVar[str] = "survival"
     face: ClassVar[str] = "ansatz.estimators.survival:SurvivalRegressor"
+    plural: ClassVar[str] = "censored times"
+    report: ClassVar[str] = "ansatz.outcomes.report.survival:SurvivalReport"
+    is_censored: ClassVar[bool] = True
     frame_options: ClassVar[frozenset[str]] = frozenset({"times"})
     no_interval: ClassVar[str] = (
         "several causes have no interval; --times adds chances by each time."

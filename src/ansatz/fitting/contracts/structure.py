@@ -88,12 +88,14 @@ class Structure(Protocol):
     """One answer on the first axis, and the only place that knows it.
 
     ``unit`` names an example in the singular and plural; ``element`` what an outcome may sit on
-    inside it, or None.
+    inside it, or None. ``report`` is what it adds to reports, ``"module:Class"``, imported when it
+    is asked for.
     """
 
     name: ClassVar[str]
     unit: ClassVar[tuple[str, str]]
     element: ClassVar[tuple[str, str] | None]
+    report: ClassVar[str] = "ansatz.report.contribution:Contribution"
     solves: ClassVar[bool]  # whether its linear model is solved exactly, not trained
 
     def leaves_to(self, network: str | nn.Module) -> frozenset[str]:
@@ -187,6 +189,10 @@ class Structure(Protocol):
         """The recipe with what the rows themselves decide."""
         ...
 
+    def limit(self, recipe: "Recipe", job: "Job", options: Mapping[str, Any]) -> "Recipe":
+        """The recipe, whoever set it, within what such rows allow."""
+        return recipe
+
     def network_options(
         self, network: str | nn.Module, recipe: "Recipe", spec: InputSpec | None
     ) -> dict[str, Any]:
@@ -236,9 +242,17 @@ class Structure(Protocol):
         """The likelihood's parameters by each network, chunk by chunk of consecutive rows."""
         ...
 
+    def jobs(self, job: "Job") -> "Iterator[Job] | None":
+        """All the rows of a job, chunk by chunk, where those held are a sample; else None."""
+        return None
+
     def law_scores(self, job: "Job", total: float, *, linear: bool, seed: int) -> LawScores | None:
         """How laws are compared; None where the first that the values allow is taken."""
         ...
+
+    def shared(self, rows: Sequence[Rows]) -> Rows:
+        """The first of several views of the same examples, by the features that all have."""
+        return rows[0]
 
     def nothing(self, count: int) -> Rows:
         """Rows of which nothing is known."""
@@ -263,6 +277,8 @@ class Structure(Protocol):
         """The exact linear model that was saved among the members of a mixture."""
         ...
 
-    def baseline(self, law: Likelihood, job: "Job", seed: int) -> "tuple[Posterior, list[str]]":
-        """The linear model to stand beside a network, and what its fit had to say."""
+    def baseline(
+        self, law: Likelihood, job: "Job", seed: int
+    ) -> "tuple[Posterior | None, list[str]]":
+        """The linear model to stand beside a network, and notes on its fit; None for none."""
         ...

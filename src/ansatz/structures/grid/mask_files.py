@@ -201,8 +201,15 @@ def write_mask_folder(out: Path, files: Mapping[str, bytes], *, overwrite: bool)
         ...     [path.name for path in Path(parent, "masks").iterdir()]
         ['1.png']
     """
-    from ansatz.storage.disk import check_space, explain, write_bytes
-    from ansatz.storage.temporary import forget, new_name, remove, remove_folder
+    from ansatz.storage.disk import (
+        check_space,
+        explain,
+        forget,
+        new_name,
+        remove,
+        remove_folder,
+        write_bytes,
+    )
 
     _require_masks(out, overwrite)
     size = sum(map(len, files.values()))

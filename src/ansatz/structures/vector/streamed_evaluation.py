@@ -1,4 +1,4 @@
-"""A saved model judged on a table of any size."""
+"""A saved model evaluated on a table of any size."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -36,7 +36,7 @@ def evaluate_stream(
     """Every metric of a model of ``ansatz.fit`` on rows that come in frames, in bounded memory.
 
     Args:
-        face: fitted by :func:`ansatz.fit`: it knows its columns by name.
+        face: the estimator of a model of :func:`ansatz.fit`: it knows its columns by name.
         frames: rows with outcomes; their index numbers them.
         sampled: rows that are kept for metrics that are no means.
 
@@ -49,16 +49,15 @@ def evaluate_stream(
         >>> found.rows, found.metrics["rmse"] < 1e-6
         (60, True)
     """
-    pooled, sample, model = PooledMetrics(), RowSample(sampled), face.model_
+    model, pooled, sample = face.model_, PooledMetrics(), RowSample(sampled)
     for frame in frames:
         if frame.empty:
             continue
         sample.add(frame)
         weight = model.uses.weight(frame)
         mass = torch.from_numpy(np.ones(len(frame)) if weight is None else weight)
-        y = model.uses.outcomes(frame)
-        codes, _ = model.outcome.encode(y, model.task.settings, reset=False)
-        pooled.add(face.evaluate(frame), torch.from_numpy(np.array(codes)), mass)
+        y, _ = model.outcome.encode(model.uses.outcomes(frame), model.task.settings, reset=False)
+        pooled.add(face.evaluate(frame), torch.from_numpy(np.array(y)), mass)
     if sample.seen == 0:
         raise DataError("there are no rows to judge by.")
     rows = sample.frame
