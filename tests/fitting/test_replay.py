@@ -11,7 +11,7 @@ from tests.estimators.conftest import TINY
 
 import ansatz
 from ansatz.errors import DataError, ModelError, UsageError
-from ansatz.fitting.provenance import plain
+from ansatz.storage.json_file import plain
 from ansatz.fitting.replay import replay
 
 

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 import ansatz
 from ansatz.cli.main import app
 from ansatz.errors import UsageError
+from ansatz.estimators import Classifier, Ranker, Regressor, Segmenter, SurvivalRegressor
 from ansatz.fitting import FitOptions, Request
 from ansatz.fitting.options import TuneOptions, declared
 from ansatz.fitting.options.search import SearchOptions
@@ -17,13 +18,12 @@ from ansatz.fitting.provenance import Origin, provenance_of
 
 OF_REQUESTS = {"likelihood", "network", "inference", "x", "random_state", "device", "time_limit"}
 OF_REQUESTS |= {"likelihood_options", "network_options"}  # by the constructors' signatures
-FACES = (ansatz.Regressor, ansatz.Classifier, ansatz.Ranker)
-FACES += (ansatz.SurvivalRegressor, ansatz.Segmenter)
 TABLE = {"x": np.linspace(0, 1, 60), "y": np.linspace(1, 2, 60) ** 2}
 
 
 def test_every_argument_of_an_estimator_has_one_owner():
-    names = {name for kind in FACES for name in kind._get_param_names()}
+    kinds = (Classifier, Ranker, Regressor, Segmenter, SurvivalRegressor)
+    names = {name for kind in kinds for name in kind._get_param_names()}
     owners = {name: [o for o in OWNERS if name in settings_of(o)] for name in names - OF_REQUESTS}
     assert {name: found for name, found in owners.items() if len(found) != 1} == {}
     assert names >= {name for owner in OWNERS for name in settings_of(owner)}

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -73,7 +73,7 @@ class Classifier(ClassifierMixin, Estimator):
         Bishop (2006), Pattern Recognition and Machine Learning, section 4.3.4.
     """
 
-    outcome: ClassVar[str] = "class"
+    outcome = "class"
     classes_ = Fitted(lambda model: model.outcome.labels)
 
     def __init__(

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -76,7 +76,7 @@ class SurvivalRegressor(Estimator):
         Kalbfleisch and Prentice (2002), The Statistical Analysis of Failure Time Data.
     """
 
-    outcome: ClassVar[str] = "survival"
+    outcome = "survival"
     followed_ = Fitted(lambda model: model.outcome.followed)
 
     def __init__(
@@ -255,7 +255,9 @@ class SurvivalRegressor(Estimator):
             offset: ``(N,)``, known parts of the linear predictor.
         """
         law = self.predict_dist(X, offset=offset)
-        return hazard(law, torch.tensor(self.model_.outcome.times(times), dtype=law.mean.dtype)).numpy()
+        return hazard(
+            law, torch.tensor(self.model_.outcome.times(times), dtype=law.mean.dtype)
+        ).numpy()
 
     def predict_restricted_mean(
         self,

@@ -212,7 +212,9 @@ def _rebuild(
         history=None if history is None else History.from_state(history.model_dump()),
         has_offset=record.has_offset,
         iterations=record.iterations,
-        recalibration=None if record.recalibration is None else Recalibration(**record.recalibration),
+        recalibration=None
+        if record.recalibration is None
+        else Recalibration(**record.recalibration),
         uses=None if record.uses is None else Uses.model_validate(record.uses),
         evidence=record.evidence,
         summary=record.summary,

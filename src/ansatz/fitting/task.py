@@ -74,11 +74,9 @@ class Task(NamedTuple):
 
     def facts(self, job: Job, rows: float | None = None) -> Facts:
         """What the default recipe depends on."""
-        total = float(job.weight.sum()) if rows is None else rows
+        total = job.mass if rows is None else rows
         law = self.law(job.target, total)
-        return Facts(
-            total, job.rows.spec, job.target, not law.additive, self.inference.averages
-        )
+        return Facts(total, job.rows.spec, job.target, not law.additive, self.inference.averages)
 
     def default_recipe(self, facts: Facts) -> Recipe:
         """The recipe when nothing was set."""
@@ -98,13 +96,12 @@ class Task(NamedTuple):
                 base = base.model_copy(update={"holdout": len(job.valid) / len(job.y)})
         given = {name: settings.options.get(name) for name in RecipeOptions._fields}
         try:
-            return RecipeOptions(**given).change(base, job.y)
+            changed = RecipeOptions(**given).change(base, job.y)
         except ValidationError as error:
             raise UsageError(one_line(error)) from None
+        return self.structure.limit(changed, job, settings.options)
 
-    def plan(
-        self, recipe: Recipe, job: Job, network_options: dict[str, Any] | None = None
-    ) -> Plan:
+    def plan(self, recipe: Recipe, job: Job, network_options: dict[str, Any] | None = None) -> Plan:
         """How a network is fitted; the options of its factory follow from the recipe."""
         network = self.network(job.target)
         self.refuse(network)

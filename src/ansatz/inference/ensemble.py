@@ -58,6 +58,7 @@ class EnsemblePosterior:
     """
 
     name: ClassVar[str] = "ensemble"
+    keeps_rows: ClassVar[bool] = False
 
     def __init__(
         self, members: Sequence[PointPosterior], weights: Tensor, factor: float = 1.0
@@ -132,9 +133,7 @@ class EnsemblePosterior:
         with torch.no_grad():
             return self.combination.serve([m.answer(inputs, offset) for m in self.members])
 
-    def components(
-        self, rows: Any, offset: Tensor | None = None
-    ) -> list[tuple[float, Predictive]]:
+    def components(self, rows: Any, offset: Tensor | None = None) -> list[tuple[float, Predictive]]:
         """Each member's own predictive, before recalibration."""
         shares = zip(self.weights.tolist(), self.members, strict=True)
         return [(share, m.predictive(rows, offset, notes=[])) for share, m in shares]
@@ -195,6 +194,7 @@ class Ensemble:
     """
 
     name: ClassVar[str] = "ensemble"
+    words: ClassVar[str] = "an ensemble of networks"
     averages: ClassVar[bool] = True
     few: ClassVar[float] = SMALL  # members average their dispersions
 
@@ -401,8 +401,7 @@ def combine(
     history: History,
     seed: int,
 ) -> Fitted:
-    """The members mixed and recalibrated by what they say about rows they did not learn from.
-    """
+    """The members mixed and recalibrated by what they say about rows they did not learn from."""
     folds, law = folds_of(members), models[0].likelihood
     share = torch.ones(len(models), dtype=torch.float64)  # of members within their repeat
     recalibration = None

@@ -87,9 +87,7 @@ class Number(Outcome):
         for name in uses.target:
             _check_column(frame, name, law, options)
 
-    def encode(
-        self, y: Any, settings: Settings, *, reset: bool
-    ) -> tuple[NDArray[Any], TargetSpec]:
+    def encode(self, y: Any, settings: Settings, *, reset: bool) -> tuple[NDArray[Any], TargetSpec]:
         law = settings.law_name
         if law in ELSEWHERE:
             raise UsageError(f"{law} {ELSEWHERE[law]}")
@@ -130,6 +128,10 @@ class Number(Outcome):
         if isinstance(law, NormalMixture):
             _warn_of_modes(law, raw)
         return found[:, None] if self.is_column else found
+
+    def has_interval(self, law: Likelihood) -> bool:
+        """Every law has, and a loss that is not one has none."""
+        return law.is_law
 
     def frame(self, model: Model, rows: Given, **options: Any) -> dict[str, Any]:
         """``prediction``, ``lower``, ``upper``; of several targets with their names.
