@@ -36,16 +36,11 @@ Found = tuple[str, int]  # what, and in which line
 
 KNOWN: dict[str, dict[str, int]] = {
     "imports of members": {
-        "ansatz.estimators.estimator": 1,
-        "ansatz.estimators.survival": 4,
-        "ansatz.fitting.tensor_structure": 1,
         "ansatz.tuning.inner_folds": 2,
         "ansatz.tuning.posing": 1,
         "ansatz.tuning.tune": 1,
     },
     "names of members": {
-        "ansatz.fitting.options.tables": 2,
-        "ansatz.fitting.specification": 1,
         "ansatz.onnx.answers": 1,
         "ansatz.onnx.check": 1,
         "ansatz.onnx.inputs": 3,

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from ansatz import inference
 from ansatz.data import Batch, TensorSource
 from ansatz.data.source import Source
 from ansatz.errors import DataError, ModelError, UsageError
@@ -25,9 +26,9 @@ from ansatz.fitting.read_again import ReadAgain, Tell
 from ansatz.fitting.recipe import Recipe, default_recipe
 from ansatz.fitting.rehearsal import require_outputs
 from ansatz.fitting.trained import Trained
-from ansatz.fitting.training import train, typed
+from ansatz.fitting.training import typed
 from ansatz.fitting.uses import Uses
-from ansatz.inference.point import PointPosterior
+from ansatz.inference.registry import DEFAULT
 from ansatz.likelihoods import Likelihood
 from ansatz.seeds import derive
 from ansatz.spec import InputSpec
@@ -309,9 +310,10 @@ class TensorStructure(Structure):
         facts = Facts(float(job.weight.sum()), job.rows.spec, job.target, not law.additive)
         recipe = self.recipe(facts).model_copy(update={"steps": 500, "bins": 0})
         plan = Plan(self, network, {}, recipe, seed, {}, {"progress": 0})
-        done = train(plan, job._replace(valid=None, trainer_options={}), law)
-        found = PointPosterior(self, done.encoder, done.trained)
-        return found, []
+        fitted = inference.create(DEFAULT).fit(
+            plan, job._replace(valid=None, trainer_options={}), law
+        )
+        return fitted.posterior, []
 
     def load_linear(self, record: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Posterior:
         """An error: no mixture holds a linear model of such rows."""
