@@ -12,6 +12,7 @@ KINDS = {
     "likelihoods": "ansatz.likelihoods.registry:registry",
     "networks": "ansatz.networks.registry:registry",
     "structures": "ansatz.structures.registry:registry",
+    "outcomes": "ansatz.outcomes.registry:registry",
     "inferences": "ansatz.inference.registry:registry",
     "layers": "ansatz.layers.registry:registry",
     "activations": "ansatz.layers.registry:activations",

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -73,7 +73,7 @@ class Classifier(ClassifierMixin, Estimator):
         Bishop (2006), Pattern Recognition and Machine Learning, section 4.3.4.
     """
 
-    outcome: ClassVar[str] = "class"
+    outcome = "class"
     classes_ = Fitted(lambda model: model.outcome.labels)
 
     def __init__(
@@ -173,9 +173,8 @@ class Classifier(ClassifierMixin, Estimator):
             X: rows as in ``fit``.
             offset: ``(N,)``, known parts of the linear predictor.
         """
-        found: NDArray[np.float64] = self.model_.outcome.probabilities(
-            self._served(X, offset)
-        ).numpy()
+        served = self._served(X, offset)
+        found: NDArray[np.float64] = self.model_.outcome.probabilities(served).numpy()
         return found
 
     def __sklearn_tags__(self) -> Tags:

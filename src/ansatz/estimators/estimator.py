@@ -1,9 +1,9 @@
 """What every estimator shares: rows in, a fitted law out, scikit-learn's conventions."""
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,7 @@ from ansatz.data import row_keys
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.beside import read_column, read_groups, read_weights
 from ansatz.fitting.contracts.outcome import Outcome
+from ansatz.fitting.contracts.rows import Rows
 from ansatz.fitting.description import describe_model
 from ansatz.fitting.duplicates import copied
 from ansatz.fitting.fit_model import fit_model
@@ -26,6 +27,7 @@ from ansatz.fitting.intervals import Method, distribution_of, interval_of
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Given, Model
 from ansatz.fitting.recipe import STREAM
+from ansatz.fitting.recipe_options import Augment
 from ansatz.fitting.recognition import structure_of_rows
 from ansatz.fitting.saved import save_model
 from ansatz.fitting.settings import Settings
@@ -83,12 +85,8 @@ class Estimator(BaseEstimator):
         True
     """
 
-    outcome: ClassVar[str]  # by name
+    outcome: str  # by name; a subclass has one for all
     model_: Model
-    likelihood: str | Likelihood
-    network: str | nn.Module
-    random_state: int | np.random.RandomState | None
-    warm_start: bool
 
     columns_ = Fitted(lambda model: model.columns)
     conformal_scores_ = Fitted(lambda model: model.conformal_scores)
@@ -104,6 +102,65 @@ class Estimator(BaseEstimator):
     saved_summary_ = Fitted(lambda model: model.summary)
     target_names_ = Fitted(lambda model: model.outcome.names)
     uses_ = Fitted(lambda model: model.uses)
+
+    def __init__(
+        self,
+        likelihood: str | Likelihood = "normal",
+        *,
+        likelihood_options: Mapping[str, Any] | None = None,
+        x: str = "auto",
+        network: str | nn.Module = "auto",
+        inference: str = "point",
+        members: int | None = None,
+        calibration: float | None = None,
+        widths: Sequence[int] | None = None,
+        activation: str | None = None,
+        dropout: float | None = None,
+        network_options: Mapping[str, Any] | None = None,
+        epochs: int | None = None,
+        batch_size: int | None = None,
+        learning_rate: float | None = None,
+        weight_decay: float | None = None,
+        holdout: float | None = None,
+        quantile: bool | Sequence[str] = False,
+        bins: int | None = None,
+        augment: Augment | None = None,
+        pretrained: str | Path | None = None,
+        freeze: str | int | Sequence[int] | None = None,
+        warm_start: bool = False,
+        random_state: int | np.random.RandomState | None = 0,
+        n_jobs: int | None = None,
+        device: str = "auto",
+        time_limit: float | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.likelihood = likelihood
+        self.likelihood_options = likelihood_options
+        self.x = x
+        self.network = network
+        self.inference = inference
+        self.members = members
+        self.calibration = calibration
+        self.widths = widths
+        self.activation = activation
+        self.dropout = dropout
+        self.network_options = network_options
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.holdout = holdout
+        self.quantile = quantile
+        self.bins = bins
+        self.augment = augment
+        self.pretrained = pretrained
+        self.freeze = freeze
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.device = device
+        self.time_limit = time_limit
+        self.verbose = verbose
 
     # Settings.
 
@@ -242,6 +299,8 @@ class Estimator(BaseEstimator):
     def adopt(self, model: Model) -> None:
         """Becomes the face of a fitted model."""
         self.model_ = model
+        if not hasattr(type(self), "outcome"):  # the face of any outcome
+            self.outcome = model.outcome.name
         self.n_features_in_ = int(model.features["count"])
         names = model.features["names"]
         if names is None:
@@ -257,9 +316,12 @@ class Estimator(BaseEstimator):
         y: Any,
         sample_weight: ArrayLike | None = None,
         offset: ArrayLike | None = None,
+        precision: ArrayLike | None = None,
+        *,
+        groups: ArrayLike | None = None,
     ) -> Job:
-        """The rows of a fit as its pipeline sees them."""
-        return self._begin(X, y, sample_weight, offset)[1]
+        """Reads the rows of a fit as its pipeline sees them."""
+        return self._begin(X, y, sample_weight, offset, precision, groups=groups)[1]
 
     def read_again(
         self,
@@ -375,12 +437,25 @@ class Estimator(BaseEstimator):
         counts = read_column("trials", trials, len(rows))
         return Given(rows, None if extra is None else torch.from_numpy(extra), counts)
 
+    def rows(self, table: Any) -> Rows:
+        """The rows of a table, or of X as in ``fit``, as the model's encoder takes them.
+
+        Args:
+            table: as for ``predict_frame``.
+        """
+        X = table
+        if self.model_.uses is not None:
+            X = self._from_table(table, outcomes=False).X
+        found: Rows = self.model_.structure.from_python(X, face=self, reset=False)
+        return found
+
     def _served(self, X: Any, offset: ArrayLike | None = None) -> Any:
         rows = self._given(X, offset)
         return self.model_.predictive(rows.rows, rows.offset)
 
     def _from_table(self, table: Any, *, outcomes: bool) -> Any:
         """Features, outcomes, weights and offsets of a table, found by the names of the fit."""
+        check_is_fitted(self)
         if self.model_.uses is None:
             raise UsageError("this model was fitted to X and y: evaluate(X, y) needs both.")
         return self.model_.structure.from_table(self.model_, table, outcomes=outcomes)
@@ -559,6 +634,7 @@ class Estimator(BaseEstimator):
         Args:
             table: as for ``evaluate``; a model of ``ansatz.fit`` keeps a hash of each row.
         """
+        check_is_fitted(self)
         learned = self.model_.row_keys
         learned = np.empty(0, dtype=np.uint64) if learned is None else learned
         found = copied(learned, self._keys(table))
@@ -641,6 +717,7 @@ class Estimator(BaseEstimator):
             interval: adds the bounds that hold this share of the probability.
             options: ``offset``, ``trials``, ``method``, and ``times`` of survival models.
         """
+        check_is_fitted(self)
         index = X.index if isinstance(X, pd.DataFrame) else None
         offset, trials = options.pop("offset", None), options.pop("trials", None)
         uses = self.model_.uses
@@ -664,7 +741,7 @@ class Estimator(BaseEstimator):
             path: the file to write; None writes none.
             options: of :func:`ansatz.report.report_model`.
         """
+        check_is_fitted(self)
         from ansatz.report import report_model  # draws: imported when it is asked for
 
-        check_is_fitted(self)
         return report_model(self, X, y, path, **options)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 import torch
@@ -83,7 +83,7 @@ class Ranker(Estimator):
         https://doi.org/10.1214/aos/1079120141
     """
 
-    outcome: ClassVar[str] = "ranking"
+    outcome = "ranking"
     items_ = Fitted(lambda model: model.outcome.labels)
 
     def __init__(

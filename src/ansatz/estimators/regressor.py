@@ -1,17 +1,9 @@
 """Numbers as outcomes: regression with any law."""
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, ClassVar
-
-import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
-from torch import nn
 
 from ansatz.estimators.estimator import Estimator
-from ansatz.fitting.recipe_options import Augment
-from ansatz.likelihoods import Likelihood
 
 
 class Regressor(RegressorMixin, Estimator):
@@ -72,66 +64,7 @@ class Regressor(RegressorMixin, Estimator):
         section 2.2.1, for the network that predicts mean and spread.
     """
 
-    outcome: ClassVar[str] = "number"
-
-    def __init__(
-        self,
-        likelihood: str | Likelihood = "normal",
-        *,
-        likelihood_options: Mapping[str, Any] | None = None,
-        x: str = "auto",
-        network: str | nn.Module = "auto",
-        inference: str = "point",
-        members: int | None = None,
-        calibration: float | None = None,
-        widths: Sequence[int] | None = None,
-        activation: str | None = None,
-        dropout: float | None = None,
-        network_options: Mapping[str, Any] | None = None,
-        epochs: int | None = None,
-        batch_size: int | None = None,
-        learning_rate: float | None = None,
-        weight_decay: float | None = None,
-        holdout: float | None = None,
-        quantile: bool | Sequence[str] = False,
-        bins: int | None = None,
-        augment: Augment | None = None,
-        pretrained: str | Path | None = None,
-        freeze: str | int | Sequence[int] | None = None,
-        warm_start: bool = False,
-        random_state: int | np.random.RandomState | None = 0,
-        n_jobs: int | None = None,
-        device: str = "auto",
-        time_limit: float | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.likelihood = likelihood
-        self.likelihood_options = likelihood_options
-        self.x = x
-        self.network = network
-        self.inference = inference
-        self.members = members
-        self.calibration = calibration
-        self.widths = widths
-        self.activation = activation
-        self.dropout = dropout
-        self.network_options = network_options
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.holdout = holdout
-        self.quantile = quantile
-        self.bins = bins
-        self.augment = augment
-        self.pretrained = pretrained
-        self.freeze = freeze
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.device = device
-        self.time_limit = time_limit
-        self.verbose = verbose
+    outcome = "number"
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -37,4 +37,5 @@ def describe_model(model: Model) -> dict[str, Any]:
         "seed": fit.get("seed"),
         "notes": fit.get("notes", []),
         "fingerprint": model.evidence.get("fingerprint"),
+        **({"contains": "the training rows"} if model.posterior.keeps_rows else {}),
     }

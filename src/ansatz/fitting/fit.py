@@ -16,7 +16,7 @@ from ansatz.fitting.model import Model
 from ansatz.fitting.options import FitOptions
 from ansatz.fitting.options.option import with_signature
 from ansatz.fitting.problem import Problem
-from ansatz.fitting.provenance import Origin, RowMarks, Source, plain
+from ansatz.fitting.provenance import Origin, RowMarks, Source
 from ansatz.fitting.reading import read_job
 from ansatz.fitting.request import Request
 from ansatz.fitting.result import Fit, describe_training
@@ -24,6 +24,7 @@ from ansatz.fitting.run import Run, fingerprint
 from ansatz.fitting.scores import Scores, cross_validate, evaluate_all
 from ansatz.fitting.split import Parts, Split, folds_of, holdout_share, split
 from ansatz.fitting.task import Task
+from ansatz.storage.json_file import plain
 from ansatz.training.distributed import by_first, in_all_processes
 
 

@@ -18,6 +18,9 @@ def outcome_of(law: str, uses: Uses) -> str:
         >>> outcome_of("poisson", Uses(target=["y"])), outcome_of("ordinal", Uses(target=["y"]))
         ('number', 'class')
     """
+    if uses.task is not None:
+        outcomes.registry.get(uses.task)  # a wrong name suggests the nearest right one
+        return uses.task
     for name in outcomes.names():
         if outcomes.registry.get(name).serves(law, uses):
             return name

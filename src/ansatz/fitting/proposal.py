@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ansatz import outcomes
 from ansatz.data.dates import looks_like_dates
 from ansatz.errors import DataError
 from ansatz.fitting.candidates import candidates
@@ -44,6 +45,8 @@ def propose(origin: str, frame: pd.DataFrame, uses: Uses) -> Proposal:
         ['bernoulli']
     """
     name = uses.outcome_name
+    if uses.task is not None and outcomes.registry.get(uses.task).laws:
+        return Proposal(list(outcomes.registry.get(uses.task).laws))
     if uses.is_survival:
         return _propose_survival(frame, uses)
     if uses.trials is not None:

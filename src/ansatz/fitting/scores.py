@@ -49,8 +49,8 @@ def evaluate_all(model: Model, learn: Job, test: Job) -> Scores:
         messages = linear_messages(model)
     elif learn.rows.has_features:  # without them it is the constant model
         posterior, messages = structure.baseline(law, learn, task.settings.seed)
-        # The network's own notes say the same.
-        answers["linear"] = lambda job: posterior.predictive(job.rows, job.offset, notes=[])
+        if posterior is not None:  # the network's own notes say the same
+            answers["linear"] = lambda job: posterior.predictive(job.rows, job.offset, notes=[])
     answers["constant"] = lambda job: constant_predictive(law, learn, job)
 
     def evaluate(job: Job) -> dict[str, Metrics]:

@@ -121,9 +121,8 @@ class Task(NamedTuple):
 
     def refuse(self, network: str | nn.Module) -> None:
         """Refuses options that would do nothing to such rows, or to such a network."""
-        given = [
-            name for name, value in self.settings.options.items() if value not in (None, False)
-        ]
+        options = self.settings.options.items()
+        given = [name for name, value in options if value is not None and value is not False]
         refuse_foreign(given, self.structure.name, settings=True)
         odd = [name for name in given if name in self.structure.leaves_to(network)]
         if odd:

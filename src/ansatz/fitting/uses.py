@@ -48,6 +48,7 @@ class Uses(BaseModel):
     weights: str | None = None
     offset: str | None = None
     exposure: str | None = None
+    task: str | None = None  # the outcome's name, where the columns do not tell it
     group: str | None = None
     time: str | None = None
 

@@ -1,5 +1,6 @@
 """Several networks trained from different starts on different rows, mixed and recalibrated."""
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -57,14 +58,25 @@ class EnsemblePosterior:
     """
 
     name: ClassVar[str] = "ensemble"
+    keeps_rows: ClassVar[bool] = False
 
     def __init__(
         self, members: Sequence[PointPosterior], weights: Tensor, factor: float = 1.0
     ) -> None:
         self.members = list(members)
         self.structure, self.encoder = members[0].structure, members[0].encoder
-        self.options = members[0].options
         self.combination = Combination([member.likelihood for member in members], weights, factor)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Of the fit, of which some may be about predictions: the members'."""
+        return self.members[0].options
+
+    @options.setter
+    def options(self, options: dict[str, Any]) -> None:
+        self.members = [copy.copy(member) for member in self.members]
+        for member in self.members:
+            member.options = options
 
     @property
     def likelihood(self) -> Likelihood:
@@ -121,9 +133,7 @@ class EnsemblePosterior:
         with torch.no_grad():
             return self.combination.serve([m.answer(inputs, offset) for m in self.members])
 
-    def components(
-        self, rows: Any, offset: Tensor | None = None
-    ) -> list[tuple[float, Predictive]]:
+    def components(self, rows: Any, offset: Tensor | None = None) -> list[tuple[float, Predictive]]:
         """Each member's own predictive, before recalibration."""
         shares = zip(self.weights.tolist(), self.members, strict=True)
         return [(share, m.predictive(rows, offset, notes=[])) for share, m in shares]
@@ -184,6 +194,7 @@ class Ensemble:
     """
 
     name: ClassVar[str] = "ensemble"
+    words: ClassVar[str] = "an ensemble of networks"
     averages: ClassVar[bool] = True
     few: ClassVar[float] = SMALL  # members average their dispersions
 
@@ -390,8 +401,7 @@ def combine(
     history: History,
     seed: int,
 ) -> Fitted:
-    """The members mixed and recalibrated by what they say about rows they did not learn from.
-    """
+    """The members mixed and recalibrated by what they say about rows they did not learn from."""
     folds, law = folds_of(members), models[0].likelihood
     share = torch.ones(len(models), dtype=torch.float64)  # of members within their repeat
     recalibration = None

@@ -36,6 +36,7 @@ class PointPosterior:
     """
 
     name: ClassVar[str] = "point"
+    keeps_rows: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -76,9 +77,7 @@ class PointPosterior:
         """The law's parameters at encoded inputs."""
         return self.trained(inputs, offset)
 
-    def components(
-        self, rows: Any, offset: Tensor | None = None
-    ) -> list[tuple[float, Predictive]]:
+    def components(self, rows: Any, offset: Tensor | None = None) -> list[tuple[float, Predictive]]:
         """The predictive itself."""
         return [(1.0, self.predictive(rows, offset))]
 
@@ -108,6 +107,7 @@ class Point:
     """
 
     name: ClassVar[str] = "point"
+    words: ClassVar[str] = "a network"
     averages: ClassVar[bool] = False
     few: ClassVar[float] = FEW
 

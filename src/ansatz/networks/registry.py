@@ -20,6 +20,7 @@ registry = Registry(
         "googlenet": "ansatz.networks.googlenet:GoogLeNet",
         "highway": "ansatz.networks.highway_network:HighwayNetwork",
         "lenet5": "ansatz.networks.lenet:LeNet5",
+        "joined": "ansatz.networks.joined:Joined",
         "linear": "ansatz.networks.linear:Linear",
         "linear_grid": "ansatz.networks.linear_grid:LinearGrid",
         "linear_pixels": "ansatz.networks.linear_pixels:LinearPixels",

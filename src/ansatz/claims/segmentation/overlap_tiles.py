@@ -7,9 +7,8 @@ import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
-from ansatz.networks import predict_tiles
 from ansatz.layers import mirror_pad
-from ansatz.networks import UNet, receptive_field
+from ansatz.networks import UNet, predict_tiles, receptive_field
 from ansatz.spec import InputSpec
 
 if TYPE_CHECKING:

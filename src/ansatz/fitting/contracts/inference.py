@@ -33,6 +33,7 @@ class Posterior(Protocol):
     """What every consumer of a fitted model sees of its weights."""
 
     name: ClassVar[str]  # of the inference that rebuilds it from a record
+    keeps_rows: ClassVar[bool] = False  # whether training rows are part of the model
     options: dict[str, Any]  # of the fit; the structure may have some about predictions
 
     @property
@@ -65,9 +66,7 @@ class Posterior(Protocol):
         """The numbers that the law takes, at inputs that are encoded."""
         ...
 
-    def components(
-        self, rows: Any, offset: Tensor | None = None
-    ) -> list[tuple[float, Predictive]]:
+    def components(self, rows: Any, offset: Tensor | None = None) -> list[tuple[float, Predictive]]:
         """What the predictive is a mixture of, with weights; one component where it is none."""
         ...
 
@@ -108,6 +107,7 @@ class Inference(Protocol):
 
     name: str
     averages: bool  # whether several networks are averaged: each may then fit more closely
+    words: str  # what was fitted, for prose: "a network", "an ensemble of networks"
     few: float  # rows below which a dispersion that varies with x costs more than it tells
 
     def recipe(self, base: "Recipe", facts: "Facts", options: Mapping[str, Any]) -> "Recipe":
@@ -136,4 +136,3 @@ class Build(Protocol):
     """Makes one trained network of a saved model from its tensors."""
 
     def __call__(self, tensors: Mapping[str, Tensor]) -> "Trained": ...
-

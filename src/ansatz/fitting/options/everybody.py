@@ -49,6 +49,15 @@ class AxesOptions(TypedDict, total=False):
             complete="networks",
         ),
     ]
+    task: Annotated[
+        str | None,
+        Option(
+            "What is predicted (ansatz list outcomes), where the target does not tell.",
+            MODEL,
+            metavar="NAME",
+            complete="outcomes",
+        ),
+    ]
     inference: Annotated[
         str,
         Option("How sure you need to be. Default: point.", MODEL, default="point", metavar="NAME"),

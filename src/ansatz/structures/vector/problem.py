@@ -129,9 +129,8 @@ def _check_time(origin: str, frame: pd.DataFrame, uses: Uses) -> None:
 def _known_outcomes(
     origin: str, frame: pd.DataFrame, uses: Uses, law: str | None
 ) -> tuple[pd.DataFrame, list[str]]:
-    known = uses.known(frame)
-    if law is not None and not outcomes.registry.get(outcome_of(law, uses)).has_columns:
-        known = frame[uses.target].notna().any(axis=1).to_numpy()  # the first places will do
+    kind = outcomes.DEFAULT if law is None else outcome_of(law, uses)
+    known = outcomes.registry.get(kind).known(frame, uses)
     name = uses.outcome_name
     if not known.any():
         raise DataError(f"{origin}: the target '{name}' is missing in every row.")

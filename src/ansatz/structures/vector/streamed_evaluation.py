@@ -11,7 +11,8 @@ from ansatz.data.streams import RowSample
 from ansatz.errors import DataError
 from ansatz.fitting.contracts.outcome import Metrics
 from ansatz.fitting.pooled_metrics import PooledMetrics
-from ansatz.structures.vector.stream_parts import SAMPLED
+
+SAMPLED = 30_000  # rows that are held in memory
 
 
 class StreamedEvaluation(NamedTuple):

@@ -14,13 +14,14 @@ from torch import Tensor, nn
 from ansatz import likelihoods, networks
 from ansatz.data import Batch, Column, Preprocessor, TensorSource, as_frame
 from ansatz.data.source import Source
-from ansatz.errors import DataError, ModelError
+from ansatz.errors import DataError, ModelError, UsageError
 from ansatz.fitting.contracts.inference import Posterior
 from ansatz.fitting.contracts.structure import Beside, Facts, Feed, Linear, Structure
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Model
 from ansatz.fitting.problem import Problem
-from ansatz.fitting.recipe import Recipe
+from ansatz.fitting.read_again import ReadAgain
+from ansatz.fitting.recipe import Recipe, default_recipe
 from ansatz.fitting.rehearsal import require_outputs
 from ansatz.fitting.request import Request
 from ansatz.fitting.split import Split
@@ -40,10 +41,11 @@ from ansatz.structures.vector.encoder import TableEncoder, bent_columns
 from ansatz.structures.vector.law_scores import TableLawScores
 from ansatz.structures.vector.linear_model import fit_linear_model, linear_posterior
 from ansatz.structures.vector.problem import pose
-from ansatz.structures.vector.recipe import table_recipe
+from ansatz.structures.vector.reading_again import read_table_again
 from ansatz.structures.vector.rows import TableRows, read_table_rows
 from ansatz.structures.vector.stream_batches import stream_recipe, stream_source
 from ansatz.structures.vector.streaming import split_stream, streaming, why_a_stream
+from ansatz.symmetry import Group
 from ansatz.training import Supervised
 
 CHUNK = 65_536  # rows predicted at once
@@ -106,6 +108,21 @@ class Vector(Structure):
         """The split of a table on disk."""
         return None if problem.on_disk is None else split_stream(problem, task, job, test)
 
+    def read_again(self, model: Model, data: str, **how: Any) -> ReadAgain:
+        """A table in memory, or chunk by chunk where it is larger."""
+        return read_table_again(model, data, **how)
+
+    def new_data(self, model: Model, source: str) -> str:
+        """A file."""
+        return "NEW.csv"
+
+    def groups(self, spec: InputSpec, names: Sequence[str] = ()) -> list[Group]:
+        """None."""
+        raise UsageError(
+            "the columns of a table have no symmetry to certify; in Python ansatz.certify takes "
+            "any network and any group."
+        )
+
     def from_python(self, X: Any, *, face: Any, reset: bool) -> TableRows:
         """An array, or a data frame with columns of any type."""
         known = None
@@ -136,6 +153,17 @@ class Vector(Structure):
         """None: columns have effects."""
         return None
 
+    def shared(self, rows: Sequence[Any]) -> TableRows:
+        """The columns that all tables have; those of the first where some have no names."""
+        first: TableRows = rows[0]
+        if any(getattr(each, "columns", None) is None for each in rows):
+            return first
+        common = [n for n in first.values if all(n in each.values.columns for each in rows)]
+        if not common:
+            return first
+        kept = [column for column in first.columns or () if column.name in common]
+        return TableRows(first.values[common], kept)
+
     def nothing(self, count: int) -> TableRows:
         """A table without columns."""
         return TableRows(pd.DataFrame(index=range(count)), [])
@@ -148,7 +176,7 @@ class Vector(Structure):
 
     def recipe(self, facts: Facts) -> Recipe:
         """By the number of rows, whether they are coupled and what kind of outcome they have."""
-        return table_recipe(facts)
+        return default_recipe(facts)
 
     def settle(
         self, recipe: Recipe, job: Job, network: str | nn.Module, options: Mapping[str, Any]

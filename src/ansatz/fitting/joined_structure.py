@@ -1,0 +1,147 @@
+"""Inputs of several kinds: each part has a structure of its own, joined in one network."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from ansatz import structures
+from ansatz.data import row_keys
+from ansatz.fitting.recipe import Recipe
+from ansatz.fitting.tensor_structure import TensorStructure
+from ansatz.spec import InputSpec
+
+
+class JoinedRows:
+    """Rows whose examples have several parts.
+
+    Args:
+        parts: rows of each part by name, equally many.
+    """
+
+    spec = None
+
+    def __init__(self, parts: Mapping[str, Any]) -> None:
+        self.parts = dict(parts)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.parts.values())))
+
+    def __getitem__(self, index: Any) -> Self:
+        return type(self)({name: rows[index] for name, rows in self.parts.items()})
+
+    @property
+    def has_features(self) -> bool:
+        """Whether any part has features."""
+        return any(rows.has_features for rows in self.parts.values())
+
+    def content_keys(self, seed: int = 0) -> NDArray[np.uint64]:
+        """A hash of each example's content, of all its parts."""
+        found: NDArray[np.uint64] = row_keys(*self.parts.values(), seed=seed)
+        return found
+
+    def describe(self) -> dict[str, Any]:
+        """The number of parts' features, and what each part's are called."""
+        told = {name: rows.describe() for name, rows in self.parts.items()}
+        count = sum(each["count"] for each in told.values())
+        return {"names": None, "count": count, "columns": None, "parts": told}
+
+
+class JoinedEncoder:
+    """An encoder for each part; their inputs stand side by side.
+
+    Args:
+        parts: encoders by name.
+    """
+
+    def __init__(self, parts: Mapping[str, Any]) -> None:
+        self.parts = dict(parts)
+
+    @property
+    def spec(self) -> InputSpec:
+        """The specs of the parts."""
+        return InputSpec.joined(**{name: each.spec for name, each in self.parts.items()})
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """That of the first part."""
+        found: torch.dtype = next(iter(self.parts.values())).dtype
+        return found
+
+    @property
+    def notes(self) -> list[str]:
+        """Those of all parts."""
+        return [note for each in self.parts.values() for note in each.notes]
+
+    @property
+    def columns(self) -> list[Any]:
+        """Those of all parts."""
+        return [column for each in self.parts.values() for column in each.columns]
+
+    def inputs(self, rows: JoinedRows, *, notes: list[str] | None = None) -> tuple[Tensor, ...]:
+        """The inputs of the first part, then those of the second, and so on."""
+        found: list[Tensor] = []
+        for name, each in self.parts.items():
+            found += each.inputs(rows.parts[name], notes=notes)
+        return tuple(t.to(self.dtype) if t.is_floating_point() else t for t in found)
+
+    def state(self) -> dict[str, Any]:
+        """Those of the parts, by name."""
+        return {name: each.state() for name, each in self.parts.items()}
+
+
+class JoinedStructure(TensorStructure):
+    """A structure of several parts, each of a structure that is registered by name.
+
+    A subclass names its parts, ``parts = {"words": "bag", "numbers": "vector"}``, and reads rows
+    as :class:`JoinedRows`.
+
+    Example:
+        >>> from ansatz.fitting.joined_structure import JoinedStructure
+        >>> JoinedStructure().network("row")
+        'joined'
+    """
+
+    name: ClassVar[str] = "joined"
+    parts: ClassVar[Mapping[str, str]] = {}
+
+    def network(self, axis: str) -> str:
+        """A body for each part, joined before the head."""
+        return "joined"
+
+    def linear_network(self, axis: str) -> str:
+        """None: the parts have no features in common."""
+        return ""
+
+    def network_options(
+        self, network: str | nn.Module, recipe: Recipe, spec: InputSpec | None
+    ) -> dict[str, Any]:
+        """Those of the network's own defaults."""
+        return {}
+
+    def encoder(
+        self,
+        rows: JoinedRows,
+        weight: NDArray[np.float64],
+        recipe: Recipe,
+        options: Mapping[str, Any],
+    ) -> JoinedEncoder:
+        """Each part by its own structure."""
+        return JoinedEncoder(
+            {
+                name: self._part(name).encoder(rows.parts[name], weight, recipe, options)
+                for name in self.parts  # in the order in which the network takes them
+            }
+        )
+
+    def load_encoder(self, state: Mapping[str, Any]) -> JoinedEncoder:
+        """Each part by its own structure."""
+        return JoinedEncoder(
+            {name: self._part(name).load_encoder(state[name]) for name in self.parts}
+        )
+
+    def _part(self, name: str) -> Any:
+        return structures.create(self.parts[name])

@@ -1,0 +1,318 @@
+"""A structure whose examples an encoder turns into tensors: all but reading and encoding."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from ansatz.data import Batch, TensorSource
+from ansatz.data.source import Source
+from ansatz.errors import DataError, ModelError, UsageError
+from ansatz.fitting.contracts.inference import Posterior
+from ansatz.fitting.contracts.structure import Beside, Facts, Feed, LawScores, Linear, Structure
+from ansatz.fitting.job import Job
+from ansatz.fitting.model import Model
+from ansatz.fitting.outcome_checks import check_outcomes
+from ansatz.fitting.plan import Plan
+from ansatz.fitting.problem import Problem
+from ansatz.fitting.proposal import Proposal, propose
+from ansatz.fitting.read_again import ReadAgain, Tell
+from ansatz.fitting.recipe import Recipe, default_recipe
+from ansatz.fitting.rehearsal import require_outputs
+from ansatz.fitting.trained import Trained
+from ansatz.fitting.training import train, typed
+from ansatz.fitting.uses import Uses
+from ansatz.inference.point import PointPosterior
+from ansatz.likelihoods import Likelihood
+from ansatz.seeds import derive
+from ansatz.spec import InputSpec
+from ansatz.training import Supervised
+
+CHUNK = 65_536  # rows predicted at once
+
+
+class Read(NamedTuple):
+    """Data as they were read: examples, and the columns beside them."""
+
+    origin: str  # what errors call the data
+    rows: Any  # one example for each row of the frame
+    frame: pd.DataFrame  # outcomes, weights, groups, by name
+    target: str | None = None  # the data's own, where none is named
+    notes: tuple[str, ...] = ()
+
+
+class ReadRows(ReadAgain):
+    """Examples that were read again, with the columns beside them."""
+
+    def take(self, mask: NDArray[np.bool_]) -> Read:
+        """Some of the examples."""
+        return self.table._replace(
+            rows=self.table.rows[np.flatnonzero(mask)], frame=self.table.frame[mask]
+        )
+
+    def rows(self, face: Any, most: int) -> Any:
+        """The first examples."""
+        return self.table.rows[slice(0, most)]
+
+
+class TensorStructure(Structure):
+    """Everything of the contract that follows from ``read``, ``as_rows`` and ``encoder``.
+
+    A structure of one's own names itself, reads data, and encodes its rows:
+
+    - ``read(data, uses, reader) -> Read`` for ``ansatz.fit`` and the command line;
+    - ``as_rows(X) -> Rows`` for an estimator;
+    - ``encoder(rows, weight, recipe, options)`` and ``load_encoder(state)``.
+
+    Each other method may be replaced by a better one.
+
+    Example:
+        >>> from ansatz.fitting.tensor_structure import TensorStructure
+        >>> TensorStructure().network("row")
+        'mlp'
+    """
+
+    name: ClassVar[str] = "tensor"
+    unit: ClassVar[tuple[str, str]] = ("example", "examples")
+    element: ClassVar[tuple[str, str] | None] = None
+    solves: ClassVar[bool] = False
+
+    def leaves_to(self, network: str | nn.Module) -> frozenset[str]:
+        """None: the options of an mlp do nothing to other networks."""
+        return frozenset()
+
+    def network(self, axis: str) -> str:
+        """A multilayer perceptron of the encoded inputs."""
+        return "mlp"
+
+    def linear_network(self, axis: str) -> str:
+        """A linear map of the encoded inputs."""
+        return "linear"
+
+    # Reading.
+
+    @classmethod
+    def recognizes(cls, data: Any, options: Mapping[str, Any]) -> bool:
+        """No: the structure is asked for by name."""
+        return False
+
+    @classmethod
+    def recognizes_rows(cls, X: Any) -> bool:
+        """No: the structure is asked for by name."""
+        return False
+
+    def read(self, data: Any, uses: Uses, reader: Mapping[str, Any]) -> Read:
+        """Data for ``ansatz.fit``: examples, and the columns beside them."""
+        raise UsageError(f"structure {self.name} reads no files: give rows to an estimator.")
+
+    def as_rows(self, X: Any) -> Any:
+        """What was handed to an estimator as X; rows as they are."""
+        return X
+
+    def problem(self, data: Any, uses: Uses, **how: Any) -> Problem:
+        """Reads data and decides what is predicted."""
+        found = self.read(data, uses, how.get("reader") or {})
+        if not uses.target and uses.lower is None and found.target is not None:
+            uses = uses.model_copy(update={"target": [found.target]})
+        frame = found.frame.drop(columns=list(how.get("drop") or ()))
+        uses = uses.expand(frame)
+        uses.check(frame, found.origin)
+        known, law = uses.known(frame), how.get("likelihood")
+        if not known.any():
+            raise DataError(f"{found.origin}: the target '{uses.outcome_name}' is missing.")
+        notes, gone = list(found.notes), int((~known).sum())
+        if gone:
+            notes.append(f"{gone} {self.unit[1]} without a value of the target were left out.")
+        frame, rows = frame[known], found.rows[np.flatnonzero(known)]
+        proposal = Proposal([law]) if law else propose(found.origin, frame, uses)
+        options = {**proposal.options, **(how.get("options") or {})}
+        check_outcomes(found.origin, frame, uses, proposal.laws[0], options, named=law is not None)
+        notes += [proposal.why] if proposal.why else []
+        digest = hashlib.sha256(np.ascontiguousarray(rows.content_keys()).tobytes())
+        digest.update(pd.util.hash_pandas_object(frame, index=False).to_numpy().tobytes())
+        fingerprint = digest.hexdigest()
+        return Problem(found.origin, frame, rows, uses, proposal.laws, options, notes, fingerprint)
+
+    def read_again(
+        self, model: Model, data: str, *, outcomes: bool, options: Mapping[str, Any], tell: Tell
+    ) -> ReadRows:
+        """All examples at once; those without a target are left out where they are evaluated."""
+        uses = model.uses or Uses()
+        found = ReadRows(self.read(data, uses, options))
+        for note in found.table.notes:
+            tell(note)
+        if outcomes:
+            known = uses.known(found.table.frame)
+            found = ReadRows(found.take(known))
+        return found
+
+    def from_python(self, X: Any, *, face: Any, reset: bool) -> Any:
+        """What a user handed to an estimator as X."""
+        rows = self.as_rows(X)
+        if reset:
+            face.n_features_in_ = int(rows.describe()["count"])
+            face.__dict__.pop("feature_names_in_", None)
+        return rows
+
+    def from_table(self, model: Model, table: Any, *, outcomes: bool) -> Beside:
+        """Examples, outcomes, weights and offsets, by the column roles of the fit."""
+        uses = model.uses
+        assert uses is not None
+        found = table if isinstance(table, Read) else self.read(table, uses, {})
+        y = uses.outcomes(found.frame) if outcomes else None
+        weight, offset = uses.weight(found.frame), uses.offsets(found.frame)
+        return Beside(found.rows, y, weight, offset, uses.trial_counts(found.frame))
+
+    def cuts(self, model: Model, table: Any) -> Iterator[tuple[int, Any]]:
+        """None: examples are not cut."""
+        return iter(())
+
+    def summary(self, model: Model) -> Any:
+        """None."""
+        return None
+
+    def more_examples(self, axis: str) -> str:
+        """Nothing makes more examples."""
+        return ""
+
+    def nothing(self, count: int) -> Any:
+        """An error: every example has content."""
+        raise UsageError(f"{self.unit[1]} are never without features.")
+
+    # Recipe and encoder.
+
+    def recipe(self, facts: Facts) -> Recipe:
+        """By the number of rows, whether they are coupled and what kind of outcome they have."""
+        return default_recipe(facts)
+
+    def settle(
+        self, recipe: Recipe, job: Job, network: str | nn.Module, options: Mapping[str, Any]
+    ) -> Recipe:
+        """The recipe as it is, without bins of columns."""
+        return recipe.model_copy(update={"bins": 0})
+
+    def network_options(
+        self, network: str | nn.Module, recipe: Recipe, spec: InputSpec | None
+    ) -> dict[str, Any]:
+        """The shape of a multilayer perceptron; other networks have their own defaults."""
+        if network != "mlp":
+            return {}
+        return {
+            "widths": list(recipe.widths),
+            "activation": recipe.activation,
+            "dropout": recipe.dropout,
+        }
+
+    def encoder(
+        self, rows: Any, weight: NDArray[np.float64], recipe: Recipe, options: Mapping[str, Any]
+    ) -> Any:
+        """An encoder that has learned from the rows."""
+        raise UsageError(f"structure {self.name} does not say how its rows are encoded.")
+
+    def load_encoder(self, state: Mapping[str, Any]) -> Any:
+        """The encoder of a saved model."""
+        raise ModelError(f"structure {self.name} does not say how its encoder is loaded.")
+
+    # Training.
+
+    def inputs(self, encoder: Any, rows: Any) -> tuple[Tensor, ...]:
+        """What a network trains on."""
+        found: tuple[Tensor, ...] = encoder.inputs(rows, notes=[])
+        return found
+
+    def batch(self, job: Job, encoder: Any, recipe: Recipe) -> Batch | None:
+        """The rows as tensors, in the type of the recipe."""
+        inputs = self.inputs(encoder, job.rows)
+        batch = Batch(inputs, job.y, job.weight, job.offset, job.index)
+        return typed(batch, getattr(torch, recipe.dtype))
+
+    def adapt(self, network: nn.Module, encoder: Any, job: Job, objective: Supervised) -> nn.Module:
+        """Asks the network once: what it cannot take is said in a line."""
+        assert objective.shift is not None
+        dtype = next(network.parameters()).dtype
+        found = self.inputs(encoder, job.rows[slice(0, 2)])
+        inputs = tuple(t.to(dtype) if t.is_floating_point() else t for t in found)
+        require_outputs(network, inputs, objective.shift.numel())
+        return network
+
+    def answering(
+        self, network: nn.Module, encoder: Any, recipe: Recipe | None
+    ) -> tuple[nn.Module, nn.Module]:
+        """The network as it is."""
+        return network, network
+
+    def source(self, job: Job, encoder: Any, feed: Feed, options: Mapping[str, Any]) -> Source:
+        """Tensors in memory, in a new order each epoch."""
+        rows, recipe = self.batch(job, encoder, feed.recipe), feed.recipe
+        assert rows is not None
+        if not feed.training:  # rows that are coupled are evaluated together
+            return TensorSource(rows, 8_192 if feed.additive else len(rows.index), shuffle=False)
+        return TensorSource(
+            rows,
+            recipe.batch_size or len(rows.index),
+            smallest=2 if feed.normalizes else 1,
+            seed=derive(feed.seed, "rows"),
+            shuffle=recipe.batch_size > 0,
+            strata=None if feed.additive else rows.target[:, 1],  # whether it is an event
+        )
+
+    def law_scores(self, job: Job, total: float, *, linear: bool, seed: int) -> LawScores | None:
+        """None: the first law that the values allow is taken."""
+        return None
+
+    # Predictions.
+
+    def raws(
+        self,
+        networks: Sequence[Trained],
+        encoder: Any,
+        rows: Any,
+        offset: Tensor | None,
+        *,
+        notes: list[str] | None,
+        options: Mapping[str, Any],
+    ) -> Iterator[Iterable[Tensor]]:
+        """Encodes the rows once and asks the networks, 65,536 rows at a time."""
+        inputs = encoder.inputs(rows, notes=notes)
+        for first in range(0, max(len(rows), 1), CHUNK):
+            part = slice(first, first + CHUNK)
+            extra = None if offset is None else offset[part]
+            yield [network(tuple(t[part] for t in inputs), extra) for network in networks]
+
+    # Linear models.
+
+    def linear(
+        self,
+        law: Likelihood,
+        job: Job,
+        *,
+        class_names: list[str] | None = None,
+        null: bool = False,
+    ) -> Linear | None:
+        """None: the linear model is trained."""
+        return None
+
+    def constant(self, objective: Supervised, job: Job) -> Posterior:
+        """An error: every example has features."""
+        raise UsageError(f"{self.unit[1]} are never without features.")
+
+    def baseline(self, law: Likelihood, job: Job, seed: int) -> tuple[Posterior | None, list[str]]:
+        """The linear network of the structure, trained as a network of few steps."""
+        network = self.linear_network(job.target.axis)
+        if not network:
+            return None, []
+        facts = Facts(float(job.weight.sum()), job.rows.spec, job.target, not law.additive)
+        recipe = self.recipe(facts).model_copy(update={"steps": 500, "bins": 0})
+        plan = Plan(self, network, {}, recipe, seed, {}, {"progress": 0})
+        done = train(plan, job._replace(valid=None, trainer_options={}), law)
+        found = PointPosterior(self, done.encoder, done.trained)
+        return found, []
+
+    def load_linear(self, record: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Posterior:
+        """An error: no mixture holds a linear model of such rows."""
+        raise ModelError(f"structure {self.name} has no linear model to load.")
