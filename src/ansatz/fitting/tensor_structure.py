@@ -18,10 +18,11 @@ from ansatz.fitting.contracts.inference import Posterior
 from ansatz.fitting.contracts.structure import Beside, Facts, Feed, LawScores, Linear, Structure
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Model
-from ansatz.fitting.outcome_checks import check_outcomes
+from ansatz.fitting.outcome_checks import check_known, check_outcomes
 from ansatz.fitting.plan import Plan
 from ansatz.fitting.problem import Problem
 from ansatz.fitting.proposal import Proposal, propose
+from ansatz.fitting.read_again import ReadAgain, Tell
 from ansatz.fitting.recipe import Recipe, default_recipe
 from ansatz.fitting.rehearsal import require_outputs
 from ansatz.fitting.request import Request
@@ -47,6 +48,20 @@ class Read(NamedTuple):
     frame: pd.DataFrame  # outcomes, weights, groups, by name
     target: str | None = None  # the data's own, where none is named
     notes: tuple[str, ...] = ()
+
+    def take(self, mask: NDArray[np.bool_]) -> "Read":
+        """Some of the examples."""
+        return self._replace(rows=self.rows[np.flatnonzero(mask)], frame=self.frame[mask])
+
+
+class ExamplesAgain(ReadAgain):
+    """Examples of a structure of one's own, all in memory."""
+
+    table: Read
+
+    def take(self, mask: NDArray[np.bool_]) -> Read:
+        """Some of the examples."""
+        return self.table.take(mask)
 
 
 class TensorStructure(Structure):
@@ -127,9 +142,30 @@ class TensorStructure(Structure):
         fingerprint = digest.hexdigest()
         return Problem(found.origin, frame, rows, uses, proposal.laws, options, notes, fingerprint)
 
+    def read_again(
+        self, model: Model, data: str, *, outcomes: bool, options: Mapping[str, Any], tell: Tell
+    ) -> ExamplesAgain:
+        """All examples; those without a target are left out where they are evaluated."""
+        uses = model.uses or Uses()
+        reader = {k: v for k, v in options.items() if k not in ("stream", "memory_limit")}
+        found = self.read(data, uses, reader)
+        for note in found.notes:
+            tell(note)
+        if not outcomes:
+            return ExamplesAgain(found)
+        uses.outcomes(found.frame)  # all its columns are there
+        known = model.outcome.known(found.frame, uses)
+        if not known.any():
+            raise DataError(f"{found.origin}: the target '{uses.outcome_name}' is missing.")
+        if not known.all():
+            tell(f"{self.unit[1]} without the target, left out: {int((~known).sum())}.")
+        found = found.take(known)
+        check_known(model, found.frame, found.origin)
+        return ExamplesAgain(found)
+
     def from_python(self, X: Any, *, face: Any, reset: bool) -> Any:
         """What a user handed to an estimator as X."""
-        rows = self.as_rows(X)
+        rows = X.rows if isinstance(X, Read) else self.as_rows(X)
         if reset:
             face.n_features_in_ = int(rows.describe()["count"])
             face.__dict__.pop("feature_names_in_", None)
@@ -139,7 +175,7 @@ class TensorStructure(Structure):
         """Examples, outcomes, weights and offsets, by the column roles of the fit."""
         uses = model.uses
         assert uses is not None
-        found = self.read(table, uses, {})
+        found = table if isinstance(table, Read) else self.read(table, uses, {})
         y = uses.outcomes(found.frame) if outcomes else None
         weight, offset = uses.weight(found.frame), uses.offsets(found.frame)
         return Beside(found.rows, y, weight, offset, uses.trial_counts(found.frame))

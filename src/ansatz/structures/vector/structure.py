@@ -116,7 +116,7 @@ class Vector(Structure):
         """A file."""
         return "NEW.csv"
 
-    def groups(self, spec: InputSpec, names: Sequence[str] = ()) -> list[Group]:
+    def groups(self, spec: InputSpec) -> list[Group]:
         """None."""
         raise UsageError(
             "the columns of a table have no symmetry to certify; in Python ansatz.certify takes "
