@@ -741,7 +741,7 @@ class Estimator(BaseEstimator):
             path: the file to write; None writes none.
             options: of :func:`ansatz.report.report_model`.
         """
+        check_is_fitted(self)
         from ansatz.report import report_model  # draws: imported when it is asked for
 
-        check_is_fitted(self)
         return report_model(self, X, y, path, **options)

@@ -40,6 +40,7 @@ class FeatureRecord(_Strict):
     names: list[str] | None
     count: int
     columns: list[Column] | None
+    parts: "dict[str, FeatureRecord] | None" = None  # of examples of several kinds
 
 
 class HistoryRecord(_Strict):

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -25,9 +24,6 @@ from ansatz.fitting.proposal import Proposal, propose
 from ansatz.fitting.read_again import ReadAgain, Tell
 from ansatz.fitting.recipe import Recipe, default_recipe
 from ansatz.fitting.rehearsal import require_outputs
-from ansatz.fitting.request import Request
-from ansatz.fitting.split import Split
-from ansatz.fitting.task import Task
 from ansatz.fitting.trained import Trained
 from ansatz.fitting.training import train, typed
 from ansatz.fitting.uses import Uses
@@ -49,19 +45,19 @@ class Read(NamedTuple):
     target: str | None = None  # the data's own, where none is named
     notes: tuple[str, ...] = ()
 
-    def take(self, mask: NDArray[np.bool_]) -> "Read":
-        """Some of the examples."""
-        return self._replace(rows=self.rows[np.flatnonzero(mask)], frame=self.frame[mask])
 
-
-class ExamplesAgain(ReadAgain):
-    """Examples of a structure of one's own, all in memory."""
-
-    table: Read
+class ReadRows(ReadAgain):
+    """Examples that were read again, with the columns beside them."""
 
     def take(self, mask: NDArray[np.bool_]) -> Read:
         """Some of the examples."""
-        return self.table.take(mask)
+        return self.table._replace(
+            rows=self.table.rows[np.flatnonzero(mask)], frame=self.table.frame[mask]
+        )
+
+    def rows(self, face: Any, most: int) -> Any:
+        """The first examples."""
+        return self.table.rows[slice(0, most)]
 
 
 class TensorStructure(Structure):
@@ -144,24 +140,24 @@ class TensorStructure(Structure):
 
     def read_again(
         self, model: Model, data: str, *, outcomes: bool, options: Mapping[str, Any], tell: Tell
-    ) -> ExamplesAgain:
-        """All examples; those without a target are left out where they are evaluated."""
+    ) -> ReadRows:
+        """All examples at once; those without a target are left out where they are evaluated."""
         uses = model.uses or Uses()
         reader = {k: v for k, v in options.items() if k not in ("stream", "memory_limit")}
-        found = self.read(data, uses, reader)
-        for note in found.notes:
+        found = ReadRows(self.read(data, uses, reader))
+        origin, frame = found.table.origin, found.table.frame
+        for note in found.table.notes:
             tell(note)
         if not outcomes:
-            return ExamplesAgain(found)
-        uses.outcomes(found.frame)  # all its columns are there
-        known = model.outcome.known(found.frame, uses)
+            return found
+        uses.outcomes(frame)  # all its columns are there
+        known = model.outcome.known(frame, uses)
         if not known.any():
-            raise DataError(f"{found.origin}: the target '{uses.outcome_name}' is missing.")
+            raise DataError(f"{origin}: the target '{uses.outcome_name}' is missing.")
         if not known.all():
             tell(f"{self.unit[1]} without the target, left out: {int((~known).sum())}.")
-        found = found.take(known)
-        check_known(model, found.frame, found.origin)
-        return ExamplesAgain(found)
+        check_known(model, frame[known], origin)
+        return ReadRows(found.take(known))
 
     def from_python(self, X: Any, *, face: Any, reset: bool) -> Any:
         """What a user handed to an estimator as X."""
