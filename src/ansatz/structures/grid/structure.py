@@ -41,8 +41,8 @@ from ansatz.structures.grid.reading_again import Images, LabelledImages
 from ansatz.structures.grid.recipe import choose_grid_recipe, default_options
 from ansatz.structures.grid.rows import grids_of, looks_like_grids
 from ansatz.structures.grid.source import CELLS, grid_source
-from ansatz.structures.grid.symmetry import acting_groups, mask_symmetry
-from ansatz.symmetry import Group, GroupAverage
+from ansatz.structures.grid.symmetry import acting_group, mask_symmetry
+from ansatz.symmetry import Group, GroupAverage, suitable_groups
 from ansatz.training import Supervised
 
 ONE_FILE = (".csv", ".tsv", ".parquet", ".arrow", ".npz", ".npy")  # of many examples
@@ -114,9 +114,13 @@ class Grid(Structure):
         examples = f"NEW{suffix}" if suffix in ONE_FILE else "NEW-IMAGES/"
         return f"{examples} --out MASKS/" if dense else examples
 
-    def groups(self, spec: InputSpec, names: Sequence[str] = ()) -> list[Group]:
+    def groups(self, spec: InputSpec) -> list[Group]:
         """Shifts, flips and rotations, as the axes of such examples allow."""
-        return acting_groups(spec.size, names)
+        return suitable_groups(spec.size)
+
+    def group(self, spec: InputSpec, name: str) -> Group:
+        """Any group that moves cells or changes their numbers."""
+        return acting_group(name, spec.size)
 
     def from_python(self, X: Any, *, face: Any, reset: bool) -> Grids:
         """Arrays, lists of images or of their files, and what ``read_grids`` gives."""

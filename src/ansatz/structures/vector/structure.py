@@ -40,7 +40,7 @@ from ansatz.structures.vector.bins import choose_bins
 from ansatz.structures.vector.encoder import TableEncoder, bent_columns
 from ansatz.structures.vector.law_scores import TableLawScores
 from ansatz.structures.vector.linear_model import fit_linear_model, linear_posterior
-from ansatz.structures.vector.problem import pose
+from ansatz.structures.vector.problem import pose, refuse_images
 from ansatz.structures.vector.reading_again import read_table_again
 from ansatz.structures.vector.rows import TableRows, read_table_rows
 from ansatz.structures.vector.stream_batches import stream_recipe, stream_source
@@ -101,6 +101,7 @@ class Vector(Structure):
 
     def reading(self, request: Request, how: Mapping[str, Any]) -> AbstractContextManager[Problem]:
         """The rows of a table, or a sample of them where they are more than memory holds."""
+        refuse_images(request.data)
         why = why_a_stream(request)
         return super().reading(request, how) if why is None else streaming(request, how, why)
 
@@ -116,7 +117,7 @@ class Vector(Structure):
         """A file."""
         return "NEW.csv"
 
-    def groups(self, spec: InputSpec, names: Sequence[str] = ()) -> list[Group]:
+    def groups(self, spec: InputSpec) -> list[Group]:
         """None."""
         raise UsageError(
             "the columns of a table have no symmetry to certify; in Python ansatz.certify takes "
