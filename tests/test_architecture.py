@@ -71,9 +71,10 @@ def parse(file: Path) -> ast.Module:
 
 
 def folder_of(file: Path) -> str:
-    """The folder whose rules hold; a structure's parts of the report are parts of the report."""
+    """The folder whose rules hold; a member's parts of the report are parts of the report."""
     parts = file.relative_to(ROOT).with_suffix("").parts
-    return "report" if parts[0] == "structures" and "report" in parts else parts[0]
+    of_member = parts[0] in ("structures", "outcomes") and "report" in parts
+    return "report" if of_member else parts[0]
 
 
 def for_types_only(node: ast.AST) -> bool:
