@@ -20,7 +20,7 @@ from ansatz.fitting.joined_structure import JoinedRows, JoinedStructure
 from ansatz.fitting.tensor_structure import Read, TensorStructure
 from ansatz.fitting.training import train
 from ansatz.inference.ensemble import EnsemblePosterior
-from ansatz.inference.point import PointPosterior
+from ansatz.fitting.point_posterior import PointPosterior
 from ansatz.inference.training import member_folder
 from ansatz.seeds import derive
 from ansatz.spec import InputSpec, TargetSpec

@@ -18,6 +18,7 @@ from ansatz import linear, outcomes
 from ansatz.data import row_keys
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.beside import read_column, read_groups, read_weights
+from ansatz.fitting.conformal import conformal_scores
 from ansatz.fitting.contracts.outcome import Outcome
 from ansatz.fitting.contracts.rows import Rows
 from ansatz.fitting.description import describe_model
@@ -26,6 +27,7 @@ from ansatz.fitting.fit_model import fit_model
 from ansatz.fitting.intervals import Method, distribution_of, interval_of
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Given, Model
+from ansatz.fitting.point_posterior import PointPosterior
 from ansatz.fitting.recipe import STREAM
 from ansatz.fitting.recipe_options import Augment
 from ansatz.fitting.recognition import structure_of_rows
@@ -34,8 +36,6 @@ from ansatz.fitting.settings import Settings
 from ansatz.fitting.summaries import summarize
 from ansatz.fitting.task import Task
 from ansatz.fitting.training import update
-from ansatz.inference.conformal import conformal_scores
-from ansatz.inference.point import PointPosterior
 from ansatz.likelihoods import Distribution, Likelihood
 from ansatz.seeds import derive
 

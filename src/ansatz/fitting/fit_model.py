@@ -5,13 +5,13 @@ import copy
 import torch
 
 from ansatz.errors import DataError, UsageError
+from ansatz.fitting.conformal import conformal_scores
 from ansatz.fitting.contracts.inference import Fitted, OutOfFold
 from ansatz.fitting.inner_split import set_aside
 from ansatz.fitting.job import Job, thinned
 from ansatz.fitting.model import Model
 from ansatz.fitting.task import Task
 from ansatz.fitting.training import known_outcomes
-from ansatz.inference.conformal import conformal_scores
 from ansatz.likelihoods import Likelihood
 from ansatz.seeds import derive
 

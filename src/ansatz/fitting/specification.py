@@ -93,6 +93,7 @@ _OUTCOMES = {
 }
 
 
+_ONE, _SEVERAL = "point", "ensemble"
 _TARGET = {"classes": None, "class_kind": None, "log_weights": None, "temperature": 1.0}
 
 
@@ -102,17 +103,16 @@ def _of_format_1(record: dict[str, Any]) -> dict[str, Any]:
     estimator, target = old.pop("estimator"), dict(old.pop("target"))
     if estimator not in _OUTCOMES:
         raise ValueError(f"unknown estimator '{str(estimator)[:40]}'")
-    ensemble, shape = old.pop("ensemble", None), old.get("preprocessing", {}).get("shape", ())
+    shape = old.get("preprocessing", {}).get("shape", ())
     old["has_offset"] = target.pop("has_offset", False)
     causes = old["likelihood"]["options"].get("causes", 1)
     target = {**_TARGET, **target, "axes": max(len(shape) - 1, 0), "causes": causes}
     old["outcome"] = {"name": _OUTCOMES[estimator], "state": target}
-    settings = old.get("parameters", {})
-    state = dict(ensemble or {})
+    kept = old.pop(_SEVERAL, None)
+    state = dict(kept or {})
     old["recalibration"] = state.pop("recalibration", None)
-    old["inference"] = {"name": settings.get("inference", "point"), "state": state}
-    if ensemble is None:  # a linear model is one weight vector, whatever was asked for
-        old["inference"]["name"] = "point"
+    # A linear model is one weight vector, whatever was asked for.
+    old["inference"] = {"name": _ONE if kept is None else _SEVERAL, "state": state}
     old["features"] = {
         "names": old.pop("features"),
         "count": old.pop("feature_count"),

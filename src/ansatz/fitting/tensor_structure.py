@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -20,17 +19,14 @@ from ansatz.fitting.job import Job
 from ansatz.fitting.model import Model
 from ansatz.fitting.outcome_checks import check_outcomes
 from ansatz.fitting.plan import Plan
+from ansatz.fitting.point_posterior import PointPosterior
 from ansatz.fitting.problem import Problem
 from ansatz.fitting.proposal import Proposal, propose
 from ansatz.fitting.recipe import Recipe, default_recipe
 from ansatz.fitting.rehearsal import require_outputs
-from ansatz.fitting.request import Request
-from ansatz.fitting.split import Split
-from ansatz.fitting.task import Task
 from ansatz.fitting.trained import Trained
 from ansatz.fitting.training import train, typed
 from ansatz.fitting.uses import Uses
-from ansatz.inference.point import PointPosterior
 from ansatz.likelihoods import Likelihood
 from ansatz.seeds import derive
 from ansatz.spec import InputSpec
