@@ -54,7 +54,8 @@ ALLOWED["cli"] = set(ALLOWED)
 LAZY = {"pandas", "pyarrow", "PIL", "matplotlib", "sklearn", "narwhals", "polars", "tensorboard"}
 LAZY |= {"optuna"}
 SKLEARN_FACE = {"sklearn", "pandas"}
-SKLEARN_FOLDERS = {"estimators", "connectionism"}  # they inherit from sklearn's classes
+# Estimators inherit from sklearn's classes, and what they hand on is read as sklearn reads it.
+SKLEARN_FOLDERS = {"estimators", "connectionism", "fitting", "structures", "outcomes"}
 
 POSIX_ONLY = {
     "os": "fork forkpty getuid geteuid getgid getegid getgroups setuid setsid getpgid killpg "
