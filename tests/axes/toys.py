@@ -17,10 +17,10 @@ from ansatz.fitting.contracts.outcome import Outcome
 from ansatz.fitting.evaluation import evaluate_predictive
 from ansatz.fitting.job import take
 from ansatz.fitting.joined_structure import JoinedRows, JoinedStructure
+from ansatz.fitting.point_posterior import PointPosterior
 from ansatz.fitting.tensor_structure import Read, TensorStructure
 from ansatz.fitting.training import train
 from ansatz.inference.ensemble import EnsemblePosterior
-from ansatz.fitting.point_posterior import PointPosterior
 from ansatz.inference.training import member_folder
 from ansatz.seeds import derive
 from ansatz.spec import InputSpec, TargetSpec
@@ -93,8 +93,8 @@ class Bag(TensorStructure):
     def load_encoder(self, state):
         return WordCounts(state["words"])
 
-    def groups(self, spec):
-        return [create_group("permutation", axis=-1)]
+    def groups(self, spec, names=()):
+        return [create_group("permutation", axes=(-1,))]
 
 
 class TextsAndNumbers(JoinedStructure):

@@ -163,8 +163,13 @@ class SurvivalRegressor(Estimator):
             groups: ``(N,)``; rows alike in it (of one patient) stay on one side of every split
                 within the fit.
         """
-        times = self._join(y, event=event, entry=entry, upper=upper)
+        times = self._times(y, event=event, entry=entry, upper=upper)
         return self._fit(*self._begin(X, times, sample_weight, offset, groups=groups))
+
+    def _times(self, y: Any, **known: ArrayLike | None) -> NDArray[np.float64]:
+        """Times with what is known of them, as one array."""
+        found: NDArray[np.float64] = outcomes.create(self.outcome).gather(y, **known)
+        return found
 
     def partial_fit(
         self,
@@ -190,12 +195,8 @@ class SurvivalRegressor(Estimator):
         """
         if self.settings().law_name == "cox":
             raise UsageError("cox compares rows with all others: it has no partial_fit, use fit.")
-        times = self._join(y, event=event, entry=entry, upper=upper)
+        times = self._times(y, event=event, entry=entry, upper=upper)
         return self._partial_fit(*self._continue(X, times, sample_weight, offset))
-
-    def _join(self, y: Any, **known: ArrayLike | None) -> NDArray[np.float64]:
-        joined: NDArray[np.float64] = outcomes.create(self.outcome).join(y, **known)
-        return joined
 
     def predict_median(self, X: Any, *, offset: ArrayLike | None = None) -> NDArray[np.float64]:
         """The time at which the survival curve falls to one half.
@@ -220,9 +221,7 @@ class SurvivalRegressor(Estimator):
             times: at which; 100 up to the last event by default (``time_grid()``).
             offset: ``(N,)``, known parts of the linear predictor.
         """
-        served = self._served(X, offset)
-        found: NDArray[np.float64] = self.model_.outcome.survival(served, times)
-        return found
+        return np.exp(-self.predict_cumulative_hazard(X, times, offset=offset))
 
     def predict_cumulative_hazard(
         self,
@@ -239,7 +238,7 @@ class SurvivalRegressor(Estimator):
             offset: ``(N,)``, known parts of the linear predictor.
         """
         served = self._served(X, offset)
-        found: NDArray[np.float64] = self.model_.outcome.cumulative_hazard(served, times)
+        found: NDArray[np.float64] = -self.model_.outcome.log_survival(served, times)
         return found
 
     def predict_hazard(
@@ -259,8 +258,7 @@ class SurvivalRegressor(Estimator):
             times: at which; 100 up to the last event by default.
             offset: ``(N,)``, known parts of the linear predictor.
         """
-        served = self._served(X, offset)
-        found: NDArray[np.float64] = self.model_.outcome.hazard(served, times)
+        found: NDArray[np.float64] = self.model_.outcome.hazard(self._served(X, offset), times)
         return found
 
     def predict_restricted_mean(

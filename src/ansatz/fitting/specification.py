@@ -40,6 +40,7 @@ class FeatureRecord(_Strict):
     names: list[str] | None
     count: int
     columns: list[Column] | None
+    parts: "dict[str, FeatureRecord] | None" = None  # of examples of several kinds
 
 
 class HistoryRecord(_Strict):
@@ -84,6 +85,7 @@ class Specification(_Strict):
         return _of_format_1(record)
 
 
+_MEMBERS = "ensemble"  # the field of how members are put together
 _OUTCOMES = {
     "Regressor": "number",
     "Classifier": "class",
@@ -93,7 +95,6 @@ _OUTCOMES = {
 }
 
 
-_ONE, _SEVERAL = "point", "ensemble"
 _TARGET = {"classes": None, "class_kind": None, "log_weights": None, "temperature": 1.0}
 
 
@@ -103,16 +104,17 @@ def _of_format_1(record: dict[str, Any]) -> dict[str, Any]:
     estimator, target = old.pop("estimator"), dict(old.pop("target"))
     if estimator not in _OUTCOMES:
         raise ValueError(f"unknown estimator '{str(estimator)[:40]}'")
-    shape = old.get("preprocessing", {}).get("shape", ())
+    ensemble, shape = old.pop(_MEMBERS, None), old.get("preprocessing", {}).get("shape", ())
     old["has_offset"] = target.pop("has_offset", False)
     causes = old["likelihood"]["options"].get("causes", 1)
     target = {**_TARGET, **target, "axes": max(len(shape) - 1, 0), "causes": causes}
     old["outcome"] = {"name": _OUTCOMES[estimator], "state": target}
-    kept = old.pop(_SEVERAL, None)
-    state = dict(kept or {})
+    settings = old.get("parameters", {})
+    state = dict(ensemble or {})
     old["recalibration"] = state.pop("recalibration", None)
-    # A linear model is one weight vector, whatever was asked for.
-    old["inference"] = {"name": _ONE if kept is None else _SEVERAL, "state": state}
+    old["inference"] = {"name": settings.get("inference", "point"), "state": state}
+    if ensemble is None:  # a linear model is one weight vector, whatever was asked for
+        old["inference"]["name"] = "point"
     old["features"] = {
         "names": old.pop("features"),
         "count": old.pop("feature_count"),

@@ -6,17 +6,17 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from ansatz.fitting.contracts.encoder import Encoder
-from ansatz.fitting.contracts.inference import Build, Fitted, Posterior
+from ansatz.fitting.contracts.inference import Build, Fitted, Inference, Posterior
 from ansatz.fitting.contracts.structure import Facts, Structure
 from ansatz.fitting.job import Job
 from ansatz.fitting.plan import Plan
 from ansatz.fitting.point_posterior import PointPosterior
 from ansatz.fitting.recipe import FEW, Recipe
-from ansatz.fitting.training import train
+from ansatz.fitting.training import train, update
 from ansatz.likelihoods import Likelihood
 
 
-class Point:
+class Point(Inference):
     """Trains one network and has no doubt about it.
 
     References:
@@ -48,6 +48,23 @@ class Point:
         done = train(plan, job, law, encoder=encoder, start=start)
         posterior = PointPosterior(plan.structure, done.encoder, done.trained, plan.options)
         return Fitted(posterior, done.history, step=done.step, notes=done.notes)
+
+    def update(
+        self,
+        plan: Plan,
+        job: Job,
+        law: Likelihood,
+        previous: Posterior | None,
+        state: dict[str, Any] | None,
+    ) -> Fitted:
+        """Makes one pass over the rows at a constant rate."""
+        encoder, start = None, None
+        if previous is not None:
+            encoder, before = previous.encoder, previous.networks[0]
+            start = before.network, before.objective
+        done = update(plan, job, law, encoder=encoder, start=start, state=state)
+        posterior = PointPosterior(plan.structure, done.encoder, done.trained, plan.options)
+        return Fitted(posterior, done.history, step=done.step)
 
     def rebuild(
         self,

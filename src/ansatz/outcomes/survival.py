@@ -12,7 +12,7 @@ from torch import Tensor
 from ansatz.errors import UsageError
 from ansatz.fitting.contracts.inference import Predictive
 from ansatz.fitting.contracts.outcome import Metrics, Outcome
-from ansatz.fitting.intervals import distribution_of, interval_of, refuse_others
+from ansatz.fitting.intervals import interval_of, refuse_others
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Given, Model
 from ansatz.fitting.refits import out_of_fold
@@ -77,10 +77,6 @@ class SurvivalTime(Outcome):
         made = survival_law(law, options, causes=int(outcomes[:, 2].max()))
         made.check(torch.from_numpy(survival_target(made, outcomes)))
 
-    def join(self, y: Any, **known: ArrayLike | None) -> NDArray[np.float64]:
-        """Joins times with events, entries and right ends that were given beside them."""
-        return survival_outcomes(y, **known)
-
     def encode(self, y: Any, settings: Settings, *, reset: bool) -> tuple[NDArray[Any], TargetSpec]:
         made = isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 4
         outcomes = y if made else survival_outcomes(y)
@@ -140,29 +136,38 @@ class SurvivalTime(Outcome):
             found: NDArray[np.float64] = predictive.distribution.median.numpy()
         return found
 
+    def gather(self, y: Any, **known: ArrayLike | None) -> NDArray[np.float64]:
+        """Times with events, entries and upper ends, ``(N, 4)``."""
+        return survival_outcomes(y, **known)
+
+    def log_survival(self, predictive: Predictive, times: ArrayLike | None) -> NDArray[np.float64]:
+        """log P(T > t | x), ``(N, len(times))``."""
+        with torch.no_grad():
+            found: NDArray[np.float64] = log_survival_at(
+                predictive.distribution, self.times(times)
+            ).numpy()
+        return found
+
     def survival(self, predictive: Predictive, times: ArrayLike | None) -> NDArray[np.float64]:
         """P(T > t | x), ``(N, len(times))``."""
-        return np.exp(-self.cumulative_hazard(predictive, times))
-
-    def cumulative_hazard(
-        self, predictive: Predictive, times: ArrayLike | None
-    ) -> NDArray[np.float64]:
-        """-log P(T > t | x), ``(N, len(times))``."""
-        return -log_survival_at(distribution_of(predictive), self.times(times)).numpy()
+        found: NDArray[np.float64] = np.exp(self.log_survival(predictive, times))
+        return found
 
     def hazard(self, predictive: Predictive, times: ArrayLike | None) -> NDArray[np.float64]:
         """The rate of events at t among those still free of one, ``(N, len(times))``."""
-        law = distribution_of(predictive)
-        at = torch.tensor(self.times(times), dtype=law.mean.dtype)
-        found: NDArray[np.float64] = hazard(law, at).numpy()
+        with torch.no_grad():
+            law = predictive.distribution
+            at = torch.tensor(self.times(times), dtype=law.mean.dtype)
+            found: NDArray[np.float64] = hazard(law, at).numpy()
         return found
 
     def restricted_mean(self, predictive: Predictive, horizon: float | None) -> NDArray[np.float64]:
-        """E[min(T, horizon) | x], ``(N,)``; up to the last event of the fit by default."""
+        """E[min(T, horizon) | x], ``(N,)``; the horizon is the last event of the fit if None."""
         end = self.followed.horizon if horizon is None else float(horizon)
         if not end > 0:
             raise UsageError(f"horizon must be positive, got {horizon}.")
-        found: NDArray[np.float64] = restricted_mean(distribution_of(predictive), end).numpy()
+        with torch.no_grad():
+            found: NDArray[np.float64] = restricted_mean(predictive.distribution, end).numpy()
         return found
 
     def incidence(

@@ -1,4 +1,4 @@
-"""Passes over a stream once: splits its rows, learns from training rows, samples each part."""
+"""One pass over a stream: the split of its rows, their statistics, a sample of each part."""
 
 from collections.abc import Iterator
 from pathlib import Path
