@@ -143,7 +143,7 @@ def _known_outcomes(
 
 
 def table_warnings(frame: pd.DataFrame, uses: Uses, columns: list[Column], law: str) -> list[str]:
-    """Lists what is odd about the columns of a table."""
+    """Warns of columns that name images or give the target away, and of odd targets."""
     said = [
         f"column '{name}' names images, which take no part: to learn from them, --image {name}."
         for name in image_columns(frame)

@@ -19,6 +19,7 @@ from ansatz.fitting.contracts.inference import Posterior
 from ansatz.fitting.contracts.structure import Beside, Facts, Feed, Linear, Structure
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Model
+from ansatz.fitting.point_posterior import PointPosterior
 from ansatz.fitting.problem import Problem
 from ansatz.fitting.read_again import ReadAgain
 from ansatz.fitting.recipe import Recipe, default_recipe
@@ -29,7 +30,6 @@ from ansatz.fitting.task import Task
 from ansatz.fitting.trained import Trained
 from ansatz.fitting.training import typed
 from ansatz.fitting.uses import Uses
-from ansatz.inference.point import PointPosterior
 from ansatz.likelihoods import Likelihood
 from ansatz.likelihoods.constant_dispersion import Dispersion, varies, with_dispersion
 from ansatz.linear import LinearFit
