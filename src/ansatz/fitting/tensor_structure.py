@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from ansatz.data import Batch, TensorSource
 from ansatz.data.source import Source
 from ansatz.errors import DataError, ModelError, UsageError
+from ansatz.fitting.contracts.exporter import Exporter
 from ansatz.fitting.contracts.inference import Posterior
 from ansatz.fitting.contracts.structure import Beside, Facts, Feed, LawScores, Linear
 from ansatz.fitting.job import Job
@@ -27,6 +28,7 @@ from ansatz.fitting.rehearsal import require_outputs
 from ansatz.fitting.request import Request
 from ansatz.fitting.split import Split
 from ansatz.fitting.task import Task
+from ansatz.fitting.tensor_exporter import TensorExporter
 from ansatz.fitting.trained import Trained
 from ansatz.fitting.training import train, typed
 from ansatz.fitting.uses import Uses
@@ -314,3 +316,9 @@ class TensorStructure:
     ) -> Posterior:
         """An error: no mixture holds a linear model of such rows."""
         raise ModelError(f"structure {self.name} has no linear model to load.")
+
+    # Export.
+
+    def exporter(self, encoder: Any, names: Sequence[str] | None) -> Exporter:
+        """A graph that takes encoded inputs."""
+        return TensorExporter(encoder, self.as_rows)

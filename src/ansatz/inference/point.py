@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from ansatz.fitting.contracts.encoder import Encoder
-from ansatz.fitting.contracts.inference import Build, Fitted, Posterior, Predictive
+from ansatz.fitting.contracts.inference import Build, Composition, Fitted, Posterior, Predictive
 from ansatz.fitting.contracts.structure import Facts, Structure
 from ansatz.fitting.job import Job
 from ansatz.fitting.plan import Plan
@@ -86,6 +86,10 @@ class PointPosterior:
     def without_recalibration(self) -> Self:
         """The same: one network is not recalibrated."""
         return self
+
+    def composition(self, kind: torch.dtype) -> Composition:
+        """The one network."""
+        return Composition([(self.encoder, self.trained)])
 
     def tensors(self) -> dict[str, Tensor]:
         """Weights and state by name."""

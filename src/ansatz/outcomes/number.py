@@ -67,6 +67,7 @@ from ansatz.fitting.uses import Uses
     name: ClassVar[str] = "number"
     face: ClassVar[str] = "ansatz.estimators.regressor:Regressor"
     labels = None
+    settings: ClassVar[frozenset[str]] = frozenset({"calibration"})
 
     def __init__(self) -> None:
         self.names: list[str] = []
@@ -132,6 +133,10 @@ from ansatz.fitting.uses import Uses
         if isinstance(law, NormalMixture):
             _warn_of_modes(law, raw)
         return found[:, None] if self.is_column else found
+
+    def answers(self, law: Likelihood, raw: Tensor) -> dict[str, Tensor]:
+        point = law.point(raw)
+        return {"prediction": point.unsqueeze(1) if self.is_column else point}
 
     def frame(self, model: Model, rows: Given, **options: Any) -> dict[str, Any]:
         """``prediction``, ``lower``, ``upper``; of several targets with their names.

@@ -20,6 +20,7 @@ from ansatz.fitting.settings import Settings
 from ansatz.fitting.uses import Uses
 from ansatz.likelihoods import Cox, DiscreteHazard, Likelihood
 from ansatz.likelihoods.log_risk import fair_log_risks
+from ansatz.outcomes.survival_answers import CURVE_INTERVAL, CURVES, survival_answers
 from ansatz.outcomes.survival_law import SURVIVAL_LAWS, survival_law, survival_target
 from ansatz.outcomes.survival_metrics import Followed, judge_survival, log_survival_at, risk_of
 from ansatz.outcomes.survival_times import survival_outcomes
@@ -41,6 +42,8 @@ class SurvivalTime(Outcome):
     name: ClassVar[str] = "survival"
     face: ClassVar[str] = "ansatz.estimators.survival:SurvivalRegressor"
     labels = None
+    outputs: ClassVar[Mapping[str, str]] = {**Outcome.outputs, **CURVES}
+    intervals: ClassVar[Mapping[str, str]] = {"survival": CURVE_INTERVAL}
     followed: Followed
 
     def __init__(self) -> None:
@@ -123,6 +126,9 @@ class SurvivalTime(Outcome):
         with torch.no_grad():
             found: NDArray[np.float64] = predictive.distribution.median.numpy()
         return found
+
+    def answers(self, law: Likelihood, raw: Tensor) -> dict[str, Tensor]:
+        return survival_answers(law, raw)
 
     def survival(self, predictive: Predictive, times: ArrayLike | None) -> NDArray[np.float64]:
         """P(T > t | x), ``(N, len(times))``."""

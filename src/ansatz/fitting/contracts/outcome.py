@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from ansatz.fitting.uses import Uses
 
 Metrics = dict[str, float | None]
+PROBABILITIES = (
+    "P(class | x) in the order of 'classes'; of rankings, P(item is first | x)"  # of an output
+)
+NO_INTERVAL = "classes and items have no interval: 'probabilities' says how sure the model is."
 
 
 class Outcome(Protocol):
@@ -42,6 +46,11 @@ class Outcome(Protocol):
     axis: ClassVar[str] = "row"  # where it sits: on an example, or on its elements
     has_columns: ClassVar[bool] = True  # whether each target column is a quantity of its own
     is_quantity: ClassVar[bool] = True  # whether outcomes are numbers that vary
+    settings: ClassVar[frozenset[str]] = frozenset()  # options of outcomes that it reads
+    outputs: ClassVar[Mapping[str, str]] = {  # of ``answers``, in words
+        "prediction": "what predict gives, in the unit of the target"
+    }
+    intervals: ClassVar[Mapping[str, str]] = {}  # how to make one of an output, in words
     names: list[str]
     labels: NDArray[Any] | None
 
@@ -131,6 +140,13 @@ class Outcome(Protocol):
     def point(self, predictive: Predictive) -> NDArray[Any]:
         """One answer for each row, as ``predict`` gives it; ``predictive`` as the model has it."""
         ...
+
+    def answers(self, law: Likelihood, raw: Tensor) -> dict[str, Tensor]:
+        """Predictions as operations that can be traced, by the names in ``outputs``.
+
+        Labels are codes; ``raw`` is what the posterior gives, class weights not taken out.
+        """
+        return {"prediction": law.point(raw)}
 
     def frame(self, model: "Model", rows: "Given", **options: Any) -> "Mapping[str, Any]":
         """The columns of the table that ``ansatz predict`` writes."""

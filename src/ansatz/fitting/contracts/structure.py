@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from ansatz.data import Batch
 from ansatz.data.source import Source
 from ansatz.fitting.contracts.encoder import Encoder
+from ansatz.fitting.contracts.exporter import Exporter
 from ansatz.fitting.contracts.rows import Rows
 from ansatz.likelihoods import Likelihood
 from ansatz.spec import InputSpec, TargetSpec
@@ -246,3 +247,7 @@ class Structure(Protocol):
     ) -> "tuple[Posterior | None, list[str]]":
         """The linear model to stand beside a network, and notes on its fit; None for none."""
         ...
+
+    def exporter(self, encoder: Any, names: Sequence[str] | None) -> Exporter | None:
+        """What an exported graph does before its networks; None where there is no such graph."""
+        return None

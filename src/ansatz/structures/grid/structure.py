@@ -15,6 +15,7 @@ from ansatz.data.grids import GridPreprocessor, Grids, is_grids
 from ansatz.data.grids.pieces import cut_pieces
 from ansatz.data.source import Source
 from ansatz.errors import DataError, UsageError
+from ansatz.fitting.contracts.exporter import Exporter
 from ansatz.fitting.contracts.inference import Posterior
 from ansatz.fitting.contracts.structure import Beside, Facts, Feed, Linear, Structure
 from ansatz.fitting.job import Job
@@ -269,6 +270,14 @@ class Grid(Structure):
     def baseline(self, law: Likelihood, job: Job, seed: int) -> tuple[Posterior, list[str]]:
         """The linear model in the cells; of few examples it is penalised."""
         return fit_linear_grid(self, law, job, seed), []
+
+    # Export.
+
+    def exporter(self, encoder: GridEncoder, names: Sequence[str] | None) -> Exporter:
+        """Cells, as they are stored."""
+        from ansatz.structures.grid.export import GridExporter
+
+        return GridExporter(encoder, names)
 
 
 def chunks(rows: Grids, *, dense: bool) -> Iterator[NDArray[np.intp]]:

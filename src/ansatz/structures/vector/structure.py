@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from ansatz import likelihoods, networks
 from ansatz.data import Batch, Column, Preprocessor, TensorSource, as_frame
 from ansatz.errors import DataError, ModelError
+from ansatz.fitting.contracts.exporter import Exporter
 from ansatz.fitting.contracts.inference import Posterior
 from ansatz.fitting.contracts.structure import Beside, Facts, Feed, Linear, Structure
 from ansatz.fitting.job import Job
@@ -313,6 +314,14 @@ class Vector(Structure):
             }
             load_into(part, own, where="weights.safetensors")
         return linear_posterior(preprocessor, network, objective)
+
+    # Export.
+
+    def exporter(self, encoder: TableEncoder, names: Sequence[str] | None) -> Exporter:
+        """Columns of a table, one input each, or an array."""
+        from ansatz.structures.vector.export import TableExporter
+
+        return TableExporter(encoder, names)
 
 
 def _aic(fit: LinearFit) -> float:
