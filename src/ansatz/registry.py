@@ -99,6 +99,11 @@ class Registry:
             raise UsageError(f"{self.kind} '{name}' is taken; choose another name.")
         self._members[name] = member
 
+    def remove(self, name: str) -> None:
+        """Forgets a name, as a test does with its own."""
+        self.get(name)
+        del self._members[name]
+
     def describe(self, name: str) -> Entry:
         """Name, first sentence and reference, read from the object's docstring."""
         member = self.get(name)

@@ -105,12 +105,12 @@ class TextsAndNumbers(JoinedStructure):
 
     def read(self, data, uses, reader):
         frame = pd.DataFrame(data)
-        return Read("reviews", self.as_rows(frame.drop(columns=uses.target, errors="ignore")), frame)
+        return Read("reviews", self.as_rows(frame), frame)
 
     def as_rows(self, X):
         if isinstance(X, JoinedRows):
             return X
-        numbers = X.select_dtypes("number").to_numpy(dtype=np.float64)
+        numbers = X[["length", "stars"]].to_numpy(dtype=np.float64)
         return JoinedRows({"words": Texts(X["text"]), "numbers": TableRows(numbers)})
 
 
@@ -142,7 +142,9 @@ class Percent(Outcome):
 
     def evaluate(self, predictive, y, weight=None):
         found = evaluate_predictive(predictive, y, weight)
-        return {name: 100 * value if name in ("rmse", "mae") else value for name, value in found.items()}
+        return {
+            name: 100 * value if name in ("rmse", "mae") else value for name, value in found.items()
+        }
 
     def point(self, predictive):
         return 100 * predictive.law.point(predictive.raw).numpy()
@@ -166,9 +168,7 @@ class Bootstrap:
         return base.model_copy(update={"members": options.get("members") or 4, "holdout": 0.1})
 
     def fit(self, plan, job, law, previous=None):
-        encoder = plan.structure.encoder(
-            job.rows, job.weight.numpy(), plan.recipe, plan.options
-        )
+        encoder = plan.structure.encoder(job.rows, job.weight.numpy(), plan.recipe, plan.options)
         members, history = [], None
         for number in range(plan.recipe.members):
             seed = derive(plan.seed, "bootstrap", number)

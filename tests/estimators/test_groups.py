@@ -10,6 +10,7 @@ from tests.estimators.conftest import TINY
 
 from ansatz import Classifier, Regressor, Segmenter, SurvivalRegressor
 from ansatz.errors import DataError
+from ansatz.estimators import estimator
 from ansatz.fitting.inner_split import stopping_folds
 from ansatz.fitting.split import split
 from ansatz.estimators.ranker import Ranker
@@ -97,7 +98,7 @@ def test_the_test_of_the_data_leaves_groups_to_the_rest(numbers):
     """Only the rows that stop the training are chosen then, and by whole groups, too."""
     part = np.where(np.arange(N) < 12, "test", "train")
     job = Regressor().read(*numbers, groups=PATIENT)._replace(part=part)
-    parts = split(job, Regressor(holdout=0.25), 0.2, seed=0, given=True)
+    parts = split(job, Regressor(holdout=0.25).task(numbers[0]), 0.2, seed=0, given=True)
     group = PATIENT[parts.learn]
     assert set(group[parts.valid]).isdisjoint(np.delete(group, parts.valid)) and len(parts.valid)
 
@@ -123,10 +124,13 @@ def test_one_group_cannot_stop_its_own_fit(numbers):
 
 
 def test_scikit_learn_routes_groups_to_the_fits_of_a_search(numbers, monkeypatch):
-    seen, original = [], Regressor._fit_job
-    monkeypatch.setattr(
-        Regressor, "_fit_job", lambda self, job: seen.append(job.group) or original(self, job)
-    )
+    seen, original = [], estimator.fit_model
+
+    def spy(task, job, **options):
+        seen.append(job.group)
+        return original(task, job, **options)
+
+    monkeypatch.setattr(estimator, "fit_model", spy)
     with sklearn.config_context(enable_metadata_routing=True):
         model = Regressor(**ONE_STEP).set_fit_request(groups=True)
         cross_val_score(model, *numbers, cv=GroupKFold(3), params={"groups": PATIENT})

@@ -12,7 +12,7 @@ from ansatz import Segmenter
 from ansatz.data import clean
 from ansatz.data.grids import Grids, read_grids
 from ansatz.errors import DataError, UsageError
-from ansatz.estimators.segmenter import MASK_LAWS
+from ansatz.outcomes.mask import MASK_LAWS
 
 TINY = {"network": "unet", "network_options": {"depth": 1, "width": 4}, "epochs": 2}
 LINEAR = {"network": "linear_pixels", "epochs": 40, "batch_size": 4, "learning_rate": 0.05}

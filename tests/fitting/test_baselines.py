@@ -3,8 +3,9 @@ import pytest
 import statsmodels.api as sm
 from scipy import stats
 
-from ansatz import Classifier, Regressor
-from ansatz.fitting.baselines import judge_constant, judge_linear
+from ansatz import Classifier, Regressor, structures
+from ansatz.fitting.baselines import constant_predictive
+from ansatz.fitting.evaluation import evaluate_predictive
 from ansatz.likelihoods import Bernoulli, Gamma, Normal, Poisson
 
 X = np.random.default_rng(0).normal(size=(200, 2))
@@ -16,6 +17,16 @@ def jobs(y, kind=Regressor, **options):
         model.read(X[:120], y[:120], **{k: v[:120] for k, v in options.items()}),
         model.read(X[120:], y[120:], **{k: v[120:] for k, v in options.items()}),
     )
+
+
+def judge_constant(law, learn, test):
+    return evaluate_predictive(constant_predictive(law, learn, test), test.y, test.weight)
+
+
+def judge_linear(law, learn, test):
+    model, notes = structures.create("vector").baseline(law, learn, seed=0)
+    found = model.predictive(test.rows, test.offset, notes=[])
+    return evaluate_predictive(found, test.y, test.weight), notes
 
 
 def test_the_constant_is_the_maximum_likelihood_one():

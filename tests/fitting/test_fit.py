@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose
 import ansatz
 from ansatz import data
 from ansatz.errors import DataError, UsageError
+from ansatz.fitting.fit_model import fit_model
 
 TINY = {"widths": (8,), "epochs": 2}
 
@@ -202,14 +203,14 @@ def test_time_splits_forward(monkeypatch):
 
 
 def spy_on_jobs(monkeypatch):
-    kind, seen = ansatz.estimators.table_estimator.TableEstimator, []
-    original = kind._fit_job
+    seen, original = [], fit_model
 
-    def spy(self, job):
+    def spy(task, job, **options):
         seen.append(job)
-        return original(self, job)
+        return original(task, job, **options)
 
-    monkeypatch.setattr(kind, "_fit_job", spy)
+    for module in ("fit", "scores"):
+        monkeypatch.setattr(f"ansatz.fitting.{module}.fit_model", spy)
     return seen
 
 

@@ -4,7 +4,8 @@ from numpy.testing import assert_allclose
 from tests.estimators.conftest import TINY
 
 from ansatz import Regressor
-from ansatz.fitting import model as table_model
+from ansatz.structures.vector import structure
+from ansatz.structures.vector.rows import TableRows
 
 
 def test_predictions_are_float64_whatever_the_training_used():
@@ -12,16 +13,16 @@ def test_predictions_are_float64_whatever_the_training_used():
     X = rng.normal(size=(150, 2))
     model = Regressor(widths=(4,), epochs=1).fit(X, X[:, 0]).model_
     assert {p.dtype for p in model.network.parameters()} == {torch.float64}
-    assert model.raw(X).dtype == torch.float64 and not model.network.training
+    assert model.predictive(TableRows(X)).raw.dtype == torch.float64 and not model.network.training
 
 
 def test_many_rows_are_predicted_in_chunks(numbers, monkeypatch):
     X, y = numbers
     model = Regressor(**TINY).fit(X, y, offset=np.zeros(60)).model_
     offset = torch.linspace(-1, 1, 60)
-    whole = model.raw(X, offset)
-    monkeypatch.setattr(table_model, "CHUNK", 7)
-    assert_allclose(model.raw(X, offset), whole, rtol=1e-13)
+    whole = model.predictive(TableRows(X), offset).raw
+    monkeypatch.setattr(structure, "CHUNK", 7)
+    assert_allclose(model.predictive(TableRows(X), offset).raw, whole, rtol=1e-13)
 
 
 def test_the_number_of_parameters_counts_weights_and_a_learned_spread(numbers):

@@ -11,9 +11,8 @@ from tests.estimators.conftest import TINY
 
 import ansatz
 from ansatz.errors import DataError, ModelError, UsageError
-from ansatz.fitting.provenance import plain
+from ansatz.storage.json_file import plain
 from ansatz.fitting.replay import replay
-from ansatz.fitting.scores import judge_model
 
 
 def table(rows=120, seed=0):
@@ -67,7 +66,7 @@ def options_of(case):
 
 
 def metrics_of(found):
-    return judge_model(found.model, found.test, [])
+    return found.model.evaluate(found.test)
 
 
 def assert_same(metrics, stored):

@@ -34,6 +34,13 @@ def saved(original, tmp_path):
     return shutil.copytree(original, tmp_path / "model")
 
 
+@pytest.fixture(params=["now", "format 1"])
+def of_any_format(request, original, tmp_path):
+    """A copy of a model of this version, or of the first format."""
+    which = original if request.param == "now" else FIXTURES / "mlp"
+    return shutil.copytree(which, tmp_path / "model")
+
+
 def forge(folder, change, weights=None):
     """The folder with another ansatz.json, or other tensors, and sums that agree with them."""
     record = read_json(folder / "ansatz.json")
@@ -47,8 +54,8 @@ def forge(folder, change, weights=None):
 
 def assert_same(model, again, X):
     assert_array_equal(again.predict(X), model.predict(X))
-    raw = (m.model_.raw(pd.DataFrame(X) if m.columns_ else np.asarray(X)) for m in (model, again))
-    assert torch.equal(*raw)
+    rows = model.model_.structure.from_python(X, face=model, reset=False)
+    assert torch.equal(*(m.model_.posterior.predictive(rows).raw for m in (model, again)))
     assert again.describe() == model.describe()
 
 
@@ -298,12 +305,43 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_a_forged_record_is_refused_in_one_line(saved, change):
+def test_a_forged_record_is_refused_in_one_line(of_any_format, change):
     with pytest.raises(ModelError) as caught:
-        ansatz.load(forge(saved, change))
+        ansatz.load(forge(of_any_format, change))
     message = str(caught.value)
     assert "\n" not in message
     assert "forged/ansatz.json: " in message or "forged/weights.safetensors: " in message
+
+
+PARTS = {
+    "an unknown structure": lambda r: r.update(structure="os.system"),
+    "an unknown outcome": lambda r: r["outcome"].update(name="os.system"),
+    "an unknown inference": lambda r: r["inference"].update(name="os.system"),
+    "another outcome": lambda r: r["outcome"].update(name="ranking"),
+    "an outcome without a state": lambda r: r["outcome"].update(state={}),
+    "an outcome's wrong shape": lambda r: r["outcome"]["state"].update(shape=["os.system"]),
+    "another inference": lambda r: r["inference"].update(name="ensemble"),
+    "no features": lambda r: r.update(features={}),
+    "names that are none": lambda r: r["features"].update(names=3),
+    "columns that are none": lambda r: r["features"].update(columns=["os.system"]),
+    "a count that is none": lambda r: r["features"].update(count="os.system"),
+    "a recalibration that is none": lambda r: r.update(recalibration={"hook": "os.system"}),
+}
+
+
+@pytest.mark.parametrize("change", PARTS.values(), ids=PARTS)
+def test_a_forged_member_of_an_axis_is_refused_in_one_line(saved, change):
+    test_a_forged_record_is_refused_in_one_line(saved, change)
+
+
+@pytest.mark.parametrize("change", [{"temperature": "os.system"}, {"log_weights": "os.system"},
+                                    {"class_kind": "V"}, {"classes": 3}], ids=str)  # fmt: skip
+def test_a_forged_state_of_classes_is_refused_in_one_line(tmp_path, change):
+    frame, _, label, _ = mixed_table()
+    saved = Classifier(**TINY).fit(frame, label).save(tmp_path / "model")
+    test_a_forged_record_is_refused_in_one_line(
+        saved, lambda record: record["outcome"]["state"].update(change)
+    )
 
 
 def test_nesting_without_end_is_refused(saved, tmp_path):

@@ -4,8 +4,6 @@ import pytest
 
 import ansatz
 from ansatz.fitting.replay import replay
-from ansatz.report import replayed
-from ansatz.report.rivals import rivals
 
 
 def rare(rows=400):
@@ -43,6 +41,9 @@ def test_class_weights_do_not_move_the_split():
 
 def test_class_weights_tilt_no_rival():
     """The report and the fit compare with the same linear and constant models."""
+    from ansatz.report import replayed
+    from ansatz.report.rivals import rivals
+
     options = {"class_weight": "balanced", "widths": [4], "epochs": 2}
     fit = ansatz.fit(rare(), target="y", network="mlp", options=options)
     evidence = replayed(replay(fit))

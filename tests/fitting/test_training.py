@@ -8,6 +8,7 @@ from ansatz import Regressor
 from ansatz.data import Batch
 from ansatz.data.batch import take_rows
 from ansatz.errors import DataError
+from ansatz.fitting.recipe import Recipe
 from ansatz.fitting.training import (
     build_network,
     build_objective,
@@ -16,7 +17,6 @@ from ansatz.fitting.training import (
     fit_network,
     update_network,
 )
-from ansatz.fitting.recipe import Recipe
 from ansatz.likelihoods import Bernoulli, Normal, Poisson, StudentT
 from ansatz.spec import InputSpec
 from ansatz.training import AnalyticStep, GradientStep

@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 import ansatz
 from ansatz import Classifier, Regressor, networks
 from ansatz.errors import ModelError, UsageError
-from ansatz.structures.grid import fitting as grid_fitting
+from ansatz.fitting import training
 from ansatz.spec import InputSpec
 
 RESNET = {"network": "small_resnet", "network_options": {"depth": 8, "width": 4}, "epochs": 2}
@@ -52,7 +52,7 @@ def test_a_frozen_backbone_does_not_change_by_a_bit(file, state):
         if name not in HEAD and "num_batches" not in name:
             assert torch.equal(found[name], value), name
     assert found["fc.weight"].shape == (3, 16)
-    notes = " ".join(model.model_.encoder.preprocessor.notes)
+    notes = " ".join(model.model_.notes)
     assert "left fresh: fc.weight, fc.bias" in notes and "stay as they began: 4" in notes
 
 
@@ -69,13 +69,13 @@ def test_without_freezing_every_layer_moves_from_where_it_began(state, tmp_path)
 def groups_of(monkeypatch, **settings):
     """The rates by group and, epoch by epoch, which tensors moved."""
     steps = []
-    build = grid_fitting.build_step
+    build = training.build_step
 
     def keep(*parts, **options):
         steps.append(build(*parts, **options))
         return steps[-1]
 
-    monkeypatch.setattr(grid_fitting, "build_step", keep)
+    monkeypatch.setattr(training, "build_step", keep)
     model = Classifier(**{**RESNET, **settings}).fit(*digits())
     return model, steps[0]
 
@@ -159,7 +159,7 @@ def test_what_cannot_be_frozen_is_said():
 @pytest.mark.parametrize("option", [{"pretrained": "a.pth"}, {"freeze": 1}, {"augment": True}])
 def test_options_of_images_are_refused_for_tables(network, option):
     x = np.arange(20.0).reshape(-1, 1)
-    with pytest.raises(UsageError, match=f"{next(iter(option))} is an option of networks on"):
+    with pytest.raises(UsageError, match=f"'{next(iter(option))}' is an option of images"):
         Regressor(network=network, **option).fit(x, x[:, 0])
 
 

@@ -17,7 +17,7 @@ from ansatz.likelihoods import (
 )
 from ansatz.report import directions, gather, rankings, vectors
 from ansatz.report.directions import angular_errors
-from ansatz.report.rankings import first_places
+from ansatz.outcomes.report.first_places import first_places
 from ansatz.report.vectors import average_rank
 
 

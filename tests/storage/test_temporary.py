@@ -7,7 +7,7 @@ import time
 import pytest
 
 from ansatz.storage.process import host_digest, is_alive
-from ansatz.storage.temporary import forget, is_orphan, new_name, remove_orphans
+from ansatz.storage.disk import forget, is_orphan, new_name, remove_orphans
 
 
 @pytest.fixture

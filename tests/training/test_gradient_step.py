@@ -12,7 +12,7 @@ from ansatz.errors import NumericalError, ResourceError, UsageError
 from ansatz.likelihoods import Normal
 from ansatz.optim import Newton, create_schedule
 from ansatz.training import GradientStep, Supervised
-from ansatz.training.weights import snapshot
+from ansatz.training.averaging import snapshot
 
 
 def make(

@@ -8,9 +8,13 @@ import typer
 from ansatz.cli.completion import complete
 from ansatz.cli.document import print_document
 from ansatz.cli.terminal import number, print_table, say
-from ansatz.errors import DataError, UsageError
+from ansatz.errors import DataError
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
+    from ansatz.fitting.contracts.rows import Rows
+    from ansatz.fitting.model import Model
     from ansatz.symmetry import Certificate, Group
 
 MOST = 256  # examples that are moved
@@ -41,62 +45,39 @@ def certify(
         ansatz certify digits-model digits/
         ansatz certify cells-model slides/ --group rotation90 --group flip
     """
-    from ansatz.cli.grids import is_grid_model, open_grids
-    from ansatz.cli.model import open_model
+    from ansatz.cli.model import open_data, open_model
 
     estimator = open_model(model)
-    if not is_grid_model(estimator):
-        raise UsageError(
-            "the columns of a table have no symmetry to certify; in Python ansatz.certify takes "
-            "any network and any group."
-        )
-    grids = open_grids(estimator, data, {}).grids[slice(0, MOST)]
-    if not len(grids):
+    fitted = estimator.model_
+    fitted.structure.groups(fitted.encoder.spec)  # where there are none, nothing is read
+    rows = open_data(estimator, data, {}).rows(estimator, MOST)
+    if not len(rows):
         raise DataError(f"{data}: no examples.")
-    groups = _groups(group, grids.shape[1:])
-    found = [_certified(estimator, grids, each, samples, seed) for each in groups]
+    groups = fitted.structure.groups(rows.spec or fitted.encoder.spec, group or ())
+    found = [_certified(fitted, rows, each, samples, seed) for each in groups]
     if as_json:
         print_document([_record(each) for each in found])
         return
     kind = "move with their examples" if found[0].kind == "equivariant" else "do not change"
-    say(f"{len(grids)} examples; answers that {kind} would have violation 0")
-    rows = [
+    say(f"{len(rows)} examples; answers that {kind} would have violation 0")
+    cells = [
         [each.group, number(each.largest), number(each.relative), str(each.samples), _word(each)]
         for each in found
     ]
-    print_table(["group", "largest", "relative", "elements", ""], rows, numbers=range(1, 4))
-
-
-def _groups(names: list[str] | None, size: tuple[int, ...]) -> "list[Group]":
-    """Those that were named, and without names those that suit such examples."""
-    from ansatz.symmetry import create, suitable_groups
-    from ansatz.symmetry.suitable import OF_GRIDS, OF_IMAGES
-
-    suitable = suitable_groups(size)
-    if not names:
-        return suitable
-    known = {each.name: each for each in suitable}
-    acting = OF_IMAGES if len(size) == 2 else OF_GRIDS
-    for name in set(names) - set(acting):
-        create(name)  # says so if there is none
-        raise UsageError(f"{name} does not act on such grids. Take one of: {', '.join(acting)}.")
-    return [known[name] if name in known else create(name) for name in names]
+    print_table(["group", "largest", "relative", "elements", ""], cells, numbers=range(1, 4))
 
 
 def _certified(
-    estimator: Any, grids: Any, group: "Group", samples: int, seed: int
+    model: "Model", rows: "Rows", group: "Group", samples: int, seed: int
 ) -> "Certificate":
     from ansatz.seeds import generator
     from ansatz.symmetry import certify
 
-    model = estimator.model_
-    reader = getattr(model, "members", [model])[0]  # an ensemble's members read alike
-    reader.preprocessor.check(grids, any_size=estimator.labels_cells)
-    (x,) = reader.prepare(grids)
-    dense = estimator.labels_cells
+    x, *others = model.encoder.inputs(rows)
+    dense = model.axis != "row"
 
-    def answer(inputs: Any) -> Any:
-        raw = model.raw_of((inputs,))
+    def answer(moved: "Tensor") -> "Tensor":
+        raw = model.posterior.answer((moved, *others))
         return raw.movedim(-1, 1) if dense else raw
 
     return certify(

@@ -3,13 +3,10 @@
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from ansatz.cli.terminal import number, print_table, remark, say
 
-_ONE_FILE = (".csv", ".tsv", ".parquet", ".arrow", ".npz", ".npy")  # of many examples
-_STACKS = (".tif", ".tiff")
 _FIRST = ("nll", "crps", "rmse", "mae", "r2", "accuracy", "brier", "ece", "auc")
 
 
@@ -49,29 +46,11 @@ def print_fit(fit: Any) -> None:
     folder = shlex.quote(str(fit.folder))
     say()
     say(f"model: {folder}")
-    say(f"next:  ansatz predict {folder} {_new_data(fit)}")
+    source = "" if fit.origin is None else str(fit.origin.source.path or "")
+    new = fit.fitted.structure.new_data(fit.fitted, source)
+    bounds = " --interval 0.9" * fit.fitted.outcome.has_interval(fit.fitted.likelihood)
+    say(f"next:  ansatz predict {folder} {new}{bounds}")
     say(f"       ansatz inspect {folder}")
-
-
-def _new_data(fit: Any) -> str:
-    """What to write behind ``ansatz predict MODEL`` for rows like those of the fit."""
-    bounds = " --interval 0.9" * _has_interval(fit.model)
-    if fit.structure != "grid":
-        return f"NEW.csv{bounds}"
-    given = "" if fit.origin is None else str(fit.origin.source.path or "")
-    suffix = Path(given).suffix.lower()
-    if fit.model.labels_cells and suffix in _STACKS:
-        return f"NEW{suffix} --out MASKS{suffix}"
-    examples = f"NEW{suffix}" if suffix in _ONE_FILE else "NEW-IMAGES/"
-    return f"{examples} --out MASKS/" if fit.model.labels_cells else f"{examples}{bounds}"
-
-
-def _has_interval(model: Any) -> bool:
-    """Whether outcomes are numbers: neither classes nor orders, nor one of several causes."""
-    law = model.model_.objective.likelihood
-    if not hasattr(model, "_y_is_column") or law.name == "plackett_luce":
-        return False
-    return bool(law.is_law) and int(getattr(law, "causes", 1)) == 1
 
 
 def print_candidates(candidates: Sequence[Mapping[str, Any]]) -> None:

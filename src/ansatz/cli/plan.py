@@ -9,7 +9,6 @@ from ansatz.cli.terminal import remark, say
 
 if TYPE_CHECKING:
     from ansatz.fitting import Request
-    from ansatz.fitting.problem import Problem
 
 
 def print_plan(request: "Request", folder: Path, as_json: bool) -> None:
@@ -29,12 +28,18 @@ def print_plan(request: "Request", folder: Path, as_json: bool) -> None:
         <BLANKLINE>
         3 rows, likelihood chosen among normal, ..., network mlp; would write a-model
     """
-    problem, rows, network = _pose(request)
+    from ansatz.fitting.first_steps import reading, task_of, with_structure
+    from ansatz.fitting.reading import read_job
+
+    asked = with_structure(request)
+    with reading(asked) as problem:
+        task = task_of(asked, problem)
+        task.rehearse(read_job(problem, task))  # raises what the fit would before training
     plan: dict[str, Any] = {
-        "rows": rows,
+        "rows": problem.size,
         "likelihood": problem.likelihood if len(problem.laws) == 1 else None,
         "candidates": problem.laws,
-        "network": network,
+        "network": str(task.settings.network),
         "columns": [{"name": c.name, "role": c.role} for c in problem.columns],
         "out": folder,
     }
@@ -49,37 +54,9 @@ def print_plan(request: "Request", folder: Path, as_json: bool) -> None:
     law = f"likelihood {problem.likelihood}"
     if len(problem.laws) > 1:
         law = f"likelihood chosen among {', '.join(problem.laws)}"
-    what = f"{rows} rows"
-    if problem.is_grid:
-        what = f"{rows} examples of {' x '.join(map(str, problem.features.shape))} numbers"
+    spec = problem.rows.spec
+    what = f"{problem.size} rows"
+    if spec is not None:
+        shape = " x ".join(map(str, (spec.features, *spec.size)))
+        what = f"{problem.size} examples of {shape} numbers"
     say(f"{what}, {law}, network {plan['network']}; would write {folder}")
-
-
-def _pose(asked: "Request") -> tuple["Problem", int, str]:
-    """The problem, its number of rows and the network; raises what the fit would before training.
-
-    Of a table larger than memory, all that comes from one pass.
-    """
-    from ansatz.data.streams.folder import stream_folder
-    from ansatz.fitting.first_steps import (
-        estimator_for,
-        pose_request,
-        pose_streamed,
-        why_a_stream,
-        with_structure,
-    )
-    from ansatz.fitting.reading import read_job
-
-    request = with_structure(asked)
-    why = why_a_stream(request)
-    if why is None:
-        problem = pose_request(request)
-        rows = len(problem.frame)
-    else:
-        with stream_folder() as folder:
-            posed = pose_streamed(request, folder)
-        problem, rows = posed.problem, posed.rows
-        remark(f"note: {why}")
-    estimator = estimator_for(request, problem)
-    estimator._rehearse(read_job(problem, estimator))
-    return problem, rows, str(estimator.network)

@@ -3,6 +3,7 @@
 import math
 import sys
 from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -66,12 +67,25 @@ class Output(NamedTuple):
         for number, frame in enumerate(frames):
             yield from csv_blocks(frame, raw=self.raw, header=number == 0)
 
-    def tell(self, count: int) -> None:
-        """Says what was written to the file."""
-        if self.as_json:
-            print_document({"predictions": count, "out": self.file})
+    def write(self, frames: "Iterable[pd.DataFrame]", *, in_chunks: bool) -> None:
+        """Writes predictions to the file, whole or not at all, or to standard output."""
+        if self.file is None:
+            for block in self.blocks(frames):
+                _send(block)
+            return
+        from ansatz.storage import write_file
+        from ansatz.storage.disk import write_chunks
+
+        counts: list[int] = []
+        blocks = self.blocks(_counted(frames, counts))
+        if in_chunks:
+            write_chunks(self.file, blocks, overwrite=self.overwrite)
         else:
-            say(f"{count} predictions: {self.file}")
+            write_file(self.file, b"".join(blocks), overwrite=self.overwrite)
+        if self.as_json:
+            print_document({"predictions": sum(counts), "out": self.file})
+        else:
+            say(f"{sum(counts)} predictions: {self.file}")
 
 
 @takes(ReadingAgain, AGAIN)
@@ -133,91 +147,34 @@ def predict(
     options: dict[str, Any] = {} if times is None else {"times": _numbers(times)}
     output = Output(out, overwrite, raw, as_json)
     output.check()
-    from ansatz.cli.model import open_model, open_table, prepare, reading_for
+    from ansatz.cli.model import open_data, open_model
 
     estimator = open_model(model)
-    if options and not hasattr(estimator, "predict_survival"):
+    outcome = estimator.model_.outcome
+    if times is not None and "times" not in outcome.frame_options:
         raise UsageError("--times is for survival models; this one has no survival curve.")
     if method != "law":
-        from ansatz.estimators.predictions import require_scores
+        from ansatz.fitting.intervals import require_scores
 
-        require_scores(estimator)
+        require_scores(estimator.model_)
         options["method"] = method
-    reading = reading_for(estimator, given)
-    if reading.structure == "grid":
-        _grids(estimator, data, reading.options, output, interval, options)
+    read = open_data(estimator, data, given)
+    if out is not None and read.writes(out):
+        written = read.write(estimator, out, overwrite=overwrite)
+        if as_json:
+            print_document(written.document)
+        else:
+            say(written.sentence)
         return
-    why = reading.why_a_stream(data)
-    if why is not None:
-        _stream(estimator, data, reading.options, why, output, interval, options)
-        return
-    table = open_table(data, reading.options, estimator)
-    predictions = estimator.predict_frame(prepare(estimator, table), interval=interval, **options)
-    if interval is not None and not any(name.startswith("lower") for name in predictions.columns):
-        remark(f"note: {_no_interval(estimator)}")
-    _write(predictions, output)
+    frames = read.frames(estimator, interval=interval, **options)
+    first = list(islice(frames, 1))  # an error in it leaves nothing half-written
+    if interval is not None and not any(_has_bounds(frame) for frame in first):
+        remark(f"note: {outcome.no_interval}")
+    output.write(chain(first, frames), in_chunks=read.in_chunks)
 
 
-def _grids(
-    estimator: Any,
-    data: str,
-    files: dict[str, Any],
-    output: Output,
-    interval: float | None,
-    options: dict[str, Any],
-) -> None:
-    """Predicts images, signals or volumes; masks are written as a folder of images."""
-    from ansatz.cli.grids import open_grids, predict_grids, predict_shares, write_masks
-    from ansatz.cli.mask_folder import is_tiff
-
-    out = output.file
-    is_image = out is not None and is_tiff(out)
-    if is_image and not estimator.labels_cells:
-        raise UsageError(f"--out {out}: predictions are CSV; name the file something.csv.")
-    if estimator.labels_cells and out is not None and (is_image or not out.suffix):
-        overwrite, as_json = output.overwrite, output.as_json
-        write_masks(estimator, data, files, out, overwrite=overwrite, as_json=as_json)
-        return
-    if estimator.labels_cells:
-        predictions = predict_shares(estimator, data, files)
-    else:
-        table = open_grids(estimator, data, files)
-        predictions = predict_grids(estimator, table, interval=interval, **options)
-    if interval is not None and not any(name.startswith("lower") for name in predictions.columns):
-        remark(f"note: {_no_interval(estimator)}")
-    _write(predictions, output)
-
-
-def _stream(
-    estimator: Any,
-    data: str,
-    reading: dict[str, Any],
-    why: str,
-    output: Output,
-    interval: float | None,
-    options: dict[str, Any],
-) -> None:
-    """Predicts a table that is larger than memory, writing as it goes."""
-    from ansatz.cli.streaming import frames_of, predict_blocks
-    from ansatz.storage.chunks import write_chunks
-
-    counts: list[int] = []
-    frames = frames_of(estimator, data, reading, why)
-    found = predict_blocks(estimator, frames, interval=interval, options=options, counts=counts)
-    blocks = output.blocks(found)
-    if output.file is None:
-        for block in blocks:
-            _send(block)
-    else:
-        write_chunks(output.file, blocks, overwrite=output.overwrite)
-        output.tell(sum(counts))
-
-
-def _no_interval(estimator: Any) -> str:
-    """Why bounds were asked for in vain."""
-    if hasattr(estimator, "predict_survival"):
-        return "several causes have no interval; --times adds chances by each time."
-    return "classes have no interval; p_CLASS says how sure the model is."
+def _has_bounds(frame: "pd.DataFrame") -> bool:
+    return any(name.startswith("lower") for name in frame.columns)
 
 
 def _numbers(text: str) -> list[float]:
@@ -230,16 +187,10 @@ def _numbers(text: str) -> list[float]:
     return found
 
 
-def _write(predictions: "pd.DataFrame", output: Output) -> None:
-    blocks = output.blocks([predictions])
-    if output.file is None:
-        for block in blocks:
-            _send(block)
-        return
-    from ansatz.storage import write_file
-
-    write_file(output.file, b"".join(blocks), overwrite=output.overwrite)
-    output.tell(len(predictions))
+def _counted(frames: "Iterable[pd.DataFrame]", counts: list[int]) -> "Iterator[pd.DataFrame]":
+    for frame in frames:
+        counts.append(len(frame))
+        yield frame
 
 
 def _send(block: bytes) -> None:

@@ -173,9 +173,8 @@ class Classifier(ClassifierMixin, Estimator):
             X: rows as in ``fit``.
             offset: ``(N,)``, known parts of the linear predictor.
         """
-        found: NDArray[np.float64] = self.model_.outcome.probabilities(
-            self._served(X, offset)
-        ).numpy()
+        served = self._served(X, offset)
+        found: NDArray[np.float64] = self.model_.outcome.probabilities(served).numpy()
         return found
 
     def __sklearn_tags__(self) -> Tags:

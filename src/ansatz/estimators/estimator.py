@@ -19,6 +19,7 @@ from ansatz.data import row_keys
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.beside import read_column, read_groups, read_weights
 from ansatz.fitting.contracts.outcome import Outcome
+from ansatz.fitting.contracts.rows import Rows
 from ansatz.fitting.description import describe_model
 from ansatz.fitting.duplicates import copied
 from ansatz.fitting.fit_model import fit_model
@@ -315,9 +316,12 @@ class Estimator(BaseEstimator):
         y: Any,
         sample_weight: ArrayLike | None = None,
         offset: ArrayLike | None = None,
+        precision: ArrayLike | None = None,
+        *,
+        groups: ArrayLike | None = None,
     ) -> Job:
-        """The rows of a fit as its pipeline sees them."""
-        return self._begin(X, y, sample_weight, offset)[1]
+        """Reads the rows of a fit as its pipeline sees them."""
+        return self._begin(X, y, sample_weight, offset, precision, groups=groups)[1]
 
     def read_again(
         self,
@@ -433,12 +437,25 @@ class Estimator(BaseEstimator):
         counts = read_column("trials", trials, len(rows))
         return Given(rows, None if extra is None else torch.from_numpy(extra), counts)
 
+    def rows(self, table: Any) -> Rows:
+        """The rows of a table, or of X as in ``fit``, as the model's encoder takes them.
+
+        Args:
+            table: as for ``predict_frame``.
+        """
+        X = table
+        if self.model_.uses is not None:
+            X = self._from_table(table, outcomes=False).X
+        found: Rows = self.model_.structure.from_python(X, face=self, reset=False)
+        return found
+
     def _served(self, X: Any, offset: ArrayLike | None = None) -> Any:
         rows = self._given(X, offset)
         return self.model_.predictive(rows.rows, rows.offset)
 
     def _from_table(self, table: Any, *, outcomes: bool) -> Any:
         """Features, outcomes, weights and offsets of a table, found by the names of the fit."""
+        check_is_fitted(self)
         if self.model_.uses is None:
             raise UsageError("this model was fitted to X and y: evaluate(X, y) needs both.")
         return self.model_.structure.from_table(self.model_, table, outcomes=outcomes)
@@ -617,6 +634,7 @@ class Estimator(BaseEstimator):
         Args:
             table: as for ``evaluate``; a model of ``ansatz.fit`` keeps a hash of each row.
         """
+        check_is_fitted(self)
         learned = self.model_.row_keys
         learned = np.empty(0, dtype=np.uint64) if learned is None else learned
         found = copied(learned, self._keys(table))
@@ -699,6 +717,7 @@ class Estimator(BaseEstimator):
             interval: adds the bounds that hold this share of the probability.
             options: ``offset``, ``trials``, ``method``, and ``times`` of survival models.
         """
+        check_is_fitted(self)
         index = X.index if isinstance(X, pd.DataFrame) else None
         offset, trials = options.pop("offset", None), options.pop("trials", None)
         uses = self.model_.uses

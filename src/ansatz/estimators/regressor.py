@@ -1,6 +1,5 @@
 """Numbers as outcomes: regression with any law."""
 
-
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor, nn
+from sklearn.utils.validation import check_is_fitted
+from torch import nn
 
 from ansatz.errors import UsageError
 from ansatz.estimators.estimator import Estimator, Fitted
-from ansatz.fitting.contracts.rows import Rows
+from ansatz.fitting.model import Given
 from ansatz.fitting.recipe_options import Augment
 from ansatz.likelihoods import Likelihood
 
@@ -132,8 +133,10 @@ class Segmenter(Estimator):
             X: examples as in ``fit``, of any size that the network takes.
             offset: refused.
         """
-        rows = self._examples(X, offset)
-        found = [self.model_.outcome.point(self.model_.predictive(each)) for each in _one_by_one(rows)]
+        rows: Any = self._given(X, offset).rows
+        found = [
+            self.model_.outcome.point(self.model_.predictive(each)) for each in _one_by_one(rows)
+        ]
         if not found:
             return np.empty((0, *rows.spec.size), self.classes_.dtype)
         return np.concatenate(found)
@@ -144,7 +147,8 @@ class Segmenter(Estimator):
         Args:
             X: examples as in ``fit``.
         """
-        rows, outcome = self._examples(X), self.model_.outcome
+        rows: Any = self._given(X).rows
+        outcome = self.model_.outcome
         found = [outcome.probabilities(self.model_.predictive(each)) for each in _one_by_one(rows)]
         if not found:
             return np.empty((0, *rows.spec.size, len(self.classes_)))
@@ -162,20 +166,12 @@ class Segmenter(Estimator):
         Args:
             X: examples as in ``fit``.
         """
-        rows = self._examples(X)
+        rows: Any = self._given(X).rows
         if len(self.model_.posterior.networks) < 2:
             raise UsageError("one network has nobody to disagree with: inference='ensemble'.")
-        found = [self._between(each) for each in _one_by_one(rows)]
+        outcome, posterior = self.model_.outcome, self.model_.posterior
+        found = [outcome.disagreement(posterior, each) for each in _one_by_one(rows)]
         return torch.cat(found).numpy() if found else np.empty((0, *rows.spec.size))
-
-    def _between(self, rows: Rows) -> Tensor:
-        """The same of one example."""
-        mean = within = torch.zeros(())
-        for weight, predictive in self.model_.posterior.components(rows):
-            probs = self.model_.outcome.probabilities(predictive)
-            mean = mean + weight * probs
-            within = within + weight * torch.special.entr(probs).sum(-1)
-        return (torch.special.entr(mean).sum(-1) - within).clamp(min=0)
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """The share of cells with the right class.
@@ -189,10 +185,15 @@ class Segmenter(Estimator):
         assert error is not None
         return 1 - error
 
-    def _examples(self, X: Any, offset: ArrayLike | None = None) -> Any:
+    def _given(
+        self, X: Any, offset: ArrayLike | None = None, trials: ArrayLike | None = None
+    ) -> Given:
+        """Rows to predict, by tiles and with masks cleaned as the arguments say now."""
+        check_is_fitted(self)
         if offset is not None:
             raise UsageError("masks take no offset.")
-        return self._given(X).rows
+        self.model_ = self.model_.with_options(tile=self.tile, clean=self.clean)
+        return super()._given(X, offset, trials)
 
 
 def _one_by_one(rows: Any) -> Any:

@@ -255,7 +255,9 @@ class SurvivalRegressor(Estimator):
             offset: ``(N,)``, known parts of the linear predictor.
         """
         law = self.predict_dist(X, offset=offset)
-        return hazard(law, torch.tensor(self.model_.outcome.times(times), dtype=law.mean.dtype)).numpy()
+        return hazard(
+            law, torch.tensor(self.model_.outcome.times(times), dtype=law.mean.dtype)
+        ).numpy()
 
     def predict_restricted_mean(
         self,
@@ -286,7 +288,8 @@ class SurvivalRegressor(Estimator):
             X: rows as in ``fit``.
             offset: ``(N,)``, known parts of the linear predictor.
         """
-        found: NDArray[np.float64] = self.model_.outcome.risk(self._served(X, offset))
+        served = self._served(X, offset)
+        found: NDArray[np.float64] = self.model_.outcome.risk(served)
         return found
 
     def predict_incidence(
@@ -305,9 +308,8 @@ class SurvivalRegressor(Estimator):
             cause: the event's code.
             offset: ``(N,)``, known parts of the linear predictor.
         """
-        found: NDArray[np.float64] = self.model_.outcome.incidence(
-            self._served(X, offset), times, cause
-        )
+        served = self._served(X, offset)
+        found: NDArray[np.float64] = self.model_.outcome.incidence(served, times, cause)
         return found
 
     def score(self, X: Any, y: Any, **options: Any) -> float:

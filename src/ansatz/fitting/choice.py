@@ -17,8 +17,8 @@ from ansatz.fitting.out_of_fold import Folds, choose_folds
 from ansatz.fitting.task import Task
 from ansatz.likelihoods.likelihood import unit_and_floor
 from ansatz.seeds import derive
+from ansatz.training.device import using_threads
 from ansatz.training.randomness import own_randomness
-from ansatz.training.threads import using_threads
 
 Row = np.ndarray[Any, Any]  # one number per row
 
@@ -99,7 +99,7 @@ def choose_law(task: Task, laws: Sequence[str], job: Job) -> Choice:
     folds, 2.5 for three of them (Nadeau and Bengio).
 
     Args:
-        estimator: what will be fitted: it makes the laws, and gives seed and network.
+        task: what will be fitted: it makes the laws, and gives seed and network.
         laws: candidates by name, simplest first, each with a support that holds y.
         job: rows to learn from, and no others.
 
@@ -111,7 +111,7 @@ def choose_law(task: Task, laws: Sequence[str], job: Job) -> Choice:
         >>> x = rng.uniform(size=(90, 1))
         >>> y = rng.poisson(np.exp(3 * x[:, 0])).astype(float)
         >>> model = Regressor()
-        >>> choose_law(model, ["poisson", "normal"], model._read(x, y)).law
+        >>> choose_law(model.task(x), ["poisson", "normal"], model.read(x, y)).law
         'poisson'
 
     References:
@@ -124,9 +124,7 @@ def choose_law(task: Task, laws: Sequence[str], job: Job) -> Choice:
     if len(laws) == 1:
         return Choice(laws[0], (), f"likelihood {laws[0]}: the only one that was proposed.", ())
     sample = _sample(job, seed)
-    scorer = task.structure.law_scores(
-        sample, total, linear=task.settings.is_linear, seed=seed
-    )
+    scorer = task.structure.law_scores(sample, total, linear=task.settings.is_linear, seed=seed)
     if scorer is None:
         others = ", ".join(laws[1:])
         why = f"likelihood {laws[0]}: the values would also allow {others} (--likelihood)."

@@ -9,9 +9,7 @@ from ansatz.likelihoods import Quantiles
 from ansatz.metrics import judge, pinball
 
 
-def evaluate_predictive(
-    predictive: Predictive, y: Tensor, weight: Tensor | None = None
-) -> Metrics:
+def evaluate_predictive(predictive: Predictive, y: Tensor, weight: Tensor | None = None) -> Metrics:
     """Every metric that applies: of the law's distribution, or of a loss's point alone.
 
     Args:

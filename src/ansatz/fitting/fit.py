@@ -16,7 +16,7 @@ from ansatz.fitting.model import Model
 from ansatz.fitting.options import FitOptions
 from ansatz.fitting.options.option import with_signature
 from ansatz.fitting.problem import Problem
-from ansatz.fitting.provenance import Origin, RowMarks, Source, plain
+from ansatz.fitting.provenance import Origin, RowMarks, Source
 from ansatz.fitting.reading import read_job
 from ansatz.fitting.request import Request
 from ansatz.fitting.result import Fit, describe_training
@@ -24,6 +24,7 @@ from ansatz.fitting.run import Run, fingerprint
 from ansatz.fitting.scores import Scores, cross_validate, evaluate_all
 from ansatz.fitting.split import Parts, Split, folds_of, holdout_share, split
 from ansatz.fitting.task import Task
+from ansatz.storage.json_file import plain
 from ansatz.training.distributed import by_first, in_all_processes
 
 
@@ -59,13 +60,14 @@ def fit_request(asked: Request) -> Fit:
     """
     began = clock.perf_counter()
     request = with_structure(asked)
+    run = Run(request, {})  # what is in the way is reported before any reading
     with reading(request) as problem:
         task = task_of(request, problem)
         test = request.options["test"]
         own = test is None and request.options["folds"] is None and problem.part is not None
         if test is None:
             test = 0.2 if problem.rows.has_features else 0.0
-        run = Run(request, fingerprint(problem, task, test=test, folds=request.options["folds"]))
+        run.fingerprint = fingerprint(problem, task, test=test, folds=request.options["folds"])
         finished = run.finished()
         if finished is not None:
             return finished
@@ -74,9 +76,7 @@ def fit_request(asked: Request) -> Fit:
     return run.save(result)
 
 
-def _fit(
-    request: Request, problem: Problem, task: Task, test: float, own: bool, run: Run
-) -> Fit:
+def _fit(request: Request, problem: Problem, task: Task, test: float, own: bool, run: Run) -> Fit:
     """Splits the rows, chooses the law, fits, and evaluates beside the baselines."""
     seed, folds = request.options["seed"], request.options["folds"]
     job = read_job(problem, task)
@@ -94,16 +94,17 @@ def _fit(
     model.uses = problem.uses
     scores = _scores(model, job, rows, number)
     keys = job.keys() if rows.parts is not None else None
-    duplicates: list[str] = []
-    if rows.parts is not None and keys is not None:
-        model.row_keys = np.unique(keys[rows.parts.learn])
-        duplicates = describe_copies(keys)
+    seen: list[str] = []  # what only all rows can show
+    if rows.parts is not None:
+        if keys is not None:
+            model.row_keys = np.unique(keys[rows.parts.learn])
+            seen += describe_copies(keys)
+        seen += model.outcome.unseen(rows.learn, rows.test)
     notes = [
         *rows.notes,
         *problem.notes,
         *([] if problem.part is None else [note_on_parts(own, len(rows.test.y))]),
-        *duplicates,
-        *model.outcome.unseen(rows.learn, rows.test),
+        *seen,
         *_notes_on(choice, number is not None),
         *model.encoder.notes,
         *model.notes,
@@ -131,9 +132,9 @@ def _fit(
         columns=problem.columns,
     )
     result.candidates = [] if choice is None else choice.to_dicts()
-    if result.network == "linear":
-        result.log_likelihood = model.log_likelihood(rows.learn)
     if rows.parts is not None:
+        if result.network == "linear":
+            result.log_likelihood = model.log_likelihood(rows.learn)
         # Effects are of columns, and of models without offsets.
         if job.offset is None and problem.has_own_columns:
             result.rows_of = _rows_of(problem, job, rows.parts)
@@ -141,9 +142,7 @@ def _fit(
         result.origin = Origin(
             source=Source.of(request.data),
             request=request.record(),
-            uses=(
-                request.column_roles() if problem.has_own_columns else problem.uses
-            ).model_dump(),
+            uses=(request.column_roles() if problem.has_own_columns else problem.uses).model_dump(),
             test=test,
             given=own,
             holdout=holdout,

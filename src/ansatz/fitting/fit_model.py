@@ -7,7 +7,7 @@ import torch
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.contracts.inference import Fitted, OutOfFold
 from ansatz.fitting.inner_split import set_aside
-from ansatz.fitting.job import Job
+from ansatz.fitting.job import Job, thinned
 from ansatz.fitting.model import Model
 from ansatz.fitting.task import Task
 from ansatz.fitting.training import known_outcomes
@@ -15,10 +15,10 @@ from ansatz.inference.conformal import conformal_scores
 from ansatz.likelihoods import Likelihood
 from ansatz.seeds import derive
 
+FINISHING = 20_000  # rows of a sample, from which refits estimate what a fit leaves open
 
-def fit_model(
-    task: Task, job: Job, *, previous: Model | None = None, finish: bool = True
-) -> Model:
+
+def fit_model(task: Task, job: Job, *, previous: Model | None = None, finish: bool = True) -> Model:
     """Fits a task to the rows of a job.
 
     Args:
@@ -29,7 +29,7 @@ def fit_model(
             hazard); refits that serve such an estimate do without.
     """
     task = task._replace(outcome=copy.copy(task.outcome))
-    law = task.law(job.target, float(job.weight.sum()))
+    law = task.law(job.target, job.mass)
     law.check(known_outcomes(job))
     if job.precision is not None and not task.settings.is_linear:
         raise UsageError("precision is for network='linear'; a network takes sample_weight.")
@@ -37,12 +37,14 @@ def fit_model(
     learn, aside = job, None
     if task.settings.get("calibration"):
         learn, aside = _hold_out(task, job, law)
-    model = _solve(task, learn, law) if task.is_solved(learn) else _infer(task, learn, law, previous)
+    model = (
+        _solve(task, learn, law) if task.is_solved(learn) else _infer(task, learn, law, previous)
+    )
     if aside is not None:
         served = model.predictive(aside.rows, aside.offset, notes=[])
         model.conformal_scores = conformal_scores(*served, aside.y)
     if finish:
-        task.outcome.finish(model, job)
+        task.outcome.finish(model, job if job.total is None else thinned(job, FINISHING))
     return model
 
 
@@ -99,5 +101,3 @@ def _out_of_fold_scores(fitted: Fitted, job: Job, law: Likelihood) -> torch.Tens
         return None
     scores = [conformal_scores(mixed, raw, job.y[rows]) for rows, mixed, raw in found.served()]
     return torch.cat(scores) if scores else None
-
-

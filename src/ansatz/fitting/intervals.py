@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 Method = Literal["law", "conformal"]
 
 
-def distribution_of(
-    served: Predictive, trials: NDArray[np.float64] | None = None
-) -> Distribution:
+def distribution_of(served: Predictive, trials: NDArray[np.float64] | None = None) -> Distribution:
     """The predictive distribution of each row; a loss that is not a law is refused."""
     law, raw = served
     if not law.is_law:

@@ -33,7 +33,14 @@ class Job(NamedTuple):
     time: NDArray[Any] | None = None  # every inner split is forward in it
     part: NDArray[Any] | None = None  # "train", "validation" or "test", where the data say so
     valid: NDArray[np.intp] | None = None  # None: chosen by the hash of the rows
+    held_out: "Job | None" = None  # other rows that stop the training, in place of ``valid``
+    total: float | None = None  # the sum of all weights, where the rows are a sample
     trainer_options: Mapping[str, Any] = {}  # never changed
+
+    @property
+    def mass(self) -> float:
+        """The sum of the weights of all rows, those included that a sample leaves out."""
+        return float(self.weight.sum()) if self.total is None else self.total
 
     def keys(self, seed: int = 0) -> NDArray[np.uint64]:
         """A hash of each row's features and outcome: duplicates share it."""
@@ -63,4 +70,21 @@ def take(job: Job, rows: NDArray[np.intp]) -> Job:
         group=None if job.group is None else job.group[rows],
         time=None if job.time is None else job.time[rows],
         part=None if job.part is None else job.part[rows],
+        held_out=None,
+        total=None,
     )
+
+
+def thinned(job: Job, most: int) -> Job:
+    """Takes at most ``most`` rows of a job, evenly spaced.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Regressor
+        >>> from ansatz.fitting.job import thinned
+        >>> job = Regressor().read(np.zeros((9, 1)), np.arange(9.0))
+        >>> thinned(job, 3).y.tolist()
+        [0.0, 3.0, 6.0]
+    """
+    step = -(-len(job.y) // most)
+    return job if step <= 1 else take(job, np.arange(0, len(job.y), step))

@@ -1,6 +1,7 @@
 """A fitted model: structure, encoder, posterior and outcome in one piece."""
 
-from dataclasses import dataclass, field
+import copy
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -152,6 +153,18 @@ class Model:
     def has_features(self) -> bool:
         """Whether there was anything to predict from."""
         return bool(self.features.get("count", 1))
+
+    def with_options(self, **options: Any) -> "Model":
+        """The same model, whose predictions have other options."""
+        settings = self.task.settings
+        if all(settings.options.get(name) == value for name, value in options.items()):
+            return self
+        settings = settings.change(options={**settings.options, **options})
+        outcome, posterior = copy.copy(self.outcome), copy.copy(self.posterior)
+        outcome.choose(settings)
+        posterior.options = dict(settings.options)
+        task = self.task._replace(outcome=outcome, settings=settings)
+        return replace(self, task=task, posterior=posterior)
 
     def predictive(
         self, rows: Rows, offset: Tensor | None = None, *, notes: list[str] | None = None

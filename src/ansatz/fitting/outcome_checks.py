@@ -2,16 +2,20 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import torch
 
 from ansatz import likelihoods, outcomes
 from ansatz.errors import DataError
 from ansatz.fitting.problem import outcome_of
 from ansatz.fitting.proposal import is_numeric
 from ansatz.fitting.uses import Uses
+
+if TYPE_CHECKING:
+    from ansatz.fitting.model import Model
 
 LARGEST = 1e100  # variances and their products stay below the largest double, 1.8e308
 
@@ -48,6 +52,23 @@ def check_outcomes(
     kind = outcomes.registry.get(outcome_of(law, uses))
     try:
         kind.check_columns(frame, uses, law, dict(options or {}), named=named)
+    except DataError as error:
+        raise locate(error, origin, frame, uses) from None
+
+
+def check_known(model: "Model", frame: pd.DataFrame, origin: str) -> None:
+    """Refuses outcomes that the law of a fitted model cannot produce: they have no score.
+
+    Args:
+        model: fitted by ``ansatz.fit``.
+        frame: rows whose outcome is known.
+        origin: what errors call the table.
+    """
+    uses = model.uses
+    assert uses is not None
+    try:
+        codes, _ = model.outcome.encode(uses.outcomes(frame), model.task.settings, reset=False)
+        model.likelihood.check(torch.from_numpy(np.array(codes)))
     except DataError as error:
         raise locate(error, origin, frame, uses) from None
 

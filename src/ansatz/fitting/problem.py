@@ -1,6 +1,6 @@
 """Data read as a question: which rows there are, and what kind of quantity the target is."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import pandas as pd
 
@@ -27,6 +27,20 @@ def outcome_of(law: str, uses: Uses) -> str:
     return outcomes.DEFAULT
 
 
+class OnDisk(Protocol):
+    """The way to all rows, where a problem holds a sample of them."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows have an outcome."""
+        ...
+
+    @property
+    def why(self) -> str:
+        """Why they are not held in memory, in a sentence."""
+        ...
+
+
 class Problem(NamedTuple):
     """Rows with their outcomes, and the laws that could have produced these.
 
@@ -48,6 +62,12 @@ class Problem(NamedTuple):
     task: str | None = None  # the outcome's name, where the law does not tell it
     part: str | None = None  # the column that says which rows are for training and which for tests
     columns: list[Any] = []  # what each column of a table was taken for  # noqa: RUF012
+    on_disk: OnDisk | None = None  # where frame and rows are a sample
+
+    @property
+    def size(self) -> int:
+        """How many rows there are, those on disk included."""
+        return len(self.frame) if self.on_disk is None else self.on_disk.rows
 
     @property
     def likelihood(self) -> str:

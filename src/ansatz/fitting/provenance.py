@@ -1,7 +1,6 @@
 """Where the rows of a fit came from, and what identifies them: enough to find them again."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -93,9 +92,6 @@ class RowMarks(BaseModel):
         )
 
 
-_LONG = 10_000  # numbers; more are data, not options
-
-
 class Origin(BaseModel):
     """How a fit was asked for, as data: to read its rows again and to fit it again.
 
@@ -182,31 +178,6 @@ def provenance_of(model: Any, name: str = "the model") -> Origin | None:
         return Origin.model_validate(record)
     except ValidationError as error:
         raise ModelError(f"{name}: the record of its rows: {one_line(error)}") from None
-
-
-def plain(value: Any) -> Any:
-    """A value as JSON can say it; an object is its repr.
-
-    Example:
-        >>> from ansatz.fitting.provenance import plain
-        >>> plain({"widths": (64, 64), "names": {"b", "a"}})
-        {'widths': [64, 64], 'names': ['a', 'b']}
-    """
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not np.isfinite(value):
-        return repr(value)
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, set | frozenset):
-        return [plain(item) for item in sorted(value, key=repr)]
-    if isinstance(value, np.ndarray | pd.Series | pd.Index):
-        return plain(value.tolist()) if value.size <= _LONG else f"array of shape {value.shape}"
-    if isinstance(value, Sequence):
-        return [plain(item) for item in value]
-    return repr(value)
 
 
 def tables_of(problem: Problem) -> tuple[Any, ...]:

@@ -52,9 +52,9 @@ class Recipe(BaseModel):
         symmetry: the group that predicted masks are averaged over; None for none.
 
     Example:
-        >>> from ansatz.fitting.recipe import choose_recipe
-        >>> choose_recipe(rows=1_000).batch_size
-        32
+        >>> from ansatz.fitting.recipe import Recipe
+        >>> Recipe(batch_size=64).sentence("linear")[:30]
+        'linear, AdamW 0.003 (decay 0.0'
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)

@@ -38,6 +38,7 @@ def out_of_fold(task: Task, job: Job, folds: int = FOLDS) -> list[Refit]:
     Returns:
         One per fold; none where the rows cannot be split.
     """
+    task = task.change(progress=0)
     found: list[Refit] = []
     for inside, outside in choose_folds(job, folds, task.settings.seed):
         if not len(inside) or not len(outside):

@@ -113,7 +113,7 @@ class Request(NamedTuple):
 
     def record(self) -> dict[str, Any]:
         """The options that decide the model, as JSON can say them."""
-        from ansatz.fitting.provenance import plain
+        from ansatz.storage.json_file import plain
 
         table = declared(FitOptions)
         kept = {name: value for name, value in self.given.items() if table[name].option.decides}

@@ -17,10 +17,12 @@ from ansatz.fitting.contracts.encoder import Encoder
 from ansatz.fitting.contracts.outcome import Outcome
 from ansatz.fitting.faces import face_of
 from ansatz.fitting.model import Model
+from ansatz.fitting.options.tables import fit_settings
 from ansatz.fitting.recipe import Recipe, one_line
 from ansatz.fitting.recipe_options import plain_augment
-from ansatz.fitting.settings import Settings
+from ansatz.fitting.settings import ARGUMENTS, Settings
 from ansatz.fitting.specification import (
+    FeatureRecord,
     HistoryRecord,
     LawRecord,
     MemberRecord,
@@ -137,8 +139,12 @@ def load_model(folder: str | Path, *, network: nn.Module | None = None) -> Model
         if str(path) in str(error):
             raise
         raise ModelError(f"{path / 'ansatz.json'}: {error}") from None
-    except (AnsatzError, ValueError, TypeError, KeyError, RuntimeError, AttributeError) as error:
-        # A law, a network or a state that its own checks refuse.
+    except KeyError as error:
+        raise ModelError(f"{path / 'ansatz.json'}: it lacks {error}") from None
+    except (
+        *(AnsatzError, ValueError, TypeError, LookupError),
+        *(ArithmeticError, RuntimeError, AttributeError, AssertionError),
+    ) as error:  # a law, a network or a state that its own checks refuse
         raise ModelError(f"{path / 'ansatz.json'}: {str(error).splitlines()[0]}") from None
     return model
 
@@ -163,7 +169,7 @@ def _specify(model: Model) -> Specification:
         likelihood=LawRecord(name=law.name, options=law.options),
         network=network,
         uses=None if model.uses is None else model.uses.model_dump(),
-        features=model.features,
+        features=FeatureRecord(**model.features),
         preprocessing=model.encoder.state(),
         has_offset=model.has_offset,
         recipe=None if model.recipe is None else model.recipe.model_dump(mode="json"),
@@ -195,17 +201,20 @@ def _rebuild(
         posterior = inferred.rebuild(structure, encoder, record.inference.state, tensors, build)
     except ModelError as error:
         raise error if str(path) in str(error) else ModelError(f"{where}: {error}") from None
+    outcome.choose(settings)
     posterior.options = dict(settings.options)
     history = record.history
     return Model(
         Task(structure, outcome, inference.create(settings.inference), settings),
         posterior,
-        record.features,
+        record.features.model_dump(mode="json"),
         recipe=recipe,
         history=None if history is None else History.from_state(history.model_dump()),
         has_offset=record.has_offset,
         iterations=record.iterations,
-        recalibration=None if record.recalibration is None else Recalibration(**record.recalibration),
+        recalibration=None
+        if record.recalibration is None
+        else Recalibration(**record.recalibration),
         uses=None if record.uses is None else Uses.model_validate(record.uses),
         evidence=record.evidence,
         summary=record.summary,
@@ -235,7 +244,7 @@ def _trained(
     _check_outputs(record.network.outputs, law, target, shift, scale)
     objective = Supervised(law, shift, scale, axis=-1 if target.axis == "row" else 1)
     _take_targets(law, tensors, target)
-    module = _network(record.network, encoder, network)
+    module = _network(record, encoder, network)
     for name, part in (("network", module), ("objective", objective)):
         prefix = f"{name}."
         own = {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}
@@ -246,13 +255,16 @@ def _trained(
 
 def _arguments(record: Specification, network: nn.Module | None) -> dict[str, Any]:
     """The estimator's arguments; what JSON cannot say is made from the rest of the record."""
+    unknown = [name for name in record.parameters if name not in ARGUMENTS | fit_settings()]
+    if unknown:
+        raise ModelError(f"unknown parameter '{unknown[0]}'.")
     given = {**_DEFAULTS, **record.parameters}
     if "likelihood" not in given:
         given["likelihood"] = likelihoods.create(
             record.likelihood.name, **record.likelihood.options
         )
     if "network" not in given:
-        given["network"] = network
+        given["network"] = _own(record, network)
     if isinstance(given.get("class_weight"), list):
         given["class_weight"] = {label: weight for label, weight in given["class_weight"]}
     return given
@@ -280,22 +292,29 @@ def _take_targets(law: Likelihood, tensors: Mapping[str, Tensor], target: Target
         law.load_state_dict({n: t for n, t in own.items() if t.shape == shape}, strict=False)
 
 
-def _network(record: NetworkRecord, encoder: Encoder, network: nn.Module | None) -> nn.Module:
-    if record.options is not None:
-        created: nn.Module = networks.create(
-            record.name,
-            inputs=encoder.spec,
-            outputs=record.outputs,
-            generator=torch.Generator().manual_seed(0),
-            **record.options,
-        )
-        return created.to(encoder.dtype)
+def _network(record: Specification, encoder: Encoder, network: nn.Module | None) -> nn.Module:
+    assert record.network is not None
+    if record.network.options is None:
+        return _own(record, network).to(encoder.dtype)
+    created: nn.Module = networks.create(
+        record.network.name,
+        inputs=encoder.spec,
+        outputs=record.network.outputs,
+        generator=torch.Generator().manual_seed(0),
+        **record.network.options,
+    )
+    return created.to(encoder.dtype)
+
+
+def _own(record: Specification, network: nn.Module | None) -> nn.Module:
+    """The module that the user gives in the place of one that no registry has."""
     if network is None:
+        name = "" if record.network is None else f" {record.network.name}"
         raise UsageError(
-            f"the network {record.name} is one of your own: pass one of the same shape, "
+            f"the network{name} is one of your own: pass one of the same shape, "
             "ansatz.load(folder, network=module)."
         )
-    return network.to(encoder.dtype)
+    return network
 
 
 def _row_keys(path: Path) -> NDArray[np.uint64]:

@@ -1,16 +1,21 @@
 """How a model does on rows it never saw, beside simpler models of the same law."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from ansatz.fitting.baselines import constant_predictive
+from ansatz.fitting.contracts.inference import Predictive
 from ansatz.fitting.contracts.outcome import Metrics
 from ansatz.fitting.fit_model import fit_model
 from ansatz.fitting.job import Job, take
 from ansatz.fitting.model import Model
+from ansatz.fitting.pooled_metrics import PooledMetrics
 from ansatz.fitting.split import Rows
 from ansatz.fitting.task import Task
+
+Answer = Callable[[Job], Predictive]
 
 
 class Scores(NamedTuple):
@@ -25,6 +30,8 @@ class Scores(NamedTuple):
 def evaluate_all(model: Model, learn: Job, test: Job) -> Scores:
     """Evaluates the model, and the linear and the constant model of its law fitted to ``learn``.
 
+    Where the test rows held are a sample, means over rows are those of all test rows.
+
     Args:
         model: fitted to ``learn``.
         learn: the training rows.
@@ -33,20 +40,39 @@ def evaluate_all(model: Model, learn: Job, test: Job) -> Scores:
     outcome, structure, task = model.outcome, model.structure, model.task
     learn, test = outcome.plain(learn), outcome.plain(test)
     law = task.law(learn.target)
-    linear: Metrics | None = None
     messages: list[str] = []
     notes: list[str] = []
-    metrics = model.evaluate(test, notes)
+    answers: dict[str, Answer] = {
+        "metrics": lambda job: model.predictive(job.rows, job.offset, notes=notes)
+    }
     if is_linear(model):
-        linear, messages = metrics, linear_messages(model)
+        messages = linear_messages(model)
     elif learn.rows.has_features:  # without them it is the constant model
         posterior, messages = structure.baseline(law, learn, task.settings.seed)
         if posterior is not None:  # the network's own notes say the same
-            found = posterior.predictive(test.rows, test.offset, notes=[])
-            linear = outcome.evaluate(found, test.y, test.weight)
-    constant = outcome.evaluate(constant_predictive(law, learn, test), test.y, test.weight)
+            answers["linear"] = lambda job: posterior.predictive(job.rows, job.offset, notes=[])
+    answers["constant"] = lambda job: constant_predictive(law, learn, job)
+
+    def evaluate(job: Job) -> dict[str, Metrics]:
+        return {
+            name: outcome.evaluate(answer(job), job.y, job.weight)
+            for name, answer in answers.items()
+        }
+
+    found, everything = evaluate(test), structure.jobs(test)
+    if everything is not None:
+        pooled = {name: PooledMetrics() for name in answers}
+        for job in map(outcome.plain, everything):
+            for name, metrics in evaluate(job).items():
+                pooled[name].add(metrics, job.y, job.weight)
+        found = {name: pooled[name].result(metrics) for name, metrics in found.items()}
+        left = pooled["metrics"].left(k for k, v in found["metrics"].items() if v is not None)
+        if left:
+            messages.append(f"{', '.join(left)}: on a sample of {len(test.y):,} test rows.")
+    if is_linear(model):
+        found["linear"] = found["metrics"]
     said = (*(f"judged rows: {note}" for note in notes), *messages)
-    return Scores(metrics, linear, constant, said)
+    return Scores(found["metrics"], found.get("linear"), found["constant"], said)
 
 
 def is_linear(model: Model) -> bool:

@@ -9,10 +9,11 @@ from torch import nn
 from ansatz.errors import UsageError
 from ansatz.likelihoods import Likelihood
 
-_ARGUMENTS = {  # of an estimator that are fields of their own
+_FIELDS = {  # arguments of an estimator that are fields of their own
     *("likelihood", "likelihood_options", "network", "network_options", "inference"),
     *("random_state", "n_jobs", "device", "time_limit", "verbose"),
 }
+ARGUMENTS = _FIELDS | {"x"}  # of estimators that no owner of options declares
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class Settings:
             given["inference"],
             given.get("likelihood_options") or {},
             given.get("network_options") or {},
-            {name: value for name, value in given.items() if name not in _ARGUMENTS},
+            {name: value for name, value in given.items() if name not in _FIELDS},
             given["random_state"],
             given["device"],
             given["time_limit"],

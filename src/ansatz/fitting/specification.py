@@ -4,6 +4,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
+from ansatz.data import Column
 from ansatz.fitting.summaries import SavedSummary
 
 
@@ -33,6 +34,14 @@ class MemberRecord(_Strict):
     state: dict[str, Any] = {}
 
 
+class FeatureRecord(_Strict):
+    """What the features are called; what :meth:`Rows.describe` gives."""
+
+    names: list[str] | None
+    count: int
+    columns: list[Column] | None
+
+
 class HistoryRecord(_Strict):
     """How the training went; the fields of :class:`ansatz.training.History`."""
 
@@ -56,7 +65,7 @@ class Specification(_Strict):
     likelihood: LawRecord
     network: NetworkRecord | None
     uses: dict[str, Any] | None
-    features: dict[str, Any]
+    features: FeatureRecord
     preprocessing: dict[str, Any]
     has_offset: bool = False
     recipe: dict[str, Any] | None
@@ -84,6 +93,9 @@ _OUTCOMES = {
 }
 
 
+_TARGET = {"classes": None, "class_kind": None, "log_weights": None, "temperature": 1.0}
+
+
 def _of_format_1(record: dict[str, Any]) -> dict[str, Any]:
     """The same model as this version writes it."""
     old = dict(record)
@@ -92,7 +104,8 @@ def _of_format_1(record: dict[str, Any]) -> dict[str, Any]:
         raise ValueError(f"unknown estimator '{str(estimator)[:40]}'")
     ensemble, shape = old.pop("ensemble", None), old.get("preprocessing", {}).get("shape", ())
     old["has_offset"] = target.pop("has_offset", False)
-    target |= {"axes": max(len(shape) - 1, 0), "causes": old["likelihood"]["options"].get("causes", 1)}
+    causes = old["likelihood"]["options"].get("causes", 1)
+    target = {**_TARGET, **target, "axes": max(len(shape) - 1, 0), "causes": causes}
     old["outcome"] = {"name": _OUTCOMES[estimator], "state": target}
     settings = old.get("parameters", {})
     state = dict(ensemble or {})

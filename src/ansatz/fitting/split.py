@@ -103,7 +103,7 @@ def holdout_share(job: Job, task: Task, test: float) -> float:
     given = task.settings.get("holdout")
     if given is not None:
         return float(given)
-    total = float(job.weight.sum()) * (1 - test)
+    total = job.mass * (1 - test)
     return task.default_recipe(task.facts(job, total)).holdout
 
 

@@ -74,11 +74,9 @@ class Task(NamedTuple):
 
     def facts(self, job: Job, rows: float | None = None) -> Facts:
         """What the default recipe depends on."""
-        total = float(job.weight.sum()) if rows is None else rows
+        total = job.mass if rows is None else rows
         law = self.law(job.target, total)
-        return Facts(
-            total, job.rows.spec, job.target, not law.additive, self.inference.averages
-        )
+        return Facts(total, job.rows.spec, job.target, not law.additive, self.inference.averages)
 
     def default_recipe(self, facts: Facts) -> Recipe:
         """The recipe when nothing was set."""
@@ -98,13 +96,12 @@ class Task(NamedTuple):
                 base = base.model_copy(update={"holdout": len(job.valid) / len(job.y)})
         given = {name: settings.options.get(name) for name in RecipeOptions._fields}
         try:
-            return RecipeOptions(**given).change(base, job.y)
+            changed = RecipeOptions(**given).change(base, job.y)
         except ValidationError as error:
             raise UsageError(one_line(error)) from None
+        return self.structure.limit(changed, job, settings.options)
 
-    def plan(
-        self, recipe: Recipe, job: Job, network_options: dict[str, Any] | None = None
-    ) -> Plan:
+    def plan(self, recipe: Recipe, job: Job, network_options: dict[str, Any] | None = None) -> Plan:
         """How a network is fitted; the options of its factory follow from the recipe."""
         network = self.network(job.target)
         self.refuse(network)
@@ -124,7 +121,8 @@ class Task(NamedTuple):
 
     def refuse(self, network: str | nn.Module) -> None:
         """Refuses options that would do nothing to such rows, or to such a network."""
-        given = [name for name, value in self.settings.options.items() if value not in (None, False)]
+        options = self.settings.options.items()
+        given = [name for name, value in options if value is not None and value is not False]
         refuse_foreign(given, self.structure.name, settings=True)
         odd = [name for name in given if name in self.structure.leaves_to(network)]
         if odd:

@@ -16,7 +16,7 @@ from ansatz.data.source import Source
 from ansatz.errors import DataError, ModelError, UsageError
 from ansatz.fitting.contracts.exporter import Exporter
 from ansatz.fitting.contracts.inference import Posterior
-from ansatz.fitting.contracts.structure import Beside, Facts, Feed, LawScores, Linear
+from ansatz.fitting.contracts.structure import Beside, Facts, Feed, LawScores, Linear, Structure
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Model
 from ansatz.fitting.outcome_checks import check_outcomes
@@ -51,7 +51,7 @@ class Read(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-class TensorStructure:
+class TensorStructure(Structure):
     """Everything of the contract that follows from ``read``, ``as_rows`` and ``encoder``.
 
     A structure of one's own names itself, reads data, and encodes its rows:
@@ -122,26 +122,12 @@ class TensorStructure:
         frame, rows = frame[known], found.rows[np.flatnonzero(known)]
         proposal = Proposal([law]) if law else propose(found.origin, frame, uses)
         options = {**proposal.options, **(how.get("options") or {})}
-        check_outcomes(
-            found.origin, frame, uses, proposal.laws[0], options, named=law is not None
-        )
+        check_outcomes(found.origin, frame, uses, proposal.laws[0], options, named=law is not None)
         notes += [proposal.why] if proposal.why else []
         digest = hashlib.sha256(np.ascontiguousarray(rows.content_keys()).tobytes())
         digest.update(pd.util.hash_pandas_object(frame, index=False).to_numpy().tobytes())
         fingerprint = digest.hexdigest()
-        return Problem(
-            found.origin, frame, rows, uses, proposal.laws, options, notes, fingerprint
-        )
-
-    def reading(
-        self, request: Request, how: Mapping[str, Any]
-    ) -> AbstractContextManager[Problem]:
-        """The problem of a request, in memory."""
-        return nullcontext(self.problem(request.data, request.column_roles(), **how))
-
-    def split(self, problem: Problem, task: Task, job: Job, test: float) -> Split | None:
-        """None: rows are split by their content, groups or time."""
-        return None
+        return Problem(found.origin, frame, rows, uses, proposal.laws, options, notes, fingerprint)
 
     def from_python(self, X: Any, *, face: Any, reset: bool) -> Any:
         """What a user handed to an estimator as X."""
@@ -223,9 +209,7 @@ class TensorStructure:
         batch = Batch(inputs, job.y, job.weight, job.offset, job.index)
         return typed(batch, getattr(torch, recipe.dtype))
 
-    def adapt(
-        self, network: nn.Module, encoder: Any, job: Job, objective: Supervised
-    ) -> nn.Module:
+    def adapt(self, network: nn.Module, encoder: Any, job: Job, objective: Supervised) -> nn.Module:
         """Asks the network once: what it cannot take is said in a line."""
         assert objective.shift is not None
         dtype = next(network.parameters()).dtype
@@ -255,9 +239,7 @@ class TensorStructure:
             strata=None if feed.additive else rows.target[:, 1],  # whether it is an event
         )
 
-    def law_scores(
-        self, job: Job, total: float, *, linear: bool, seed: int
-    ) -> LawScores | None:
+    def law_scores(self, job: Job, total: float, *, linear: bool, seed: int) -> LawScores | None:
         """None: the first law that the values allow is taken."""
         return None
 
@@ -297,9 +279,7 @@ class TensorStructure:
         """An error: every example has features."""
         raise UsageError(f"{self.unit[1]} are never without features.")
 
-    def baseline(
-        self, law: Likelihood, job: Job, seed: int
-    ) -> tuple[Posterior | None, list[str]]:
+    def baseline(self, law: Likelihood, job: Job, seed: int) -> tuple[Posterior | None, list[str]]:
         """The linear network of the structure, trained as a network of few steps."""
         network = self.linear_network(job.target.axis)
         if not network:
@@ -311,9 +291,7 @@ class TensorStructure:
         found = PointPosterior(self, done.encoder, done.trained)
         return found, []
 
-    def load_linear(
-        self, record: Mapping[str, Any], tensors: Mapping[str, Tensor]
-    ) -> Posterior:
+    def load_linear(self, record: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Posterior:
         """An error: no mixture holds a linear model of such rows."""
         raise ModelError(f"structure {self.name} has no linear model to load.")
 

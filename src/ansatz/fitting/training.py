@@ -53,15 +53,13 @@ def train(
 
     Args:
         plan: of the fit.
-        job: the rows; ``job.valid`` are held out, or the recipe's share.
+        job: the rows; ``job.held_out`` or ``job.valid`` stop the training, or the recipe's share.
         law: of the outcomes.
         encoder: learned before; None learns it from the training rows.
         start: a network and an objective to begin with, copied.
     """
     recipe, seed = plan.recipe, plan.seed
-    valid = stopping_rows(job, recipe, seed) if job.valid is None else job.valid
-    rows = np.setdiff1d(np.arange(len(job.y)), valid)
-    learn, stop = take(job, rows), take(job, valid) if len(valid) else None
+    learn, stop = _halves(job, recipe, seed)
     if encoder is None:
         encoder = plan.structure.encoder(learn.rows, learn.weight.numpy(), recipe, plan.options)
     made: Encoder = encoder
@@ -69,7 +67,9 @@ def train(
     def begin(part: Job) -> Step:
         return _begin(plan._replace(recipe=recipe), part, law, made, start)[0]
 
-    folds = stopping_folds(job, rows, recipe, seed) if stop is None else None
+    folds = None
+    if stop is None:
+        folds = stopping_folds(job, np.arange(len(job.y)), recipe, seed)
     if folds is not None:
         recipe = recipe.model_copy(update={"steps": _best_steps(plan, begin, learn, made, folds)})
     step, transfer = _begin(plan._replace(recipe=recipe), learn, law, made, start)
@@ -90,6 +90,16 @@ def train(
     with _one_row_has_no_spread(plan):
         history = trainer.fit(step, source, held_out)
     return Training(made, finish(plan, made, step), step, history, transfer.notes)
+
+
+def _halves(job: Job, recipe: Recipe, seed: int) -> tuple[Job, Job | None]:
+    """The rows that train, and those that stop the training if there are any."""
+    if job.held_out is not None:
+        return job, job.held_out
+    valid = stopping_rows(job, recipe, seed) if job.valid is None else job.valid
+    if not len(valid):
+        return job, None
+    return take(job, np.setdiff1d(np.arange(len(job.y)), valid)), take(job, valid)
 
 
 def update(
@@ -126,9 +136,7 @@ def finish(plan: Plan, encoder: Encoder, step: Step) -> Trained:
     return finish_pair(plan, encoder, step.network, step.objective)
 
 
-def finish_pair(
-    plan: Plan, encoder: Encoder, network: nn.Module, objective: Supervised
-) -> Trained:
+def finish_pair(plan: Plan, encoder: Encoder, network: nn.Module, objective: Supervised) -> Trained:
     """A network and its objective, ready to predict."""
     found = Trained(network, objective, plan.network_name, plan.saved_options, encoder.dtype)
     return ready(plan.structure, encoder, found, plan.recipe)

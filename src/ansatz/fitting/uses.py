@@ -169,7 +169,7 @@ class Uses(BaseModel):
         """The weights, or None; negative or missing ones are refused."""
         if self.weights is None or self.weights not in frame.columns:
             return None
-        found = _numbers(frame, self.weights, least=0.0)
+        found = read_numbers(frame, self.weights, least=0.0)
         if len(found) and not found.any():
             raise DataError(f"column '{self.weights}': the weights of all rows are zero.")
         return found
@@ -178,7 +178,7 @@ class Uses(BaseModel):
         """The numbers of trials, or None where they are not told."""
         if self.trials is None or self.trials not in frame.columns:
             return None
-        return _numbers(frame, self.trials, least=0.0)
+        return read_numbers(frame, self.trials, least=0.0)
 
     def offsets(self, frame: pd.DataFrame) -> NDArray[np.float64] | None:
         """The known part of the linear predictor: offset + log exposure, or None."""
@@ -190,7 +190,7 @@ class Uses(BaseModel):
                 raise DataError(
                     f"the table has no column '{name}', which the model needs as {use}."
                 )
-            part = _numbers(frame, name, least=None)
+            part = read_numbers(frame, name, least=None)
             if use == "exposure":
                 bad = np.flatnonzero(part <= 0)
                 if len(bad):
@@ -224,7 +224,8 @@ def near_columns(name: str, frame: pd.DataFrame) -> str:
     return f"Did you mean '{near[0]}'?" if near else f"Columns: {', '.join(names[:20])}."
 
 
-def _numbers(frame: pd.DataFrame, name: str, *, least: float | None) -> NDArray[np.float64]:
+def read_numbers(frame: pd.DataFrame, name: str, *, least: float | None) -> NDArray[np.float64]:
+    """Reads a column of finite numbers, none below ``least``."""
     try:
         values = frame[name].to_numpy(dtype=np.float64)
     except (TypeError, ValueError):

@@ -65,8 +65,18 @@ class EnsemblePosterior:
     ) -> None:
         self.members = list(members)
         self.structure, self.encoder = members[0].structure, members[0].encoder
-        self.options = members[0].options
         self.combination = Combination([member.likelihood for member in members], weights, factor)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Of the fit, of which some may be about predictions: the members'."""
+        return self.members[0].options
+
+    @options.setter
+    def options(self, options: dict[str, Any]) -> None:
+        self.members = [copy.copy(member) for member in self.members]
+        for member in self.members:
+            member.options = options
 
     @property
     def likelihood(self) -> Likelihood:
@@ -123,9 +133,7 @@ class EnsemblePosterior:
         with torch.no_grad():
             return self.combination.serve([m.answer(inputs, offset) for m in self.members])
 
-    def components(
-        self, rows: Any, offset: Tensor | None = None
-    ) -> list[tuple[float, Predictive]]:
+    def components(self, rows: Any, offset: Tensor | None = None) -> list[tuple[float, Predictive]]:
         """Each member's own predictive, before recalibration."""
         shares = zip(self.weights.tolist(), self.members, strict=True)
         return [(share, m.predictive(rows, offset, notes=[])) for share, m in shares]
@@ -406,8 +414,7 @@ def combine(
     history: History,
     seed: int,
 ) -> Fitted:
-    """The members mixed and recalibrated by what they say about rows they did not learn from.
-    """
+    """The members mixed and recalibrated by what they say about rows they did not learn from."""
     folds, law = folds_of(members), models[0].likelihood
     share = torch.ones(len(models), dtype=torch.float64)  # of members within their repeat
     recalibration = None

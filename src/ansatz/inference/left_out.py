@@ -22,8 +22,7 @@ FOLDS = 10  # a member learns from nine tenths of the rows; five folds cost 0.05
 
 
 class Piece(NamedTuple):
-    """Rows that the same members left out: the laws of these members and their raw numbers.
-    """
+    """Rows that the same members left out: the laws of these members and their raw numbers."""
 
     rows: Tensor
     laws: list[Likelihood]

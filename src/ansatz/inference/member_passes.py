@@ -6,8 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from ansatz.training.backpropagation import Masks
-from ansatz.training.derivatives import derivative_of
+from ansatz.training.backpropagation import Masks, derivative_of
 
 aten = torch.ops.aten
 

@@ -77,9 +77,7 @@ class PointPosterior:
         """The law's parameters at encoded inputs."""
         return self.trained(inputs, offset)
 
-    def components(
-        self, rows: Any, offset: Tensor | None = None
-    ) -> list[tuple[float, Predictive]]:
+    def components(self, rows: Any, offset: Tensor | None = None) -> list[tuple[float, Predictive]]:
         """The predictive itself."""
         return [(1.0, self.predictive(rows, offset))]
 

@@ -30,7 +30,13 @@ from ansatz.fitting.model import Given, Model
 from ansatz.fitting.refits import out_of_fold
 from ansatz.fitting.settings import Settings
 from ansatz.fitting.uses import Uses
-from ansatz.likelihoods import CategoricalDistribution, CrossEntropy, Focal, Likelihood
+from ansatz.likelihoods import (
+    CategoricalDistribution,
+    CrossEntropy,
+    Distribution,
+    Focal,
+    Likelihood,
+)
 from ansatz.metrics import judge
 from ansatz.outcomes.number import named_law
 from ansatz.outcomes.temperature import find_temperature
@@ -60,11 +66,14 @@ class Classes(Outcome):
         self.temperature = 1.0
         self.given = False  # classes named beforehand: rows need not show all of them
 
+    plural: ClassVar[str] = "classes"
+    report: ClassVar[str] = "ansatz.outcomes.report.classes:ClassesReport"
     has_columns: ClassVar[bool] = True
     is_quantity: ClassVar[bool] = False
     settings: ClassVar[frozenset[str]] = frozenset({"classes", "class_weight"})
     outputs: ClassVar[Mapping[str, str]] = {**Outcome.outputs, "probabilities": PROBABILITIES}
     intervals: ClassVar[Mapping[str, str]] = {"probabilities": NO_INTERVAL}
+    no_interval: ClassVar[str] = "classes have no interval; p_CLASS says how sure the model is."
 
     def name_classes(self, labels: NDArray[Any]) -> None:
         """Fixes the classes before any row is read."""
@@ -98,10 +107,7 @@ class Classes(Outcome):
                 "if they are classes: --likelihood categorical."
             )
 
-
-    def encode(
-        self, y: Any, settings: Settings, *, reset: bool
-    ) -> tuple[NDArray[Any], TargetSpec]:
+    def encode(self, y: Any, settings: Settings, *, reset: bool) -> tuple[NDArray[Any], TargetSpec]:
         values = column_or_1d(y, warn=True)
         if values.dtype.kind in "fc":
             _assert_all_finite(values, input_name="y")
@@ -124,9 +130,7 @@ class Classes(Outcome):
             return codes.astype(np.float64), target
         return codes, target
 
-    def _known_classes(
-        self, y: Any, values: NDArray[Any], settings: Settings
-    ) -> NDArray[Any]:
+    def _known_classes(self, y: Any, values: NDArray[Any], settings: Settings) -> NDArray[Any]:
         """Those given, those of an ordered column, or those that occur."""
         classes = settings.get("classes")
         if classes is not None:
@@ -254,8 +258,24 @@ class Classes(Outcome):
         """A loss of classes is evaluated by the probabilities that it is served as."""
         if predictive.law.is_law:
             return evaluate_predictive(predictive, y, weight)
-        served = CategoricalDistribution(self.log_probabilities(predictive))
+        served, _ = self.distribution(predictive, y)
         return judge(y, distribution=served, weight=weight)
+
+    def distribution(self, predictive: Predictive, y: Tensor) -> tuple[Distribution, Tensor]:
+        """A loss of classes is served as probabilities."""
+        if predictive.law.is_law:
+            with torch.no_grad():
+                return predictive.law.given(predictive.raw, y)
+        with torch.no_grad():
+            return CategoricalDistribution(self.log_probabilities(predictive)), y
+
+    def row_losses(self, predictive: Predictive, y: Tensor) -> Tensor:
+        """A loss of classes is evaluated by the probabilities that it is served as."""
+        if predictive.law.is_law:
+            return super().row_losses(predictive, y)
+        found, _ = self.distribution(predictive, y)
+        with torch.no_grad():
+            return -found.log_prob(y).double()
 
     def point(self, predictive: Predictive) -> NDArray[Any]:
         law, raw = predictive
@@ -304,4 +324,6 @@ class Classes(Outcome):
 
     def load(self, state: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
         self.names, self.labels = list(state["names"]), labels_of(state)  # type: ignore[assignment]
-        self.log_weights, self.temperature = state["log_weights"], state["temperature"]
+        weights = state["log_weights"]
+        self.log_weights = None if weights is None else [float(each) for each in weights]
+        self.temperature = float(state["temperature"])

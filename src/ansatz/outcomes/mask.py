@@ -17,7 +17,7 @@ from ansatz.data.grids import Grids, Masks
 from ansatz.data.grids.colours import are_colours
 from ansatz.data.unlabelled import UNLABELLED
 from ansatz.errors import DataError, UsageError
-from ansatz.fitting.contracts.inference import Predictive
+from ansatz.fitting.contracts.inference import Posterior, Predictive
 from ansatz.fitting.contracts.outcome import (
     NO_INTERVAL,
     PROBABILITIES,
@@ -30,7 +30,7 @@ from ansatz.fitting.job import Job
 from ansatz.fitting.model import Given, Model
 from ansatz.fitting.settings import Settings
 from ansatz.fitting.uses import Uses
-from ansatz.likelihoods import Likelihood
+from ansatz.likelihoods import Distribution, Likelihood
 from ansatz.metrics import boundary_f1, dice, iou, pixel_error
 from ansatz.spec import TargetSpec
 
@@ -55,11 +55,14 @@ class Mask(Outcome):
     face: ClassVar[str] = "ansatz.estimators.segmenter:Segmenter"
     labels: NDArray[Any]
 
+    plural: ClassVar[str] = "masks"
+    report: ClassVar[str] = "ansatz.outcomes.report.mask:MaskReport"
     axis: ClassVar[str] = "element"
     is_quantity: ClassVar[bool] = False
     settings: ClassVar[frozenset[str]] = frozenset({"clean", "symmetry", "tile"})
     outputs: ClassVar[Mapping[str, str]] = {**Outcome.outputs, "probabilities": PROBABILITIES}
     intervals: ClassVar[Mapping[str, str]] = {"probabilities": NO_INTERVAL}
+    no_interval: ClassVar[str] = "classes have no interval; p_CLASS says how sure the model is."
 
     @classmethod
     def serves(cls, law: str, uses: Uses) -> bool:
@@ -73,10 +76,8 @@ class Mask(Outcome):
 
     # Reading.
 
-    def encode(
-        self, y: Any, settings: Settings, *, reset: bool
-    ) -> tuple[NDArray[Any], TargetSpec]:
-        self.cleaning = _cleaning(settings.get("clean"))  # what cannot be done is refused before
+    def encode(self, y: Any, settings: Settings, *, reset: bool) -> tuple[NDArray[Any], TargetSpec]:
+        self.choose(settings)
         if not reset:
             y = _without_channel(y, self.axes)
         masks = y if isinstance(y, Masks) else _coded(y)
@@ -87,6 +88,10 @@ class Mask(Outcome):
         codes: NDArray[Any] = masks.load().numpy()
         target = TargetSpec(shape=masks.shape, classes=len(self.labels), axis="element")
         return codes, target
+
+    def choose(self, settings: Settings) -> None:
+        """How predicted masks are cleaned."""
+        self.cleaning = _cleaning(settings.get("clean"))
 
     def beside(self, y: Any, rows: Any) -> Any:
         """Masks without an axis of one channel, of the size of their examples."""
@@ -148,6 +153,30 @@ class Mask(Outcome):
         """The most probable class of every element, tidied as asked for."""
         codes = self.probabilities(predictive).argmax(-1)
         return codes if self.cleaning is None else self.cleaning(codes)
+
+    def distribution(self, predictive: Predictive, y: Tensor) -> tuple[Distribution | None, Tensor]:
+        """None: elements are evaluated example by example."""
+        return None, y
+
+    def row_losses(self, predictive: Predictive, y: Tensor) -> Tensor:
+        """The mean negative log-likelihood of the labelled elements of each example, ``(N,)``."""
+        law, raw = predictive
+        seen = (y != UNLABELLED).double().flatten(1)
+        with torch.no_grad():
+            cells = law.loss(raw, y.clamp(min=0)).double().flatten(1)
+        return (cells * seen).sum(1) / seen.sum(1).clamp(min=1)
+
+    def estimate(self, predictive: Predictive, y: Tensor) -> Tensor:
+        return self.codes(predictive)
+
+    def disagreement(self, posterior: Posterior, rows: Any) -> Tensor:
+        """The mutual information of an element's class and the component, ``(N, *size)``."""
+        mean = within = torch.zeros(())
+        for weight, predictive in posterior.components(rows):
+            probs = self.probabilities(predictive)
+            mean = mean + weight * probs
+            within = within + weight * torch.special.entr(probs).sum(-1)
+        return (torch.special.entr(mean).sum(-1) - within).clamp(min=0)
 
     def point(self, predictive: Predictive) -> NDArray[Any]:
         found: NDArray[Any] = self.labels[self.codes(predictive).numpy()]

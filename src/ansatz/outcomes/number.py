@@ -55,9 +55,7 @@ class Number(Outcome):
     """A number, several numbers at once, or a vector of them.
 
     Example:
-        >>> from ansatz.fitting.outcome_checks import numbers_of
-from ansatz.fitting.settings import Settings
-from ansatz.fitting.uses import Uses
+        >>> from ansatz.fitting.settings import Settings
         >>> from ansatz.outcomes.number import Number
         >>> codes, target = Number().encode([1.0, 2.0], Settings("normal"), reset=True)
         >>> target.shape
@@ -90,9 +88,7 @@ from ansatz.fitting.uses import Uses
         for name in uses.target:
             _check_column(frame, name, law, options)
 
-    def encode(
-        self, y: Any, settings: Settings, *, reset: bool
-    ) -> tuple[NDArray[Any], TargetSpec]:
+    def encode(self, y: Any, settings: Settings, *, reset: bool) -> tuple[NDArray[Any], TargetSpec]:
         law = settings.law_name
         if law in ELSEWHERE:
             raise UsageError(f"{law} {ELSEWHERE[law]}")
@@ -137,6 +133,10 @@ from ansatz.fitting.uses import Uses
     def answers(self, law: Likelihood, raw: Tensor) -> dict[str, Tensor]:
         point = law.point(raw)
         return {"prediction": point.unsqueeze(1) if self.is_column else point}
+
+    def has_interval(self, law: Likelihood) -> bool:
+        """Every law has, and a loss that is not one has none."""
+        return law.is_law
 
     def frame(self, model: Model, rows: Given, **options: Any) -> dict[str, Any]:
         """``prediction``, ``lower``, ``upper``; of several targets with their names.

@@ -50,6 +50,8 @@ class Ranking(Outcome):
     face: ClassVar[str] = "ansatz.estimators.ranker:Ranker"
     labels: NDArray[Any]
 
+    plural: ClassVar[str] = "rankings"
+    report: ClassVar[str] = "ansatz.outcomes.report.ranking:RankingReport"
     labels_are: ClassVar[str] = "items"
     has_columns: ClassVar[bool] = False  # the columns together are one order
     is_quantity: ClassVar[bool] = False
@@ -64,6 +66,12 @@ class Ranking(Outcome):
         self._left_out = 0
 
     @classmethod
+    def known(cls, frame: pd.DataFrame, uses: Uses) -> NDArray[np.bool_]:
+        """An order may leave out items: the first places will do."""
+        found: NDArray[np.bool_] = frame[uses.target].notna().any(axis=1).to_numpy()
+        return found
+
+    @classmethod
     def serves(cls, law: str, uses: Uses) -> bool:
         """The law of rankings."""
         return law == PlackettLuce.name and not uses.is_survival
@@ -75,9 +83,7 @@ class Ranking(Outcome):
         """Refuses what cannot be read as rankings."""
         read_rankings(frame[uses.target])
 
-    def encode(
-        self, y: Any, settings: Settings, *, reset: bool
-    ) -> tuple[NDArray[Any], TargetSpec]:
+    def encode(self, y: Any, settings: Settings, *, reset: bool) -> tuple[NDArray[Any], TargetSpec]:
         if reset:
             found = read_rankings(y, layout=settings.get("layout", "auto"))
             items = np.array(found.items)

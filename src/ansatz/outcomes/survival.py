@@ -41,6 +41,13 @@ class SurvivalTime(Outcome):
 
     name: ClassVar[str] = "survival"
     face: ClassVar[str] = "ansatz.estimators.survival:SurvivalRegressor"
+    plural: ClassVar[str] = "censored times"
+    report: ClassVar[str] = "ansatz.outcomes.report.survival:SurvivalReport"
+    is_censored: ClassVar[bool] = True
+    frame_options: ClassVar[frozenset[str]] = frozenset({"times"})
+    no_interval: ClassVar[str] = (
+        "several causes have no interval; --times adds chances by each time."
+    )
     labels = None
     outputs: ClassVar[Mapping[str, str]] = {**Outcome.outputs, **CURVES}
     intervals: ClassVar[Mapping[str, str]] = {"survival": CURVE_INTERVAL}
@@ -66,9 +73,7 @@ class SurvivalTime(Outcome):
         made = survival_law(law, options, causes=int(outcomes[:, 2].max()))
         made.check(torch.from_numpy(survival_target(made, outcomes)))
 
-    def encode(
-        self, y: Any, settings: Settings, *, reset: bool
-    ) -> tuple[NDArray[Any], TargetSpec]:
+    def encode(self, y: Any, settings: Settings, *, reset: bool) -> tuple[NDArray[Any], TargetSpec]:
         made = isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 4
         outcomes = y if made else survival_outcomes(y)
         if reset:
@@ -170,6 +175,10 @@ class SurvivalTime(Outcome):
         causes = getattr(predictive.law, "causes", 1)
         if causes > 1:
             raise UsageError(f"with {causes} causes {what} has no meaning of its own: {instead}.")
+
+    def has_interval(self, law: Likelihood) -> bool:
+        """One cause has; several have chances by each time."""
+        return law.is_law and int(getattr(law, "causes", 1)) == 1
 
     def frame(self, model: Model, rows: Given, **options: Any) -> dict[str, Any]:
         """``prediction`` (the median), ``lower``, ``upper``, ``risk``; curves at ``times``.

@@ -3,21 +3,20 @@
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ansatz import __version__
-from ansatz.errors import AnsatzError
+from ansatz.errors import AnsatzError, UsageError
 from ansatz.figures.page import render, write_page
 from ansatz.figures.printable import printable
 from ansatz.figures.section import Chapter, Section, Text
+from ansatz.fitting.model import Model
+from ansatz.fitting.replay import replay
 from ansatz.registry import load
 from ansatz.report.contents import chapters
 from ansatz.report.evidence import Evidence
 from ansatz.report.gathering import gather, replayed
 from ansatz.report.headline import headline
-
-if TYPE_CHECKING:
-    from ansatz.estimators.table_estimator import TableEstimator
 
 
 class Report(NamedTuple):
@@ -116,8 +115,6 @@ def write_report(
         >>> list(inspect.signature(write_report).parameters)[:2]
         ['model', 'path']
     """
-    from ansatz.fitting.replay import replay
-
     settings = {"refits": refits, "costs": check_costs(costs or {})}
     if progress is not None:
         progress("reading the rows again")
@@ -127,7 +124,7 @@ def write_report(
 
 
 def report_model(
-    model: "TableEstimator",
+    model: Any,
     X: Any,
     y: Any = None,
     path: str | Path | None = None,
@@ -140,7 +137,7 @@ def report_model(
     """The report of a fitted model on given rows; ``estimator.report`` is this.
 
     Args:
-        model: fitted.
+        model: fitted: an estimator, or its :class:`~ansatz.fitting.model.Model`.
         X: features, or a table with the target for a model of ``ansatz.fit``.
         y: outcomes; None takes them, weights and offsets from the table.
         path: the file to write; None writes none.
@@ -160,7 +157,10 @@ def report_model(
         True
     """
     if y is None:
-        X, y, weight, offset, _ = model._from_table(X, outcomes=True)
+        fitted: Model = getattr(model, "model_", model)
+        if fitted.uses is None:
+            raise UsageError("this model was fitted to X and y: evaluate(X, y) needs both.")
+        X, y, weight, offset, _ = fitted.structure.from_table(fitted, X, outcomes=True)
         rows = {"sample_weight": weight, "offset": offset, **rows}
     settings = {"refits": refits, "costs": check_costs(costs or {})}
     report = build(gather(model, X, y, settings=settings, **rows))
@@ -179,8 +179,6 @@ def check_costs(costs: dict[str, float]) -> dict[str, float]:
         ...
         ansatz.errors.UsageError: --cost-under and --cost-over go together: ...
     """
-    from ansatz.errors import UsageError
-
     for one, other in (("under", "over"), ("miss", "alarm")):
         if (one in costs) != (other in costs):
             raise UsageError(

@@ -9,11 +9,8 @@ from typing import Any
 import numpy as np
 
 from ansatz.errors import DataError, UsageError
-from ansatz.estimators.table_estimator import TableEstimator
-from ansatz.fitting.job import Job
+from ansatz.fitting.job import Job, take
 from ansatz.fitting.replay import Replay, replay
-from ansatz.fitting.result import Fit
-from ansatz.fitting.split import take
 from ansatz.report.difference import FEW_GROUPS, FEW_ROWS, Difference, paired_difference
 from ansatz.report.judged import Judged, judge_rows
 from ansatz.report.measure import require_same_kind, require_same_outcomes
@@ -23,7 +20,7 @@ from ansatz.report.recipe_difference import Setting, recipe_difference
 from ansatz.report.score_pair import score_beside, score_pair
 from ansatz.report.verdicts import fits_verdict, methods_verdict
 
-Model = str | Path | Fit | TableEstimator
+Model = Any  # a folder, a Fit, an estimator or a fitting.Model
 
 
 @dataclass
@@ -268,7 +265,7 @@ def _on_test_rows(a: Replay, b: Replay) -> tuple[Judged, Judged, list[str]]:
     """Both models on the same rows in the same order, and what is to be said about them."""
     _require_same_test_rows(a, b)
     cautions = []
-    jobs = [_ordered(each.model._plain(each.test)) for each in (a, b)]
+    jobs = [_ordered(each.model.outcome.plain(each.test)) for each in (a, b)]
     if not (jobs[0].weight == jobs[1].weight).all():
         cautions.append("the models weigh the rows differently: here every row counts once.")
         jobs = [job._replace(weight=job.weight * 0 + 1) for job in jobs]

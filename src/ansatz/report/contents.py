@@ -1,4 +1,4 @@
-"""The chapters of a report: those of any structure, then those that the structure adds."""
+"""The chapters of a report: those of all models, of the outcomes, and of the structure."""
 
 from ansatz.figures.section import Chapter
 from ansatz.report.evidence import Evidence
@@ -7,26 +7,13 @@ _ALWAYS = [
     Chapter(10, "what was fitted", "ansatz.report.what_was_fitted:section"),
     Chapter(20, "scores beside other models", "ansatz.report.scores:section"),
 ]
-# Of one outcome per row; each is None where it does not apply.
-_OF_ROWS = [
-    Chapter(30, "probability integral transform", "ansatz.report.pit:section"),
-    Chapter(31, "laws of vectors", "ansatz.report.vectors:section"),
-    Chapter(32, "errors of direction", "ansatz.report.directions:section"),
-    Chapter(33, "first places of rankings", "ansatz.report.rankings:section"),
-    Chapter(34, "coverage of intervals", "ansatz.report.coverage:section"),
-    Chapter(35, "reliability of probabilities", "ansatz.report.reliability:section"),
-    Chapter(36, "calibration of survival", "ansatz.report.survival_calibration:section"),
-    Chapter(37, "quantile residuals", "ansatz.report.quantile_residuals:section"),
-    Chapter(38, "residual panels", "ansatz.report.residual_panels:section"),
-    Chapter(39, "recalibration", "ansatz.report.recalibration:section"),
-    Chapter(80, "decisions from costs", "ansatz.report.costs:section"),
-]
 
 
 def chapters(evidence: Evidence) -> list[Chapter]:
     """Lists the chapters of a report in the order of the page.
 
-    Structures place theirs from 40 to 79, before decisions, and from 90 on, after them.
+    Outcomes place theirs from 30 to 39, structures from 40 to 79, before decisions, and from 90
+    on, after them.
 
     Example:
         >>> import numpy as np
@@ -38,5 +25,5 @@ def chapters(evidence: Evidence) -> list[Chapter]:
         >>> chapters(evidence)[-1].words
         'the data'
     """
-    general = _ALWAYS + (_OF_ROWS if evidence.axis == "row" else [])
+    general = _ALWAYS + evidence.outcome_report.chapters()
     return sorted(general + evidence.contribution.chapters(evidence.axis))

@@ -136,7 +136,7 @@ def section(evidence: Evidence) -> Section | None:
         if not binary or evidence.outcome.ndim != 1:
             return Section(title, "Costs of misses and alarms are for outcomes of two classes.")
         return _classes(evidence, costs["miss"], costs["alarm"], title)
-    plain = evidence.classes is None and not evidence.is_survival and evidence.point.ndim == 1
+    plain = evidence.classes is None and not evidence.is_censored and evidence.point.ndim == 1
     circular = getattr(evidence.distribution, "circular", False)
     if evidence.distribution is None or not plain or circular:
         return Section(title, "Costs per unit are for laws of one number.")

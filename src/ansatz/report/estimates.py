@@ -1,12 +1,8 @@
 """The metrics of a forecast that are means of rows, or functions of such."""
 
-import torch
-from torch import Tensor
-
 from ansatz.metrics import (
     Estimate,
     angular_distance,
-    auc_estimate,
     mean_estimate,
     r2_estimate,
     rmse_estimate,
@@ -34,16 +30,36 @@ def estimate_metrics(evidence: Evidence, forecast: Forecast) -> dict[str, Estima
         >>> list(estimate_metrics(evidence, rivals(evidence).find("model")))
         ['nll', 'crps', 'mae', 'rmse', 'r2']
     """
-    if evidence.elements is not None:
-        return evidence.elements.estimates(evidence, forecast)
+    return evidence.outcome_report.estimates(evidence, forecast)
+
+
+def estimate_nll(evidence: Evidence, forecast: Forecast) -> dict[str, Estimate]:
+    """The mean negative log-likelihood, where all forecasts have it in one measure.
+
+    Example:
+        >>> import inspect
+        >>> from ansatz.report.estimates import estimate_nll
+        >>> list(inspect.signature(estimate_nll).parameters)
+        ['evidence', 'forecast']
+    """
+    # A loss of classes is evaluated by the probabilities that it is served as.
+    has_nll = evidence.law.is_law or evidence.classes is not None
+    if forecast.losses is None or not has_nll:
+        return {}
+    return {"nll": mean_estimate(forecast.losses, evidence.weight)}
+
+
+def estimates_of_numbers(evidence: Evidence, forecast: Forecast) -> dict[str, Estimate]:
+    """Log score, CRPS or energy score, and errors of the point prediction.
+
+    Example:
+        >>> import inspect
+        >>> from ansatz.report.estimates import estimates_of_numbers
+        >>> list(inspect.signature(estimates_of_numbers).parameters)
+        ['evidence', 'forecast']
+    """
     y, weight = evidence.value, evidence.weight
-    found: dict[str, Estimate] = {}
-    if forecast.losses is not None and (evidence.law.is_law or evidence.classes is not None):
-        found["nll"] = mean_estimate(forecast.losses, weight)
-    if evidence.is_survival or hasattr(forecast.distribution, "ranks"):
-        return found
-    if evidence.classes is not None and forecast.distribution is not None:
-        return {**found, **_of_classes(forecast, y, weight)}
+    found = estimate_nll(evidence, forecast)
     law, point = forecast.distribution, forecast.point
     if law is not None and hasattr(law, "energy_score"):
         found["energy_score"] = mean_estimate(law.energy_score(y), weight)
@@ -57,33 +73,4 @@ def estimate_metrics(evidence: Evidence, forecast: Forecast) -> dict[str, Estima
     found["mae"] = mean_estimate((y - point).abs().reshape(len(y), -1).mean(1), weight)
     found["rmse"] = rmse_estimate(y, point, weight)
     found["r2"] = r2_estimate(y, point, weight)
-    return found
-
-
-def _of_classes(forecast: Forecast, y: Tensor, weight: Tensor) -> dict[str, Estimate]:
-    law = forecast.distribution
-    assert law is not None
-    probs = law.probs  # type: ignore[attr-defined]
-    if probs.ndim == 1:
-        hit = (probs > 0.5).long() == y
-        score = getattr(law, "logits", probs)
-        return {
-            "accuracy": mean_estimate(hit.double(), weight),
-            "brier": mean_estimate((probs - y) ** 2, weight),
-            "auc": auc_estimate(y, score, weight),
-        }
-    target = torch.nn.functional.one_hot(y.long(), probs.shape[-1])
-    areas = [
-        auc_estimate(target[:, k], probs[:, k], weight)
-        for k in range(probs.shape[-1])
-        if 0 < float((weight * target[:, k]).sum()) < float(weight.sum())
-    ]
-    found = {
-        "accuracy": mean_estimate((probs.argmax(-1) == y).double(), weight),
-        "brier": mean_estimate(((probs - target) ** 2).sum(-1), weight),
-    }
-    if len(areas) > 1:
-        value = sum(area.value for area in areas) / len(areas)
-        influence = torch.stack([area.influence for area in areas]).mean(0)
-        found["auc"] = Estimate(value, influence)
     return found

@@ -9,13 +9,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ansatz.data import Column
-from ansatz.fitting.job import Job, has_masks
+from ansatz.fitting.contracts.inference import Predictive
+from ansatz.fitting.job import Job
+from ansatz.fitting.model import Model
 from ansatz.likelihoods import Distribution, Likelihood
-from ansatz.report.contribution import Axis, Contribution, Elements, Unit, contribution
-from ansatz.report.predictive import row_losses
+from ansatz.registry import load
+from ansatz.report.contribution import Contribution, Unit
 
 if TYPE_CHECKING:
-    from ansatz.estimators.table_estimator import TableEstimator
+    from ansatz.report.outcome_report import OutcomeReport
 
 
 class Learned(NamedTuple):
@@ -27,11 +29,11 @@ class Learned(NamedTuple):
         ('X', 'y', 'weight', 'offset', 'job')
     """
 
-    X: Any  # a frame, or grids
+    X: Any  # as sections take them: a frame, grids
     y: Any  # as given
     weight: NDArray[np.float64]
     offset: NDArray[np.float64] | None
-    job: Job  # the same as the estimator reads it, with group and time
+    job: Job  # the same as the pipeline reads it, with group and time
 
 
 @dataclass
@@ -40,7 +42,7 @@ class Evidence:
 
     Args:
         model: fitted.
-        X: features of the test rows, or the grids that they are.
+        X: the test rows as sections take them: a frame, grids.
         y: their outcomes, as given.
         outcome: the same as the law takes them, ``(N, ...)``.
         value: what ``distribution`` is judged by, ``(N, ...)``: ``outcome`` unless part of that
@@ -57,7 +59,7 @@ class Evidence:
         fit: what the fit recorded about itself.
         columns: what each feature is.
         rows: the numbers of the test rows in their table, from 1.
-        job: the test rows as the estimator reads them.
+        job: the test rows as the pipeline reads them.
         name: of the model, for titles.
         origin: what the rows were read from.
         settings: what was asked of the report: costs, refits.
@@ -74,8 +76,8 @@ class Evidence:
         ((20,), 'x0')
     """
 
-    model: "TableEstimator"
-    X: Any  # a frame, or grids
+    model: Model
+    X: Any
     y: Any
     outcome: Tensor
     value: Tensor
@@ -99,50 +101,56 @@ class Evidence:
     kept: dict[str, Any] = field(default_factory=dict, repr=False)  # what sections share
 
     @property
-    def axis(self) -> Axis:
+    def axis(self) -> str:
         """Where an outcome sits: on a row, or on each element of an example."""
-        return "element" if has_masks(self.job) else "row"
+        return self.model.axis
 
     @cached_property
     def contribution(self) -> Contribution:
         """What the structure of the rows contributes to the report."""
-        return contribution(self.model.model_.preprocessor.spec.structure)
+        found: Contribution = load(self.model.structure.report)()
+        return found
 
-    @property
-    def elements(self) -> Elements | None:
-        """Scores of outcomes on elements; None where there is one outcome per row."""
-        return self.contribution.elements() if self.axis == "element" else None
+    @cached_property
+    def outcome_report(self) -> "OutcomeReport":
+        """What the outcomes contribute to the report."""
+        found: OutcomeReport = load(self.model.outcome.report)()
+        return found
 
     @property
     def unit(self) -> Unit:
         """What a row is called: a row, an image."""
-        return self.contribution.unit(self.model.model_.preprocessor.spec)
+        return self.contribution.unit(self.model)
 
     @property
     def target(self) -> str:
         """What the outcome is called."""
-        uses = getattr(self.model, "uses_", None)
+        uses = self.model.uses
         if uses is not None:
             return str(uses.outcome_name)
-        return ", ".join(getattr(self.model, "target_names_", None) or ["y"])
+        return ", ".join(self.model.outcome.names or ["y"])
 
     @property
     def classes(self) -> NDArray[Any] | None:
         """The labels of the classes that outcomes are codes of, or None."""
-        return getattr(self.model, "classes_", None)
+        is_one = not self.job.target.event  # an order of labels is not one of them
+        return self.model.outcome.labels if is_one else None
 
     @property
-    def is_survival(self) -> bool:
-        """Whether outcomes may be censored."""
-        return hasattr(self.model, "followed_")
+    def is_censored(self) -> bool:
+        """Whether outcomes may be known in part."""
+        return bool(self.model.outcome.is_censored)
 
-    def raw(self, X: Any = None) -> Tensor:
-        """The raw numbers that the served predictive is made of, at other features if given."""
+    def predictive(self, X: Any = None) -> Predictive:
+        """The served predictive of the test rows.
+
+        Args:
+            X: other features in the place of the rows' own.
+        """
         if X is None and "raw" in self.kept:
-            kept: Tensor = self.kept["raw"]
-            return kept
+            return Predictive(self.law, self.kept["raw"])
         rows = self.contribution.inputs(self.X if X is None else X, self.job)
-        return self.model._served_raw(self.model.model_.raw(rows, self.job.offset, notes=[]))
+        return self.model.predictive(rows, self.job.offset, notes=[])
 
     def row_losses(self, X: Any = None) -> Tensor:
         """The loss of each test row, ``(N,)``, the mean over its targets; the nll of a law.
@@ -150,4 +158,4 @@ class Evidence:
         Args:
             X: other features in the place of the rows' own.
         """
-        return row_losses(self.model, self.law, self.raw(X), self.outcome)
+        return self.model.outcome.row_losses(self.predictive(X), self.outcome)

@@ -5,21 +5,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
 
 from ansatz.errors import DataError
-from ansatz.fitting.job import Job, has_masks, take
-from ansatz.report.contribution import contribution
+from ansatz.fitting.faces import face_of
+from ansatz.fitting.job import Job, take
+from ansatz.fitting.model import Model
+from ansatz.registry import load
+from ansatz.report.contribution import Contribution
 from ansatz.report.evidence import Evidence, Learned
-from ansatz.report.predictive import predictive, served_point
 
 if TYPE_CHECKING:
-    from ansatz.estimators.table_estimator import TableEstimator
     from ansatz.fitting.replay import Replay
 
 
 def gather(
-    model: "TableEstimator",
+    model: Any,
     X: Any,
     y: Any,
     sample_weight: ArrayLike | None = None,
@@ -33,7 +33,7 @@ def gather(
     """The evidence of a fitted model on rows with their outcomes.
 
     Args:
-        model: fitted.
+        model: fitted: an estimator, or its :class:`~ansatz.fitting.model.Model`.
         X: features, as in ``fit``.
         y: outcomes, as in ``fit``.
         sample_weight: frequency weights.
@@ -52,7 +52,8 @@ def gather(
         >>> gather(model, x, np.arange(40) % 2).distribution.mean.shape
         torch.Size([40])
     """
-    job = _test_job(model, X, y, sample_weight, offset)
+    face = face_of(model) if isinstance(model, Model) else model
+    job = _test_job(face, X, y, sample_weight, offset)
     seen = job.index.numpy()
     job = job._replace(
         group=None if group is None else np.asarray(group)[seen],
@@ -60,41 +61,18 @@ def gather(
     )
     learn = None
     if training is not None:
-        learned = model._read(*training, reset=False)
+        learned = face.read_again(*training)
         learn = (learned, _pick(training[1], learned.index.numpy()))
-    return _evidence(model, job, _pick(y, seen), learn, rows=seen + 1, **known)
+    return _evidence(face.model_, job, _pick(y, seen), learn, rows=seen + 1, **known)
 
 
-def _test_job(
-    model: "TableEstimator", X: Any, y: Any, sample_weight: ArrayLike | None, offset: Any
-) -> Job:
-    """Rows as the estimator reads them, with frequency weights alone: class weights are no rows."""
-    import pandas as pd
-
-    from ansatz.structures.vector.rows import read_column, read_rows
-
+def _test_job(face: Any, X: Any, y: Any, sample_weight: ArrayLike | None, offset: Any) -> Job:
+    """Rows read as those of the fit, with frequency weights alone: class weights are not rows."""
     if not len(y):
         raise DataError("a report needs rows that the model has not seen, got none.")
-    table = pd.DataFrame(index=range(len(y))) if X is None else X
-    as_table = getattr(model, "columns_", None) is not None
-    rows = read_rows(model, table, reset=False, as_table=as_table)
-    codes, target = model._encode(y, reset=False)
-    if len(codes) != len(rows):
-        raise DataError(f"y must have one outcome per row: {len(rows)} rows, {len(codes)} in y.")
-    weight = read_column("sample_weight", sample_weight, len(rows))
-    weight = np.ones(len(rows)) if weight is None else weight
-    extra = read_column("offset", offset, len(rows))
-    seen = np.flatnonzero(weight > 0)
-    return Job(
-        rows.iloc[seen] if isinstance(rows, pd.DataFrame) else rows[seen],
-        model.columns_,
-        torch.from_numpy(np.array(codes))[seen],
-        target,
-        torch.from_numpy(weight[seen]),
-        None if extra is None else torch.from_numpy(extra[seen]),
-        torch.from_numpy(seen),
-        labels_cells=model.labels_cells,
-    )
+    job: Job = face.read_again(X, y, sample_weight, offset)
+    given = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, np.float64)
+    return job._replace(weight=torch.from_numpy(given[job.index.numpy()]))
 
 
 def replayed(found: "Replay", **known: Any) -> Evidence:
@@ -121,9 +99,7 @@ def replayed(found: "Replay", **known: Any) -> Evidence:
     test, learn = found.test, found.learn
     outcomes = None
     if found.problem is not None:
-        from ansatz.fitting.provenance import seen_rows
-
-        frame, uses = seen_rows(found.problem), found.problem.uses
+        frame, uses = found.problem.seen, found.problem.uses
         outcomes, weight = uses.outcomes(frame), uses.weight(frame)
         plain = np.ones(len(frame)) if weight is None else weight  # without class weights
         test = test._replace(weight=torch.from_numpy(plain[found.parts.test]))
@@ -141,7 +117,7 @@ def replayed(found: "Replay", **known: Any) -> Evidence:
 
 
 def _evidence(
-    model: "TableEstimator",
+    model: Model,
     job: Job,
     y: Any,
     learn: tuple[Job, Any] | None,
@@ -151,17 +127,14 @@ def _evidence(
 ) -> Evidence:
     if not len(job.y):
         raise DataError("a report needs rows that the model has not seen, got none.")
-    structure = contribution(model.model_.preprocessor.spec.structure)
-    chosen = structure.sample(model.model_, job, seed=known.get("seed", 0))
+    structure: Contribution = load(model.structure.report)()
+    chosen = structure.sample(model, job, seed=known.get("seed", 0))
     if chosen is not None:
         known = {**known, "total": len(job.y)}
         job, y, rows = take(job, chosen), _pick(y, chosen), rows[chosen]
-    law = model.model_.objective.likelihood
     features = structure.features(job.rows)
-    raw = served_raw(model, job)
-    distribution, value = None, job.y
-    if not has_masks(job):
-        distribution, value = predictive(model, law, raw, job.y)
+    served = model.predictive(job.rows, job.offset, notes=[])
+    distribution, value = model.outcome.distribution(served, job.y)
     learned = None
     if learn is not None:
         part, outcomes = learn
@@ -172,7 +145,6 @@ def _evidence(
             None if part.offset is None else part.offset.numpy(),
             part,
         )
-    record = getattr(model, "evidence_", {}).get("fit", {})
     return Evidence(
         model=model,
         X=features,
@@ -183,35 +155,16 @@ def _evidence(
         offset=None if job.offset is None else job.offset.numpy(),
         group=job.group,
         time=job.time,
-        law=law,
+        law=served.law,
         distribution=distribution,
-        point=model._codes(raw).numpy()
-        if has_masks(job)
-        else served_point(law, raw, distribution, job.y, value),
+        point=model.outcome.estimate(served, job.y).numpy(),
         rows=rows,
         job=job,
         learn=learned,
         columns=structure.columns(model, features),
-        kept={"raw": raw},
-        **{"fit": record, **known},
+        kept={"raw": served.raw},
+        **{"fit": model.evidence.get("fit", {}), **known},
     )
-
-
-def served_raw(model: "TableEstimator", job: Job) -> Tensor:
-    """The raw numbers that a model serves for the rows of a job.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report.gathering import served_raw
-        >>> x = np.arange(9.0).reshape(-1, 1)
-        >>> model = Regressor(network="linear").fit(x, x[:, 0])
-        >>> served_raw(model, model._read(x, x[:, 0])).shape
-        torch.Size([9, 1])
-    """
-    if has_masks(job):
-        return model._raw(job.rows)  # examples larger than those of the fit, tile by tile
-    return model._served_raw(model.model_.raw(job.rows, job.offset, notes=[]))
 
 
 def _pick(outcomes: Any, rows: NDArray[Any]) -> Any:

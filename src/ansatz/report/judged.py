@@ -1,17 +1,18 @@
 """A fitted model's say about rows with outcomes: what scores are made of."""
 
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from torch import Tensor
 
-from ansatz.estimators.table_estimator import TableEstimator
-from ansatz.fitting.job import Job, has_masks
-from ansatz.fitting.scores import judge_model
+from ansatz.fitting.contracts.inference import Predictive
+from ansatz.fitting.contracts.outcome import Metrics
+from ansatz.fitting.job import Job
+from ansatz.fitting.model import Model
 from ansatz.likelihoods import Distribution, Likelihood
-from ansatz.report.contribution import Elements, contribution
-from ansatz.report.predictive import predictive, row_losses
+from ansatz.registry import load
 
-Kind = Literal["number", "class", "survival", "ranking", "mask"]
+if TYPE_CHECKING:
+    from ansatz.report.outcome_report import OutcomeReport
 
 
 class Judged(NamedTuple):
@@ -23,13 +24,13 @@ class Judged(NamedTuple):
         >>> from ansatz.report.judged import judge_rows
         >>> x = np.arange(20.0).reshape(-1, 1)
         >>> model = Regressor(network="linear").fit(x, x[:, 0] % 3)
-        >>> found = judge_rows("line", model, model._read(x, x[:, 0] % 3))
-        >>> found.kind, found.log_scores.shape
-        ('number', torch.Size([20]))
+        >>> job = model.read_again(x, x[:, 0] % 3)
+        >>> judge_rows("line", model.model_, job).log_scores.shape
+        torch.Size([20])
     """
 
     name: str
-    model: TableEstimator
+    model: Model
     job: Job
     law: Likelihood
     raw: Tensor  # as served
@@ -37,47 +38,38 @@ class Judged(NamedTuple):
     value: Tensor  # what the distribution is judged by
 
     @property
-    def kind(self) -> Kind:
-        """What the outcomes are."""
-        if has_masks(self.job):
-            return "mask"
-        if hasattr(self.model, "followed_"):
-            return "survival"
-        if hasattr(self.model, "items_"):
-            return "ranking"
-        return "class" if hasattr(self.model, "classes_") else "number"
+    def predictive(self) -> Predictive:
+        """The law with its numbers, as served."""
+        return Predictive(self.law, self.raw)
 
     @property
-    def elements(self) -> Elements | None:
-        """Scores of outcomes on elements; None where there is one outcome per row."""
-        if not has_masks(self.job):
-            return None
-        return contribution(self.model.model_.preprocessor.spec.structure).elements()
+    def outcome_report(self) -> "OutcomeReport":
+        """How such outcomes are compared."""
+        found: OutcomeReport = load(self.model.outcome.report)()
+        return found
 
     @property
     def log_scores(self) -> Tensor:
         """The log score of each row, ``(N,)``; of several targets their mean, as in ``nll``."""
-        if self.elements is not None:
-            return -self.elements.losses(self.law, self.raw, self.job.y)
-        return -row_losses(self.model, self.law, self.raw, self.job.y)
+        return -self.model.outcome.row_losses(self.predictive, self.job.y)
 
     @property
     def law_name(self) -> str:
         """As the user would say it: a censored Weibull law is weibull."""
         return str(getattr(self.law, "law", self.law).name)
 
-    def metrics(self) -> dict[str, float | None]:
+    def metrics(self) -> Metrics:
         """Every metric that applies, as the fit reports them."""
-        return judge_model(self.model, self.job, [])
+        return self.model.evaluate(self.job)
 
 
-def judge_rows(name: str, model: TableEstimator, job: Job) -> Judged:
+def judge_rows(name: str, model: Model, job: Job) -> Judged:
     """What a model predicts for the rows of a job.
 
     Args:
         name: what messages call the model.
         model: fitted.
-        job: rows with outcomes, as the estimator reads them.
+        job: rows with outcomes, as the pipeline reads them.
 
     Example:
         >>> import numpy as np
@@ -85,12 +77,9 @@ def judge_rows(name: str, model: TableEstimator, job: Job) -> Judged:
         >>> from ansatz.report.judged import judge_rows
         >>> x = np.arange(20.0).reshape(-1, 1)
         >>> model = Classifier(network="linear").fit(x, np.arange(20) % 2)
-        >>> judge_rows("logit", model, model._read(x, np.arange(20) % 2)).kind
-        'class'
+        >>> job = model.read_again(x, np.arange(20) % 2)
+        >>> judge_rows("logit", model.model_, job).law_name
+        'bernoulli'
     """
-    law = model.model_.objective.likelihood
-    if has_masks(job):
-        return Judged(name, model, job, law, model._raw(job.rows), None, job.y)
-    raw = model._served_raw(model.model_.raw(job.rows, job.offset, notes=[]))
-    distribution, value = predictive(model, law, raw, job.y)
-    return Judged(name, model, job, law, raw, distribution, value)
+    served = model.predictive(job.rows, job.offset, notes=[])
+    return Judged(name, model, job, *served, *model.outcome.distribution(served, job.y))

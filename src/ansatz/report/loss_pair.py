@@ -23,9 +23,9 @@ def loss_pair(a: Judged, b: Judged) -> ScorePair:
         >>> from ansatz.report.judged import judge_rows
         >>> from ansatz.report.loss_pair import loss_pair
         >>> x = np.arange(20.0).reshape(-1, 1)
-        >>> job = Regressor()._read(x, x[:, 0] % 3)
+        >>> job = Regressor().read(x, x[:, 0] % 3)
         >>> made = [Regressor(law, network="linear").fit(x, job.y) for law in ("mse", "normal")]
-        >>> loss_pair(*(judge_rows(model.likelihood, model, job) for model in made)).name
+        >>> loss_pair(*(judge_rows(each.likelihood, each.model_, job) for each in made)).name
         'mse'
     """
     owner = a if a.distribution is None else b

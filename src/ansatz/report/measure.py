@@ -1,14 +1,10 @@
 """Whether two models give one quantity a score in one measure: densities, or probabilities."""
 
-from typing import Any
-
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from ansatz.errors import DataError
 from ansatz.likelihoods import Distribution
-from ansatz.outcomes.survival_law import times_and_causes
 from ansatz.report.change_of_variable import Change, find_change
 from ansatz.report.judged import Judged
 
@@ -23,23 +19,23 @@ def require_same_kind(a: Judged, b: Judged) -> None:
         >>> from ansatz.report.measure import require_same_kind
         >>> x, y = np.arange(20.0).reshape(-1, 1), np.arange(20) % 2
         >>> made = [kind(network="linear").fit(x, y) for kind in (Regressor, Classifier)]
-        >>> require_same_kind(*(judge_rows("it", model, model._read(x, y)) for model in made))
+        >>> judged = [judge_rows("it", each.model_, each.read_again(x, y)) for each in made]
+        >>> require_same_kind(*judged)
         Traceback (most recent call last):
         ...
         ansatz.errors.DataError: it predicts numbers and it classes: ...
     """
-    if a.kind != b.kind:
-        words = {"number": "numbers", "class": "classes", "ranking": "rankings", "mask": "masks"}
-        said = [words.get(judged.kind, "censored times") for judged in (a, b)]
+    first, second = a.model.outcome, b.model.outcome
+    if first.name != second.name:
         raise DataError(
-            f"{a.name} predicts {said[0]} and {b.name} {said[1]}: their scores have no common "
-            "measure. Fit both with laws of one kind."
+            f"{a.name} predicts {first.plural} and {b.name} {second.plural}: their scores have no "
+            "common measure. Fit both with laws of one kind."
         )
-    for attribute in ("classes_", "items_"):
-        labels = [getattr(judged.model, attribute, None) for judged in (a, b)]
-        first, second = ([] if label is None else list(map(str, label)) for label in labels)
-        if set(first) != set(second):
-            raise DataError(f"{a.name} and {b.name} know different {attribute.rstrip('_')}.")
+    known = [
+        set() if each.labels is None else set(map(str, each.labels)) for each in (first, second)
+    ]
+    if known[0] != known[1]:
+        raise DataError(f"{a.name} and {b.name} know different {first.labels_are}.")
 
 
 def change_between(a: Judged, b: Judged) -> Change | None:
@@ -153,31 +149,5 @@ def require_same_outcomes(a: Judged, b: Judged) -> None:
         >>> list(inspect.signature(require_same_outcomes).parameters)
         ['a', 'b']
     """
-    if a.kind == "number":
-        change_between(a, b)
-        return
-    if a.kind == "mask":
-        same = torch.equal(a.job.y, b.job.y)
-    elif a.kind == "survival":
-        known = [times_and_causes(judged.law, judged.job.y.numpy()) for judged in (a, b)]
-        if known[0] is None or known[1] is None:
-            same = torch.equal(a.job.y, b.job.y)
-        else:
-            (time, cause), (other_time, other_cause) = known[0], known[1]
-            same = np.array_equal(time, other_time) and np.array_equal(
-                np.minimum(cause, 1), np.minimum(other_cause, 1)
-            )
-            same = same and torch.equal(a.job.y[:, 2], b.job.y[:, 2])
-    else:
-        same = np.array_equal(_labels(a), _labels(b))
-    if not same:
+    if not a.outcome_report.same_outcomes(a, b):
         raise DataError(f"{a.name} and {b.name} have other outcomes in the same rows.")
-
-
-def _labels(judged: Judged) -> NDArray[Any]:
-    """Outcomes as text; codes below 0 stand for what was not ranked."""
-    names = getattr(judged.model, "classes_", getattr(judged.model, "items_", None))
-    codes = judged.job.y.long().numpy()
-    labels = np.append(np.asarray(names).astype(str), "")
-    found: NDArray[Any] = labels[np.where(codes < 0, len(labels) - 1, codes)]
-    return found

@@ -1,20 +1,22 @@
 """Methods compared: every one fitted again to the same rows of the same folds."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ansatz import outcomes
 from ansatz.data import row_keys
 from ansatz.errors import DataError, UsageError
-from ansatz.estimators.table_estimator import TableEstimator
-from ansatz.fitting.job import Job
+from ansatz.fitting.contracts.rows import Rows as Examples
+from ansatz.fitting.fit_model import fit_model
+from ansatz.fitting.job import Job, take
+from ansatz.fitting.model import Model
 from ansatz.fitting.out_of_fold import Folds, choose_folds
 from ansatz.fitting.reading import read_job
-from ansatz.fitting.refits import fresh
 from ansatz.fitting.replay import Replay
-from ansatz.fitting.split import Rows, take
+from ansatz.fitting.split import Rows
+from ansatz.fitting.task import Task
 from ansatz.report.difference import CLEAR, corrected_error
 from ansatz.report.judged import judge_rows
 from ansatz.report.score_pair import score_pair
@@ -24,7 +26,7 @@ Progress = Callable[[int, int], None]
 
 
 class Candidate(NamedTuple):
-    """A method by the estimator that it fits and the rows as that reads them.
+    """A method by the task that it fits and the rows as that reads them.
 
     Example:
         >>> import ansatz
@@ -37,7 +39,7 @@ class Candidate(NamedTuple):
     """
 
     name: str
-    estimator: TableEstimator  # has read the rows, is not fitted
+    task: Task  # its outcome has read the rows
     job: Job
 
 
@@ -102,7 +104,7 @@ def candidate(found: Replay) -> Candidate:
         >>> from ansatz.report.methods import candidate
         >>> table = {"x": range(50), "y": range(50)}
         >>> fit = ansatz.fit(table, target="y", likelihood="normal", network="linear")
-        >>> candidate(replay(fit)).estimator.network
+        >>> candidate(replay(fit)).task.settings.network
         'linear'
     """
     if found.problem is None:
@@ -110,11 +112,9 @@ def candidate(found: Replay) -> Candidate:
             f"{found.name} was made by estimator.fit(X, y) and has no record to refit it from: fit "
             "it with ansatz.fit."
         )
-    from sklearn.base import clone
-
-    estimator = clone(found.model)
-    job = read_job(found.problem, estimator)
-    return Candidate(found.name, estimator, job)
+    task = found.model.task
+    task = task._replace(outcome=outcomes.create(task.outcome.name))
+    return Candidate(found.name, task, read_job(found.problem, task))
 
 
 def compare_methods(
@@ -198,9 +198,9 @@ def compare_methods(
     )
 
 
-def _refit(each: Candidate, inside: Rows, state: int) -> Any:
-    model = fresh(each.estimator).set_params(random_state=state)
-    return model._fit_job(take(each.job, inside)._replace(valid=None, trainer_options={}))
+def _refit(each: Candidate, inside: Rows, state: int) -> Model:
+    part = take(each.job, inside)._replace(valid=None, trainer_options={})
+    return fit_model(each.task.change(seed=state), part)
 
 
 def _splits(
@@ -215,28 +215,21 @@ def _splits(
                 yield used[inside], used[outside], derive(seed, "refit", repeat, k) >> 32
 
 
-def _common(candidates: Sequence[Candidate], used: Rows, folds: int) -> Any:
-    """The features that all methods know: rows alike in them are copies to one of the methods.
+def _common(candidates: Sequence[Candidate], used: Rows, folds: int) -> Examples:
+    """The features that all methods know: rows alike in them are duplicates to one of the methods.
 
     Where these tell too few rows apart, the first method's features.
     """
-    import pandas as pd
-
-    first = candidates[0].job.rows
-    if not all(isinstance(each.job.rows, pd.DataFrame) for each in candidates):
-        return first[used]
-    names = [
-        name for name in first.columns if all(name in each.job.rows.columns for each in candidates)
-    ]
-    shared = first[names].iloc[used]
-    if names and len(np.unique(row_keys(shared))) >= 10 * folds:
+    rows = [each.job.rows for each in candidates]
+    shared = candidates[0].task.structure.shared(rows)[used]
+    if len(np.unique(row_keys(shared))) >= 10 * folds:
         return shared
-    return first.iloc[used]
+    return rows[0][used]
 
 
 def _require_same_rows(candidates: Sequence[Candidate]) -> None:
     first = candidates[0]
-    index: NDArray[Any] = first.job.index.numpy()
+    index = first.job.index.numpy()
     for other in candidates[1:]:
         if not np.array_equal(index, other.job.index.numpy()):
             raise DataError(

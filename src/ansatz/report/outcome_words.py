@@ -9,7 +9,6 @@ from ansatz.figures.number import number
 from ansatz.figures.printable import printable
 from ansatz.figures.section import Cell
 from ansatz.report.evidence import Evidence
-from ansatz.report.survival_rows import survival_rows
 
 
 def outcome_words(evidence: Evidence, row: int, limit: int = 18) -> str:
@@ -30,16 +29,8 @@ def outcome_words(evidence: Evidence, row: int, limit: int = 18) -> str:
         >>> outcome_words(gather(Regressor("normal", network="linear").fit(x, y), x, y), 2)
         '2, 0.667'
     """
-    times = survival_rows(evidence) if evidence.is_survival else None
-    if times is not None:
-        sign = "" if times.cause[row] > 0 else "> "
-        return printable(sign + number(float(times.time[row]), 3), limit)
-    value = evidence.value[row].numpy()
-    is_plain = evidence.classes is None and not hasattr(evidence.model, "items_")
-    if is_plain and np.isfinite(value).all():
-        words = ", ".join(number(float(part), 3) for part in np.atleast_1d(value).ravel())
-        return printable(words, limit)
-    return _short(shown_outcome(evidence, row), limit)
+    words = evidence.outcome_report.words(evidence, row)
+    return _short(shown_outcome(evidence, row) if words is None else words, limit)
 
 
 def prediction_words(evidence: Evidence, row: int, limit: int = 18) -> str:
@@ -109,7 +100,7 @@ def shown_prediction(evidence: Evidence, row: int) -> Cell:
         code = int(both.argmax())
         return f"{printable(evidence.classes[code], 40)} ({float(both[code]):.2f})"
     point = evidence.point[row]
-    labels = getattr(evidence.model, "items_", None)
+    labels = evidence.model.outcome.labels
     if labels is not None:
         return ", ".join(printable(labels[int(code)], 20) for code in np.atleast_1d(point))
     if np.ndim(point):

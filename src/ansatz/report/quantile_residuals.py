@@ -133,7 +133,7 @@ def section(evidence: Evidence) -> Section | None:
 def _by_law(evidence: Evidence, target: Target, usable: NDArray[np.bool_]) -> list[Effect]:
     """Dispersion and zeros, which need the law and the outcomes themselves."""
     law = evidence.distribution
-    if law is None or evidence.is_survival or getattr(law, "circular", False):
+    if law is None or evidence.is_censored or getattr(law, "circular", False):
         return []
     rows = torch.from_numpy(np.flatnonzero(usable))
     weight = evidence.weight.numpy()[usable]
@@ -223,7 +223,7 @@ def _table(effects: list[Effect], lines: list[QuantileLine], name: str) -> Table
 
 
 def _random_rows(evidence: Evidence, target: Target) -> str:
-    if evidence.is_survival:
+    if evidence.is_censored:
         return "censored rows"
     if target.rounding:
         return f"outcomes that were rounded to {target.rounding:g}"

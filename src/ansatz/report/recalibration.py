@@ -6,10 +6,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ansatz.errors import AnsatzError
 from ansatz.figures.number import number
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import figure, to_svg
+from ansatz.fitting.contracts.inference import Predictive
 from ansatz.likelihoods import Distribution
 from ansatz.metrics import influence_error, mean_estimate
 from ansatz.report.corp import decompose, reliability
@@ -18,7 +18,6 @@ from ansatz.report.evidence import Evidence
 from ansatz.report.intervals import covered, intervals
 from ansatz.report.normal_scores import normal_scores
 from ansatz.report.pit import draw_pit, pit_histogram
-from ansatz.report.predictive import predictive, row_losses
 from ansatz.report.reliability import draw_reliability
 from ansatz.report.transform import Transform, transform
 from ansatz.report.univariate import is_classes, targets
@@ -131,18 +130,18 @@ def section(evidence: Evidence) -> Section | None:
     """
     if evidence.distribution is None:
         return None
-    done = getattr(evidence.model, "recalibration_", None)
+    done = evidence.model.recalibration
     if done is None:
         return Section(TITLE, NONE)
     parts: list[Text | Table | Figure] = [_out_of_fold(done)]
     said = f"{_KINDS.get(done.kind, 'the predictive was changed by')} {done.value:.3f}"
     if getattr(evidence.distribution, "circular", False):
         said = f"the concentration of the predictive was divided by {done.value:.3f}"
-    before = _before(evidence)
-    if before is None:
-        return Section(TITLE, f"{said[0].upper()}{said[1:]}, found on out-of-fold rows.", parts)
+    plain = _before(evidence)
+    before, _ = evidence.model.outcome.distribution(plain, evidence.outcome)
+    assert before is not None  # as that of the served predictive
     parts += _on_test_rows(evidence, before)
-    change = _change(evidence, before)
+    change = _change(evidence, plain, before)
     if change is None:
         return Section(TITLE, f"{said[0].upper()}{said[1:]}, found on out-of-fold rows.", parts)
     gap = change.difference
@@ -156,40 +155,22 @@ def section(evidence: Evidence) -> Section | None:
     return Section(TITLE, lead, parts)
 
 
-def _change(evidence: Evidence, before: Distribution) -> Change | None:
+def _change(evidence: Evidence, plain: Predictive, before: Distribution) -> Change | None:
     """The change of the score; of censored rows by the likelihood of what is known of them."""
     options: dict[str, Any] = {"weight": evidence.weight, "group": evidence.group}
     assert evidence.distribution is not None
-    if not evidence.is_survival:
+    if not evidence.is_censored:
         return change_of_score(before, evidence.distribution, evidence.value, **options)
-    inside: Any = evidence.model.model_
-    if not (hasattr(inside, "without_recalibration") and evidence.law.additive):
+    if not evidence.law.additive:
         return None
-    plain = inside.without_recalibration()
-    raw = plain.raw(evidence.job.rows, evidence.job.offset, notes=[])
-    law = plain.objective.likelihood
-    losses = row_losses(evidence.model, law, raw, evidence.outcome)
+    losses = evidence.model.outcome.row_losses(plain, evidence.outcome)
     return paired_change(losses.double(), evidence.row_losses().double(), **options)
 
 
-def _before(evidence: Evidence) -> Distribution | None:
-    """The predictive without recalibration, judged by the same values."""
-    model: Any = evidence.model
-    inside = model.model_
-    if hasattr(inside, "without_recalibration"):
-        plain = inside.without_recalibration()
-        raw = plain.raw(evidence.job.rows, evidence.job.offset, notes=[])
-        found, _ = predictive(model, plain.objective.likelihood, raw, evidence.outcome)
-        return found
-    options: dict[str, Any] = {"offset": evidence.offset}
-    after = evidence.distribution
-    if hasattr(after, "trials"):
-        options["trials"] = after.trials  # type: ignore[union-attr]
-    try:
-        served: Distribution = model.predict_dist(evidence.job.rows, recalibrated=False, **options)
-    except (AnsatzError, TypeError):  # not served without it
-        return None
-    return served
+def _before(evidence: Evidence) -> Predictive:
+    """The predictive without recalibration."""
+    plain = evidence.model.posterior.without_recalibration()
+    return plain.predictive(evidence.job.rows, evidence.job.offset, notes=[])
 
 
 def _out_of_fold(done: Any) -> Table:
@@ -201,7 +182,7 @@ def _out_of_fold(done: Any) -> Table:
 def _on_test_rows(evidence: Evidence, before: Distribution) -> list[Text | Table | Figure]:
     after = evidence.distribution
     assert after is not None
-    if evidence.is_survival or evidence.value.ndim > 1:
+    if evidence.is_censored or evidence.value.ndim > 1:
         return []
     if is_classes(after):
         return _of_classes(evidence, before, after)

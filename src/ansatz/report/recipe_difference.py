@@ -1,13 +1,13 @@
 """What two models were made with that is not the same."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ansatz.fitting import FitOptions
+from ansatz.fitting.description import describe_model
+from ansatz.fitting.model import Model
 from ansatz.fitting.options import declared
-from ansatz.fitting.provenance import origin_of, plain
-
-if TYPE_CHECKING:
-    from ansatz.estimators.table_estimator import TableEstimator
+from ansatz.fitting.provenance import provenance_of
+from ansatz.storage.json_file import plain
 
 # What a fit was asked for that is told by what came of it.
 _TOLD = ("options", "network", "inference", "pretrained", "freeze", "test")
@@ -27,7 +27,7 @@ class Setting(NamedTuple):
     b: Any
 
 
-def recipe_difference(a: "TableEstimator", b: "TableEstimator") -> list[Setting]:
+def recipe_difference(a: Model, b: Model) -> list[Setting]:
     """Law, network, training, columns and split of two models, where they differ.
 
     Example:
@@ -37,11 +37,11 @@ def recipe_difference(a: "TableEstimator", b: "TableEstimator") -> list[Setting]
         >>> x = np.arange(20.0).reshape(-1, 1)
         >>> line = Regressor(network="linear").fit(x, x[:, 0])
         >>> other = Regressor("laplace", network="linear").fit(x, x[:, 0])
-        >>> recipe_difference(line, other)[0]
+        >>> recipe_difference(line.model_, other.model_)[0]
         Setting(name='likelihood', a='normal', b='laplace')
     """
     first, second = recipe_of(a), recipe_of(b)
-    recipes = [getattr(model, "recipe_", None) for model in (a, b)]
+    recipes = [model.recipe for model in (a, b)]
     if (recipes[0] is None) != (recipes[1] is None):  # nothing of a training to set side by side
         for found, recipe in zip((first, second), recipes, strict=True):
             steps = "solved exactly" if recipe is None else f"AdamW, {recipe.steps} steps"
@@ -57,7 +57,7 @@ def recipe_difference(a: "TableEstimator", b: "TableEstimator") -> list[Setting]
     ]
 
 
-def recipe_of(model: "TableEstimator") -> dict[str, Any]:
+def recipe_of(model: Model) -> dict[str, Any]:
     """Everything that decided a fitted model besides its rows, flat, by name.
 
     Example:
@@ -65,20 +65,19 @@ def recipe_of(model: "TableEstimator") -> dict[str, Any]:
         >>> from ansatz import Regressor
         >>> from ansatz.report.recipe_difference import recipe_of
         >>> x = np.arange(20.0).reshape(-1, 1)
-        >>> recipe_of(Regressor(network="linear").fit(x, x[:, 0]))["network"]
+        >>> recipe_of(Regressor(network="linear").fit(x, x[:, 0]).model_)["network"]
         'linear'
     """
-    said = model.describe()
-    origin = origin_of(model)
+    said = describe_model(model)
+    origin = provenance_of(model)
     found: dict[str, Any] = {"likelihood": said["likelihood"]}
     found |= {f"likelihood.{name}": value for name, value in said["likelihood_options"].items()}
     found["network"] = said["network"]
     found |= {f"network.{name}": value for name, value in (said["network_options"] or {}).items()}
     found["inference"] = said["inference"]
-    recipe = getattr(model, "recipe_", None)
-    if recipe is not None:
+    if model.recipe is not None:
         mlp = ("widths", "activation", "dropout")  # told as options of the network
-        fields = recipe.model_dump(mode="json")
+        fields = model.recipe.model_dump(mode="json")
         found |= {name: value for name, value in fields.items() if name not in mlp}
     found |= _other_parameters(model, found)
     names = [column["name"] for column in said["columns"]]
@@ -93,12 +92,12 @@ def recipe_of(model: "TableEstimator") -> dict[str, Any]:
     return {name: plain(value) for name, value in found.items()}
 
 
-def _other_parameters(model: "TableEstimator", known: dict[str, Any]) -> dict[str, Any]:
-    """Arguments of the estimator that neither the recipe nor the network's options repeat."""
+def _other_parameters(model: Model, known: dict[str, Any]) -> dict[str, Any]:
+    """Settings that neither the recipe nor the network's options repeat."""
     silent = {"likelihood_options", "network_options", "random_state", "widths", "activation"}
     silent |= {"dropout", "n_jobs", "device", "verbose", "warm_start", "time_limit", "epochs"}
     return {
         name: value
-        for name, value in model.get_params(deep=False).items()
+        for name, value in model.task.settings.arguments.items()
         if name not in silent and name not in known and value is not None
     }

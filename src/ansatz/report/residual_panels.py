@@ -176,7 +176,7 @@ def _log_ticks(low: float, high: float) -> list[float]:
 
 def _axis(fitted: Numbers, evidence: Evidence) -> tuple[Numbers, str]:
     """Predictions, by rank where a few lie far from the rest or are not finite."""
-    word = "predicted mean time" if evidence.is_survival else "prediction"
+    word = evidence.outcome_report.prediction
     if np.isfinite(fitted).all():
         inner = np.quantile(fitted, [0.05, 0.95])
         if np.ptp(fitted) <= 6 * max(float(np.ptp(inner)), 1e-300):

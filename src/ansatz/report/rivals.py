@@ -1,19 +1,17 @@
 """The forecasts that a model is judged beside, on the same rows."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import torch
 from torch import Tensor
 
 from ansatz.errors import AnsatzError
-from ansatz.estimators.predictions import judge_raw
-from ansatz.fitting.baselines import constant_raw
-from ansatz.likelihoods import Distribution, Likelihood
+from ansatz.fitting.baselines import constant_predictive
+from ansatz.fitting.contracts.inference import Predictive
+from ansatz.fitting.contracts.outcome import Metrics
+from ansatz.fitting.scores import is_linear
+from ansatz.likelihoods import Distribution
 from ansatz.report.evidence import Evidence
-from ansatz.report.predictive import predictive, row_losses, served_point
-
-Metrics = dict[str, float | None]
 
 
 class Forecast(NamedTuple):
@@ -71,7 +69,7 @@ def rivals(evidence: Evidence) -> Rivals:
 
 
 def _compete(evidence: Evidence) -> Rivals:
-    forecasts = [_of_law(evidence, "model", evidence.law, evidence.raw())]
+    forecasts = [forecast_of(evidence, "model", evidence.predictive())]
     notes: list[str] = []
     if evidence.learn is None:
         notes.append(
@@ -80,58 +78,49 @@ def _compete(evidence: Evidence) -> Rivals:
         )
         return Rivals(forecasts, notes)
     test, model = evidence.job, evidence.model
-    learn = model._plain(evidence.learn.job)
-    law = model._law_of(learn.target)
+    learn = model.outcome.plain(evidence.learn.job)
+    law = model.task.law(learn.target)
     if not evidence.contribution.has_features(evidence):
         notes.append("There are no features: the model is itself the constant model of its law.")
         return Rivals(forecasts, notes)
-    if is_linear(evidence):
+    if is_linear(model):
         notes.append("The model is itself the linear model of its law.")
     else:
         try:
-            found = evidence.contribution.linear(law, learn, model._seed())
-            if found is not None:
-                linear, said = found
-                raw = linear.raw(test.rows, test.offset, notes=[])
-                forecasts.append(_of_law(evidence, "linear", linear.objective.likelihood, raw))
-                notes += said
+            linear, said = model.structure.baseline(law, learn, model.task.settings.seed)
+            found = linear.predictive(test.rows, test.offset, notes=[])
+            forecasts.append(forecast_of(evidence, "linear", found))
+            notes += said
         except (AnsatzError, ValueError, RuntimeError) as error:
             notes.append(f"The linear model of {law.name} could not be fitted: {error}")
-    constant = constant_raw if evidence.elements is None else evidence.elements.constant
-    fitted, raw = constant(law, learn, test)
-    forecasts.append(_of_law(evidence, "constant", fitted, raw))
+    constant = constant_predictive(law, learn, test)
+    forecasts.append(forecast_of(evidence, "constant", constant))
     more, said = evidence.contribution.baselines(evidence)
     return Rivals(forecasts + more, notes + said)
 
 
-def is_linear(evidence: Evidence) -> bool:
-    """Whether the model is a linear one.
+def forecast_of(evidence: Evidence, name: str, predictive: Predictive) -> Forecast:
+    """What a model of the same outcomes says about the test rows.
+
+    Args:
+        evidence: gives the outcomes.
+        name: of the model.
+        predictive: of the test rows.
 
     Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.report.rivals import is_linear
-        >>> x = np.arange(9.0).reshape(-1, 1)
-        >>> is_linear(gather(Regressor(network="linear").fit(x, x[:, 0] ** 2), x, x[:, 0]))
-        True
+        >>> import inspect
+        >>> from ansatz.report.rivals import forecast_of
+        >>> list(inspect.signature(forecast_of).parameters)
+        ['evidence', 'name', 'predictive']
     """
-    return evidence.model.model_.network_name in ("linear", "linear_grid", "linear_pixels")
-
-
-def _of_law(evidence: Evidence, name: str, law: Likelihood, raw: Tensor) -> Forecast:
-    model, y = evidence.model, evidence.outcome
-    if evidence.elements is not None:
-        codes = model._codes(raw)
-        losses = evidence.elements.losses(law, raw, y) if law.is_law else None
-        return Forecast(name, None, codes, losses, lambda w: model._judge(law, raw, y, w))
-    distribution, value = predictive(model, law, raw, y)
-    point = torch.as_tensor(served_point(law, raw, distribution, y, value))
-
-    def judged(weight: Tensor) -> Metrics:
-        judge: Any = getattr(model, "_judge", judge_raw)
-        found: Metrics = judge(law, raw, y, weight)
-        return found
-
-    losses = None if not law.additive else row_losses(model, law, raw, y)
-    return Forecast(name, distribution, point, losses, judged)
+    outcome, y, law = evidence.model.outcome, evidence.outcome, predictive.law
+    distribution, _ = outcome.distribution(predictive, y)
+    # A loss of elements has no value for each example.
+    has_losses = law.additive and (law.is_law or evidence.axis == "row")
+    return Forecast(
+        name,
+        distribution,
+        outcome.estimate(predictive, y),
+        outcome.row_losses(predictive, y) if has_losses else None,
+        lambda weight: outcome.evaluate(predictive, y, weight),
+    )

@@ -7,10 +7,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ansatz.likelihoods import Censored, Distribution, VectorDistribution
-from ansatz.likelihoods.averaged import Averaged
+from ansatz.likelihoods import Distribution, VectorDistribution
 from ansatz.report.evidence import Evidence
-from ansatz.report.transform import Transform, transform, transform_censored
+from ansatz.report.transform import Transform, transform
 
 Numbers = NDArray[np.float64]
 MOST = 4  # targets that are shown
@@ -71,23 +70,29 @@ def targets(evidence: Evidence) -> list[Target]:
         1
     """
     if "targets" not in evidence.kept:  # several sections ask
-        evidence.kept["targets"] = _targets(evidence)
+        evidence.kept["targets"] = evidence.outcome_report.targets(evidence)
     found: list[Target] = evidence.kept["targets"]
     return found
 
 
-def _targets(evidence: Evidence) -> list[Target]:
+def targets_of_numbers(evidence: Evidence) -> list[Target]:
+    """Each column of numbers with its transform; several columns by their names.
+
+    Example:
+        >>> import inspect
+        >>> from ansatz.report.univariate import targets_of_numbers
+        >>> list(inspect.signature(targets_of_numbers).parameters)
+        ['evidence']
+    """
     law = evidence.distribution
     if law is None or isinstance(law, VectorDistribution):
         return []
     if hasattr(law, "ranks") or is_classes(law):
         return []
-    if evidence.is_survival:
-        return [Target("", None, _survival(evidence), _expected_time(evidence), 0.0)]
     y = evidence.value
     if y.ndim == 1:
         return [_number(law, y, None, "")]
-    names = getattr(evidence.model, "target_names_", None) or [str(k) for k in range(y.shape[1])]
+    names = evidence.model.outcome.names or [str(k) for k in range(y.shape[1])]
     return [_number(law, y, k, str(names[k])) for k in range(min(y.shape[1], MOST))]
 
 
@@ -113,22 +118,6 @@ def fitted_values(law: Distribution) -> Tensor:
     with torch.no_grad():
         mean = law.mean
         return mean if bool(mean.isfinite().all()) else law.median
-
-
-def _survival(evidence: Evidence) -> Transform:
-    law, y = evidence.distribution, evidence.outcome
-    assert law is not None
-    inner = evidence.law.law if isinstance(evidence.law, Averaged) else evidence.law
-    if isinstance(inner, Censored):  # its law is already given the entry
-        return transform_censored(law, y[:, 0], y[:, 1])
-    time, cause, entry = y[:, 0], y[:, 1], y[:, 2]
-    return transform_censored(law, time, torch.where(cause > 0, time, torch.inf), entry)
-
-
-def _expected_time(evidence: Evidence) -> Numbers:
-    model = evidence.model
-    mean: Numbers = model.predict_restricted_mean(evidence.job.rows, offset=evidence.offset)
-    return mean
 
 
 def _rounding(law: Distribution, y: Tensor, column: int | None) -> float:

@@ -113,7 +113,7 @@ def section(evidence: Evidence) -> Section | None:
     if not isinstance(law, VectorDistribution):
         return None
     weight = evidence.weight.numpy()
-    names = getattr(evidence.model, "target_names_", None) or []
+    names = evidence.model.outcome.names
     count = evidence.value.shape[-1]
     labels = [printable(names[k], 24) if k < len(names) else f"y{k}" for k in range(count)]
     found = {}

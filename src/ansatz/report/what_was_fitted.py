@@ -10,9 +10,10 @@ from ansatz.figures.number import number
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, LINEAR, MODEL, figure, to_svg
 from ansatz.fitting import FitOptions, Request
-from ansatz.fitting.provenance import Origin, origin_of
+from ansatz.fitting.faces import face_of
+from ansatz.fitting.provenance import Origin, provenance_of
+from ansatz.fitting.scores import is_linear
 from ansatz.report.evidence import Evidence
-from ansatz.report.rivals import is_linear
 from ansatz.structures.registry import registry
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def command_line(evidence: Evidence) -> str | None:
         >>> command_line(replayed(replay(fit)))
         'ansatz fit TABLE --target y --likelihood normal --network linear --seed 0 --test 0.2'
     """
-    origin = origin_of(evidence.model)
+    origin = provenance_of(evidence.model)
     if origin is None:
         return None
     source = origin.source
@@ -124,24 +125,25 @@ def python_lines(evidence: Evidence) -> str:
         model = Regressor(likelihood='normal', network='linear')
         model.fit(X, y)
     """
-    origin = origin_of(evidence.model)
+    origin = provenance_of(evidence.model)
     if origin is None:
-        kind = type(evidence.model).__name__
-        return f"from ansatz import {kind}\nmodel = {_constructor(evidence.model)}\nmodel.fit(X, y)"
+        face = face_of(evidence.model)
+        kind = type(face).__name__
+        return f"from ansatz import {kind}\nmodel = {_constructor(face)}\nmodel.fit(X, y)"
     source = origin.source
     place = "table" if source.kind == "memory" else repr(source.path or source.name)
     return f"import ansatz\nfit = {_repeated(origin).python(place)}"
 
 
-def _constructor(model: Any) -> str:
-    defaults = type(model)().get_params(deep=False)
+def _constructor(face: Any) -> str:
+    defaults = type(face)().get_params(deep=False)
     given = {
         name: value
-        for name, value in model.get_params(deep=False).items()
+        for name, value in face.get_params(deep=False).items()
         if name in ("likelihood", "network") or repr(value) != repr(defaults[name])
     }
     words = ", ".join(f"{name}={value!r}" for name, value in given.items())
-    return f"{type(model).__name__}({words})"
+    return f"{type(face).__name__}({words})"
 
 
 def section(evidence: Evidence) -> Section | None:
@@ -162,7 +164,7 @@ def section(evidence: Evidence) -> Section | None:
     parts: list[Text | Table | Figure] = [Table(["", ""], _facts(evidence), "")]
     if fit.get("candidates"):
         parts.append(_candidates(fit["candidates"]))
-    history = getattr(model, "history_", None)
+    history = model.history
     if history is not None and len(history.records) > 1:
         parts.append(_curves(history))
     parts += evidence.contribution.layers(evidence)
@@ -186,13 +188,15 @@ def describe_network(evidence: Evidence) -> str:
         >>> describe_network(gather(model, x, x[:, 0]))
         'a linear model'
     """
-    model = evidence.model.model_
-    if is_linear(evidence):
+    model = evidence.model
+    if not model.has_features:
+        return "a constant model"
+    if is_linear(model):
         has_features = evidence.contribution.has_features(evidence)
         return "a linear model" if has_features else "a constant model"
     count = evidence.fit.get("parameters") or model.parameters
-    kind = "an ensemble of networks" if evidence.model.inference == "ensemble" else "a network"
-    return f"{kind} ({model.network_name}, {number(int(count))} parameters)"
+    said = [model.network_name, f"{number(int(count))} parameters"]
+    return f"{model.task.inference.words} ({', '.join(filter(None, said))})"
 
 
 def law_name(evidence: Evidence) -> str:
@@ -224,23 +228,23 @@ def _lead(evidence: Evidence) -> str:
 
 
 def _was_derived(evidence: Evidence) -> bool:
-    origin = origin_of(evidence.model)
+    origin = provenance_of(evidence.model)
     return origin is not None and not origin.asked.options["likelihood"]
 
 
 def _facts(evidence: Evidence) -> list[list[Any]]:
     fit, model = evidence.fit, evidence.model
-    history = getattr(model, "history_", None)
+    history = model.history
     rows = fit.get("rows", {})
     facts: list[list[Any]] = [
         ["outcome", evidence.target],
         ["law", f"{law_name(evidence)}{_described(evidence.law.options)}"],
         ["network", describe_network(evidence)],
-        ["inference", model.inference],
+        ["inference", model.task.inference.name],
     ]
     recipe = fit.get("recipe", {}).get("recipe")
-    if recipe is None and getattr(model, "recipe_", None) is not None:
-        recipe = model.recipe_.sentence(model.model_.network_name)
+    if recipe is None and model.recipe is not None:
+        recipe = model.recipe.sentence(model.network_name)
     if recipe:
         facts.append(["recipe", recipe])
     if rows:
@@ -254,7 +258,7 @@ def _facts(evidence: Evidence) -> list[list[Any]]:
         facts.append(["training", f"{history.steps} steps until {reason}{best}"])
     if fit.get("seconds") is not None:
         facts.append(["seconds", f"{number(float(fit['seconds']), 3)} for fit and test"])
-    facts.append(["seed", fit.get("seed", getattr(model, "random_state", None))])
+    facts.append(["seed", fit.get("seed", model.task.settings.seed)])
     facts.append(["version", f"ansatz {__version__}"])
     return [[name, value if isinstance(value, str | int) else str(value)] for name, value in facts]
 

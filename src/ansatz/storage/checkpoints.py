@@ -7,12 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from ansatz.errors import ModelError, ResourceError, UsageError
-from ansatz.storage.aside import recover_folder
-from ansatz.storage.disk import explain, read_bytes
+from ansatz.storage.disk import explain, read_bytes, recover_folder, remove_folder, remove_orphans
 from ansatz.storage.folder import write_folder
-from ansatz.storage.manifest import MANIFEST, Manifest, decode_manifest
-from ansatz.storage.temporary import remove_folder, remove_orphans
-from ansatz.storage.verification import verify_folder
+from ansatz.storage.manifest import MANIFEST, Manifest, decode_manifest, verify_folder
 
 _NAME = re.compile(r"step-([0-9]{9,18})")
 _ASIDE = re.compile(r"\.step-[0-9]{9,18}\.old-[0-9]{1,9}")

@@ -4,12 +4,16 @@ import contextlib
 import errno
 import math
 import os
+import re
 import shutil
 import stat
+import time
+import uuid
+from collections.abc import Iterable
 from pathlib import Path
 
 from ansatz.errors import AnsatzError, ModelError, ResourceError, UsageError
-from ansatz.storage.temporary import forget, new_name
+from ansatz.storage.process import host_digest, is_alive
 
 _CHUNK = 2**24
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -178,3 +182,203 @@ def _free(target: Path) -> str:
 def _reason(error: Exception) -> str:
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return text[:1].lower() + text[1:]
+
+
+_NAME = re.compile(r"\.tmp-(?P<host>[0-9a-f]{8})-(?P<pid>[0-9]{1,10})-[0-9a-f]{32}")
+_DAY = 86_400.0
+
+# What this very process is writing now: an earlier process may have had our process number.
+_ours: set[str] = set()
+
+
+def new_name() -> str:
+    """A fresh ``.tmp-<host>-<process>-<uuid>``, so that a later process can tell who left it.
+
+    Example:
+        >>> from ansatz.storage.disk import new_name
+        >>> new_name().startswith(".tmp-")
+        True
+    """
+    name = f".tmp-{host_digest()}-{os.getpid()}-{uuid.uuid4().hex}"
+    _ours.add(name)
+    return name
+
+
+def forget(name: str) -> None:
+    """Ends what :func:`new_name` began: whatever still carries the name is an orphan.
+
+    Example:
+        >>> from ansatz.storage.disk import forget, new_name
+        >>> forget(new_name())
+    """
+    _ours.discard(name)
+
+
+def is_orphan(path: Path) -> bool:
+    """Whether ``path`` has a temporary name whose writer is dead.
+
+    A writer on another host cannot be asked; what it left counts as orphaned after a day.
+
+    Example:
+        >>> import pathlib
+        >>> from ansatz.storage.disk import is_orphan, new_name
+        >>> is_orphan(pathlib.Path(new_name()))
+        False
+    """
+    match = _NAME.fullmatch(path.name)
+    if match is None:
+        return False
+    if match["host"] != host_digest():
+        return time.time() - path.stat().st_mtime > _DAY
+    pid = int(match["pid"])
+    return path.name not in _ours if pid == os.getpid() else not is_alive(pid)
+
+
+def remove(path: Path) -> None:
+    """Removes a file, or a folder with all that is in it; what is not there is no error.
+
+    Example:
+        >>> import pathlib
+        >>> from ansatz.storage.disk import remove
+        >>> remove(pathlib.Path("no/such/file"))
+    """
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def remove_folder(path: Path) -> None:
+    """Removes a folder so that a crash leaves an orphan, never half a folder under its name.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from ansatz.storage.disk import remove_folder
+        >>> with tempfile.TemporaryDirectory() as parent:
+        ...     (folder := pathlib.Path(parent, "step-1")).mkdir()
+        ...     remove_folder(folder)
+        ...     folder.exists()
+        False
+    """
+    temporary = path.parent / new_name()
+    try:
+        os.rename(path, temporary)
+        remove(temporary)
+    finally:
+        forget(temporary.name)
+
+
+def remove_orphans(parent: Path) -> None:
+    """Removes the temporary folders and files that dead writers left.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from ansatz.storage.disk import remove_orphans
+        >>> with tempfile.TemporaryDirectory() as parent:
+        ...     remove_orphans(pathlib.Path(parent))
+    """
+    for path in sorted(parent.glob(".tmp-*")):
+        # Another process may be cleaning too; and what cannot be removed harms nobody.
+        with contextlib.suppress(OSError):
+            if is_orphan(path):
+                remove(path)
+
+
+def new_aside(target: Path) -> Path:
+    """The name under which ``target`` waits while it is replaced: ``.<name>.old-<n>`` beside it.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from ansatz.storage.disk import new_aside
+        >>> with tempfile.TemporaryDirectory() as parent:
+        ...     new_aside(pathlib.Path(parent, "model")).name
+        '.model.old-1'
+    """
+    last = max((_number(path) for path in asides(target)), default=0)
+    return target.parent / f".{target.name}.old-{last + 1}"
+
+
+def asides(target: Path) -> list[Path]:
+    """Earlier versions of ``target`` that wait beside it, the newest first.
+
+    Example:
+        >>> import pathlib
+        >>> from ansatz.storage.disk import asides
+        >>> asides(pathlib.Path("no/such/model"))
+        []
+    """
+    pattern = re.compile(re.escape(f".{target.name}.old-") + "[0-9]{1,9}")
+    try:
+        names = [name for name in os.listdir(target.parent) if pattern.fullmatch(name)]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return sorted((target.parent / name for name in names), key=_number, reverse=True)
+
+
+def recover_folder(target: str | Path) -> Path | None:
+    """Undoes a replacement that was cut short: the earlier folder gets its name back.
+
+    Between the two renames of a replacement there is an instant in which no folder has the name;
+    a machine that stops there leaves the old one aside, whole. Returns the folder if there was
+    something to undo; nothing happens while ``target`` exists.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from ansatz.storage import recover_folder
+        >>> with tempfile.TemporaryDirectory() as parent:
+        ...     pathlib.Path(parent, ".model.old-1").mkdir()
+        ...     recover_folder(parent + "/model").name
+        'model'
+    """
+    target = Path(target)
+    if os.path.lexists(target):
+        return None
+    for aside in asides(target):
+        os.rename(aside, target)
+        sync_folder(target.parent)
+        return target
+    return None
+
+
+def _number(aside: Path) -> int:
+    return int(aside.name.rpartition("-")[2])
+
+
+def write_chunks(target: str | Path, chunks: Iterable[bytes], *, overwrite: bool = False) -> Path:
+    """Writes chunks to a temporary file beside ``target``, syncs and renames it.
+
+    Args:
+        target: the file; an error in between leaves what was there before.
+        chunks: its content, made while it is written.
+        overwrite: replace what is there.
+
+    Example:
+        >>> import tempfile
+        >>> from ansatz.storage.disk import write_chunks
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     write_chunks(folder + "/a.csv", [b"x,", b"y"]).read_bytes()
+        b'x,y'
+    """
+    target = Path(target)
+    if os.path.lexists(target) and not overwrite:
+        raise UsageError(f"{target} exists. Choose another name, or --overwrite to replace it.")
+    temporary = target.parent / new_name()
+    made = False
+    try:
+        with temporary.open("xb") as file:
+            made = True
+            for chunk in chunks:
+                file.write(chunk)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+        made = False
+        sync_folder(target.parent)
+    except OSError as error:
+        raise explain(error, target) from error
+    finally:
+        if made:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+        forget(temporary.name)
+    return target

@@ -11,8 +11,20 @@ import torch
 
 import ansatz
 from ansatz.errors import ResourceError, UsageError
-from ansatz.storage.aside import asides, new_aside, recover_folder
-from ansatz.storage.disk import check_space, explain, sync_folder, write_bytes
+from ansatz.storage.disk import (
+    asides,
+    check_space,
+    explain,
+    forget,
+    new_aside,
+    new_name,
+    recover_folder,
+    remove,
+    remove_folder,
+    remove_orphans,
+    sync_folder,
+    write_bytes,
+)
 from ansatz.storage.json_file import encode_json
 from ansatz.storage.manifest import (
     FORMAT,
@@ -23,7 +35,6 @@ from ansatz.storage.manifest import (
     check_names,
     encode_manifest,
 )
-from ansatz.storage.temporary import forget, new_name, remove, remove_folder, remove_orphans
 from ansatz.storage.tensors import encode_tensors
 
 

@@ -5,7 +5,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -195,3 +195,31 @@ def shorten(name: object) -> str:
     """
     text = ascii(name) if os.name == "nt" else repr(name)
     return text if len(text) <= 80 else f"{text[:76]}...{text[-1]}"
+
+
+_LONG = 10_000  # numbers; more are data, not options
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON can say it; an object is its repr.
+
+    Example:
+        >>> from ansatz.storage.json_file import plain
+        >>> plain({"widths": (64, 64), "names": {"b", "a"}})
+        {'widths': [64, 64], 'names': ['a', 'b']}
+    """
+    if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(value)
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, set | frozenset):
+        return [plain(item) for item in sorted(value, key=repr)]
+    if hasattr(value, "tolist") and hasattr(value, "size"):  # arrays, and columns of frames
+        return plain(value.tolist()) if value.size <= _LONG else f"array of shape {value.shape}"
+    if isinstance(value, Sequence):
+        return [plain(item) for item in value]
+    return repr(value)

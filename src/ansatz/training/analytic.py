@@ -12,14 +12,13 @@ from ansatz import seeds
 from ansatz.data.batch import Batch, take_rows
 from ansatz.errors import NumericalError, UsageError
 from ansatz.optim.flat_adamw import FlatAdamW
-from ansatz.training.backpropagation import Backpropagation
+from ansatz.training.backpropagation import Array, Backpropagation, Derivative, derivative_of
 from ansatz.training.common_gradient import GatheredNetwork
-from ansatz.training.derivatives import Array, Derivative, derivative_of
 from ansatz.training.diagnosis import diagnose
 from ansatz.training.distributed import Processes
-from ansatz.training.evaluation import evaluate_batch
 from ansatz.training.objectives import Loss, Supervised
 from ansatz.training.output_gradient import OutputGradient
+from ansatz.training.step import evaluate_batch
 
 
 class AnalyticStep:

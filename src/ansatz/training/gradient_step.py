@@ -17,13 +17,13 @@ from ansatz.training.common_gradient import (
 )
 from ansatz.training.diagnosis import diagnose
 from ansatz.training.distributed import Processes
-from ansatz.training.evaluation import evaluate_batch
 from ansatz.training.finite import all_finite
 from ansatz.training.memory import is_out_of_memory
 from ansatz.training.micro_batches import micro_batches
 from ansatz.training.objectives import Loss, is_additive
 from ansatz.training.optimizer_layout import align_state
 from ansatz.training.sharded import clip_gradients, has_shards, local_parts, shard_optimizer
+from ansatz.training.step import evaluate_batch
 
 _log = logging.getLogger(__name__)
 

@@ -12,14 +12,12 @@ from ansatz.data.batch import Batch, first_tensor, to_device
 from ansatz.data.source import Source
 from ansatz.errors import AnsatzError, ModelError
 from ansatz.storage import load_into
-from ansatz.training.averaging import Averaging
-from ansatz.training.callbacks import Callbacks, Run
+from ansatz.training.averaging import Averaging, Snapshot, moving, restore, snapshot, spoiled
+from ansatz.training.callbacks import Callbacks, EarlyStopping, Run, Stopping
 from ansatz.training.distributed import Processes
-from ansatz.training.early_stopping import EarlyStopping, Stopping
-from ansatz.training.evaluation import mean_loss
-from ansatz.training.history import History, Record
 from ansatz.training.interrupt import Signals
 from ansatz.training.objectives import is_additive
+from ansatz.training.progress import History, Record
 from ansatz.training.randomness import (
     owned_generators,
     random_state,
@@ -28,8 +26,7 @@ from ansatz.training.randomness import (
 )
 from ansatz.training.run_folder import RunFolder, Saved
 from ansatz.training.sharded import gather_shards, has_shards, shard_named
-from ansatz.training.step import Step
-from ansatz.training.weights import Snapshot, moving, restore, snapshot, spoiled
+from ansatz.training.step import Step, mean_loss
 
 _SECONDS_BETWEEN_CHECKPOINTS = 30.0
 

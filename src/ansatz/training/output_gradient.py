@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ansatz.data.batch import Batch
 from ansatz.likelihoods.likelihood import require_same_shape
-from ansatz.training.derivatives import Array
+from ansatz.training.backpropagation import Array
 from ansatz.training.objectives import Supervised
 from ansatz.training.scores import closed_form
 

@@ -8,8 +8,8 @@ from ansatz.data.batch import Batch
 from ansatz.errors import NumericalError
 from ansatz.optim.newton import Newton
 from ansatz.training.diagnosis import diagnose
-from ansatz.training.evaluation import evaluate_batch
 from ansatz.training.objectives import Loss
+from ansatz.training.step import evaluate_batch
 
 
 class NewtonStep:

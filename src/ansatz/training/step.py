@@ -1,11 +1,18 @@
 """What one batch does."""
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
+import torch
 from torch import nn
 
 from ansatz.data.batch import Batch
-from ansatz.training.objectives import Loss
+from ansatz.data.source import Source
+from ansatz.errors import NumericalError
+from ansatz.modes import evaluation_mode
+from ansatz.training.distributed import Processes
+from ansatz.training.objectives import Loss, is_additive
+from ansatz.training.sharded import has_shards
 
 
 class Step(Protocol):
@@ -42,3 +49,89 @@ class Step(Protocol):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restores what ``state_dict`` gave."""
         ...
+
+
+def evaluate_batch(network: nn.Module, objective: nn.Module, batch: Batch) -> Loss:
+    """The plain loss of one batch: ``objective.evaluate`` where there is one.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data import Batch
+        >>> from ansatz.likelihoods import Normal
+        >>> from ansatz.training import Supervised
+        >>> from ansatz.training.step import evaluate_batch
+        >>> batch = Batch.of(torch.zeros(3, 1), torch.zeros(3))
+        >>> loss = evaluate_batch(torch.nn.Identity(), Supervised(Normal(dispersion=1.0)), batch)
+        >>> round(loss.total.item(), 3)
+        2.757
+    """
+    with evaluation_mode(network, objective), torch.no_grad():
+        score = getattr(objective, "evaluate", objective)
+        return score(network, batch)
+
+
+def mean_loss(
+    step: Step,
+    source: Source,
+    *,
+    move: Callable[[Batch], Batch] = lambda batch: batch,
+    stop: Callable[[], bool] = lambda: False,
+    processes: Processes | None = None,
+) -> float | None:
+    """Sum of totals / sum of counts over all of ``source``: a short last batch counts as it should.
+
+    Args:
+        step: whose weights and objective are judged.
+        source: its epoch 0 is taken.
+        move: brings a batch to the weights' device.
+        stop: asked before each batch; when it says True, the answer is None.
+        processes: each of them takes its own rows of every batch; all get the same number.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data import Batch, TensorSource
+        >>> from ansatz.likelihoods import Normal
+        >>> from ansatz.training import GradientStep, Supervised
+        >>> from ansatz.training.step import mean_loss
+        >>> network, law = torch.nn.Linear(1, 1), Normal(dispersion=1.0)
+        >>> step = GradientStep(network, Supervised(law), torch.optim.SGD(network.parameters(), 1))
+        >>> source = TensorSource(Batch.of(torch.ones(5, 1), torch.zeros(5)), 2, shuffle=False)
+        >>> mean_loss(step, source) > 0.9
+        True
+    """
+    losses: list[Loss] = []
+    with evaluation_mode(step.network, step.objective):
+        for batch in source.batches(epoch=0):
+            if stop():
+                return None
+            losses.append(_evaluate(step, batch, move, processes))
+    if not losses:
+        raise ValueError("the validation source has no rows.")
+    total, count = (torch.stack(part).cpu().double() for part in zip(*losses, strict=True))
+    if processes is not None:
+        total, count = processes.sum(torch.stack([total, count]))
+    mean = float(total.sum() / count.sum())
+    if not torch.isfinite(total.sum() / count.sum()):
+        raise NumericalError(_bad_batch(mean, total, count, source))
+    return mean
+
+
+def _evaluate(
+    step: Step, batch: Batch, move: Callable[[Batch], Batch], processes: Processes | None
+) -> Loss:
+    if processes is not None and is_additive(step.objective):
+        batch = processes.part(batch)
+        if not len(batch.index) and not has_shards(step.network):
+            return Loss(torch.zeros(()), torch.zeros(()))
+    return step.evaluate(move(batch))
+
+
+def _bad_batch(mean: float, total: torch.Tensor, count: torch.Tensor, source: Source) -> str:
+    if float(count.sum()) == 0:
+        return "the validation rows have total weight 0, so they have no mean loss."
+    position = int((~total.isfinite()).nonzero()[0]) if not total.isfinite().all() else 0
+    rows = next(iter(source.batches(epoch=0, start=position))).index[:5].tolist()
+    return (
+        f"the validation loss is {mean}: first in the batch of rows {rows}. "
+        "Check those rows; if they are sound, lower the learning rate."
+    )

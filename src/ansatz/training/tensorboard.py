@@ -5,7 +5,7 @@ from typing import Any
 
 from ansatz.errors import MissingExtraError
 from ansatz.training.callbacks import Callback, Run
-from ansatz.training.history import History, Record
+from ansatz.training.progress import History, Record
 
 
 class TensorBoard(Callback):

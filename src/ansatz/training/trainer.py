@@ -15,18 +15,22 @@ from ansatz.errors import DataError, NumericalError, UsageError
 from ansatz.storage import RunLock
 from ansatz.training.averaging import Average, Averaging
 from ansatz.training.callbacks import Callback, Callbacks
-from ansatz.training.device import choose_device, refuse_half_precision, trusted_device
+from ansatz.training.device import (
+    choose_device,
+    choose_threads,
+    refuse_half_precision,
+    trusted_device,
+    using_threads,
+)
 from ansatz.training.distributed import Processes, current_processes
-from ansatz.training.history import History
 from ansatz.training.interrupt import Interrupted, Signals
 from ansatz.training.joining import device_of_process, join
 from ansatz.training.loop import Loop, Plan
-from ansatz.training.progress import Level, create_progress
+from ansatz.training.progress import History, Level, create_progress
 from ansatz.training.randomness import own_randomness
 from ansatz.training.run_folder import RunFolder, Saved
 from ansatz.training.step import Step
 from ansatz.training.tensorboard import TensorBoard
-from ansatz.training.threads import choose_threads, using_threads
 
 _log = logging.getLogger(__name__)
 

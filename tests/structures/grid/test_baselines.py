@@ -7,10 +7,10 @@ import torch
 
 from ansatz import Classifier, Segmenter, SurvivalRegressor
 from ansatz.fitting.baselines import constant_raw
-from ansatz.structures.grid.baselines import judge_constant_masks, judge_linear_grid
 from ansatz.fitting.job import take
 from ansatz.fitting.scores import judge_all
 from ansatz.outcomes.survival_metrics import Followed
+from ansatz.structures.grid.baselines import judge_constant_masks, judge_linear_grid
 
 
 def halves(count=60):

@@ -3,16 +3,16 @@
 import numpy as np
 import pandas as pd
 import pytest
+from ansatz.fitting.posing import default_network, pose_as, special_columns, structure_of
 from PIL import Image
 
 import ansatz
 from ansatz.errors import DataError, UsageError
-from ansatz.structures.grid.problem import pose_grids
-from ansatz.fitting.posing import default_network, pose_as, special_columns, structure_of
 from ansatz.fitting.replay import replay
 from ansatz.fitting.uses import Uses
 from ansatz.report import replayed
 from ansatz.report.what_was_fitted import command_line, python_lines
+from ansatz.structures.grid.problem import pose_grids
 
 IMAGES = np.zeros((12, 6, 6), np.uint8)
 

@@ -4,11 +4,11 @@ from pydantic import ValidationError
 
 from ansatz import Regressor
 from ansatz.fitting.baselines import judge_raw
-from ansatz.structures.grid.baselines import judge_linear_grid
-from ansatz.structures.grid.recipe import choose_grid_recipe, default_options, linear_grid_recipe
 from ansatz.fitting.recipe import Recipe
 from ansatz.likelihoods import Normal
 from ansatz.spec import InputSpec
+from ansatz.structures.grid.baselines import judge_linear_grid
+from ansatz.structures.grid.recipe import choose_grid_recipe, default_options, linear_grid_recipe
 
 IMAGES = InputSpec.grid(1, 28, 28)
 

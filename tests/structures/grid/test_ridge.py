@@ -7,11 +7,11 @@ from sklearn.linear_model import Ridge
 from sklearn.preprocessing import StandardScaler
 
 from ansatz import Classifier, Regressor, SurvivalRegressor
-from ansatz.structures.grid import ridge as grid_ridge
 from ansatz.fitting.baselines import constant_raw, judge_constant, judge_raw
+from ansatz.likelihoods import Gamma, Normal, Poisson
+from ansatz.structures.grid import ridge as grid_ridge
 from ansatz.structures.grid.baselines import judge_linear_grid
 from ansatz.structures.grid.ridge import fit_ridge_grid
-from ansatz.likelihoods import Gamma, Normal, Poisson
 
 
 def ramps(count=30, fresh=200):

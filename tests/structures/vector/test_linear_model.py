@@ -5,8 +5,8 @@ from numpy.testing import assert_allclose
 
 from ansatz import Regressor
 from ansatz.errors import UsageError
-from ansatz.structures.vector.linear_model import current_dispersion, with_dispersion
 from ansatz.likelihoods import Barron, Bernoulli, Gamma, Normal, Poisson, Truncated
+from ansatz.structures.vector.linear_model import current_dispersion, with_dispersion
 
 
 def test_the_dispersion_is_changed_and_a_known_one_is_not():

@@ -58,7 +58,10 @@ def stream(path, uses=Y, *, options=None, **more):
 
 
 def weights(model):
-    return {**model.model_.network.state_dict(), **model.model_.posterior.networks[0].objective.state_dict()}
+    return {
+        **model.model_.network.state_dict(),
+        **model.model_.posterior.networks[0].objective.state_dict(),
+    }
 
 
 def divided(path, folder, uses=Y, **options):
@@ -207,7 +210,10 @@ def test_classes_weights_groups_and_missing_outcomes(tmp_path):
         tmp_path / "t.csv", target="y", group="who", weights="w", options=SMALL | options
     )
     assert fit.likelihood == "bernoulli" and fit.model.classes_.tolist() == ["no", "yes"]
-    assert_close(torch.tensor(fit.model.model_.outcome.log_weights), torch.tensor(memory.model.model_.outcome.log_weights))
+    assert_close(
+        torch.tensor(fit.model.model_.outcome.log_weights),
+        torch.tensor(memory.model.model_.outcome.log_weights),
+    )
     assert sum(fit.rows.values()) == sum(memory.rows.values())
     assert any("12 rows without a value of 'y' were left out" in note for note in fit.notes)
     assert fit.metrics["auc"] == pytest.approx(memory.metrics["auc"], abs=0.2)

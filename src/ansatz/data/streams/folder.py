@@ -5,8 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import gettempdir
 
-from ansatz.storage.disk import explain
-from ansatz.storage.temporary import forget, new_name, remove, remove_orphans
+from ansatz.storage.disk import explain, forget, new_name, remove, remove_orphans
 
 
 @contextmanager

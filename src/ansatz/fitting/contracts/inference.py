@@ -76,9 +76,7 @@ class Posterior(Protocol):
         """The numbers that the law takes, at inputs that are encoded."""
         ...
 
-    def components(
-        self, rows: Any, offset: Tensor | None = None
-    ) -> list[tuple[float, Predictive]]:
+    def components(self, rows: Any, offset: Tensor | None = None) -> list[tuple[float, Predictive]]:
         """What the predictive is a mixture of, with weights; one component where it is none."""
         ...
 
@@ -123,7 +121,7 @@ class Inference(Protocol):
 
     name: str
     averages: bool  # whether several networks are averaged: each may then fit more closely
-    words: ClassVar[str]  # for a report: "a network", "an ensemble of networks"
+    words: str  # what was fitted, for prose: "a network", "an ensemble of networks"
     few: float  # rows below which a dispersion that varies with x costs more than it tells
 
     def recipe(self, base: "Recipe", facts: "Facts", options: Mapping[str, Any]) -> "Recipe":
@@ -152,4 +150,3 @@ class Build(Protocol):
     """Makes one trained network of a saved model from its tensors."""
 
     def __call__(self, tensors: Mapping[str, Tensor]) -> "Trained": ...
-

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from ansatz.fitting.contracts.inference import Predictive
-from ansatz.likelihoods import Likelihood
+from ansatz.likelihoods import Distribution, Likelihood
 from ansatz.spec import TargetSpec
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class Outcome(Protocol):
     Attributes:
         name: as the registry spells it.
         face: the estimator of such outcomes, ``"module:Class"``, imported when it is asked for.
+        report: what such outcomes add to reports and comparisons, likewise.
         names: of the target columns.
         labels: what codes stand for: classes or items; None for numbers.
     """
@@ -42,7 +44,10 @@ class Outcome(Protocol):
     name: ClassVar[str]
     face: ClassVar[str]
     laws: ClassVar[tuple[str, ...]] = ()  # proposed where none is named; () for any by its values
+    report: ClassVar[str] = "ansatz.report.outcome_report:OutcomeReport"
+    plural: ClassVar[str] = "numbers"  # what outcomes are called
     labels_are: ClassVar[str] = "classes"  # what labels are called
+    is_censored: ClassVar[bool] = False  # whether an outcome may be known in part
     axis: ClassVar[str] = "row"  # where it sits: on an example, or on its elements
     has_columns: ClassVar[bool] = True  # whether each target column is a quantity of its own
     is_quantity: ClassVar[bool] = True  # whether outcomes are numbers that vary
@@ -51,10 +56,17 @@ class Outcome(Protocol):
         "prediction": "what predict gives, in the unit of the target"
     }
     intervals: ClassVar[Mapping[str, str]] = {}  # how to make one of an output, in words
+    frame_options: ClassVar[frozenset[str]] = frozenset()  # of ``frame`` that few outcomes take
+    no_interval: ClassVar[str] = "such outcomes have no interval."  # why ``frame`` has no bounds
     names: list[str]
     labels: NDArray[Any] | None
 
     # Reading.
+
+    @classmethod
+    def known(cls, frame: "pd.DataFrame", uses: "Uses") -> NDArray[np.bool_]:
+        """Which rows of a table have an outcome."""
+        return uses.known(frame)
 
     @classmethod
     def serves(cls, law: str, uses: "Uses") -> bool:
@@ -88,6 +100,9 @@ class Outcome(Protocol):
     def weighted(self, codes: NDArray[Any], weight: NDArray[Any]) -> NDArray[Any]:
         """The weights of other rows, by the class weights of the fit."""
         return weight
+
+    def choose(self, settings: "Settings") -> None:
+        """Takes what settings say about predictions; what cannot be done is refused."""
 
     def content(self, y: Tensor, settings: "Settings") -> NDArray[Any]:
         """Outcomes in one form for all laws, so that all laws have the same test rows."""
@@ -148,9 +163,50 @@ class Outcome(Protocol):
         """
         return {"prediction": law.point(raw)}
 
+    def distribution(self, predictive: Predictive, y: Tensor) -> tuple[Distribution | None, Tensor]:
+        """The distributions that outcomes are evaluated by, and the outcomes as these take them.
+
+        None in place of the distributions where a loss predicts a point alone.
+        """
+        law, raw = predictive
+        if not law.is_law:
+            return None, y
+        with torch.no_grad():
+            return law.given(raw, y)
+
+    def row_losses(self, predictive: Predictive, y: Tensor) -> Tensor:
+        """The loss of each row, ``(N,)``, the mean over its targets.
+
+        For a law its negative log-likelihood as served; a partial likelihood gives each row's
+        share.
+        """
+        law, raw = predictive
+        with torch.no_grad():
+            if law.additive:
+                losses = law.loss(raw, y)
+            else:
+                losses = law.joint_loss(raw, y, torch.ones(len(raw), dtype=raw.dtype))
+            return losses.double().reshape(len(raw), -1).mean(1)
+
+    def estimate(self, predictive: Predictive, y: Tensor) -> Tensor:
+        """Point predictions in the unit that outcomes are evaluated in; classes as codes."""
+        law, raw = predictive
+        distribution, value = self.distribution(predictive, y)
+        with torch.no_grad():
+            if distribution is not None and value is not y:  # successes, not their share
+                return distribution.mean
+            if distribution is not None and law.event_ndim and hasattr(law, "law"):
+                return distribution.median  # a censored law
+            found: Tensor = law.point(raw)
+            return found
+
     def frame(self, model: "Model", rows: "Given", **options: Any) -> "Mapping[str, Any]":
         """The columns of the table that ``ansatz predict`` writes."""
         return {"prediction": self.point(model.posterior.predictive(rows.rows, rows.offset))}
+
+    def has_interval(self, law: Likelihood) -> bool:
+        """Whether predictions by such a law have bounds."""
+        return False
 
     def summary(self, model: "Model") -> Any:
         """A summary of its own, in place of that of any model; None where there is none."""

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from ansatz.data import Batch
 from ansatz.data.source import Source
+from ansatz.errors import UsageError
 from ansatz.fitting.contracts.encoder import Encoder
 from ansatz.fitting.contracts.exporter import Exporter
 from ansatz.fitting.contracts.rows import Rows
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ansatz.fitting.job import Job
     from ansatz.fitting.model import Model
     from ansatz.fitting.problem import Problem
+    from ansatz.fitting.read_again import ReadAgain, Tell
     from ansatz.fitting.recipe import Recipe
     from ansatz.fitting.request import Request
     from ansatz.fitting.split import Split
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from ansatz.fitting.trained import Trained
     from ansatz.fitting.uses import Uses
     from ansatz.linear import LinearFit
+    from ansatz.symmetry import Group
 
 
 class Facts(NamedTuple):
@@ -86,12 +89,14 @@ class Structure(Protocol):
     """One answer on the first axis, and the only place that knows it.
 
     ``unit`` names an example in the singular and plural; ``element`` what an outcome may sit on
-    inside it, or None.
+    inside it, or None. ``report`` is what it adds to reports, ``"module:Class"``, imported when it
+    is asked for.
     """
 
     name: ClassVar[str]
     unit: ClassVar[tuple[str, str]]
     element: ClassVar[tuple[str, str] | None]
+    report: ClassVar[str] = "ansatz.report.contribution:Contribution"
     solves: ClassVar[bool]  # whether its linear model is solved exactly, not trained
 
     def leaves_to(self, network: str | nn.Module) -> frozenset[str]:
@@ -126,11 +131,34 @@ class Structure(Protocol):
         """The problem of a request; rows that stay on disk are there as long as it lasts."""
         return nullcontext(self.problem(request.data, request.column_roles(), **how))
 
-    def split(
-        self, problem: "Problem", task: "Task", job: "Job", test: float
-    ) -> "Split | None":
+    def split(self, problem: "Problem", task: "Task", job: "Job", test: float) -> "Split | None":
         """A split of its own, where that by rows, groups and time does not do."""
         return None
+
+    def read_again(
+        self, model: "Model", data: str, *, outcomes: bool, options: Mapping[str, Any], tell: "Tell"
+    ) -> "ReadAgain":
+        """Reads data for a fitted model as those of its fit were.
+
+        Args:
+            model: fitted.
+            data: where they are.
+            outcomes: whether they are evaluated: those without a target are left out.
+            options: of :class:`~ansatz.fitting.options.tables.ReadingOutcomes`, validated.
+            tell: takes notes.
+        """
+        ...
+
+    def new_data(self, model: "Model", source: str) -> str:
+        """Example words behind ``ansatz predict MODEL``, for examples like those of ``source``."""
+        return "NEW-DATA"
+
+    def groups(self, spec: InputSpec, names: Sequence[str] = ()) -> "list[Group]":
+        """The symmetries to certify of such examples: those named, else those to try first."""
+        raise UsageError(
+            f"{self.unit[1]} have no symmetry to certify; in Python ansatz.certify takes any "
+            "network and any group."
+        )
 
     def from_python(self, X: Any, *, face: Any, reset: bool) -> Rows:
         """What a user handed to an estimator as X."""
@@ -161,6 +189,10 @@ class Structure(Protocol):
     ) -> "Recipe":
         """The recipe with what the rows themselves decide."""
         ...
+
+    def limit(self, recipe: "Recipe", job: "Job", options: Mapping[str, Any]) -> "Recipe":
+        """The recipe, whoever set it, within what such rows allow."""
+        return recipe
 
     def network_options(
         self, network: str | nn.Module, recipe: "Recipe", spec: InputSpec | None
@@ -211,11 +243,17 @@ class Structure(Protocol):
         """The likelihood's parameters by each network, chunk by chunk of consecutive rows."""
         ...
 
-    def law_scores(
-        self, job: "Job", total: float, *, linear: bool, seed: int
-    ) -> LawScores | None:
+    def jobs(self, job: "Job") -> "Iterator[Job] | None":
+        """All the rows of a job, chunk by chunk, where those held are a sample; else None."""
+        return None
+
+    def law_scores(self, job: "Job", total: float, *, linear: bool, seed: int) -> LawScores | None:
         """How laws are compared; None where the first that the values allow is taken."""
         ...
+
+    def shared(self, rows: Sequence[Rows]) -> Rows:
+        """The first of several views of the same examples, by the features that all have."""
+        return rows[0]
 
     def nothing(self, count: int) -> Rows:
         """Rows of which nothing is known."""
@@ -236,9 +274,7 @@ class Structure(Protocol):
         """The exact linear model of a law; None where there is none that is solved."""
         ...
 
-    def load_linear(
-        self, record: Mapping[str, Any], tensors: Mapping[str, Tensor]
-    ) -> "Posterior":
+    def load_linear(self, record: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> "Posterior":
         """The exact linear model that was saved among the members of a mixture."""
         ...
 

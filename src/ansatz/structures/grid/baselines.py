@@ -18,9 +18,7 @@ from ansatz.structures.grid.ridge import fit_ridge_grid
 FOLDS = 5  # of the examples, for Cox's baseline hazard
 
 
-def fit_linear_grid(
-    structure: Structure, law: Likelihood, learn: Job, seed: int
-) -> PointPosterior:
+def fit_linear_grid(structure: Structure, law: Likelihood, learn: Job, seed: int) -> PointPosterior:
     """Fits the linear model of a law in the cells of a grid; of a mask, in the cells around each.
 
     It is trained like a network: there are as many coefficients as cells, and examples held out

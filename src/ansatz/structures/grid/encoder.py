@@ -23,8 +23,7 @@ class GridEncoder:
 
     Example:
         >>> import torch
-        >>> from ansatz.data import Column
-from ansatz.data.grids import GridPreprocessor, Grids
+        >>> from ansatz.data.grids import GridPreprocessor, Grids
         >>> from ansatz.structures.grid.encoder import GridEncoder
         >>> encoder = GridEncoder(GridPreprocessor.fit(Grids.of(torch.rand(4, 1, 8, 8))))
         >>> encoder.spec.size

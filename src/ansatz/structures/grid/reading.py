@@ -24,7 +24,7 @@ def read_like(model: Model, data: Any, *, outcomes: bool = True, **options: Any)
     """Examples as those of a fit were, brought to their size: to be predicted or judged.
 
     Args:
-        estimator: fitted to grids.
+        model: fitted to grids.
         data: a folder, a file, the name of a data set, or arrays.
         outcomes: whether they are judged; False reads the examples alone.
         options: of :func:`ansatz.data.grids.read_grids`: ``on_corrupt``, ``memory_limit``,
@@ -36,22 +36,20 @@ def read_like(model: Model, data: Any, *, outcomes: bool = True, **options: Any)
         >>> from ansatz.structures.grid.reading import read_like
         >>> images = np.random.default_rng(0).normal(size=(20, 12, 12)).astype(np.float32)
         >>> model = Classifier(network="linear_grid", epochs=1).fit(images, np.arange(20) % 2)
-        >>> len(read_like(model, {"x": images, "y": np.arange(20) % 2}))
+        >>> len(read_like(model.model_, {"x": images, "y": np.arange(20) % 2}))
         20
     """
     reading = {**_reading(model, data, outcomes=outcomes), **options}
     return read_grids(data, outcomes=outcomes, **reading)
 
 
-def read_each_like(
-    model: Model, data: Any, *, notes: list[str], **options: Any
-) -> Iterator[Each]:
+def read_each_like(model: Model, data: Any, *, notes: list[str], **options: Any) -> Iterator[Each]:
     """Examples to label cell by cell: files or pages one by one, each at its own size.
 
     Where the fit was told a size, images are brought to it, and their own size is given beside.
 
     Args:
-        estimator: of masks.
+        model: of masks.
         data: as of :func:`read_like`.
         notes: takes what was assumed; complete at the end.
         options: as of :func:`read_like`.
@@ -62,7 +60,7 @@ def read_each_like(
         >>> from ansatz.structures.grid.reading import read_each_like
         >>> x = np.random.default_rng(0).normal(size=(6, 8, 8)).astype(np.float32)
         >>> model = Segmenter(network="linear_pixels", epochs=1).fit(x, x > 0)
-        >>> [len(each.table) for each in read_each_like(model, {"x": x}, notes=[])]
+        >>> [len(each.table) for each in read_each_like(model.model_, {"x": x}, notes=[])]
         [6]
     """
     reading = {**_reading(model, data, outcomes=False), **options}
@@ -167,7 +165,6 @@ def special_columns(uses: Uses) -> list[str]:
     Example:
         >>> from ansatz.structures.grid.reading import special_columns
         >>> from ansatz.fitting.uses import Uses
-from ansatz.structures.grid.encoder import GridEncoder
         >>> special_columns(Uses(target=["rhythm"], group="patient"))
         ['rhythm', 'patient']
     """

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,6 +24,7 @@ from ansatz.fitting.model import Model
 from ansatz.fitting.options.tables import settings_of
 from ansatz.fitting.problem import Problem
 from ansatz.fitting.provenance import provenance_of
+from ansatz.fitting.read_again import Tell
 from ansatz.fitting.recipe import Recipe
 from ansatz.fitting.rehearsal import answer_of
 from ansatz.fitting.trained import Trained
@@ -36,13 +38,16 @@ from ansatz.structures.grid.baselines import fit_linear_grid
 from ansatz.structures.grid.encoder import GridEncoder
 from ansatz.structures.grid.problem import MASK, grid_problem
 from ansatz.structures.grid.reading import grid_table
+from ansatz.structures.grid.reading_again import Images, LabelledImages
 from ansatz.structures.grid.recipe import choose_grid_recipe, default_options
 from ansatz.structures.grid.rows import grids_of, looks_like_grids
 from ansatz.structures.grid.source import CELLS, grid_source
-from ansatz.structures.grid.symmetry import mask_symmetry
-from ansatz.symmetry import GroupAverage
+from ansatz.structures.grid.symmetry import acting_groups, mask_symmetry
+from ansatz.symmetry import Group, GroupAverage
 from ansatz.training import Supervised
 
+ONE_FILE = (".csv", ".tsv", ".parquet", ".arrow", ".npz", ".npy")  # of many examples
+STACKS = (".tif", ".tiff")
 MOST = 512  # examples that are predicted at once
 LARGEST_TILE = {1: 2**20, 2: 1024, 3: 128}  # cells a side that are predicted at once, by axes
 
@@ -94,6 +99,25 @@ class Grid(Structure):
     def problem(self, data: Any, uses: Uses, **how: Any) -> Problem:
         """Reads grids with the columns beside them, and decides what is predicted."""
         return grid_problem(data, uses, **how)
+
+    def read_again(
+        self, model: Model, data: str, *, outcomes: bool, options: Mapping[str, Any], tell: Tell
+    ) -> Images:
+        """Examples of the size of the fit's; masks are predicted at the size of their images."""
+        kind = Images if model.axis == "row" else LabelledImages
+        return kind(model, data, outcomes=outcomes, options=options, tell=tell)
+
+    def new_data(self, model: Model, source: str) -> str:
+        """A file of many examples like that of the fit, else a folder; masks go to another."""
+        suffix, dense = Path(source).suffix.lower(), model.axis == "element"
+        if dense and suffix in STACKS:
+            return f"NEW{suffix} --out MASKS{suffix}"
+        examples = f"NEW{suffix}" if suffix in ONE_FILE else "NEW-IMAGES/"
+        return f"{examples} --out MASKS/" if dense else examples
+
+    def groups(self, spec: InputSpec, names: Sequence[str] = ()) -> list[Group]:
+        """Shifts, flips and rotations, as the axes of such examples allow."""
+        return acting_groups(spec.size, names)
 
     def from_python(self, X: Any, *, face: Any, reset: bool) -> Grids:
         """Arrays, lists of images or of their files, and what ``read_grids`` gives."""
@@ -288,9 +312,7 @@ def chunks(rows: Grids, *, dense: bool) -> Iterator[NDArray[np.intp]]:
         yield np.arange(first, min(first + size, len(rows)))
 
 
-def _tile(
-    size: tuple[int, ...], seen: tuple[int, ...], tile: int | None
-) -> tuple[int, ...] | None:
+def _tile(size: tuple[int, ...], seen: tuple[int, ...], tile: int | None) -> tuple[int, ...] | None:
     """The sides of the tiles that examples are predicted in; None where they fit at once."""
     most = tile or LARGEST_TILE[len(size)]
     sides = tuple(min(most, side) for side in (seen if tile is None else size))
@@ -298,9 +320,7 @@ def _tile(
     return None if fits else sides
 
 
-def _tiled(
-    trained: Trained, channels: int, sides: tuple[int, ...]
-) -> Callable[[Tensor], Tensor]:
+def _tiled(trained: Trained, channels: int, sides: tuple[int, ...]) -> Callable[[Tensor], Tensor]:
     """The likelihood's parameters at every cell of an example, tile by tile."""
     stride = int(getattr(trained.network, "stride", 1))  # tiles are pooled as the whole would be
     multiple = stride if all(side >= 6 * stride for side in sides) else 1

@@ -1,5 +1,6 @@
 """From rows of a table to a network's inputs."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -55,3 +56,15 @@ class TableEncoder:
     def state(self) -> dict[str, Any]:
         """All of it as JSON."""
         return self.preprocessor.state()
+
+
+def bent_columns(options: Mapping[str, Any]) -> bool | list[str]:
+    """Reads which columns are bent to normal scores: all, none, or those named.
+
+    Example:
+        >>> from ansatz.structures.vector.encoder import bent_columns
+        >>> bent_columns({}), bent_columns({"quantile": ("age",)})
+        (False, ['age'])
+    """
+    given = options.get("quantile") or False
+    return given if isinstance(given, bool) else list(given)

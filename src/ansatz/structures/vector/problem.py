@@ -129,9 +129,8 @@ def _check_time(origin: str, frame: pd.DataFrame, uses: Uses) -> None:
 def _known_outcomes(
     origin: str, frame: pd.DataFrame, uses: Uses, law: str | None
 ) -> tuple[pd.DataFrame, list[str]]:
-    known = uses.known(frame)
-    if law is not None and not outcomes.registry.get(outcome_of(law, uses)).has_columns:
-        known = frame[uses.target].notna().any(axis=1).to_numpy()  # the first places will do
+    kind = outcomes.DEFAULT if law is None else outcome_of(law, uses)
+    known = outcomes.registry.get(kind).known(frame, uses)
     name = uses.outcome_name
     if not known.any():
         raise DataError(f"{origin}: the target '{name}' is missing in every row.")
@@ -158,7 +157,12 @@ def table_warnings(frame: pd.DataFrame, uses: Uses, columns: list[Column], law: 
             "is the identity; for rates take a law with a log link, like poisson or gamma."
         )
     for name in uses.target:
-        if kind.is_quantity and is_numeric(frame[name]) and len(frame) > 1 and frame[name].nunique() == 1:
+        if (
+            kind.is_quantity
+            and is_numeric(frame[name])
+            and len(frame) > 1
+            and frame[name].nunique() == 1
+        ):
             value = frame[name].iloc[0]
             said.append(f"the target '{name}' is {value:g} in every row: nothing to explain.")
     return said

@@ -1,6 +1,6 @@
 """The rows of a table, with what its columns are."""
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
@@ -11,6 +11,9 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, va
 from ansatz.data import Column, as_frame, infer_columns, is_frame
 from ansatz.data.keys import cell_keys
 
+if TYPE_CHECKING:
+    from ansatz.structures.vector.stream_parts import StreamPart
+
 
 class TableRows:
     """Rows of a table: an array of numbers, or a frame whose columns have roles.
@@ -19,6 +22,7 @@ class TableRows:
         values: ``(N, D)`` numbers, or a frame.
         columns: the roles of a frame's columns; None for an array.
         names: of an array's columns, where they have some.
+        stream: the rows on disk that these belong to; rows taken from these have none.
 
     Example:
         >>> import numpy as np
@@ -35,8 +39,9 @@ class TableRows:
         values: Any,
         columns: list[Column] | None = None,
         names: list[str] | None = None,
+        stream: "StreamPart | None" = None,
     ) -> None:
-        self.values, self.columns, self.names = values, columns, names
+        self.values, self.columns, self.names, self.stream = values, columns, names, stream
 
     def __len__(self) -> int:
         return len(self.values)

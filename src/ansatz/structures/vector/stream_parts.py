@@ -1,5 +1,6 @@
-"""One pass over a stream: the part of every row, what training rows teach, a sample of each."""
+"""One pass over a stream: the split of its rows, what training rows teach, a sample of each part."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,9 +11,11 @@ from numpy.typing import NDArray
 from ansatz.data.streams import HashSplit, Learner, RowSample
 from ansatz.data.streams.hash_split import TEST, TRAIN, VALID
 from ansatz.errors import DataError
+from ansatz.fitting.job import Job
 from ansatz.fitting.outcome_checks import locate
 from ansatz.likelihoods import Likelihood
 from ansatz.storage.disk import explain
+from ansatz.structures.vector.rows import TableRows
 from ansatz.structures.vector.streamed_rows import StreamedRows
 
 SAMPLED = 30_000  # rows of each part that are held in memory
@@ -36,7 +39,7 @@ class StreamParts(NamedTuple):
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many rows are learned from, stop the training, and judge."""
+        """How many rows train, stop the training, and test."""
         train, valid, test = self.rows.sum(axis=1).tolist()
         return {"train": train, "valid": valid, "test": test}
 
@@ -48,11 +51,52 @@ class StreamParts(NamedTuple):
         return np.frombuffer(content, dtype=np.uint8)
 
 
+class StreamPart(NamedTuple):
+    """The rows of a stream that train, that stop the training, or that test.
+
+    Example:
+        >>> from ansatz.structures.vector.stream_parts import StreamPart
+        >>> StreamPart._fields
+        ('table', 'parts', 'number')
+    """
+
+    table: StreamedRows
+    parts: StreamParts
+    number: int  # TRAIN, VALID or TEST
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """The number of rows in each block."""
+        return self.parts.rows[self.number]
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the sample is all of the rows."""
+        return self.parts.samples[self.number].complete
+
+    def sample(self) -> Job | None:
+        """The rows that are held in memory; None where there are none."""
+        frame = self.parts.samples[self.number].frame
+        return None if frame.empty else self._job(self.table.disk.blocks.kinds.settle(frame))
+
+    def read(self, block: int) -> Job:
+        """The rows of one block."""
+        frame = self.table.seen(self.table.disk.blocks.read(block))
+        return self._job(frame[self.parts.part_of(block) == self.number])
+
+    def jobs(self) -> Iterator[Job]:
+        """All rows, block by block."""
+        return (self.read(int(block)) for block in np.flatnonzero(self.counts))
+
+    def _job(self, frame: pd.DataFrame) -> Job:
+        job = self.table.job(frame)
+        return job._replace(rows=TableRows(job.rows.values, self.table.disk.columns, stream=self))  # type: ignore[attr-defined]
+
+
 def divide(
     rows: StreamedRows,
     split: HashSplit,
     learner: Learner,
-    folder: Path,
     *,
     law: Likelihood | None = None,
     sampled: int = SAMPLED,
@@ -63,7 +107,6 @@ def divide(
         rows: the stream.
         split: decides each row's part by the row alone.
         learner: is shown the training rows.
-        folder: where the parts are noted.
         law: refuses outcomes that it cannot produce; None lets all pass.
         sampled: rows of each part that are kept.
 
@@ -73,13 +116,13 @@ def divide(
         >>> list(inspect.signature(divide).parameters)[:3]
         ['rows', 'split', 'learner']
     """
-    blocks = rows.posed.blocks
+    blocks = rows.disk.blocks
     counts = np.zeros((3, len(blocks)), dtype=np.int64)
     weight = np.zeros(3)
     samples = tuple(
         RowSample(sampled, seed=split.seed, use=use) for use in ("train", "valid", "test")
     )
-    file = folder / "parts"
+    file = rows.disk.folder / "parts"
     starts = np.zeros(len(blocks) + 1, dtype=np.int64)
     try:
         with file.open("wb") as out:
@@ -118,5 +161,5 @@ def _divide_block(
         counts[number] = int((part == number).sum())
         weight[number] += float(mass[part == number].sum())
     learn = part == TRAIN
-    learner.add(job.rows[learn], mass[learn])
+    learner.add(job.rows[learn].values, mass[learn])  # type: ignore[attr-defined]
     return part

@@ -2,37 +2,45 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ansatz.data import row_keys
+from ansatz.data import Column, row_keys
 from ansatz.data.streams import Blocks, RowSample, Survey, open_blocks
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.outcome_checks import check_outcomes
-from ansatz.fitting.problem import Problem, _warnings
+from ansatz.fitting.problem import Problem
 from ansatz.fitting.proposal import Proposal, is_numeric, propose
 from ansatz.fitting.uses import Uses, near_columns
+from ansatz.structures.vector.problem import table_warnings
+from ansatz.structures.vector.rows import TableRows
 
 SURVEYED = 20_000  # rows that the law's candidates and the warnings are taken from
 _MOST_CLASSES = 1_001  # of which one row each is kept; more are refused anyway
 
 
-class StreamProblem(NamedTuple):
-    """A problem whose frame is a sample, and the blocks that hold all rows.
+@dataclass(frozen=True)
+class TableOnDisk:
+    """A table in blocks, and what each column is for.
 
     Example:
-        >>> from ansatz.structures.vector.stream_problem import StreamProblem
-        >>> StreamProblem._fields
-        ('problem', 'blocks', 'drop', 'rows')
+        >>> from ansatz.structures.vector.stream_problem import TableOnDisk
+        >>> list(TableOnDisk.__dataclass_fields__)[:3]
+        ['origin', 'uses', 'columns']
     """
 
-    problem: Problem
+    origin: str  # what errors call the table
+    uses: Uses
+    columns: list[Column]
     blocks: Blocks
     drop: list[str]
     rows: int  # with an outcome
+    folder: Path  # for what is written while the fit lasts
+    why: str  # it is not read at once
 
 
 def pose_stream(
@@ -46,11 +54,11 @@ def pose_stream(
     drop: Sequence[str] = (),
     reader: Mapping[str, Any] | None = None,
     seed: int = 0,
-    **blocks: Any,
-) -> StreamProblem:
+    why: str = "",
+) -> Problem:
     r"""Reads a table once and decides what each column is for.
 
-    What :func:`~ansatz.fitting.problem.pose` learns from all rows, this learns from all rows:
+    What :func:`~ansatz.structures.vector.problem.pose` learns from all rows, this learns from all rows:
     the roles of columns, their levels, the range of the target. The candidates among laws and the
     warnings of leaks come from 20,000 rows, the target's extremes and a row of each class.
 
@@ -64,7 +72,7 @@ def pose_stream(
         drop: columns to leave out.
         reader: options of :func:`ansatz.data.read_table`.
         seed: of the sample.
-        blocks: options of :func:`ansatz.data.streams.open_blocks`.
+        why: the table is not read at once, in a sentence.
 
     Example:
         >>> import pathlib, tempfile
@@ -72,14 +80,12 @@ def pose_stream(
         >>> from ansatz.fitting.uses import Uses
         >>> folder = pathlib.Path(tempfile.mkdtemp())
         >>> _ = (folder / "t.csv").write_text("a,y\n1,0.5\n2,1.5\n4,2.5\n")
-        >>> pose_stream(folder / "t.csv", Uses(target=["y"]), folder).problem.likelihood
+        >>> pose_stream(folder / "t.csv", Uses(target=["y"]), folder).likelihood
         'normal'
     """
     words = {*drop, *(name for name, role in (roles or {}).items() if role != "numeric")}
     watcher = _Watcher(str(data), uses, dict(roles or {}), list(drop), seed)
-    found = open_blocks(
-        data, folder, {"text": words, **(reader or {})}, watch=watcher.add, **blocks
-    )
+    found = open_blocks(data, folder, {"text": words, **(reader or {})}, watch=watcher.add)
     frame, uses = watcher.sample(), watcher.uses
     if frame.empty:
         raise DataError(f"{data}: the target '{uses.outcome_name}' is missing in every row.")
@@ -90,19 +96,20 @@ def pose_stream(
     columns = watcher.survey.columns()
     notes = [*found.notes, *watcher.notes()]
     notes += [proposal.why] if proposal.why else []
-    notes += _warnings(frame, uses, columns, proposal.laws[0])
-    problem = Problem(
+    notes += table_warnings(frame, uses, columns, proposal.laws[0])
+    watcher.digest.update(str(found.counts).encode())  # they decide the order of the rows
+    return Problem(
         str(data),
         frame,
-        uses.features(frame),
-        columns,
+        TableRows(uses.features(frame), columns),
         uses,
         proposal.laws,
         given,
         notes,
         watcher.digest.hexdigest(),
+        columns=columns,
+        on_disk=TableOnDisk(str(data), uses, columns, found, list(drop), watcher.rows, folder, why),
     )
-    return StreamProblem(problem, found, list(drop), watcher.rows)
 
 
 class _Watcher:

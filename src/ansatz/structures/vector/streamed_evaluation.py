@@ -1,7 +1,7 @@
-"""A saved model judged on a table of any size."""
+"""A saved model evaluated on a table of any size."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -9,10 +9,10 @@ import torch
 
 from ansatz.data.streams import RowSample
 from ansatz.errors import DataError
-from ansatz.estimators.table_estimator import TableEstimator
-from ansatz.fitting.baselines import Metrics
+from ansatz.fitting.contracts.outcome import Metrics
 from ansatz.fitting.pooled_metrics import PooledMetrics
-from ansatz.structures.vector.stream_parts import SAMPLED
+
+SAMPLED = 30_000  # rows that are held in memory
 
 
 class StreamedEvaluation(NamedTuple):
@@ -31,12 +31,12 @@ class StreamedEvaluation(NamedTuple):
 
 
 def evaluate_stream(
-    model: TableEstimator, frames: Iterable[pd.DataFrame], *, sampled: int = SAMPLED
+    face: Any, frames: Iterable[pd.DataFrame], *, sampled: int = SAMPLED
 ) -> StreamedEvaluation:
     """Every metric of a model of ``ansatz.fit`` on rows that come in frames, in bounded memory.
 
     Args:
-        model: fitted by :func:`ansatz.fit`: it knows its columns by name.
+        face: the estimator of a model of :func:`ansatz.fit`: it knows its columns by name.
         frames: rows with outcomes; their index numbers them.
         sampled: rows that are kept for metrics that are no means.
 
@@ -49,19 +49,19 @@ def evaluate_stream(
         >>> found.rows, found.metrics["rmse"] < 1e-6
         (60, True)
     """
-    pooled, sample = PooledMetrics(), RowSample(sampled)
+    model, pooled, sample = face.model_, PooledMetrics(), RowSample(sampled)
     for frame in frames:
         if frame.empty:
             continue
         sample.add(frame)
-        weight = model.uses_.weight(frame)
+        weight = model.uses.weight(frame)
         mass = torch.from_numpy(np.ones(len(frame)) if weight is None else weight)
-        outcomes = model._outcomes(model.uses_.outcomes(frame), len(frame))
-        pooled.add(model.evaluate(frame), outcomes, mass)
+        y, _ = model.outcome.encode(model.uses.outcomes(frame), model.task.settings, reset=False)
+        pooled.add(face.evaluate(frame), torch.from_numpy(np.array(y)), mass)
     if sample.seen == 0:
         raise DataError("there are no rows to judge by.")
     rows = sample.frame
-    metrics = model.evaluate(rows)
+    metrics = face.evaluate(rows)
     if sample.complete:
         return StreamedEvaluation(metrics, sample.seen, [], sample.seen)
     left = pooled.left(name for name, value in metrics.items() if value is not None)

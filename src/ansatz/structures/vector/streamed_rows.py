@@ -7,22 +7,22 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from ansatz.data import row_keys
 from ansatz.data.streams import HashSplit
 from ansatz.errors import DataError
-from ansatz.estimators.table_estimator import TableEstimator
 from ansatz.fitting.job import Job
 from ansatz.fitting.outcome_checks import locate
-from ansatz.fitting.uses import _numbers
-from ansatz.structures.vector.stream_problem import StreamProblem
+from ansatz.fitting.task import Task
+from ansatz.fitting.uses import read_numbers
+from ansatz.structures.vector.rows import TableRows
+from ansatz.structures.vector.stream_problem import TableOnDisk
 
 
 class StreamedRows:
-    """Turns frames of a posed stream into jobs for an estimator that has read a sample of it.
+    """Turns frames of a table on disk into jobs for a task that has read a sample of it.
 
     Args:
-        posed: the table.
-        estimator: knows the classes and the names.
+        disk: the table.
+        task: its outcome knows the classes and the names.
         factors: ``(K,)``, what the weight of each class is multiplied by; None for 1.
 
     Example:
@@ -33,16 +33,16 @@ class StreamedRows:
 
     def __init__(
         self,
-        posed: StreamProblem,
-        estimator: TableEstimator,
+        disk: TableOnDisk,
+        task: Task,
         factors: NDArray[np.float64] | None = None,
     ) -> None:
-        self.posed, self.estimator, self.factors = posed, estimator, factors
-        self.uses, self.origin = posed.problem.uses, posed.problem.origin
+        self.disk, self.task, self.factors = disk, task, factors
+        self.uses, self.origin = disk.uses, disk.origin
 
     def seen(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The rows that count: with an outcome and a weight above 0."""
-        gone = [name for name in self.posed.drop if name in frame.columns]
+        gone = [name for name in self.disk.drop if name in frame.columns]
         frame = frame.drop(columns=gone)
         frame = frame[self.uses.known(frame)]
         if self.uses.weights is None:
@@ -51,9 +51,9 @@ class StreamedRows:
 
     def job(self, frame: pd.DataFrame) -> Job:
         """A job of rows that count; ``index`` and errors name them as the table does."""
-        uses, estimator = self.uses, self.estimator
+        uses, task = self.uses, self.task
         try:
-            codes, target = estimator._encode(uses.outcomes(frame), reset=False)
+            codes, target = task.outcome.encode(uses.outcomes(frame), task.settings, reset=False)
         except DataError as error:
             raise locate(error, self.origin, frame, uses) from None
         weight = np.ones(len(frame))
@@ -66,8 +66,7 @@ class StreamedRows:
         except DataError:
             offset = self._offsets(frame)
         return Job(
-            uses.features(frame),
-            self.posed.problem.columns,
+            TableRows(uses.features(frame), self.disk.columns),
             torch.from_numpy(np.array(codes)),
             target,
             torch.from_numpy(weight),
@@ -81,8 +80,7 @@ class StreamedRows:
         if job.group is not None:
             groups = pd.Series(job.group, name="group")
             return split.group_keys(groups, job.index.numpy())
-        keys: NDArray[np.uint64] = row_keys(job.rows, job.y.numpy(), seed=split.seed)
-        return keys
+        return job.keys(split.seed)
 
     def _offsets(self, frame: pd.DataFrame) -> Any:
         """Says again what is wrong with offset or exposure, with the table's row."""
@@ -101,7 +99,7 @@ class StreamedRows:
         self, frame: pd.DataFrame, name: str, *, least: float | None
     ) -> NDArray[np.float64]:
         try:
-            return _numbers(frame, name, least=least)
+            return read_numbers(frame, name, least=least)
         except DataError as error:
             values = pd.to_numeric(frame[name], errors="coerce").to_numpy(dtype=np.float64)
             bad = ~np.isfinite(values) if least is None else ~(values >= least) | np.isinf(values)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,15 +13,20 @@ from torch import Tensor, nn
 
 from ansatz import likelihoods, networks
 from ansatz.data import Batch, Column, Preprocessor, TensorSource, as_frame
-from ansatz.errors import DataError, ModelError
+from ansatz.data.source import Source
+from ansatz.errors import DataError, ModelError, UsageError
 from ansatz.fitting.contracts.exporter import Exporter
 from ansatz.fitting.contracts.inference import Posterior
 from ansatz.fitting.contracts.structure import Beside, Facts, Feed, Linear, Structure
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Model
 from ansatz.fitting.problem import Problem
+from ansatz.fitting.read_again import ReadAgain
 from ansatz.fitting.recipe import Recipe, default_recipe
 from ansatz.fitting.rehearsal import require_outputs
+from ansatz.fitting.request import Request
+from ansatz.fitting.split import Split
+from ansatz.fitting.task import Task
 from ansatz.fitting.trained import Trained
 from ansatz.fitting.training import typed
 from ansatz.fitting.uses import Uses
@@ -32,14 +38,19 @@ from ansatz.seeds import derive
 from ansatz.spec import InputSpec
 from ansatz.storage import load_into
 from ansatz.structures.vector.bins import choose_bins
-from ansatz.structures.vector.encoder import TableEncoder
+from ansatz.structures.vector.encoder import TableEncoder, bent_columns
 from ansatz.structures.vector.law_scores import TableLawScores
 from ansatz.structures.vector.linear_model import fit_linear_model, linear_posterior
 from ansatz.structures.vector.problem import pose
+from ansatz.structures.vector.reading_again import read_table_again
 from ansatz.structures.vector.rows import TableRows, read_table_rows
+from ansatz.structures.vector.stream_batches import stream_recipe, stream_source
+from ansatz.structures.vector.streaming import split_stream, streaming, why_a_stream
+from ansatz.symmetry import Group
 from ansatz.training import Supervised
 
 CHUNK = 65_536  # rows predicted at once
+STREAMED = 8_192  # of a stream: hidden layers are wide
 
 
 class Vector(Structure):
@@ -89,6 +100,30 @@ class Vector(Structure):
         how.pop("memory", None)
         return pose(data, uses, **how)
 
+    def reading(self, request: Request, how: Mapping[str, Any]) -> AbstractContextManager[Problem]:
+        """The rows of a table, or a sample of them where they are more than memory holds."""
+        why = why_a_stream(request)
+        return super().reading(request, how) if why is None else streaming(request, how, why)
+
+    def split(self, problem: Problem, task: Task, job: Job, test: float) -> Split | None:
+        """The split of a table on disk."""
+        return None if problem.on_disk is None else split_stream(problem, task, job, test)
+
+    def read_again(self, model: Model, data: str, **how: Any) -> ReadAgain:
+        """A table in memory, or chunk by chunk where it is larger."""
+        return read_table_again(model, data, **how)
+
+    def new_data(self, model: Model, source: str) -> str:
+        """A file."""
+        return "NEW.csv"
+
+    def groups(self, spec: InputSpec, names: Sequence[str] = ()) -> list[Group]:
+        """None."""
+        raise UsageError(
+            "the columns of a table have no symmetry to certify; in Python ansatz.certify takes "
+            "any network and any group."
+        )
+
     def from_python(self, X: Any, *, face: Any, reset: bool) -> TableRows:
         """An array, or a data frame with columns of any type."""
         known = None
@@ -119,6 +154,17 @@ class Vector(Structure):
         """None: columns have effects."""
         return None
 
+    def shared(self, rows: Sequence[Any]) -> TableRows:
+        """The columns that all tables have; those of the first where some have no names."""
+        first: TableRows = rows[0]
+        if any(getattr(each, "columns", None) is None for each in rows):
+            return first
+        common = [n for n in first.values if all(n in each.values.columns for each in rows)]
+        if not common:
+            return first
+        kept = [column for column in first.columns or () if column.name in common]
+        return TableRows(first.values[common], kept)
+
     def nothing(self, count: int) -> TableRows:
         """A table without columns."""
         return TableRows(pd.DataFrame(index=range(count)), [])
@@ -142,6 +188,11 @@ class Vector(Structure):
         bins = choose_bins(job.rows, recipe.bins, network, options)  # type: ignore[arg-type]
         return recipe.model_copy(update={"bins": bins})
 
+    def limit(self, recipe: Recipe, job: Job, options: Mapping[str, Any]) -> Recipe:
+        """A stream is not taken at once."""
+        stream = job.rows.stream  # type: ignore[attr-defined]
+        return recipe if stream is None else stream_recipe(recipe, stream, options)
+
     def network_options(
         self, network: str | nn.Module, recipe: Recipe, spec: InputSpec | None
     ) -> dict[str, Any]:
@@ -161,11 +212,15 @@ class Vector(Structure):
         recipe: Recipe,
         options: Mapping[str, Any],
     ) -> TableEncoder:
-        """Scales and levels of the columns."""
-        given = options.get("quantile") or False
-        quantile = given if isinstance(given, bool) else list(given)
+        """Scales and levels of the columns, those of a stream from all training rows."""
+        if rows.stream is not None:
+            return TableEncoder(rows.stream.parts.learner.preprocessor(rows.values, weight))
         made = Preprocessor.fit(
-            rows.values, rows.columns, weight=weight, quantile=quantile, bins=recipe.bins
+            rows.values,
+            rows.columns,
+            weight=weight,
+            quantile=bent_columns(options),
+            bins=recipe.bins,
         )
         return TableEncoder(made)
 
@@ -206,9 +261,14 @@ class Vector(Structure):
 
     def source(
         self, job: Job, encoder: TableEncoder, feed: Feed, options: Mapping[str, Any]
-    ) -> TensorSource:
-        """Tensors in memory, in a new order each epoch."""
-        rows, recipe = self.batch(job, encoder, feed.recipe), feed.recipe
+    ) -> Source:
+        """Tensors in memory, or training rows from disk, in a new order each epoch."""
+        recipe, stream = feed.recipe, job.rows.stream  # type: ignore[attr-defined]
+        if feed.training and stream is not None:
+            return stream_source(
+                stream, encoder, feed, lambda part: self.batch(part, encoder, recipe)
+            )
+        rows = self.batch(job, encoder, recipe)
         if not feed.training:  # rows that are coupled are evaluated together
             return TensorSource(rows, 8_192 if feed.additive else len(rows.index), shuffle=False)
         return TensorSource(
@@ -220,9 +280,7 @@ class Vector(Structure):
             strata=None if feed.additive else rows.target[:, 1],  # whether it is an event
         )
 
-    def law_scores(
-        self, job: Job, total: float, *, linear: bool, seed: int
-    ) -> TableLawScores:
+    def law_scores(self, job: Job, total: float, *, linear: bool, seed: int) -> TableLawScores:
         """Small networks or linear models, out of fold."""
         return TableLawScores(job, total, linear=linear, seed=seed)
 
@@ -238,12 +296,31 @@ class Vector(Structure):
         notes: list[str] | None,
         options: Mapping[str, Any],
     ) -> Iterator[Iterable[Tensor]]:
-        """Encodes the rows once and asks the networks, 65,536 rows at a time."""
+        """Encodes the rows once and asks the networks, 65,536 rows at a time.
+
+        Of a stream, 8,192 rows are encoded at a time; at most five notes stand for all.
+        """
+        if rows.stream is not None:
+            for first in range(0, len(rows), STREAMED):
+                part, said = slice(first, first + STREAMED), None if notes is None else list[str]()
+                extra = None if offset is None else offset[part]
+                yield from self.raws(
+                    networks, encoder, rows[part], extra, notes=said, options=options
+                )
+                if notes is not None and said is not None:
+                    notes += [note for note in said if note not in notes]
+                    del notes[5:]
+            return
         inputs = encoder.inputs(rows, notes=notes)
         for first in range(0, max(len(inputs[0]), 1), CHUNK):
             part = slice(first, first + CHUNK)
             extra = None if offset is None else offset[part]
             yield [network(tuple(t[part] for t in inputs), extra) for network in networks]
+
+    def jobs(self, job: Job) -> Iterator[Job] | None:
+        """The rows of a stream, block by block."""
+        stream = job.rows.stream  # type: ignore[attr-defined]
+        return None if stream is None or stream.is_held else stream.jobs()
 
     # Linear models.
 
@@ -309,9 +386,7 @@ class Vector(Structure):
         if not isinstance(network, nn.Module):
             raise ModelError("the linear model is not a network.")
         for name, part in (("network", network.double()), ("objective", objective)):
-            own = {
-                n.removeprefix(f"{name}."): t for n, t in tensors.items() if n.startswith(name)
-            }
+            own = {n.removeprefix(f"{name}."): t for n, t in tensors.items() if n.startswith(name)}
             load_into(part, own, where="weights.safetensors")
         return linear_posterior(preprocessor, network, objective)
 

@@ -25,11 +25,11 @@ from ansatz.report.what_was_fitted import command_line, python_lines
 from ansatz.structures.grid.report import sample
 from ansatz.structures.grid.report.cases import section as cases
 from ansatz.structures.grid.report.examples import section as examples
-from ansatz.structures.grid.report.mask_classes import _edges
-from ansatz.structures.grid.report.mask_classes import section as by_class
-from ansatz.structures.grid.report.mask_recalibration import section as mask_recalibration
-from ansatz.structures.grid.report.mask_reliability import draw_cells, of_cells
-from ansatz.structures.grid.report.masks import Masks
+from ansatz.outcomes.report.mask_classes import _edges
+from ansatz.outcomes.report.mask_classes import section as by_class
+from ansatz.outcomes.report.mask_recalibration import section as mask_recalibration
+from ansatz.outcomes.report.mask_reliability import draw_cells, of_cells
+from ansatz.outcomes.report.mask import Masks
 from ansatz.structures.grid.report.mistakes import section as mistakes
 from ansatz.structures.grid.report.network import layer_table
 from ansatz.structures.grid.report.overlays import section as overlays
@@ -147,7 +147,9 @@ def test_the_lead_of_the_confusion_counts_right_answers(classes, fitted):
 
 def test_layers_are_those_of_the_summary(classes, fitted):
     evidence, _ = classes
-    found = networks.summary(fitted.model.model_.network, fitted.model.model_.encoder.preprocessor.spec)
+    found = networks.summary(
+        fitted.model.model_.network, fitted.model.model_.encoder.preprocessor.spec
+    )
     table = layer_table(evidence)
     assert [row[0] for row in table.rows] == [row.name for row in found.rows]
     assert str(fitted.model.summary()) == str(fitted.summary()) == str(found)

@@ -1,22 +1,19 @@
 """What signals, images and volumes contribute to a report."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ansatz.figures.section import Chapter, Table
-from ansatz.likelihoods import Likelihood
-from ansatz.report.contribution import Axis, Contribution, Unit
-from ansatz.spec import InputSpec
-from ansatz.structures.grid.baselines import fit_linear_grid
-from ansatz.structures.grid.report.masks import Masks
+from ansatz.report.contribution import Contribution, Unit
 from ansatz.structures.grid.report.network import layer_table
 from ansatz.structures.grid.report.sample import sample_rows
 from ansatz.structures.grid.report.units import UNITS
 
 if TYPE_CHECKING:
     from ansatz.fitting.job import Job
+    from ansatz.fitting.model import Model
     from ansatz.report.evidence import Evidence
 
 _HERE = "ansatz.structures.grid.report"
@@ -25,7 +22,7 @@ _ALL = [
     Chapter(51, "perturbations and symmetries", f"{_HERE}.robustness:section"),
     Chapter(90, "the data", f"{_HERE}.examples:section"),
 ]
-_CHAPTERS: dict[Axis, list[Chapter]] = {
+_CHAPTERS: dict[str, list[Chapter]] = {
     "row": [
         Chapter(40, "classes taken for others", f"{_HERE}.confusion:section"),
         Chapter(41, "confident mistakes", f"{_HERE}.mistakes:section"),
@@ -34,9 +31,6 @@ _CHAPTERS: dict[Axis, list[Chapter]] = {
     ],
     "element": [
         Chapter(40, "masks over their images", f"{_HERE}.overlays:section"),
-        Chapter(41, "scores of each class", f"{_HERE}.mask_classes:section"),
-        Chapter(42, "reliability of the cells' probabilities", f"{_HERE}.mask_reliability:section"),
-        Chapter(43, "recalibration", f"{_HERE}.mask_recalibration:section"),
     ],
 }
 
@@ -54,26 +48,18 @@ class GridReport(Contribution):
     draws_confusion = True
     no_novelty = "grids have no leverage"
 
-    def unit(self, spec: InputSpec) -> Unit:
+    def unit(self, model: "Model") -> Unit:
         """Signals, images or volumes, by the axes of their cells."""
-        return UNITS[len(spec.size)]
+        return UNITS[len(model.encoder.spec.size)]
 
-    def chapters(self, axis: Axis) -> list[Chapter]:
+    def chapters(self, axis: str) -> list[Chapter]:
         """The chapters on examples, or on masks, and those on the network."""
         return _CHAPTERS[axis] + _ALL
 
-    def sample(self, model: Any, job: "Job", *, seed: int) -> NDArray[np.intp] | None:
+    def sample(self, model: "Model", job: "Job", *, seed: int) -> NDArray[np.intp] | None:
         """As many examples as take a minute of arithmetic and fit in memory."""
         return sample_rows(model, job, seed=seed)
 
-    def linear(self, law: Likelihood, job: "Job", seed: int) -> tuple[Any, list[str]]:
-        """A linear map of the cells."""
-        return fit_linear_grid(law, job, seed), []
-
     def layers(self, evidence: "Evidence") -> list[Table]:
         """The layers with their shapes and receptive fields."""
-        return [layer_table(evidence)]
-
-    def elements(self) -> Masks:
-        """Scores of masks."""
-        return Masks()
+        return [layer_table(evidence)] if evidence.model.posterior.networks else []

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ansatz.figures.printable import printable
+from ansatz.fitting.trained import Trained
 from ansatz.likelihoods import Likelihood
 from ansatz.report.class_questions import class_probabilities
 from ansatz.report.evidence import Evidence
@@ -44,7 +45,7 @@ class RawNumbers(nn.Module):
     """A function of the raw numbers of a law, in float64.
 
     Args:
-        model: what is fitted, of one network.
+        trained: a network with its objective.
         number: of the raw numbers.
 
     Shapes:
@@ -53,18 +54,19 @@ class RawNumbers(nn.Module):
 
     Example:
         >>> import numpy as np
+        >>> import torch
         >>> from ansatz import Regressor
         >>> from ansatz.structures.grid.report.explained import RawNumbers
         >>> images = np.random.default_rng(0).normal(size=(20, 12, 12)).astype(np.float32)
         >>> model = Regressor("poisson", network="linear_grid", epochs=1).fit(images, range(20))
-        >>> (x,) = model.model_.prepare(model.model_.read(images))
-        >>> RawNumbers(model.model_, lambda raw: raw[:, 0].exp())(x).shape
+        >>> (trained,) = model.model_.posterior.networks
+        >>> RawNumbers(trained, lambda raw: raw[:, 0].exp())(torch.zeros(20, 1, 12, 12)).shape
         torch.Size([20])
     """
 
-    def __init__(self, model: Any, number: Number) -> None:
+    def __init__(self, trained: Trained, number: Number) -> None:
         super().__init__()
-        self.network, self.objective, self.number = model.network, model.objective, number
+        self.network, self.objective, self.number = trained.network, trained.objective, number
 
     def forward(self, x: Tensor) -> Tensor:
         return self.number(self.objective.raw(self.network, (x,)).double())
@@ -100,43 +102,43 @@ def explained(evidence: Evidence, rows: NDArray[np.intp], x: Tensor) -> Explaine
         >>> explained(evidence, np.arange(2), inputs_of(evidence, np.arange(2))).subject
         'the predicted mean'
     """
-    model = one_network(evidence)
-    raw = _raw(model, x)
+    trained = one_network(evidence)
+    raw = _raw(trained, x)
     if evidence.classes is not None:
-        return _class(evidence, rows, model, raw)
-    law: Likelihood = model.objective.likelihood
+        return _class(evidence, rows, trained, raw)
+    law: Likelihood = trained.objective.likelihood
     predicted = law.distribution(raw) if law.is_law else None
     if getattr(predicted, "circular", False) and raw.ndim == 2:
-        return _direction(model, evidence.point[rows])
+        return _direction(trained, evidence.point[rows])
     if hasattr(predicted, "ranks"):
-        return _first_place(model, law, evidence.point[rows])
+        return _first_place(trained, law, evidence.point[rows])
     subject, number = _number(evidence, law, predicted)
     subject += _of_several(evidence, number(raw))
     if not _is_smooth(number, raw):
         subject, number = f"the linear predictor ({law.link_name} link)", _predictor
-    one = RawNumbers(model, lambda raw: number(raw).reshape(len(raw), -1)[:, 0])
+    one = RawNumbers(trained, lambda raw: number(raw).reshape(len(raw), -1)[:, 0])
     return Explained(one, 0, subject, _raises(subject), number is not _predictor)
 
 
-def _raw(model: Any, x: Tensor) -> Tensor:
+def _raw(trained: Trained, x: Tensor) -> Tensor:
     with torch.no_grad():
-        raw: Tensor = model.objective.raw(model.network, (x,)).double()
+        raw: Tensor = trained.objective.raw(trained.network, (x,)).double()
     return raw
 
 
-def _class(evidence: Evidence, rows: NDArray[np.intp], model: Any, raw: Tensor) -> Explained:
+def _class(evidence: Evidence, rows: NDArray[np.intp], trained: Trained, raw: Tensor) -> Explained:
     assert evidence.classes is not None
     if max(raw.shape[1], 2) == len(evidence.classes):
         top = torch.as_tensor(class_probabilities(evidence)[0][rows].argmax(1))
         subject = "the score of the predicted class"
         signs = "Blue speaks for the predicted class, vermilion against it"
-        return Explained(ClassScores(model), top, subject, signs, False)
+        return Explained(ClassScores(trained), top, subject, signs, False)
     subject = "the linear predictor of the ordered classes"
     signs = "Blue speaks for higher classes, vermilion for lower ones"
-    return Explained(RawNumbers(model, _predictor), 0, subject, signs, False)
+    return Explained(RawNumbers(trained, _predictor), 0, subject, signs, False)
 
 
-def _direction(model: Any, angle: NDArray[Any]) -> Explained:
+def _direction(trained: Trained, angle: NDArray[Any]) -> Explained:
     towards = torch.as_tensor(np.stack([np.cos(angle), np.sin(angle)], -1)).double()  # (B, 2)
 
     def along(raw: Tensor) -> Tensor:
@@ -149,12 +151,12 @@ def _direction(model: Any, angle: NDArray[Any]) -> Explained:
         "Blue speaks for the predicted direction, vermilion against it (the pull is κ times the "
         "cosine of the angle between the law's direction and the predicted one)"
     )
-    return Explained(RawNumbers(model, lambda raw: raw), along, subject, signs, False)
+    return Explained(RawNumbers(trained, lambda raw: raw), along, subject, signs, False)
 
 
-def _first_place(model: Any, law: Any, order: NDArray[Any]) -> Explained:
+def _first_place(trained: Trained, law: Any, order: NDArray[Any]) -> Explained:
     subject = "the log-worth of the item that is placed first"
-    worths = RawNumbers(model, lambda raw: law.distribution(raw).scores)
+    worths = RawNumbers(trained, lambda raw: law.distribution(raw).scores)
     return Explained(worths, torch.as_tensor(order[:, 0]).long(), subject, _raises(subject), False)
 
 
@@ -179,7 +181,7 @@ def _of_several(evidence: Evidence, point: Tensor) -> str:
     count = point[0].numel()
     if count == 1:
         return ""
-    names = getattr(evidence.model, "target_names_", None) or []
+    names = evidence.model.outcome.names
     if len(names) != count:
         return f" of the first of {count} outcomes"
     return f" of {printable(names[0], 30)} (the first of {count} outcomes)"

@@ -7,8 +7,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from ansatz.errors import UsageError
 from ansatz.figures.number import number
 from ansatz.figures.section import Cell, Table
+from ansatz.fitting.trained import Trained
 from ansatz.networks import LayerRow, summary
 from ansatz.report.evidence import Evidence
 
@@ -19,7 +21,7 @@ class ClassScores(nn.Module):
     """A number for each class: the raw numbers of a law of classes, of two classes both signs.
 
     Args:
-        model: what is fitted, of one network.
+        trained: a network with its objective.
 
     Shapes:
         - x: ``(B, C, *size)``, standardised.
@@ -27,26 +29,27 @@ class ClassScores(nn.Module):
 
     Example:
         >>> import numpy as np
+        >>> import torch
         >>> from ansatz import Classifier
         >>> from ansatz.structures.grid.report.network import ClassScores
         >>> images = np.random.default_rng(0).normal(size=(20, 12, 12)).astype(np.float32)
         >>> model = Classifier(network="linear_grid", epochs=1).fit(images, np.arange(20) % 2)
-        >>> (x,) = model.model_.prepare(model.model_.read(images))
-        >>> ClassScores(model.model_)(x).shape
+        >>> (trained,) = model.model_.posterior.networks
+        >>> ClassScores(trained)(torch.zeros(20, 1, 12, 12)).shape
         torch.Size([20, 2])
     """
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, trained: Trained) -> None:
         super().__init__()
-        self.network, self.objective = model.network, model.objective
+        self.network, self.objective = trained.network, trained.objective
 
     def forward(self, x: Tensor) -> Tensor:
         raw: Tensor = self.objective.raw(self.network, (x,))
         return torch.cat([-raw, raw], 1) if raw.shape[1] == 1 else raw
 
 
-def one_network(evidence: Evidence) -> Any:
-    """The fitted model of one network; of an ensemble its first member.
+def one_network(evidence: Evidence) -> Trained:
+    """The trained network; of several the first.
 
     Example:
         >>> import numpy as np
@@ -55,10 +58,13 @@ def one_network(evidence: Evidence) -> Any:
         >>> from ansatz.structures.grid.report.network import one_network
         >>> images = np.random.default_rng(0).normal(size=(20, 12, 12)).astype(np.float32)
         >>> model = Classifier(network="linear_grid", epochs=1).fit(images, np.arange(20) % 2)
-        >>> one_network(gather(model, images, np.arange(20) % 2)).network_name
+        >>> one_network(gather(model, images, np.arange(20) % 2)).name
         'linear_grid'
     """
-    return getattr(evidence.model.model_, "members", [evidence.model.model_])[0]
+    networks = evidence.model.posterior.networks
+    if not networks:
+        raise UsageError("there is no network to look into.")
+    return networks[0]
 
 
 def inputs_of(evidence: Evidence, rows: NDArray[Any]) -> Tensor:
@@ -74,9 +80,8 @@ def inputs_of(evidence: Evidence, rows: NDArray[Any]) -> Tensor:
         >>> inputs_of(gather(model, images, np.arange(20) % 2), np.array([3, 5])).shape
         torch.Size([2, 1, 12, 12])
     """
-    (x,) = one_network(evidence).prepare(evidence.X[rows])
-    found: Tensor = x
-    return found
+    (x,) = evidence.model.encoder.inputs(evidence.X[rows])
+    return x
 
 
 def some_rows(evidence: Evidence, count: int) -> NDArray[np.intp]:
@@ -126,8 +131,7 @@ def layer_table(evidence: Evidence) -> Table:
         >>> layer_table(gather(model, images, np.arange(20) % 2)).head[:3]
         ['layer', 'type', 'output']
     """
-    model = one_network(evidence)
-    found = summary(model.network, model.preprocessor.spec)
+    found = summary(one_network(evidence).network, evidence.model.encoder.spec)
     listed, left = _chosen(found.rows)
     rows: list[list[Cell]] = [
         [
@@ -140,8 +144,8 @@ def layer_table(evidence: Evidence) -> Table:
         ]
         for row in listed
     ]
-    members = len(getattr(evidence.model.model_, "members", [None]))
-    whose = "One of the networks" if members > 1 else "The network"
+    several = len(evidence.model.posterior.networks) > 1
+    whose = "One of the networks" if several else "The network"
     more = f" {left} layers are left out, those without weights first." if left else ""
     return Table(
         ["layer", "type", "output", "parameters", "multiply-adds", "receptive field"],

@@ -55,9 +55,12 @@ def section(evidence: Evidence) -> Section | None:
     truth = slices_of(evidence.outcome.numpy())
     classes = [] if evidence.classes is None else [str(name) for name in evidence.classes]
 
+    model = evidence.model
+
     def disagree(rows: NDArray[Any]) -> NDArray[Any]:
-        model: Any = evidence.model
-        return slices_of(model.between_entropy(evidence.X[rows]))
+        each = (evidence.X[np.array([row])] for row in rows)  # many numbers for every cell
+        found = [model.outcome.disagreement(model.posterior, example) for example in each]
+        return slices_of(torch.cat(found).numpy())
 
     made = overlays_section(
         shown_late(evidence.X),
@@ -67,7 +70,7 @@ def section(evidence: Evidence) -> Section | None:
         labelled=truth >= 0,
         names=names_of(evidence),
         unit=evidence.unit,
-        disagreement=disagree if evidence.model.inference == "ensemble" else None,
+        disagreement=disagree if model.task.inference.averages else None,
     )
     if made is not None and evidence.unit in NOTES:
         made.parts.append(Text(NOTES[evidence.unit], "note"))

@@ -66,12 +66,12 @@ def _curves(evidence: Evidence) -> tuple[list[Curve], list[str]]:
     rows = some_rows(evidence, count)
     _, code = class_probabilities(evidence)
     images, back = _as_bytes(pictures_of(evidence.X[rows]))
-    model: Any = evidence.model
+    model = evidence.model
 
     def predict(pictures: NDArray[np.uint8]) -> NDArray[np.float64]:
         grids = Grids(torch.from_numpy(np.ascontiguousarray(np.moveaxis(back(pictures), -1, 1))))
-        raw = model._served_raw(model.model_.raw(grids, None, notes=[]))
-        found: NDArray[np.float64] = model._probabilities(raw).numpy()
+        served = model.predictive(grids, notes=[])
+        found: NDArray[np.float64] = model.outcome.probabilities(served).numpy()
         return found
 
     found = robustness(predict, images, code[rows], seed=evidence.seed)

@@ -201,7 +201,7 @@ def _baseline(evidence: Evidence) -> str:
 
 def _caveats(evidence: Evidence) -> list[str]:
     found = []
-    if len(getattr(evidence.model.model_, "members", [None])) > 1:
+    if len(evidence.model.posterior.networks) > 1:
         found.append("Of an ensemble its first network is explained.")
     if evidence.job.offset is not None:
         found.append("Offsets are left out of what is explained.")

@@ -1,12 +1,12 @@
 """How many grids a report looks at: as many as take a minute of arithmetic and fit in memory."""
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ansatz.fitting.job import Job, has_masks
+from ansatz.fitting.job import Job
+from ansatz.fitting.model import Model
 from ansatz.networks import summary
 from ansatz.report.evidence import Evidence
 
@@ -15,31 +15,30 @@ NUMBERS = 2**25  # raw numbers of masks that are kept
 FEWEST, FEWEST_MASKS = 200, 20  # examples that are judged whatever their predictions cost
 
 
-def sample_rows(model: Any, job: Job, *, seed: int = 0) -> NDArray[np.intp] | None:
-    """The rows of a sample, in order; None where all are few enough, as those of tables are.
+def sample_rows(model: Model, job: Job, *, seed: int = 0) -> NDArray[np.intp] | None:
+    """The rows of a sample, in order; None where all are few enough.
 
     Args:
-        model: what is fitted, ``estimator.model_``.
+        model: fitted.
         job: the test rows.
         seed: of the draw.
 
     Example:
         >>> import numpy as np
-        >>> from ansatz import Regressor
+        >>> from ansatz import Classifier
         >>> from ansatz.structures.grid.report.sample import sample_rows
-        >>> x = np.arange(9.0).reshape(-1, 1)
-        >>> model = Regressor(network="linear").fit(x, x[:, 0])
-        >>> sample_rows(model.model_, model._read(x, x[:, 0])) is None
+        >>> images, y = np.zeros((9, 8, 8), np.float32), np.arange(9) % 2
+        >>> model = Classifier(network="linear_grid", epochs=1, holdout=0.0).fit(images, y)
+        >>> sample_rows(model.model_, model.read_again(images, y)) is None
         True
     """
-    if job.grid is None:
-        return None
-    fewest = FEWEST_MASKS if has_masks(job) else FEWEST
+    dense = job.target.axis == "element"
+    fewest = FEWEST_MASKS if dense else FEWEST
     if len(job.y) <= fewest:
         return None
     most = max(fewest, int(WORK / multiply_adds(model)))
-    if has_masks(job):
-        cells = math.prod(job.grid.size)
+    if dense:
+        cells = math.prod(job.target.shape)
         most = min(most, max(1, NUMBERS // (cells * max(job.target.classes or 1, 1))))
     if len(job.y) <= most:
         return None
@@ -47,7 +46,7 @@ def sample_rows(model: Any, job: Job, *, seed: int = 0) -> NDArray[np.intp] | No
     return np.sort(chosen).astype(np.intp)
 
 
-def multiply_adds(model: Any) -> int:
+def multiply_adds(model: Model) -> int:
     """What the prediction of one example takes; of an ensemble, by all its members.
 
     Example:
@@ -59,10 +58,8 @@ def multiply_adds(model: Any) -> int:
         >>> multiply_adds(Classifier(**settings).fit(images, np.arange(20) % 2).model_)
         144
     """
-    members = getattr(model, "members", [model])
-    return sum(
-        max(1, summary(each.answering, each.preprocessor.spec).multiply_adds) for each in members
-    )
+    spec, networks = model.encoder.spec, model.posterior.networks
+    return max(1, sum(max(1, summary(each.answering, spec).multiply_adds) for each in networks))
 
 
 def affordable(evidence: Evidence, budget: float, *, least: int, most: int, times: int = 1) -> int:
@@ -80,6 +77,6 @@ def affordable(evidence: Evidence, budget: float, *, least: int, most: int, time
         69
     """
     if "multiply_adds" not in evidence.kept:
-        evidence.kept["multiply_adds"] = multiply_adds(evidence.model.model_)
+        evidence.kept["multiply_adds"] = multiply_adds(evidence.model)
     one: int = evidence.kept["multiply_adds"]
     return max(least, min(most, int(budget / (times * one))))

@@ -61,7 +61,7 @@ def boosted(evidence: "Evidence") -> tuple[Trees | None, str]:
     if why:
         return None, f"HistGradientBoosting is left out: {why}."
     assert evidence.learn is not None
-    columns = evidence.columns if evidence.job.columns is not None else None
+    columns = evidence.columns if evidence.model.columns is not None else None
     design, mask = encode_columns(evidence.learn.X, columns)
     rows, _ = encode_columns(evidence.X, columns)
     some = ~np.isnan(design).all(axis=0)  # the trees cannot bin a column without a value
@@ -131,7 +131,7 @@ def level_codes(cells: "pd.Series", levels: Sequence[str]) -> NDArray[np.intp]:
 
 def _why_not(evidence: "Evidence") -> str:
     law, learn = evidence.law, evidence.learn
-    if evidence.is_survival:
+    if evidence.is_censored:
         return "it knows no censoring"
     if law.event_ndim or evidence.outcome.ndim != 1:
         return "it predicts one number or one class"

@@ -2,22 +2,19 @@
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ansatz.data import Column
 from ansatz.figures.section import Chapter
-from ansatz.fitting.baselines import best_linear
-from ansatz.likelihoods import Likelihood
-from ansatz.report.contribution import Axis, Contribution, Novelty, Unit
+from ansatz.report.contribution import Contribution, Novelty
 from ansatz.report.rivals import Forecast
-from ansatz.spec import InputSpec
 from ansatz.structures.vector.report.boosting import boosted
 from ansatz.structures.vector.report.novelty import novelty
+from ansatz.structures.vector.rows import TableRows
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ansatz.fitting.job import Job
+    from ansatz.fitting.model import Model
     from ansatz.report.evidence import Evidence
 
 _HERE = "ansatz.structures.vector.report"
@@ -42,31 +39,22 @@ class VectorReport(Contribution):
 
     caveat = "Importance and effects describe predictions, not causes."
 
-    def unit(self, spec: InputSpec) -> Unit:
-        """Rows of a table."""
-        return Unit("row", "rows")
-
-    def chapters(self, axis: Axis) -> list[Chapter]:
+    def chapters(self, axis: str) -> list[Chapter]:
         """The chapters on columns."""
         return _CHAPTERS
 
-    def features(self, rows: Any) -> "pd.DataFrame":
+    def features(self, rows: TableRows) -> "pd.DataFrame":
         """Features as a frame; the columns of an array are called x0, x1, ..."""
-        import pandas as pd
+        return rows.frame
 
-        if isinstance(rows, pd.DataFrame):
-            return rows
-        return pd.DataFrame(rows, columns=[f"x{k}" for k in range(rows.shape[1])])
+    def inputs(self, features: Any, job: "Job") -> TableRows:
+        """Rows of the same columns."""
+        return job.rows.like(features)  # type: ignore[attr-defined]  # rows of a table
 
-    def inputs(self, features: Any, job: "Job") -> Any:
-        """The frame; an array where the model was fitted to one: its columns have no names."""
-        return features if job.columns is not None else features.to_numpy(dtype=np.float64)
-
-    def columns(self, model: Any, features: "pd.DataFrame") -> list[Column]:
+    def columns(self, model: "Model", features: "pd.DataFrame") -> list[Column]:
         """The columns of the fit; those of an array are numbers."""
-        known = getattr(model, "columns_", None)
-        if known is not None:
-            return list(known)
+        if model.columns is not None:
+            return model.columns
         missing = features.isna().sum()
         return [
             Column(name=str(name), role="numeric", missing=int(missing[name])) for name in features
@@ -75,10 +63,6 @@ class VectorReport(Contribution):
     def has_features(self, evidence: "Evidence") -> bool:
         """Whether any column is used."""
         return any(column.used for column in evidence.columns)
-
-    def linear(self, law: Likelihood, job: "Job", seed: int) -> tuple[Any, list[str]]:
-        """The generalized linear model of the columns."""
-        return best_linear(law, job)
 
     def baselines(self, evidence: "Evidence") -> tuple[list[Forecast], list[str]]:
         """Boosted trees."""

@@ -1,25 +1,24 @@
 """How the prediction changes with the columns that matter most, and how sure that is."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from ansatz.data import Column
 from ansatz.figures.number import number
 from ansatz.figures.printable import printable
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, PALETTE, figure, thin, to_svg
-from ansatz.fitting.refits import fresh
-from ansatz.fitting.split import take
+from ansatz.fitting.fit_model import fit_model
+from ansatz.fitting.job import take
+from ansatz.fitting.model import Model
 from ansatz.report.evidence import Evidence
+from ansatz.report.response import Response
 from ansatz.structures.vector.report.ale import Curve, accumulate, accumulate_levels, bin_edges
 from ansatz.structures.vector.report.boosting import level_codes
 from ansatz.structures.vector.report.importance import importances
-from ansatz.structures.vector.report.response import Response, choose_response, respond
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,7 +28,6 @@ ROWS = 1_500  # that effects are averaged over
 LEVELS = 10  # of a column drawn, the most frequent
 SECONDS = 20.0  # that refits may take, by the time the fit took
 REFITS = 8  # at most, unless asked for
-Predict = Callable[[Any, Tensor | None], Tensor]
 
 
 class Effect(NamedTuple):
@@ -48,8 +46,8 @@ class Effect(NamedTuple):
     values: NDArray[np.float64]  # of the rows, for the rug
 
 
-def refit_models(evidence: Evidence) -> tuple[list[Any], str]:
-    """The estimator fitted again to bootstrap samples of the rows learned from.
+def refit_models(evidence: Evidence) -> tuple[list[Model], str]:
+    """The task fitted again to bootstrap samples of the rows learned from.
 
     As many as were asked for; otherwise as many as fit into some 20 seconds by the time that the
     fit took, at most 8.
@@ -76,7 +74,7 @@ def refit_models(evidence: Evidence) -> tuple[list[Any], str]:
     if evidence.learn is None:
         return [], "Without the rows learned from there are no refits, and so no bands."
     asked = evidence.settings.get("refits")
-    history = getattr(evidence.model, "history_", None)
+    history = evidence.model.history
     seconds = 0.3 if history is None else max(float(history.seconds), 0.3)
     count = min(REFITS, int(SECONDS / seconds)) if asked is None else int(asked)
     if count < 2 and asked is None:
@@ -84,15 +82,11 @@ def refit_models(evidence: Evidence) -> tuple[list[Any], str]:
             f"A refit takes about {seconds:.0f} s: there are no bands unless asked for, --refits 5."
         )
     rng = np.random.default_rng(evidence.seed)
-    job, models = evidence.learn.job, []
+    job, task, models = evidence.learn.job, evidence.model.task, []
     for turn in range(count):
         rows = _resample(job.group, len(job.y), rng)
-        model = fresh(evidence.model)
-        if isinstance(model.random_state, int | np.integer):
-            model.set_params(random_state=int(model.random_state) + 1 + turn)
-        part = take(job, rows)
-        model._fit_job(part._replace(valid=None, trainer_options={}))
-        models.append(model)
+        part = take(job, rows)._replace(valid=None, trainer_options={})
+        models.append(fit_model(task.change(seed=task.settings.seed + 1 + turn), part))
     how = "groups" if job.group is not None else "rows"
     words = (
         f"Bands are the range over {count} refits to bootstrap samples of the {how} learned from."
@@ -108,7 +102,7 @@ def _resample(group: Any, count: int, rng: np.random.Generator) -> NDArray[np.in
     return np.sort(np.concatenate([np.flatnonzero(codes == code) for code in drawn]))
 
 
-def effects(evidence: Evidence, models: list[Any], names: list[str]) -> list[Effect]:
+def effects(evidence: Evidence, models: list[Model], names: list[str]) -> list[Effect]:
     """Accumulated local effects of columns on the test rows.
 
     Args:
@@ -127,7 +121,7 @@ def effects(evidence: Evidence, models: list[Any], names: list[str]) -> list[Eff
         >>> round(float((curve.effect[-1] - curve.effect[0])[0] / 39), 1)
         2.0
     """
-    response = choose_response(evidence)
+    response = evidence.outcome_report.response(evidence)
     if response is None:
         return []
     rng = np.random.default_rng(evidence.seed)
@@ -137,7 +131,8 @@ def effects(evidence: Evidence, models: list[Any], names: list[str]) -> list[Eff
     for column in evidence.columns:
         if column.name not in names or not column.used or column.role == "date":
             continue
-        made = [_effect(evidence, response, column, rows, model) for model in (None, *models)]
+        everyone = (evidence.model, *models)
+        made = [_effect(evidence, response, column, rows, model) for model in everyone]
         kept = [effect for effect in made if effect is not None]
         if kept:
             first = kept[0]
@@ -147,7 +142,7 @@ def effects(evidence: Evidence, models: list[Any], names: list[str]) -> list[Eff
 
 
 def _effect(
-    evidence: Evidence, response: Response, column: Column, rows: NDArray[np.intp], model: Any
+    evidence: Evidence, response: Response, column: Column, rows: NDArray[np.intp], model: Model
 ) -> Effect | None:
     import pandas as pd
 
@@ -159,7 +154,8 @@ def _effect(
         moved = frame.iloc[chosen].copy(deep=False)
         moved[column.name] = pd.Series(values, index=moved.index)
         part = None if offset is None else offset[torch.from_numpy(chosen)]
-        return respond(evidence, response, _raw(evidence, model, moved, part), model)
+        served = model.predictive(evidence.contribution.inputs(moved, evidence.job), part, notes=[])
+        return evidence.outcome_report.respond(model.outcome, served, response)
 
     if column.role == "numeric":
         values = pd.to_numeric(cells, errors="coerce").to_numpy(dtype=np.float64)
@@ -205,17 +201,11 @@ def _order(
 ) -> list[int]:
     """Levels by the mean prediction of the rows that have them, by the model for every refit."""
     if "response" not in evidence.kept:
-        evidence.kept["response"] = respond(evidence, response, evidence.raw())
+        evidence.kept["response"] = evidence.outcome_report.respond(
+            evidence.model.outcome, evidence.predictive(), response
+        )
     first = evidence.kept["response"][rows, 0]
     return sorted(usual, key=lambda k: float(first[codes == k].mean()))
-
-
-def _raw(evidence: Evidence, model: Any, X: Any, offset: Tensor | None) -> Tensor:
-    estimator = evidence.model if model is None else model
-    if evidence.job.columns is None:
-        X = X.to_numpy(dtype=np.float64)
-    raw: Tensor = estimator._served_raw(estimator.model_.raw(X, offset, notes=[]))
-    return raw
 
 
 def draw_effect(axes: "Axes", effect: Effect, response: Response) -> None:
@@ -230,7 +220,7 @@ def draw_effect(axes: "Axes", effect: Effect, response: Response) -> None:
         >>> import numpy as np
         >>> from ansatz.structures.vector.report.ale import Curve
         >>> from ansatz.structures.vector.report.effects import Effect, draw_effect
-        >>> from ansatz.structures.vector.report.response import Response
+        >>> from ansatz.report.response import Response
         >>> from ansatz.figures.style import figure
         >>> curve = Curve(np.arange(3.0), np.zeros((3, 1)))
         >>> effect = Effect("age", curve, [], [], np.arange(3.0))
@@ -279,7 +269,7 @@ def section(evidence: Evidence) -> Section | None:
         >>> section(gather(model, x, y, settings={"refits": 0})).title
         'Effects'
     """
-    response = choose_response(evidence)
+    response = evidence.outcome_report.response(evidence)
     names = [name for item in importances(evidence) for name in item.columns][:MOST]
     if not names:
         return None

@@ -55,7 +55,7 @@ def extrapolated(evidence: Evidence) -> tuple[list[Beyond], NDArray[np.bool_]]:
         5
     """
     assert evidence.learn is not None
-    named = evidence.job.columns is not None
+    named = evidence.model.columns is not None
     columns = [column for column in evidence.columns if column.used]
     learned, _ = encode_columns(evidence.learn.X, columns if named else None)
     test, _ = encode_columns(evidence.X, columns if named else None)

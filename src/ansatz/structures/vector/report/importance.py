@@ -157,7 +157,7 @@ def _importances(evidence: Evidence, repeats: int) -> list[Importance]:
     columns = [column for column in evidence.columns if column.used]
     if not columns or len(evidence.weight) < 2:
         return []
-    named = evidence.job.columns is not None
+    named = evidence.model.columns is not None
     numbers, nominal = encode_columns(evidence.X, columns if named else None)
     groups = group_columns(associations(numbers, nominal))
     rng = np.random.default_rng(evidence.seed)
@@ -192,7 +192,7 @@ def _part(evidence: Evidence, rows: NDArray[np.intp]) -> Evidence:
     """The evidence of some of the rows, enough of it to compute losses."""
     import copy
 
-    from ansatz.fitting.split import take
+    from ansatz.fitting.job import take
 
     if len(rows) == len(evidence.weight):
         return evidence

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ansatz.errors import UsageError
-from ansatz.linear import LinearFit, leverage
+from ansatz.linear import leverage
 from ansatz.report.contribution import Novelty
 from ansatz.report.evidence import Evidence
 
@@ -64,12 +64,12 @@ def novelty(evidence: Evidence) -> Novelty | None:
         >>> novelty(gather(model, x, x[:, 0] ** 2)).name
         'leverage'
     """
-    preprocessor = getattr(evidence.model.model_, "preprocessor", None)
-    if preprocessor is None or not len(evidence.X.columns):
+    if not len(evidence.X.columns):
         return None
-    x = _inputs(preprocessor, _rows(evidence, evidence.X))
-    fit = getattr(evidence.model, "linear_", None)
-    if isinstance(fit, LinearFit):
+    preprocessor = evidence.model.encoder.preprocessor  # type: ignore[attr-defined]  # of a table
+    x = _inputs(preprocessor, evidence.job.rows)
+    if len(evidence.model.linear) == 1 and not evidence.model.several:
+        (fit,) = evidence.model.linear
         try:
             pull = leverage(fit, x[:, : len(preprocessor.feature_names)])
             meaning = (
@@ -80,7 +80,7 @@ def novelty(evidence: Evidence) -> Novelty | None:
             pass
     if evidence.learn is None:
         return None
-    learned = _inputs(preprocessor, _rows(evidence, evidence.learn.X))
+    learned = _inputs(preprocessor, evidence.learn.job.rows)
     scale = learned.std(0).clamp(min=1e-12)
     value = nearest_distance(x / scale, learned / scale)
     meaning = (
@@ -90,14 +90,10 @@ def novelty(evidence: Evidence) -> Novelty | None:
     return Novelty(value, "distance to training rows", "extrapolation", meaning)
 
 
-def _rows(evidence: Evidence, X: Any) -> Any:
-    return X if getattr(evidence.model, "columns_", None) is not None else X.to_numpy(np.float64)
-
-
 def _inputs(preprocessor: Any, rows: Any) -> Tensor:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        numbers, *codes = preprocessor.transform(rows, notes=[])
+        numbers, *codes = preprocessor.transform(rows.values, notes=[])
     levels = preprocessor.spec.cardinalities if codes else ()
     parts = [numbers.double()]
     for k, size in enumerate(levels):  # embedded columns as indicators

@@ -1,0 +1,95 @@
+"""Data for a fitted model, read as those of its fit were."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansatz.fitting.contracts.outcome import Metrics
+from ansatz.fitting.contracts.rows import Rows
+from ansatz.fitting.duplicates import warn_of_copies
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Tell = Callable[[str], None]  # takes a sentence about what was read
+
+
+class Written(NamedTuple):
+    """What was written of predictions that are not a table.
+
+    Example:
+        >>> from ansatz.fitting.read_again import Written
+        >>> Written({"masks": 3}, "3 masks").sentence
+        '3 masks'
+    """
+
+    document: dict[str, Any]
+    sentence: str  # the same for a terminal
+
+
+class ReadAgain:
+    """Holds all rows to predict or to evaluate by as one table in memory.
+
+    A structure whose rows come in chunks, or whose predictions are written otherwise than as a
+    table, returns a subclass from ``read_again``.
+
+    Args:
+        table: what ``predict_frame`` and ``evaluate`` of an estimator take; ``table[mask]`` gives
+            some of its rows.
+
+    Example:
+        >>> import pandas as pd
+        >>> from ansatz.fitting.read_again import ReadAgain
+        >>> ReadAgain(pd.DataFrame({"a": [1, 2]})).take([True, False])["a"].tolist()
+        [1]
+    """
+
+    in_chunks: ClassVar[bool] = False  # whether ``frames`` yields more than one table
+    table: Any
+
+    def __init__(self, table: Any) -> None:
+        self.table = table
+
+    @property
+    def names(self) -> Mapping[str, Sequence[str]]:
+        """Columns that name the rows, written before their predictions."""
+        return {}
+
+    def take(self, mask: NDArray[np.bool_]) -> Any:
+        """Some rows of the table."""
+        return self.table[mask]
+
+    def rows(self, face: Any, most: int) -> Rows:
+        """The first rows, as a network's encoder takes them."""
+        found: Rows = face.rows(self.table)
+        return found[slice(0, most)]
+
+    def frames(self, face: Any, **options: Any) -> "Iterator[pd.DataFrame]":
+        """Predicts the rows by an estimator, table by table.
+
+        Args:
+            face: the fitted estimator.
+            options: of its ``predict_frame``.
+        """
+        found = face.predict_frame(self.table, **options)
+        for place, (name, values) in enumerate(self.names.items()):
+            found.insert(place, name, list(values))
+        yield found
+
+    def writes(self, path: Path) -> bool:
+        """Whether predictions go to such a path in a form of their own, by :meth:`write`."""
+        return False
+
+    def write(self, face: Any, path: Path, *, overwrite: bool) -> Written:
+        """Writes predictions in a form of their own, whole or not at all."""
+        raise NotImplementedError
+
+    def evaluate(self, face: Any) -> tuple[Metrics, list[str]]:
+        """Evaluates an estimator on the rows; the sentences warn of duplicates of training rows."""
+        metrics: Metrics = face.evaluate(self.table)
+        mask = face.copies(self.table)
+        honest = face.evaluate(self.take(~mask)) if mask.any() and not mask.all() else None
+        return metrics, warn_of_copies(mask, honest)

@@ -1,0 +1,1 @@
+"""What outcomes contribute to reports and comparisons."""

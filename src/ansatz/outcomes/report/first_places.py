@@ -1,0 +1,168 @@
+"""Whether items come first as often as predicted."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+from torch import Tensor
+
+from ansatz.figures.printable import printable
+from ansatz.figures.section import Figure, Section, Table
+from ansatz.figures.style import INK, MODEL, figure, to_svg
+from ansatz.likelihoods import RankingDistribution
+from ansatz.report.effect import Effect, ratio
+from ansatz.report.evidence import Evidence
+from ansatz.report.verdict import p_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Numbers = NDArray[np.float64]
+MOST = 12  # items that are shown
+
+
+class FirstPlaces(NamedTuple):
+    """How often each item came first.
+
+    Args:
+        observed: ``(K,)`` first places.
+        expected: ``(K,)``, the sum of their predicted probabilities.
+        ratios: observed over expected, with intervals.
+        p_value: of Pearson's chi-square over items, which the model was not fitted to.
+
+    Example:
+        >>> from ansatz.outcomes.report.first_places import FirstPlaces
+        >>> FirstPlaces._fields
+        ('observed', 'expected', 'ratios', 'p_value')
+    """
+
+    observed: Numbers
+    expected: Numbers
+    ratios: list[Effect]
+    p_value: float
+
+
+def first_places(
+    distribution: RankingDistribution,
+    y: Tensor,
+    *,
+    weight: ArrayLike | None = None,
+    group: ArrayLike | None = None,
+) -> FirstPlaces:
+    r"""First places observed and expected.
+
+    Item k is expected to be first with probability :math:`e^{s_k} / \sum_j e^{s_j}`, the sum over
+    those that could have been: all items, or where unranked ones were absent, the ranked ones.
+
+    Args:
+        distribution: one law per row.
+        y: ``(N, L)`` orders, best first, -1 behind the last ranked item.
+        weight: ``(N,)`` frequency weights.
+        group: ``(N,)``, rows that may depend on each other.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import RankingDistribution
+        >>> from ansatz.outcomes.report.first_places import first_places
+        >>> law = RankingDistribution(torch.zeros(4, 2))
+        >>> orders = torch.tensor([[0, 1], [0, 1], [0, 1], [1, 0]])
+        >>> first_places(law, orders).expected.tolist()
+        [2.0, 2.0]
+    """
+    code = y.long()
+    rows, items = len(code), distribution.items
+    scores = distribution.scores.expand(rows, items).double()
+    if distribution.unranked == "absent":
+        there = torch.zeros(rows, items + 1, dtype=torch.bool)
+        there = there.scatter(1, torch.where(code < 0, items, code), True)[:, :items]
+        scores = scores.masked_fill(~there, -torch.inf)
+    chance = torch.softmax(scores, 1).numpy()
+    first = torch.nn.functional.one_hot(code[:, 0], items).double().numpy()
+    w = np.ones(rows) if weight is None else np.asarray(weight, dtype=np.float64)
+    observed, expected = w @ first, w @ chance
+    ratios = [ratio(str(k), first[:, k], chance[:, k], weight=w, group=group) for k in range(items)]
+    seen = expected > 0
+    statistic = float(((observed - expected)[seen] ** 2 / expected[seen]).sum())
+    p = float(stats.chi2.sf(statistic, max(int(seen.sum()) - 1, 1)))
+    return FirstPlaces(observed, expected, ratios, p)
+
+
+def draw_first_places(axes: "Axes", found: FirstPlaces, names: list[str]) -> None:
+    """Observed and expected first places of the items that were expected to come first most often.
+
+    Args:
+        axes: of matplotlib.
+        found: first places.
+        names: of the items.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import RankingDistribution
+        >>> from ansatz.outcomes.report.first_places import draw_first_places, first_places
+        >>> from ansatz.figures.style import figure
+        >>> law = RankingDistribution(torch.zeros(4, 2))
+        >>> orders = torch.tensor([[0, 1], [0, 1], [0, 1], [1, 0]])
+        >>> with figure() as paper:
+        ...     draw_first_places(paper.subplots(), first_places(law, orders), ["a", "b"])
+    """
+    chosen = np.argsort(-found.expected, kind="stable")[:MOST][::-1]
+    place = np.arange(len(chosen))
+    ends = np.array([[found.ratios[k].low, found.ratios[k].high] for k in chosen])
+    middle = found.observed[chosen]
+    bars = np.clip(np.abs(ends * found.expected[chosen, None] - middle[:, None]).T, 0, None)
+    axes.plot(found.expected[chosen], place, "|", color=INK, ms=11, mew=1.6, label="expected")
+    axes.errorbar(middle, place, xerr=bars, fmt="o", color=MODEL, ms=4, lw=1.2, label="observed")
+    axes.set_yticks(place, [printable(names[k], 24) for k in chosen])
+    axes.set_xlim(0, None)
+    axes.set_xlabel("first places")
+    axes.legend(loc="lower right")
+
+
+def section(evidence: Evidence) -> Section | None:
+    """First places observed and expected; None for other outcomes.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Ranker
+        >>> from ansatz.report import gather
+        >>> from ansatz.outcomes.report.first_places import section
+        >>> y = np.array([["a", "b", "c"], ["b", "a", "c"], ["a", "c", "b"], ["c", "b", "a"]])
+        >>> model = Ranker(network="linear").fit(None, y)
+        >>> section(gather(model, None, y)).title
+        'Do items come first as often as predicted?'
+    """
+    law = evidence.distribution
+    if not isinstance(law, RankingDistribution):
+        return None
+    weight = evidence.weight.numpy()
+    found = first_places(law, evidence.value, weight=weight, group=evidence.group)
+    names = [str(item) for item in evidence.model.outcome.labels]
+    shown = min(law.items, MOST)
+    with figure(5.6, 0.9 + 0.24 * shown) as paper:
+        draw_first_places(paper.subplots(), found, names)
+        svg = to_svg(paper)
+    off = sum(part.excludes_neutral for part in found.ratios if part.value == part.value)
+    lead = (
+        f"First places differ from the predicted number, beyond their 95 % intervals, for {off} of "
+        f"{law.items} items; p over all items {p_text(found.p_value)}."
+    )
+    chosen = np.argsort(-found.expected, kind="stable")[:MOST]
+    rows: list[list[str | float]] = [
+        [
+            printable(names[k], 40),
+            float(found.observed[k]),
+            f"{found.expected[k]:.1f}",
+            f"{found.ratios[k].value:.2f}",
+            f"{found.ratios[k].low:.2f} to {found.ratios[k].high:.2f}",
+        ]
+        for k in chosen
+    ]
+    head = ["item", "first places", "expected", "ratio", "95 % interval"]
+    caption = "First places on the test rows with 95 % intervals, and the number expected."
+    return Section(
+        "Do items come first as often as predicted?",
+        lead,
+        [Figure(svg, caption, lead), Table(head, rows, caption)],
+    )

@@ -1,0 +1,203 @@
+"""Predicted risks by a horizon against what happened, where some rows are censored."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+
+from ansatz.metrics import aalen_johansen, kaplan_meier
+from ansatz.report.discrimination import bootstrap_counts
+
+Numbers = NDArray[np.float64]
+
+
+class Risk(NamedTuple):
+    """Predicted and observed risk of some rows by a horizon.
+
+    Args:
+        predicted: the mean probability of an event by then.
+        observed: 1 - Kaplan-Meier, or Aalen-Johansen with several causes.
+        low: of the 95 % interval of ``observed``.
+        high: see ``low``.
+        rows: how many, by weight.
+
+    Example:
+        >>> from ansatz.outcomes.report.horizons import Risk
+        >>> Risk._fields
+        ('predicted', 'observed', 'low', 'high', 'rows')
+    """
+
+    predicted: float
+    observed: float
+    low: float
+    high: float
+    rows: float
+
+
+def observed_risk(
+    time: ArrayLike,
+    event: ArrayLike,
+    horizon: float,
+    *,
+    weight: ArrayLike | None = None,
+    entry: ArrayLike | None = None,
+) -> tuple[float, float, float]:
+    r"""The share with an event by the horizon, and its 95 % interval.
+
+    1 - Kaplan-Meier, with Greenwood's variance on the scale of log(-log S), which keeps the
+    interval within 0 and 1.
+
+    Args:
+        time: ``(N,)``, of the event or of the end of observation.
+        event: ``(N,)``, 1, or 0 for censored.
+        horizon: by when.
+        weight: ``(N,)`` frequency weights.
+        entry: ``(N,)``, from when rows were watched.
+
+    Example:
+        >>> from ansatz.outcomes.report.horizons import observed_risk
+        >>> [round(end, 3) for end in observed_risk([1.0, 2.0, 3.0, 4.0], [1, 1, 1, 1], 2.5)]
+        [0.5, 0.155, 0.942]
+
+    References:
+        Kalbfleisch and Prentice (2002), The Statistical Analysis of Failure Time Data, section 1.4.
+    """
+    t, d = np.asarray(time, dtype=np.float64), np.asarray(event) > 0
+    w = np.ones(len(t)) if weight is None else np.asarray(weight, dtype=np.float64)
+    start = np.full(len(t), -np.inf) if entry is None else np.asarray(entry, dtype=np.float64)
+    survival, greenwood = 1.0, 0.0
+    for at in np.unique(t[d & (t <= horizon) & (w > 0)]):
+        died = float(w[d & (t == at)].sum())
+        risk = float(w[(t >= at) & (start < at)].sum())
+        survival *= 1 - died / risk
+        greenwood += died / (risk * (risk - died)) if risk > died else math.inf
+    if survival >= 1:  # no event: at most 3 of n could have had one (95 %)
+        total = float(w.sum())
+        return 0.0, 0.0, min(1.0, 3.0 / total) if total > 0 else math.nan
+    if survival <= 0 or not math.isfinite(greenwood):
+        return 1 - survival, math.nan, 1.0
+    reach = 1.96 * math.sqrt(greenwood) / abs(math.log(survival))
+    low, high = survival ** math.exp(reach), survival ** math.exp(-reach)
+    return 1 - survival, 1 - high, 1 - low
+
+
+def incidence_risk(
+    time: ArrayLike,
+    event: ArrayLike,
+    horizon: float,
+    cause: int,
+    *,
+    weight: ArrayLike | None = None,
+    resamples: int = 60,
+    seed: int = 0,
+) -> tuple[float, float, float]:
+    """The share with an event of one cause by the horizon, by Aalen-Johansen and bootstrap.
+
+    Args:
+        time: ``(N,)``.
+        event: ``(N,)`` codes of causes, 0 for censored.
+        horizon: by when.
+        cause: which.
+        weight: ``(N,)`` frequency weights.
+        resamples: bootstrap samples of rows.
+        seed: of them.
+
+    Example:
+        >>> from ansatz.outcomes.report.horizons import incidence_risk
+        >>> round(incidence_risk([1.0, 2.0, 3.0], [1, 2, 1], 2.5, 1)[0], 4)
+        0.3333
+    """
+    t = torch.from_numpy(np.asarray(time, dtype=np.float64))
+    d = torch.from_numpy(np.asarray(event).astype(np.int64))
+    w = np.ones(len(t)) if weight is None else np.asarray(weight, dtype=np.float64)
+    end = torch.tensor([horizon], dtype=torch.float64)
+
+    def share(rows: Numbers) -> float:
+        return float(aalen_johansen(t, d, cause, torch.from_numpy(rows)).at(end)[0])
+
+    found = [share(w * counts) for counts in bootstrap_counts(len(t), resamples, seed)]
+    low, high = np.quantile(found, [0.025, 0.975])
+    return share(w), float(low), float(high)
+
+
+def choose_horizons(time: ArrayLike, event: ArrayLike, count: int = 3) -> list[float]:
+    """Times by which a quarter, a half and three quarters of the seen events have happened.
+
+    Example:
+        >>> from ansatz.outcomes.report.horizons import choose_horizons
+        >>> choose_horizons([1.0, 2.0, 3.0, 4.0, 5.0], [1, 1, 1, 1, 1])
+        [2.0, 3.0, 4.0]
+    """
+    seen = np.asarray(time, dtype=np.float64)[np.asarray(event) > 0]
+    if not len(seen):
+        return []
+    levels = (np.arange(count) + 1) / (count + 1)
+    return sorted({float(t) for t in np.quantile(seen, levels, method="inverted_cdf")})
+
+
+def calibrate(
+    risk: ArrayLike,
+    time: ArrayLike,
+    event: ArrayLike,
+    horizon: float,
+    *,
+    cause: int | None = None,
+    weight: ArrayLike | None = None,
+    entry: ArrayLike | None = None,
+    parts: int | None = None,
+) -> list[Risk]:
+    """Observed against predicted risk in parts of equal size, by predicted risk.
+
+    Args:
+        risk: ``(N,)`` predicted probabilities of an event by the horizon.
+        time: ``(N,)``.
+        event: ``(N,)``.
+        horizon: by when.
+        cause: the code of the event among several; None for one kind.
+        weight: ``(N,)`` frequency weights.
+        entry: ``(N,)``.
+        parts: how many; by default about 80 rows in each, 1 to 10 parts.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.outcomes.report.horizons import calibrate
+        >>> found = calibrate(np.full(100, 0.5), np.arange(100.0), np.ones(100), 49.0, parts=1)
+        >>> round(found[0].observed, 6), found[0].predicted
+        (0.5, 0.5)
+    """
+    p, t, d = (np.asarray(part, dtype=np.float64) for part in (risk, time, event))
+    w = np.ones(len(t)) if weight is None else np.asarray(weight, dtype=np.float64)
+    start = None if entry is None else np.asarray(entry, dtype=np.float64)
+    count = parts or int(np.clip(len(t) // 80, 1, 10))
+    found = []
+    for rows in np.array_split(np.argsort(p, kind="stable"), count):
+        if not w[rows].sum() > 0:
+            continue
+        if cause is None:
+            late = None if start is None else start[rows]
+            seen = observed_risk(t[rows], d[rows], horizon, weight=w[rows], entry=late)
+        else:
+            seen = incidence_risk(t[rows], d[rows], horizon, cause, weight=w[rows])
+        mean = float(np.average(p[rows], weights=w[rows]))
+        found.append(Risk(mean, *seen, float(w[rows].sum())))
+    return found
+
+
+def reference_curve(
+    time: ArrayLike, event: ArrayLike, times: Sequence[float], weight: ArrayLike | None = None
+) -> Numbers:
+    """The Kaplan-Meier curve of training rows at some times: a forecast that knows no x.
+
+    Example:
+        >>> from ansatz.outcomes.report.horizons import reference_curve
+        >>> reference_curve([1.0, 2.0], [1, 1], [1.5]).tolist()
+        [0.5]
+    """
+    t = torch.from_numpy(np.asarray(time, dtype=np.float64))
+    d = torch.from_numpy((np.asarray(event) > 0).astype(np.int64))
+    w = None if weight is None else torch.from_numpy(np.asarray(weight, dtype=np.float64))
+    at = torch.tensor(list(times), dtype=torch.float64)
+    return kaplan_meier(t, d, w).at(at).numpy()

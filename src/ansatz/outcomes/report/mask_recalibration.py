@@ -1,0 +1,48 @@
+"""What a temperature did to the probabilities of cells, on images that took part in neither."""
+
+from ansatz.figures.number import number
+from ansatz.figures.section import Section, Table
+from ansatz.fitting.contracts.inference import Predictive
+from ansatz.outcomes.report.labelled import labelled
+from ansatz.report.evidence import Evidence
+from ansatz.report.recalibration import NONE, TITLE, paired_change
+
+
+def section(evidence: Evidence) -> Section | None:
+    """The log score of cells before and after; one sentence where there was no recalibration.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz import Segmenter
+        >>> from ansatz.report import gather
+        >>> from ansatz.outcomes.report.mask_recalibration import section
+        >>> images = np.random.default_rng(0).normal(size=(6, 8, 8)).astype(np.float32)
+        >>> model = Segmenter(network="linear_pixels", epochs=1).fit(images, images > 0)
+        >>> section(gather(model, images, images > 0)).lead
+        'No recalibration took part: the predictive is served as it was fitted.'
+    """
+    if not evidence.law.is_law:
+        return None
+    done = evidence.model.recalibration
+    if done is None:
+        return Section(TITLE, NONE)
+    y = evidence.outcome
+    law, raw = evidence.predictive()
+    before = Predictive(law, raw * done.value)  # the temperature divides the logits
+    plain = evidence.model.outcome.row_losses(before, y)
+    served = evidence.row_losses()
+    cells = evidence.weight * labelled(y).flatten(1).mean(1)
+    change = paired_change(plain, served, weight=cells, group=evidence.group)
+    gap = change.difference
+    verdict = "improved" if gap.high < 0 else "worsened" if gap.low > 0 else "hardly changed"
+    lead = (
+        f"The logits were divided by a temperature of {done.value:.3f}, found on out-of-fold "
+        f"cells. On the test {evidence.unit.many}, which took part in neither, it {verdict} the "
+        "nll: "
+        f"{number(change.before)} before, {number(change.after)} after (change "
+        f"{number(gap.value, 2)}, {number(gap.low, 2)} to {number(gap.high, 2)}; "
+        f"{evidence.unit.many} count, not cells)."
+    )
+    rows = [[name, done.before[name], done.after[name]] for name in done.before]
+    caption = "On cells of examples left out, where it was found."
+    return Section(TITLE, lead, [Table(["metric", "before", "after"], rows, caption)])

@@ -1,0 +1,157 @@
+"""What censored times contribute to a report."""
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ansatz.figures.number import number
+from ansatz.figures.section import Chapter
+from ansatz.fitting.contracts.inference import Predictive
+from ansatz.likelihoods import Censored
+from ansatz.likelihoods.averaged import Averaged
+from ansatz.metrics import Estimate
+from ansatz.outcomes.report.survival_pair import by_brier, integrated_brier_pair, survival_pair
+from ansatz.outcomes.report.survival_rows import survival_rows
+from ansatz.outcomes.survival_law import times_and_causes
+from ansatz.outcomes.survival_metrics import restricted_mean
+from ansatz.report.estimates import estimate_nll
+from ansatz.report.evidence import Evidence
+from ansatz.report.judged import Judged
+from ansatz.report.outcome_report import OutcomeReport
+from ansatz.report.paired_scores import ScorePair
+from ansatz.report.response import Response
+from ansatz.report.rivals import Forecast
+from ansatz.report.transform import Transform, transform_censored
+from ansatz.report.univariate import Target
+
+_CURVES = Chapter(
+    36, "calibration of survival", "ansatz.outcomes.report.survival_calibration:section"
+)
+
+
+class SurvivalReport(OutcomeReport):
+    """Asks whether survival curves are right.
+
+    Example:
+        >>> from ansatz.outcomes.report.survival import SurvivalReport
+        >>> SurvivalReport().chapters()[-1].words
+        'calibration of survival'
+    """
+
+    prediction = "predicted mean time"
+
+    def chapters(self) -> list[Chapter]:
+        """Those of any law, and one on survival curves."""
+        return [*super().chapters(), _CURVES]
+
+    def calibration(self, evidence: Evidence) -> str:
+        """Whether as many rows had the event as the curves expected."""
+        return _calibration(evidence)
+
+    def estimates(self, evidence: Evidence, forecast: Forecast) -> dict[str, Estimate]:
+        """The log score; others are not means of rows."""
+        return estimate_nll(evidence, forecast)
+
+    def targets(self, evidence: Evidence) -> list[Target]:
+        """The time."""
+        with torch.no_grad():
+            law = evidence.predictive().distribution
+        mean = restricted_mean(law, evidence.model.outcome.followed.horizon).numpy()
+        return [Target("", None, _transform(evidence), mean, 0.0)]
+
+    def words(self, evidence: Evidence, row: int) -> str | None:
+        """A time that is censored as ``> 3.5``."""
+        times = survival_rows(evidence)
+        if times is None:
+            return super().words(evidence, row)
+        sign = "" if times.cause[row] > 0 else "> "
+        return sign + number(float(times.time[row]), 3)
+
+    def response(self, evidence: Evidence) -> Response:
+        """The chance of no event in the middle of the observed times, or of one of cause 1."""
+        horizon = _middle(evidence)
+        several = int(getattr(evidence.law, "causes", 1)) > 1
+        what = f"P(cause 1 by {number(horizon, 3)})" if several else f"P(T > {number(horizon, 3)})"
+        return Response((what,), (0,), horizon)
+
+    def respond(
+        self, outcome: Any, predictive: Predictive, response: Response
+    ) -> NDArray[np.float64]:
+        """The survival curves, or the incidence of cause 1, at the response's time."""
+        several = int(getattr(predictive.law, "causes", 1)) > 1
+        asked = outcome.incidence if several else outcome.survival
+        found: NDArray[np.float64] = asked(predictive, [response.horizon])
+        return found
+
+    def same_outcomes(self, a: Judged, b: Judged) -> bool:
+        """Whether times, events and entries are the same, in the form of each law."""
+        known = [times_and_causes(judged.law, judged.job.y.numpy()) for judged in (a, b)]
+        if known[0] is None or known[1] is None:
+            return torch.equal(a.job.y, b.job.y)
+        (time, cause), (other_time, other_cause) = known[0], known[1]
+        return (
+            np.array_equal(time, other_time)
+            and np.array_equal(np.minimum(cause, 1), np.minimum(other_cause, 1))
+            and torch.equal(a.job.y[:, 2], b.job.y[:, 2])
+        )
+
+    def score_pair(self, a: Judged, b: Judged) -> ScorePair:
+        """By the likelihood that both have, else by the integrated Brier score."""
+        return survival_pair(a, b)
+
+    def score_beside(self, a: Judged, b: Judged) -> ScorePair | None:
+        """The integrated Brier score, where it is not the first score."""
+        return None if by_brier(a, b) else integrated_brier_pair(a, b)
+
+
+def _transform(evidence: Evidence) -> Transform:
+    law, y = evidence.distribution, evidence.outcome
+    assert law is not None
+    inner = evidence.law.law if isinstance(evidence.law, Averaged) else evidence.law
+    if isinstance(inner, Censored):  # its law is already given the entry
+        return transform_censored(law, y[:, 0], y[:, 1])
+    time, cause, entry = y[:, 0], y[:, 1], y[:, 2]
+    return transform_censored(law, time, torch.where(cause > 0, time, torch.inf), entry)
+
+
+def _middle(evidence: Evidence) -> float:
+    """The middle of the observed times, those of the training rows where they are known."""
+    followed = evidence.model.outcome.followed
+    if len(followed.time):
+        seen = followed.time[followed.event > 0]
+        return float((seen if len(seen) else followed.time).median())
+    return float(followed.horizon) / 2
+
+
+def _calibration(evidence: Evidence) -> str:
+    """Events against the sum of the cumulative hazards that the rows lived through."""
+    known = times_and_causes(evidence.law, evidence.outcome.numpy())
+    law = evidence.distribution
+    if known is None or law is None:
+        return "times are known as intervals; see the residuals below."
+    time, event = (torch.from_numpy(np.array(part)) for part in known)
+    entry = evidence.outcome[:, 2]
+    with torch.no_grad():
+        hazard = -law.log_survival(time)
+        late = entry.isfinite() & (entry > 0)
+        if bool(late.any()):
+            before = -law.log_survival(torch.where(late, entry, time))
+            hazard = hazard - torch.where(late, before, 0.0)
+    seen = float((evidence.weight * (event > 0)).sum())
+    expected = float((evidence.weight * hazard).sum())
+    if not (math.isfinite(expected) and expected > 0 and seen > 0):
+        return "see the curves at horizons below."
+    ratio = seen / expected
+    # A count of events has the variance of its expectation (a martingale's).
+    spread = math.exp(1.96 / seen**0.5)
+    low, high = ratio / spread, ratio * spread
+    told = (
+        f"{number(seen)} events where its curves expect {number(expected, 3)}, a ratio of "
+        f"{ratio:.2f} (95 % interval {low:.2f} to {high:.2f})"
+    )
+    if low <= 1 <= high:
+        return f"{told}; it is calibrated as far as these {evidence.unit.many} can tell."
+    return f"{told}: its curves fall too {'slowly' if ratio > 1 else 'fast'}."

@@ -1,0 +1,127 @@
+"""What an outcome contributes to a report and to a comparison: chapters, words, scores."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ansatz.figures.number import number
+from ansatz.figures.printable import printable
+from ansatz.figures.section import Chapter
+from ansatz.fitting.contracts.inference import Predictive
+from ansatz.fitting.contracts.outcome import Outcome
+from ansatz.metrics import Estimate
+from ansatz.report.estimates import estimates_of_numbers
+from ansatz.report.evidence import Evidence
+from ansatz.report.interval_words import of_intervals
+from ansatz.report.measure import change_between
+from ansatz.report.number_pair import number_beside, number_pair
+from ansatz.report.response import MOST, Response
+from ansatz.report.rivals import Forecast
+from ansatz.report.univariate import Target, targets_of_numbers
+
+if TYPE_CHECKING:
+    from ansatz.report.judged import Judged
+    from ansatz.report.paired_scores import ScorePair
+
+# Each is None where it does not apply to the law.
+_CHAPTERS = [
+    Chapter(30, "probability integral transform", "ansatz.report.pit:section"),
+    Chapter(31, "laws of vectors", "ansatz.report.vectors:section"),
+    Chapter(32, "errors of direction", "ansatz.report.directions:section"),
+    Chapter(34, "coverage of intervals", "ansatz.report.coverage:section"),
+    Chapter(35, "reliability of probabilities", "ansatz.report.reliability:section"),
+    Chapter(37, "quantile residuals", "ansatz.report.quantile_residuals:section"),
+    Chapter(38, "residual panels", "ansatz.report.residual_panels:section"),
+    Chapter(39, "recalibration", "ansatz.report.recalibration:section"),
+    Chapter(80, "decisions from costs", "ansatz.report.costs:section"),
+]
+
+
+class OutcomeReport:
+    """What outcomes contribute; these are the answers of numbers.
+
+    Attributes:
+        prediction: what a fitted value is called, on an axis.
+
+    Example:
+        >>> from ansatz.report.outcome_report import OutcomeReport
+        >>> OutcomeReport().chapters()[0].words
+        'probability integral transform'
+    """
+
+    prediction = "prediction"
+
+    # The page.
+
+    def chapters(self) -> list[Chapter]:
+        """The chapters on such outcomes."""
+        return list(_CHAPTERS)
+
+    def calibration(self, evidence: Evidence) -> str:
+        """Whether what is said to happen so often does, in a sentence."""
+        if evidence.distribution is None:
+            return "a loss predicts a point, no distribution whose calibration could be judged."
+        if evidence.law.event_ndim and evidence.value.ndim != 1:
+            return "outcomes are vectors; the residuals below judge them part by part."
+        return of_intervals(evidence)
+
+    def estimates(self, evidence: Evidence, forecast: Forecast) -> dict[str, Estimate]:
+        """The metrics that are means of rows, or functions of such, with each row's influence."""
+        return estimates_of_numbers(evidence, forecast)
+
+    def targets(self, evidence: Evidence) -> list[Target]:
+        """The outcomes that are single numbers with a law, each with its transform."""
+        return targets_of_numbers(evidence)
+
+    def words(self, evidence: Evidence, row: int) -> str | None:
+        """The outcome of a test row in a few letters; None: as it was given."""
+        value = evidence.value[row].numpy()
+        if evidence.model.outcome.labels is not None or not np.isfinite(value).all():
+            return None
+        return ", ".join(number(float(part), 3) for part in np.atleast_1d(value).ravel())
+
+    # What the effects of features are drawn of.
+
+    def response(self, evidence: Evidence) -> Response | None:
+        """The numbers of a prediction that are drawn; None where they cannot be accumulated."""
+        if getattr(evidence.distribution, "circular", False):
+            return None
+        width = evidence.point.shape[1] if evidence.point.ndim == 2 else 1
+        if width == 1:
+            return Response((f"predicted {printable(evidence.target, 40)}",), (0,))
+        names = evidence.model.outcome.names[:MOST]
+        said = tuple(f"predicted {printable(name, 24)}" for name in names)
+        return Response(said, tuple(range(len(names))))
+
+    def respond(
+        self, outcome: Outcome, predictive: Predictive, response: Response
+    ) -> NDArray[np.float64]:
+        """The numbers that a response asks for, ``(N, R)``.
+
+        Args:
+            outcome: of the model whose predictive it is.
+            predictive: of some rows, as served.
+            response: what is asked for.
+        """
+        law, raw = predictive
+        with torch.no_grad():
+            point = law.point(raw).double()
+        point = point.unsqueeze(1) if point.ndim == 1 else point
+        return point[:, list(response.picks)].numpy()
+
+    # Two models side by side.
+
+    def same_outcomes(self, a: "Judged", b: "Judged") -> bool:
+        """Whether two models predict the same of each row; numbers may be on another scale."""
+        change_between(a, b)
+        return True
+
+    def score_pair(self, a: "Judged", b: "Judged") -> "ScorePair":
+        """The scores that two models are compared by, row by row, in one measure."""
+        return number_pair(a, b)
+
+    def score_beside(self, a: "Judged", b: "Judged") -> "ScorePair | None":
+        """A second score; None where there is none for both."""
+        return number_beside(a, b)

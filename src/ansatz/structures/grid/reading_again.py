@@ -1,0 +1,179 @@
+"""Signals, images and volumes for a fitted model, and masks predicted at their own size."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ansatz.data.grids import Grids, GridTable
+from ansatz.data.streams.available import parse_bytes
+from ansatz.errors import DataError, UsageError
+from ansatz.fitting.model import Model
+from ansatz.fitting.outcome_checks import check_known
+from ansatz.fitting.read_again import ReadAgain, Tell, Written
+from ansatz.structures.grid.mask_files import (
+    Value,
+    encode_mask,
+    is_tiff,
+    mask_values,
+    pixels_of,
+    restored,
+    write_mask_files,
+)
+from ansatz.structures.grid.reading import read_each_like, read_like
+
+
+class Images(ReadAgain):
+    """Reads examples when they are asked for, brought to the size that the model was fitted to.
+
+    Args:
+        model: fitted to grids.
+        data: a folder, a file, or a data set's name.
+        outcomes: whether they are evaluated: those without a target are left out.
+        options: of :func:`~ansatz.structures.grid.reading.read_like`; ``stream`` and
+            ``memory_limit`` decide what stays in files.
+        tell: takes notes.
+    """
+
+    def __init__(
+        self, model: Model, data: str, *, outcomes: bool, options: Mapping[str, Any], tell: Tell
+    ) -> None:
+        self.model, self.data, self.outcomes, self.tell = model, data, outcomes, tell
+        self.options = _with_limit_in_bytes(options)
+
+    @cached_property
+    def table(self) -> GridTable:
+        """The examples, with the columns beside them."""
+        table = read_like(self.model, self.data, outcomes=self.outcomes, **self.options)
+        for note in table.notes:
+            self.tell(note)
+        self.tell_if_at_once(table)
+        return self._known(table) if self.outcomes else table
+
+    @property
+    def names(self) -> Mapping[str, list[str]]:
+        """The examples' files, where they have some."""
+        found = self.table.grids.names
+        return {} if found is None else {"image": list(found)}
+
+    def take(self, mask: NDArray[np.bool_]) -> GridTable:
+        """Some examples, with the columns beside them."""
+        return self.table.rows(np.flatnonzero(mask))
+
+    def rows(self, face: Any, most: int) -> Grids:
+        """The first examples, which are such as the model was fitted to."""
+        found = self.table.grids[slice(0, most)]
+        dense = self.model.axis == "element"
+        self.model.encoder.preprocessor.check(found, any_size=dense)  # type: ignore[attr-defined]
+        return found
+
+    def writes(self, path: Path) -> bool:
+        """False: one answer for an example is a row of a table."""
+        if is_tiff(path):
+            raise UsageError(f"--out {path}: predictions are CSV; name the file something.csv.")
+        return False
+
+    def tell_if_at_once(self, table: GridTable) -> None:
+        """Tells of examples in memory that take more than they may."""
+        limit = self.options.get("memory_limit")
+        if limit is not None and table.grids.is_in_memory and table.grids.nbytes > limit:
+            self.tell(f"{self.data} was read at once; --stream and --memory-limit are for files.")
+
+    def _known(self, table: GridTable) -> GridTable:
+        """Examples whose outcome is known, checked; masks are checked where they are encoded."""
+        uses, frame = self.model.uses, table.frame
+        assert uses is not None
+        if self.model.axis == "element":
+            return table
+        absent = [name for name in uses.outcome_columns if name not in frame.columns]
+        if absent:
+            there = ", ".join(map(str, frame.columns)) or "none"
+            raise DataError(
+                f"{table.origin}: no '{absent[0]}' to judge by, which the model predicts. Columns: "
+                f"{there}. To predict without it: ansatz predict."
+            )
+        known = self.model.outcome.known(frame, uses)
+        if not known.any():
+            raise DataError(f"{table.origin}: no example has a value of '{uses.outcome_name}'.")
+        if not known.all():
+            self.tell(f"examples without the target, left out: {int((~known).sum())}.")
+        table = table.rows(np.flatnonzero(known))
+        check_known(self.model, table.frame, table.origin)
+        return table
+
+
+class LabelledImages(Images):
+    """Examples with a class for every cell: masks are predicted one by one, each at its own size."""
+
+    def frames(self, face: Any, **options: Any) -> Iterator[pd.DataFrame]:
+        """The share of each class among the cells of every example."""
+        rows = []
+        for name, _, labels in self._labelled(face):
+            row = {} if name is None else {"image": name}
+            shares = {f"share_{each}": (labels == each).mean() for each in face.classes_}
+            rows.append({**row, **shares})
+        yield pd.DataFrame(rows)
+
+    def writes(self, path: Path) -> bool:
+        """Whether masks are written as a folder of images, or as the pages of one file."""
+        return is_tiff(path) or not path.suffix
+
+    def write(self, face: Any, path: Path, *, overwrite: bool) -> Written:
+        """Writes masks as images of the classes' numbers or colours.
+
+        A folder gets a PNG file for each image and a TIFF file for each stack of pages and each
+        volume; a TIFF file gets all masks as its pages.
+        """
+        if len(self.model.encoder.spec.size) < 2:
+            raise UsageError("masks of signals are arrays: use predict in Python.")
+        values = mask_values(face.classes_.tolist())
+        stacks: dict[str, list[bytes]] = {}
+        count = 0
+        for count, (name, stack, labels) in enumerate(self._labelled(face), 1):
+            known = str(count - 1) if name is None else name
+            pages = pixels_of(labels if labels.ndim == 3 else labels[None], values)
+            stacks.setdefault(stack or known, []).extend(map(encode_mask, pages))
+        write_mask_files(path, stacks, overwrite=overwrite)
+        return Written(
+            {"masks": count, "out": path, "values": values},
+            f"{count} masks: {path} ({_meaning(values)})",
+        )
+
+    def _labelled(self, face: Any) -> Iterator[tuple[str | None, str | None, NDArray[Any]]]:
+        """Each example's name, its stack's, and its cells' classes, at the size of its image."""
+        notes: list[str] = []
+        for table, size, stack in read_each_like(
+            self.model, self.data, notes=notes, **self.options
+        ):
+            for number in range(len(table)):
+                (labels,) = face.predict(table.grids[np.arange(number, number + 1)])
+                name = None if table.grids.names is None else table.grids.names[number]
+                yield name, stack, labels if size is None else restored(labels, size)
+            if size is None and len(table) > 1:
+                self.tell_if_at_once(table)
+        for note in notes:
+            self.tell(note)
+
+
+def _with_limit_in_bytes(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of the reader: ``stream`` is a limit of one byte, or none."""
+    found = dict(options)
+    stream, limit = found.pop("stream", None), found.pop("memory_limit", None)
+    if stream is not None:
+        found["memory_limit"] = 1 if stream else sys.maxsize
+    elif limit is not None:
+        found["memory_limit"] = parse_bytes(limit)
+    return found
+
+
+def _meaning(values: Mapping[Any, Value]) -> str:
+    """What the pixels of mask files stand for."""
+    if not all(isinstance(value, int) for value in values.values()):
+        return f"colours: {', '.join(values)}"
+    told = (str(v) if str(v) == str(name) else f"{v} {name}" for name, v in values.items())
+    return f"values: {', '.join(told)}"

@@ -1,0 +1,178 @@
+"""Tables for a fitted model: read at once, or chunk by chunk where they are larger than memory."""
+
+import difflib
+import re
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pandas as pd
+
+from ansatz import data as tables
+from ansatz.data.streams import read_blocks
+from ansatz.data.streams.available import reason_to_stream
+from ansatz.errors import DataError, UsageError
+from ansatz.fitting.contracts.outcome import Metrics
+from ansatz.fitting.model import Model
+from ansatz.fitting.outcome_checks import check_known
+from ansatz.fitting.read_again import ReadAgain, Tell
+from ansatz.structures.vector.streamed_evaluation import evaluate_stream
+
+_NUMBER = re.compile(r"(?<= )\d+(?= (?:rows|cells) )")
+_MOST_NOTES = 20  # about chunks
+
+
+def read_table_again(
+    model: Model, data: str, *, outcomes: bool, options: Mapping[str, Any], tell: Tell
+) -> ReadAgain:
+    """Reads a file, or a data set by its name; a header without rows is a table too.
+
+    Columns that the model read as text stay text, and those it does not use may hold anything.
+
+    Args:
+        model: fitted.
+        data: a file, a folder of parts, a pattern of names, or a data set's name.
+        outcomes: whether the rows are evaluated: those without a target are left out.
+        options: of the reader; ``stream`` and ``memory_limit`` decide whether chunks are read.
+        tell: takes notes.
+    """
+    reading = dict(options)
+    asked = {name: reading.pop(name, None) for name in ("stream", "memory_limit")}
+    why = reason_to_stream(data, **asked)
+    if why is not None:
+        return StreamedTable(model, data, reading, why, tell)
+    origin, frame = data, None
+    if data in tables.names() and not Path(data).exists():
+        frame = tables.load(data).frame
+    else:
+        table = tables.read_table(data, allow_empty=True, **_columns_of(model), **reading)
+        origin, frame = table.origin, table.frame
+        for note in table.notes:
+            tell(note)
+    if not outcomes:
+        return ReadAgain(prepare(model, frame, origin, tell))
+    known = _known(model, frame)
+    assert model.uses is not None
+    if not known.any():
+        raise DataError(f"{origin}: no row has a value of '{model.uses.outcome_name}'.")
+    if not known.all():
+        tell(f"rows without the target, which were left out: {int((~known).sum())}.")
+    frame = prepare(model, frame[known], origin, tell)
+    check_known(model, frame, origin)
+    return ReadAgain(frame)
+
+
+class StreamedTable(ReadAgain):
+    """Reads a table that is larger than memory, one chunk after the other.
+
+    Args:
+        model: fitted to columns with names.
+        data: a file, a folder of parts, or a pattern of names.
+        reading: options of the reader.
+        why: it is read like that, in a sentence.
+        tell: takes notes.
+    """
+
+    in_chunks: ClassVar[bool] = True
+
+    def __init__(
+        self, model: Model, data: str, reading: Mapping[str, Any], why: str, tell: Tell
+    ) -> None:
+        self.model, self.data, self.reading = model, data, reading
+        self.why, self.tell = why, tell
+
+    def frames(self, face: Any, **options: Any) -> Iterator[pd.DataFrame]:
+        """Predicts chunk by chunk; a warning is given once, whatever the counts in it."""
+        said: set[str] = set()
+        for frame in self._chunks():
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                found = face.predict_frame(frame, **options)
+            for warning in caught:
+                sentence = _NUMBER.sub("some", str(warning.message))
+                if sentence not in said and len(said) < _MOST_NOTES:
+                    said.add(sentence)
+                    self.tell(sentence)
+            yield found
+
+    def evaluate(self, face: Any) -> tuple[Metrics, list[str]]:
+        """Pools the metrics of all chunks; duplicates of training rows are not looked for."""
+        assert self.model.uses is not None
+        left_out = 0
+
+        def known() -> Iterator[pd.DataFrame]:
+            nonlocal left_out
+            for frame in self._chunks():
+                mask = _known(self.model, frame)
+                left_out += int((~mask).sum())
+                if mask.any():
+                    check_known(self.model, frame[mask], self.data)
+                    yield frame[mask]
+
+        found = evaluate_stream(face, known())
+        if left_out:
+            name = self.model.uses.outcome_name
+            self.tell(f"rows without '{name}', which were left out: {left_out}.")
+        if found.sampled:
+            names = ", ".join(found.sampled)
+            self.tell(f"{names}: on a sample of {found.sample_rows:,} of {found.rows:,} rows.")
+        return found.metrics, []
+
+    def _chunks(self) -> Iterator[pd.DataFrame]:
+        if self.model.features["names"] is None:
+            raise UsageError("a model of columns without names reads tables at once: --no-stream")
+        notes: list[str] = []
+        options = {**_columns_of(self.model), **self.reading}
+        for number, frame in enumerate(read_blocks(self.data, options, notes=notes)):
+            yield prepare(self.model, frame, self.data, None if number else self.tell)
+        for note in (self.why, *notes):
+            self.tell(note)
+
+
+def prepare(model: Model, frame: pd.DataFrame, origin: str, tell: Tell | None) -> pd.DataFrame:
+    """Finds the columns of a model in a table by their names, in any order.
+
+    A column that is missing is an error, unless the model left it out of its features; ``tell``
+    takes a note about columns that the model does not know.
+    """
+    names = model.features["names"]
+    if names is None:  # trained on an array: its columns have no names to go by
+        return frame
+    unused = {column.name for column in model.columns or () if not column.used}
+    frame = frame.assign(**{name: float("nan") for name in unused if name not in frame.columns})
+    for name in names:
+        if name not in frame.columns:
+            near = difflib.get_close_matches(name, map(str, frame.columns), n=1)
+            hint = f" Is it '{near[0]}'? Rename it." if near else ""
+            raise DataError(f"{origin}: no column '{name}', which the model needs.{hint}")
+    used = _used_columns(model) or ()
+    extra = [str(name) for name in frame.columns if str(name) not in used]
+    if extra and tell is not None:
+        shown = ", ".join(extra[:5]) + (", ..." if len(extra) > 5 else "")
+        tell(f"{origin}: columns that the model does not know are ignored: {shown}")
+    return frame
+
+
+def _known(model: Model, frame: pd.DataFrame) -> Any:
+    """Which rows have an outcome; its columns must be there."""
+    assert model.uses is not None
+    model.uses.outcomes(frame)
+    return model.outcome.known(frame, model.uses)
+
+
+def _columns_of(model: Model) -> dict[str, Any]:
+    """How the model's columns are read: which are words, and in which a word is an error."""
+    text: list[str] = model.encoder.preprocessor.text_columns  # type: ignore[attr-defined]
+    return {"text": text, "strict": _used_columns(model)}
+
+
+def _used_columns(model: Model) -> set[str] | None:
+    """Features, target, weights and so on by name; None for a model of columns without names."""
+    if model.features["names"] is None:
+        return None
+    special = [] if model.uses is None else list(model.uses.model_dump().values())
+    used = {
+        name for names in special for name in ([names] if isinstance(names, str) else names or ())
+    }
+    return used | set(model.features["names"])

@@ -1,0 +1,30 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from PIL import Image
+
+from ansatz.structures.grid.mask_files import file_stems, restored
+from ansatz.data.grids.fitting import fitted
+
+
+@pytest.mark.parametrize(
+    "names, stems",
+    [
+        (["../mix/0.png", "../mix/1.png"], ["mix-0", "mix-1"]),
+        (["../a.png", "a.png"], ["0-a.png", "1-a.png"]),
+        (["./.a.png", "b.png"], ["a", "b"]),
+        (["/data/x/1.tif", "/data/y/1.tif"], ["data-x-1", "data-y-1"]),
+        (["..", "..."], ["0-mask", "1-mask"]),
+    ],
+)
+def test_no_mask_is_hidden_and_no_two_are_called_alike(names, stems):
+    assert file_stems(names) == stems
+
+
+@pytest.mark.parametrize("size", [(16, 16), (8, 24), (30, 7)])
+def test_a_mask_is_brought_back_to_where_its_image_was(size):
+    """A half plane: scaled up twofold at least, it comes back to the cell."""
+    half = np.zeros(size, np.uint8)
+    half[: size[0] // 2] = 1
+    large = fitted(Image.fromarray(half), (64, 64), nearest=True)
+    assert_array_equal(restored(large, size), half)
