@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, MODEL, figure, to_svg
+from ansatz.fitting.intervals import interval_of
 from ansatz.likelihoods import Distribution, Quantiles
 from ansatz.report.evidence import Evidence
 from ansatz.report.intervals import (
@@ -209,7 +210,7 @@ def _of_quantiles(evidence: Evidence) -> Section | None:
     found = []
     for level in LEVELS:
         try:
-            ends = evidence.model.interval(evidence.job.rows, level, offset=evidence.offset)
+            ends = interval_of(evidence.model, evidence.predictive(), level)
         except ValueError:  # no such quantile was fitted
             continue
         inside = (y >= ends[:, 0]) & (y <= ends[:, 1])

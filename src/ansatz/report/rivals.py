@@ -88,8 +88,9 @@ def _compete(evidence: Evidence) -> Rivals:
     else:
         try:
             linear, said = model.structure.baseline(law, learn, model.task.settings.seed)
-            found = linear.predictive(test.rows, test.offset, notes=[])
-            forecasts.append(forecast_of(evidence, "linear", found))
+            if linear is not None:
+                found = linear.predictive(test.rows, test.offset, notes=[])
+                forecasts.append(forecast_of(evidence, "linear", found))
             notes += said
         except (AnsatzError, ValueError, RuntimeError) as error:
             notes.append(f"The linear model of {law.name} could not be fitted: {error}")

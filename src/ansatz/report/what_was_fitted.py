@@ -92,9 +92,12 @@ def _repeated(origin: Origin) -> Request:
     given: dict[str, Any] = dict(origin.asked.given)
     seed, folds = origin.asked.options["seed"], given.pop("folds", None)
     columns = {name: value for name, value in origin.uses.items() if value}
-    others = {name: value for name, value in given.items() if name not in ("x", "seed", "test")}
-    found = {**columns, **({"x": given["x"]} if _must_name_structure(origin) else {}), **others}
-    found |= {**({"network": origin.network} if origin.network else {}), "seed": seed}
+    named = {"x": given.get("x")} if _must_name_structure(origin) else {}
+    named |= {"likelihood": given.get("likelihood"), "network": origin.network}
+    found = {name: value for name, value in {**columns, **named}.items() if value}
+    told = {*found, "x", "seed", "test"}
+    found |= {name: value for name, value in given.items() if name not in told}
+    found["seed"] = seed
     if folds is not None:
         found["folds"] = folds
     elif not origin.given:  # else the test is the data's own

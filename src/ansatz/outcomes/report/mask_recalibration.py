@@ -1,7 +1,7 @@
 """What a temperature did to the probabilities of cells, on images that took part in neither."""
 
 from ansatz.figures.number import number
-from ansatz.figures.section import Section, Table
+from ansatz.figures.section import Cell, Section, Table
 from ansatz.fitting.contracts.inference import Predictive
 from ansatz.outcomes.report.labelled import labelled
 from ansatz.report.evidence import Evidence
@@ -43,6 +43,6 @@ def section(evidence: Evidence) -> Section | None:
         f"{number(gap.value, 2)}, {number(gap.low, 2)} to {number(gap.high, 2)}; "
         f"{evidence.unit.many} count, not cells)."
     )
-    rows = [[name, done.before[name], done.after[name]] for name in done.before]
+    rows: list[list[Cell]] = [[name, done.before[name], done.after[name]] for name in done.before]
     caption = "On cells of examples left out, where it was found."
     return Section(TITLE, lead, [Table(["metric", "before", "after"], rows, caption)])
