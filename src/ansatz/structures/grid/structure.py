@@ -1,7 +1,7 @@
 """Signals, images and volumes: cells in rows, whose neighbours matter wherever they are."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
@@ -27,6 +27,7 @@ from ansatz.fitting.provenance import provenance_of
 from ansatz.fitting.read_again import Tell
 from ansatz.fitting.recipe import Recipe
 from ansatz.fitting.rehearsal import answer_of
+from ansatz.fitting.space import Space
 from ansatz.fitting.trained import Trained
 from ansatz.fitting.uses import Uses
 from ansatz.likelihoods import Likelihood
@@ -41,6 +42,7 @@ from ansatz.structures.grid.reading import grid_table
 from ansatz.structures.grid.reading_again import Images, LabelledImages
 from ansatz.structures.grid.recipe import choose_grid_recipe, default_options
 from ansatz.structures.grid.rows import grids_of, looks_like_grids
+from ansatz.structures.grid.search_space import grid_space
 from ansatz.structures.grid.source import CELLS, grid_source
 from ansatz.structures.grid.symmetry import acting_groups, mask_symmetry
 from ansatz.symmetry import Group, GroupAverage
@@ -295,7 +297,27 @@ class Grid(Structure):
         """The linear model in the cells; of few examples it is penalised."""
         return fit_linear_grid(self, law, job, seed), []
 
-    # Export.
+    # Search and export.
+
+    def search_space(
+        self, recipe: Recipe, facts: Facts, *, network: str | None, takes: Collection[str]
+    ) -> Space:
+        """Learning rates and batches around the recipe's, and whether to augment."""
+        return grid_space(recipe, facts, network=network, takes=takes)
+
+    def require_answers(
+        self, network: nn.Module, name: str, inputs: InputSpec, axis: str
+    ) -> None:
+        """Refuses masks by a network of one answer, and one answer by a network of masks."""
+        masks = axis != "row"
+        with torch.no_grad():
+            answer = network(torch.zeros(1, inputs.features, *inputs.size))
+        if masks and answer.shape[2:] != inputs.size:
+            raise UsageError(f"{name} answers once for each example, not for its cells.")
+        if not masks and answer.ndim > 2:
+            raise UsageError(
+                f"{name} labels every cell; these outcomes are one for each example."
+            )
 
     def exporter(self, encoder: GridEncoder, names: Sequence[str] | None) -> Exporter:
         """Cells, as they are stored."""

@@ -390,7 +390,23 @@ class Vector(Structure):
             load_into(part, own, where="weights.safetensors")
         return linear_posterior(preprocessor, network, objective)
 
-    # Export.
+    # Search and export.
+
+    def at_once(self, request: Request) -> Request:
+        """A table in memory, however large."""
+        options = request.options
+        if options["stream"] or options["memory_limit"] is not None:
+            raise UsageError(
+                "a search reads a table at once: leave out --stream and --memory-limit."
+            )
+        return request.but(stream=False)
+
+    def require_answers(
+        self, network: nn.Module, name: str, inputs: InputSpec, axis: str
+    ) -> None:
+        """Refuses a network that does not take rows."""
+        with torch.no_grad():
+            network(torch.zeros(1, inputs.features))
 
     def exporter(self, encoder: TableEncoder, names: Sequence[str] | None) -> Exporter:
         """Columns of a table, one input each, or an array."""
