@@ -93,8 +93,8 @@ class Bag(TensorStructure):
     def load_encoder(self, state):
         return WordCounts(state["words"])
 
-    def groups(self, spec):
-        return [create_group("permutation", axis=-1)]
+    def groups(self, spec, names=()):
+        return [create_group("permutation", axes=(-1,))]
 
 
 class TextsAndNumbers(JoinedStructure):

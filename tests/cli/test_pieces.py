@@ -10,8 +10,8 @@ import ansatz
 from ansatz.cli.main import run
 from ansatz.data.grids import read_grids
 from ansatz.errors import DataError, UsageError
-from ansatz.structures.grid import fitting as grid_fitting
 from ansatz.fitting.replay import replay
+from ansatz.structures.grid import source as grid_source
 from ansatz.training import loop as training_loop
 
 UNET = ("--network", "unet", "--set", "depth=1", "--set", "width=4", "--set", "epochs=2")
@@ -132,7 +132,7 @@ def test_a_killed_run_goes_on_to_the_same_bits(work, tmp_path, monkeypatch):
     given = {"pieces": 4, "network": "linear_pixels", "options": options}
     expected = ansatz.fit(work / "one", **given)
     monkeypatch.setattr(training_loop, "_SECONDS_BETWEEN_CHECKPOINTS", 0.0)
-    real = grid_fitting.GridSource
+    real = grid_source.GridSource
 
     class Dies(real):
         def batches(self, epoch=0, start=0):
@@ -143,7 +143,7 @@ def test_a_killed_run_goes_on_to_the_same_bits(work, tmp_path, monkeypatch):
 
     out = tmp_path / "cut"
     with monkeypatch.context() as patch:
-        patch.setattr(grid_fitting, "GridSource", Dies)
+        patch.setattr(grid_source, "GridSource", Dies)
         with pytest.raises(MemoryError):
             ansatz.fit(work / "one", **given, out=out)
     with pytest.raises(UsageError, match=r"data"):

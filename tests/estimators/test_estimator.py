@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from tests.estimators.conftest import TINY
 from torch import nn
 
-from ansatz import Classifier, Regressor
+from ansatz import Classifier, Ranker, Regressor, Segmenter, SurvivalRegressor
 from ansatz.errors import DataError, NumericalError, UsageError
 
 
@@ -253,7 +253,8 @@ def test_a_wrong_option_is_named(numbers, options, says):
 
 def test_nothing_can_be_asked_of_an_unfitted_model(numbers):
     X, y = numbers
-    for model in (Regressor(), Classifier()):
+    faces = (Regressor(), Classifier(), SurvivalRegressor(), Ranker(), Segmenter())
+    for model in faces:
         for ask in (
             lambda m: m.predict(X),
             lambda m: m.predict_dist(X),
@@ -264,9 +265,18 @@ def test_nothing_can_be_asked_of_an_unfitted_model(numbers):
             lambda m: m.summary(),
             lambda m: m.describe(),
             lambda m: m.save("nowhere"),
+            lambda m: m.predict_frame(X),
+            lambda m: m.copies(X),
+            lambda m: m.evaluate(X),
+            lambda m: m.calibrate(X, y),
+            lambda m: m.report(X, y),
         ):
             with pytest.raises(NotFittedError):
                 ask(model)
+        for name in dir(model):
+            if name.startswith("predict_") or name == "between_entropy":
+                with pytest.raises(NotFittedError):
+                    getattr(model, name)(X)
 
 
 def test_a_failed_fit_with_an_exploding_rate_names_step_and_tensor(numbers):

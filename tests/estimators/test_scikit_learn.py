@@ -1,6 +1,7 @@
 """The estimators as parts of scikit-learn's own machinery."""
 
 import copy
+import inspect
 import pickle
 
 import numpy as np
@@ -14,8 +15,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from tests.estimators.conftest import TINY
 
-from ansatz import Classifier, Regressor
+from ansatz import Classifier, Ranker, Regressor, Segmenter, SurvivalRegressor
 
+FACES = (Classifier, Ranker, Regressor, Segmenter, SurvivalRegressor)
 LINEAR = Regressor(network="linear")
 
 
@@ -32,6 +34,28 @@ def test_a_grid_search_finds_the_network_that_learns(numbers, n_jobs):
     search = GridSearchCV(Regressor(**TINY), grid, cv=2, n_jobs=n_jobs).fit(X, y)
     assert search.best_params_ == {"learning_rate": 1e-2}
     assert search.best_score_ > 0.3
+
+
+def test_a_grid_search_reaches_the_entries_of_mappings(numbers):
+    X, y = numbers
+    model = Regressor(epochs=20, learning_rate=1e-2, network_options={"norm": "layer"})
+    grid = {"network_options__widths": [(4,), (8, 8)], "likelihood_options__dispersion": [1.0]}
+    search = GridSearchCV(model, grid, cv=2).fit(X, y)
+    best = search.best_estimator_
+    assert best.network_options == {"norm": "layer", **{"widths": best.network_options["widths"]}}
+    assert best.likelihood_options == {"dispersion": 1.0}
+    hidden = [layer.out_features for layer in best.model_.network.hidden]
+    assert tuple(hidden) == search.best_params_["network_options__widths"]
+    assert model.network_options == {"norm": "layer"}  # the user's own is not changed
+    for wrong in ("widths__0", "network_optoins__widths", "epochs__more"):
+        with pytest.raises(ValueError, match="Invalid parameter"):
+            Regressor(epochs=2, widths=(4,)).set_params(**{wrong: 1})
+
+
+def test_a_grid_search_in_a_pipeline_reaches_them_too(numbers):
+    pipe = make_pipeline(StandardScaler(), Regressor(epochs=2))
+    pipe.set_params(regressor__network_options__widths=(3,)).fit(*numbers)
+    assert [layer.out_features for layer in pipe[-1].model_.network.hidden] == [3]
 
 
 def test_parameters_of_a_pipeline_are_reached_by_name(mixed):
@@ -111,6 +135,13 @@ def test_the_notebook_representation_escapes_names(numbers, fitted):
         model.fit(frame, y)
         assert evil not in model.summary()._repr_html_()
     assert evil not in model._repr_html_() and "alert" in model._repr_html_()
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_arguments_are_given_by_name_and_are_not_too_many(face):
+    first, *others = list(inspect.signature(face.__init__).parameters.values())[1:]
+    assert first.name == "likelihood" and len(others) < 30
+    assert {each.kind for each in others} == {inspect.Parameter.KEYWORD_ONLY}
 
 
 def test_unknown_parameters_are_refused():

@@ -136,9 +136,8 @@ def test_a_checkpoint_at_the_last_step_leaves_only_the_saving(tmp_path, monkeypa
     )
     run = ansatz.fitting.run
     with monkeypatch.context() as patch:
-        patch.setattr(
-            run, "save_model", lambda *a, **k: (_ for _ in ()).throw(OSError("power cut"))
-        )
+        cut = OSError("power cut")
+        patch.setattr(run, "save_model", lambda *a, **k: (_ for _ in ()).throw(cut))
         with pytest.raises(OSError, match="power cut"):
             ansatz.fit(
                 data, target="price", likelihood="normal", out=tmp_path / "cut", options=options

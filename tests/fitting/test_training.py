@@ -4,18 +4,20 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from ansatz import Regressor
+from ansatz import Regressor, structures
 from ansatz.data import Batch
 from ansatz.data.batch import take_rows
 from ansatz.errors import DataError
+from ansatz.fitting.job import take
+from ansatz.fitting.plan import Plan
 from ansatz.fitting.recipe import Recipe
 from ansatz.fitting.training import (
     build_network,
     build_objective,
     build_step,
     choose_steps,
-    fit_network,
-    update_network,
+    train,
+    update,
 )
 from ansatz.likelihoods import Bernoulli, Normal, Poisson, StudentT
 from ansatz.spec import InputSpec
@@ -28,20 +30,23 @@ def rows(count=40, seed=0):
     return Batch.of(x, x[:, 0] + 0.3 * torch.randn(count, generator=generator))
 
 
-def fit(batch, train, valid, recipe, **options):
-    return fit_network(
-        batch,
-        train=train,
-        valid=valid,
-        inputs=InputSpec.of(2),
-        likelihood=Normal(dispersion="constant"),
-        network="mlp",
-        network_options={"widths": (8,)},
-        recipe=recipe,
-        seed=0,
-        trainer_options={"progress": 0},
-        **options,
-    )
+def job_of(batch):
+    return Regressor().read(batch.inputs[0].numpy(), batch.target.numpy())
+
+
+def plan_of(recipe):
+    options = {"widths": (8,)}
+    return Plan(structures.create("vector"), "mlp", options, recipe, 0, {}, {"progress": 0})
+
+
+def fit(batch, valid, recipe, law=None):
+    """A network trained on rows of which those with the numbers ``valid`` are held out."""
+    job = job_of(batch)._replace(valid=np.asarray(valid, dtype=np.intp))
+    return train(plan_of(recipe), job, law or Normal(dispersion="constant"))
+
+
+def batch_of(job):
+    return Batch.of(torch.from_numpy(job.rows.values), job.y)
 
 
 SMALL = Recipe(
@@ -83,19 +88,8 @@ def test_a_network_of_student_t_can_find_heavy_tails():
     constant = build_objective(StudentT(dispersion="constant"), batch).likelihood
     assert constant.freedom(torch.zeros(1, 1)) > 100
     recipe = SMALL.model_copy(update={"steps": 400, "learning_rate": 0.02})
-    fitted = fit_network(
-        batch,
-        train=torch.arange(400),
-        valid=torch.arange(0),
-        inputs=InputSpec.of(2),
-        likelihood=StudentT(dispersion="constant"),
-        network="mlp",
-        network_options={"widths": (8,)},
-        recipe=recipe,
-        seed=0,
-        trainer_options={"progress": 0},
-    )
-    assert 2 < fitted.objective.likelihood.freedom(torch.zeros(1, 1)) < 6
+    fitted = fit(batch, [], recipe, StudentT(dispersion="constant"))
+    assert 2 < fitted.trained.likelihood.freedom(torch.zeros(1, 1)) < 6
 
 
 def test_outcomes_outside_the_support_are_refused_before_training():
@@ -124,33 +118,34 @@ def test_taking_rows_takes_every_field():
 
 def test_validation_rows_are_never_learned_from():
     batch = rows()
-    train, valid = torch.arange(30), torch.arange(30, 40)
+    valid = np.arange(30, 40)
     recipe = SMALL.model_copy(update={"evaluations": 1})
-    first = fit(batch, train, valid, recipe)
+    first = fit(batch, valid, recipe).trained
     spoiled = batch.target.clone()
     spoiled[valid] += 1e-3  # the same stopping, other outcomes
-    second = fit(batch._replace(target=spoiled), train, valid, recipe)
+    second = fit(batch._replace(target=spoiled), valid, recipe).trained
     for a, b in zip(first.network.parameters(), second.network.parameters(), strict=True):
         assert torch.equal(a, b)
 
 
 def test_the_best_weights_by_validation_are_kept():
     batch = rows()
-    train, valid = torch.arange(20), torch.arange(20, 40)
+    valid = np.arange(20, 40)
     recipe = SMALL.model_copy(update={"steps": 400, "learning_rate": 0.1, "evaluations": 40})
-    fitted = fit(batch, train, valid, recipe)
-    loss = fitted.step.evaluate(take_rows(batch, valid))
+    fitted, plan = fit(batch, valid, recipe), plan_of(recipe)
+    held_out = plan.structure.batch(take(job_of(batch), valid), fitted.encoder, recipe)
+    loss = fitted.step.evaluate(held_out)
     assert float(loss.total / loss.count) == pytest.approx(fitted.history.best_loss, rel=1e-9)
 
 
 def test_the_number_of_steps_is_the_one_with_the_least_out_of_fold_loss():
     """By hand: follow each fold's path, add up the losses outside, take the least."""
     batch = rows(30)
-    folds = torch.arange(30) % 3
+    job, folds = job_of(batch), torch.arange(30) % 3
     recipe = SMALL.model_copy(update={"steps": 40, "evaluations": 8, "learning_rate": 0.05})
 
     def begin(part):
-        objective = build_objective(Normal(dispersion="constant"), part)
+        objective = build_objective(Normal(dispersion="constant"), batch_of(part))
         spec = InputSpec.of(2)
         net = build_network(
             "mlp", {"widths": (8,)}, inputs=spec, outputs=1, dtype=torch.float64, seed=0
@@ -159,14 +154,14 @@ def test_the_number_of_steps_is_the_one_with_the_least_out_of_fold_loss():
 
     totals = np.zeros(8)
     for k in range(3):
-        step = begin(take_rows(batch, torch.nonzero(folds != k)[:, 0]))
+        step = begin(take(job, np.flatnonzero(folds != k)))
         for place in range(8):
             for _ in range(5):
                 step.step(take_rows(batch, torch.nonzero(folds != k)[:, 0]))
             totals[place] += float(
                 step.evaluate(take_rows(batch, torch.nonzero(folds == k)[:, 0])).total
             )
-    assert choose_steps(begin, batch, folds, recipe) == 5 * (int(totals.argmin()) + 1)
+    assert choose_steps(begin, job, batch, folds, recipe) == 5 * (int(totals.argmin()) + 1)
 
 
 def test_rows_of_no_fold_are_never_left_out():
@@ -176,25 +171,16 @@ def test_rows_of_no_fold_are_never_left_out():
 
     def begin(part):
         seen.append(part.index.tolist())
-        objective = build_objective(Normal(dispersion="constant"), part)
+        objective = build_objective(Normal(dispersion="constant"), batch_of(part))
         return build_step(nn.Linear(2, 1), objective, recipe, seed=0)
 
-    choose_steps(begin, batch, folds, recipe)
+    choose_steps(begin, job_of(batch), batch, folds, recipe)
     assert seen == [list(range(24))]
 
 
 def test_an_update_is_one_pass_at_a_constant_rate():
     recipe = Recipe(widths=(8,), batch_size=16, holdout=0.0)
-    fitted = update_network(
-        rows(40),
-        inputs=InputSpec.of(2),
-        likelihood=Normal(),
-        network="mlp",
-        network_options={"widths": (8,)},
-        recipe=recipe,
-        seed=0,
-        trainer_options={"progress": 0},
-    )
+    fitted = update(plan_of(recipe), job_of(rows(40)), Normal())
     assert fitted.history.steps == 3 and fitted.step.rate == recipe.learning_rate
 
 

@@ -16,8 +16,8 @@ from ansatz import Segmenter
 from ansatz.data import clean
 from ansatz.data.grids import Grids
 from ansatz.errors import UsageError
-from ansatz.inference.element_sample import draw_cells
 from ansatz.fitting.split import holdout_share
+from ansatz.inference.element_sample import draw_cells
 from ansatz.inference.recalibration import for_mixture
 from ansatz.structures.grid import source
 

@@ -9,9 +9,10 @@ import ansatz
 from ansatz import Classifier, Ranker, Regressor, SurvivalRegressor
 from ansatz.cli.main import run
 from ansatz.errors import UsageError
-from ansatz.inference.fit_ensemble import plan_members
 from ansatz.fitting.recipe import Recipe
+from ansatz.inference.left_out import plan_members
 from ansatz.likelihoods import NormalMixtureDistribution
+from ansatz.structures.vector.rows import TableRows
 
 FEW = {"inference": "ensemble", "members": 3, "epochs": 6, "widths": (8,)}
 N = 150
@@ -99,14 +100,10 @@ def test_the_predictive_is_the_weighted_mixture_of_the_members(rows, trained):
     model = trained
     law = model.predict_dist(rows["X"], recalibrated=False)
     assert isinstance(law, NormalMixtureDistribution)
-    parts = [
-        member.distribution(rows["X"]) for member in model.model_.posterior.members
-    ]  # the linear model among them
+    parts = model.model_.posterior.components(TableRows(rows["X"]))
+    assert len(parts) == FEW["members"] + 1  # the linear model among them
     y = torch.from_numpy(rows["number"])
-    expected = sum(
-        w * part.log_prob(y).exp()
-        for w, part in zip(model.model_.posterior.weights, parts, strict=True)
-    )
+    expected = sum(weight * part.distribution.log_prob(y).exp() for weight, part in parts)
     torch.testing.assert_close(law.log_prob(y).exp(), expected)
     wide = model.predict_dist(rows["X"])
     torch.testing.assert_close(wide.stddev, model.recalibration_.value * law.stddev)

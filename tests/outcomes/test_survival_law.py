@@ -4,9 +4,9 @@ import torch
 from numpy.testing import assert_array_equal
 
 from ansatz.errors import DataError, UsageError
+from ansatz.likelihoods import Censored, Cox, DiscreteHazard, Gamma, Normal, Weibull
 from ansatz.outcomes.survival_law import survival_law, survival_target, times_and_causes
 from ansatz.outcomes.survival_times import survival_outcomes
-from ansatz.likelihoods import Censored, Cox, DiscreteHazard, Gamma, Normal, Weibull
 
 INF = np.inf
 

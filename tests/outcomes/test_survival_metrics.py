@@ -8,14 +8,6 @@ from scipy import stats
 from torch.testing import assert_close
 
 from ansatz.errors import ModelError
-from ansatz.outcomes import survival_metrics as survival_evidence
-from ansatz.outcomes.survival_metrics import (
-    Followed,
-    judge_survival,
-    log_survival_at,
-    restricted_mean,
-    risk_of,
-)
 from ansatz.likelihoods import (
     Censored,
     Cox,
@@ -25,6 +17,14 @@ from ansatz.likelihoods import (
     interval_censored,
     right_censored,
     survival_outcome,
+)
+from ansatz.outcomes import survival_metrics as survival_evidence
+from ansatz.outcomes.survival_metrics import (
+    Followed,
+    judge_survival,
+    log_survival_at,
+    restricted_mean,
+    risk_of,
 )
 
 

@@ -64,8 +64,11 @@ def bench(
         ansatz bench all --json
     """
     chosen_splits = parse_splits(splits)
-    if inference not in ("ensemble", "point"):
-        raise UsageError(f"--inference must be ensemble or point, got '{inference}'.")
+    from ansatz.inference.registry import names
+
+    if inference not in names():
+        known = " or ".join(sorted(names()))
+        raise UsageError(f"--inference must be {known}, got '{inference}'.")
     from ansatz.bench import Options
     from ansatz.bench.suites import choose, run
 

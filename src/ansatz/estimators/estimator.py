@@ -22,22 +22,18 @@ from ansatz.fitting.contracts.outcome import Outcome
 from ansatz.fitting.contracts.rows import Rows
 from ansatz.fitting.description import describe_model
 from ansatz.fitting.duplicates import copied
-from ansatz.fitting.fit_model import fit_model
+from ansatz.fitting.fit_model import fit_model, update_model
 from ansatz.fitting.intervals import Method, distribution_of, interval_of
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Given, Model
-from ansatz.fitting.recipe import STREAM
 from ansatz.fitting.recipe_options import Augment
 from ansatz.fitting.recognition import structure_of_rows
 from ansatz.fitting.saved import save_model
 from ansatz.fitting.settings import Settings
 from ansatz.fitting.summaries import summarize
 from ansatz.fitting.task import Task
-from ansatz.fitting.training import update
 from ansatz.inference.conformal import conformal_scores
-from ansatz.inference.point import PointPosterior
 from ansatz.likelihoods import Distribution, Likelihood
-from ansatz.seeds import derive
 
 ResidualKind = Literal["response", "pearson", "deviance", "quantile"]
 
@@ -262,38 +258,7 @@ class Estimator(BaseEstimator):
         return task, self._job(task, X, y, sample_weight, offset, reset=False)
 
     def _partial_fit(self, task: Task, job: Job) -> Self:
-        if task.inference.averages:
-            raise UsageError("partial_fit goes on with one network: inference='point'.")
-        if not task.structure.solves:
-            unit = task.structure.unit[1]
-            raise UsageError(f"partial_fit is for tables; {unit} go on from a fit by warm_start.")
-        if task.settings.is_linear:
-            raise UsageError("network='linear' is solved exactly and has no partial_fit: use fit.")
-        before: Model | None = getattr(self, "model_", None)
-        recipe = task.recipe(job, STREAM)
-        law, encoder, start, options, state, steps = task.law(job.target), None, None, None, None, 0
-        if before is None:
-            task.outcome.begin(law, job)
-        else:
-            trained = before.posterior.networks[0]
-            encoder, start = before.encoder, (trained.network, trained.objective)
-            steps, state, options = before.iterations, before.optimizer_state, trained.options or {}
-            assert before.recipe is not None
-            recipe = recipe.model_copy(update={"dtype": before.recipe.dtype})
-        plan = task.plan(recipe, job, options)
-        plan = plan._replace(seed=derive(plan.seed, "partial", steps))
-        done = update(plan, job, law, encoder=encoder, start=start, state=state)
-        model = Model(
-            task,
-            PointPosterior(task.structure, done.encoder, done.trained, plan.options),
-            job.rows.describe(),
-            recipe=recipe,
-            history=done.history,
-            has_offset=job.offset is not None,
-            iterations=steps + done.history.steps,
-            optimizer_state=done.step.state_dict(),
-        )
-        self.adopt(model)
+        self.adopt(update_model(task, job, getattr(self, "model_", None)))
         return self
 
     def adopt(self, model: Model) -> None:
@@ -741,7 +706,7 @@ class Estimator(BaseEstimator):
             path: the file to write; None writes none.
             options: of :func:`ansatz.report.report_model`.
         """
+        check_is_fitted(self)
         from ansatz.report import report_model  # draws: imported when it is asked for
 
-        check_is_fitted(self)
         return report_model(self, X, y, path, **options)

@@ -5,16 +5,14 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
+from ansatz import outcomes
 from ansatz.errors import UsageError
 from ansatz.estimators.estimator import Estimator, Fitted
 from ansatz.fitting.recipe_options import Augment
 from ansatz.likelihoods import Likelihood
-from ansatz.outcomes.survival_metrics import hazard, log_survival_at, restricted_mean
-from ansatz.outcomes.survival_times import survival_outcomes
 
 
 class SurvivalRegressor(Estimator):
@@ -165,8 +163,13 @@ class SurvivalRegressor(Estimator):
             groups: ``(N,)``; rows alike in it (of one patient) stay on one side of every split
                 within the fit.
         """
-        outcomes = survival_outcomes(y, event=event, entry=entry, upper=upper)
-        return self._fit(*self._begin(X, outcomes, sample_weight, offset, groups=groups))
+        times = self._times(y, event=event, entry=entry, upper=upper)
+        return self._fit(*self._begin(X, times, sample_weight, offset, groups=groups))
+
+    def _times(self, y: Any, **known: ArrayLike | None) -> NDArray[np.float64]:
+        """Times with what is known of them, as one array."""
+        found: NDArray[np.float64] = outcomes.create(self.outcome).gather(y, **known)
+        return found
 
     def partial_fit(
         self,
@@ -192,8 +195,8 @@ class SurvivalRegressor(Estimator):
         """
         if self.settings().law_name == "cox":
             raise UsageError("cox compares rows with all others: it has no partial_fit, use fit.")
-        outcomes = survival_outcomes(y, event=event, entry=entry, upper=upper)
-        return self._partial_fit(*self._continue(X, outcomes, sample_weight, offset))
+        times = self._times(y, event=event, entry=entry, upper=upper)
+        return self._partial_fit(*self._continue(X, times, sample_weight, offset))
 
     def predict_median(self, X: Any, *, offset: ArrayLike | None = None) -> NDArray[np.float64]:
         """The time at which the survival curve falls to one half.
@@ -234,8 +237,9 @@ class SurvivalRegressor(Estimator):
             times: at which; 100 up to the last event by default.
             offset: ``(N,)``, known parts of the linear predictor.
         """
-        law = self.predict_dist(X, offset=offset)
-        return -log_survival_at(law, self.model_.outcome.times(times)).numpy()
+        served = self._served(X, offset)
+        found: NDArray[np.float64] = -self.model_.outcome.log_survival(served, times)
+        return found
 
     def predict_hazard(
         self,
@@ -254,10 +258,8 @@ class SurvivalRegressor(Estimator):
             times: at which; 100 up to the last event by default.
             offset: ``(N,)``, known parts of the linear predictor.
         """
-        law = self.predict_dist(X, offset=offset)
-        return hazard(
-            law, torch.tensor(self.model_.outcome.times(times), dtype=law.mean.dtype)
-        ).numpy()
+        found: NDArray[np.float64] = self.model_.outcome.hazard(self._served(X, offset), times)
+        return found
 
     def predict_restricted_mean(
         self,
@@ -273,11 +275,9 @@ class SurvivalRegressor(Estimator):
             horizon: the last event of the fit by default; later times are not known from data.
             offset: ``(N,)``, known parts of the linear predictor.
         """
-        law = self.predict_dist(X, offset=offset)
-        end = self.followed_.horizon if horizon is None else float(horizon)
-        if not end > 0:
-            raise UsageError(f"horizon must be positive, got {horizon}.")
-        return restricted_mean(law, end).numpy()
+        served = self._served(X, offset)
+        found: NDArray[np.float64] = self.model_.outcome.restricted_mean(served, horizon)
+        return found
 
     def predict_risk(self, X: Any, *, offset: ArrayLike | None = None) -> NDArray[np.float64]:
         """A number that orders rows, higher for earlier events: the log-risk of a Cox model.

@@ -9,6 +9,7 @@ from ansatz.fitting.contracts.inference import Fitted, OutOfFold
 from ansatz.fitting.inner_split import set_aside
 from ansatz.fitting.job import Job, thinned
 from ansatz.fitting.model import Model
+from ansatz.fitting.recipe import STREAM
 from ansatz.fitting.task import Task
 from ansatz.fitting.training import known_outcomes
 from ansatz.inference.conformal import conformal_scores
@@ -101,3 +102,42 @@ def _out_of_fold_scores(fitted: Fitted, job: Job, law: Likelihood) -> torch.Tens
         return None
     scores = [conformal_scores(mixed, raw, job.y[rows]) for rows, mixed, raw in found.served()]
     return torch.cat(scores) if scores else None
+
+
+def update_model(task: Task, job: Job, previous: Model | None) -> Model:
+    """Goes on with a network for one pass over the rows of a job, at a constant rate.
+
+    Args:
+        task: what to fit; its outcome has read the rows.
+        job: the rows.
+        previous: where the last pass ended; None begins with these rows.
+    """
+    unit = task.structure.unit[1]
+    if not task.structure.solves:
+        raise UsageError(f"partial_fit is for tables; {unit} go on from a fit by warm_start.")
+    if task.settings.is_linear:
+        raise UsageError("network='linear' is solved exactly and has no partial_fit: use fit.")
+    recipe, law = task.recipe(job, STREAM), task.law(job.target)
+    options, steps = None, 0
+    if previous is None:
+        task.outcome.begin(law, job)
+    else:
+        assert previous.recipe is not None
+        recipe = recipe.model_copy(update={"dtype": previous.recipe.dtype})
+        options, steps = previous.posterior.networks[0].options or {}, previous.iterations
+    plan = task.plan(recipe, job, options)
+    plan = plan._replace(seed=derive(plan.seed, "partial", steps))
+    before = None if previous is None else previous.posterior
+    state = None if previous is None else previous.optimizer_state
+    done = task.inference.update(plan, job, law, before, state)
+    assert done.history is not None and done.step is not None
+    return Model(
+        task,
+        done.posterior,
+        job.rows.describe(),
+        recipe=recipe,
+        history=done.history,
+        has_offset=job.offset is not None,
+        iterations=steps + done.history.steps,
+        optimizer_state=done.step.state_dict(),
+    )

@@ -132,15 +132,15 @@ class JoinedStructure(TensorStructure):
         """Each part by its own structure."""
         return JoinedEncoder(
             {
-                name: self._part(name).encoder(part, weight, recipe, options)
-                for name, part in rows.parts.items()
+                name: self._part(name).encoder(rows.parts[name], weight, recipe, options)
+                for name in self.parts  # in the order in which the network takes them
             }
         )
 
     def load_encoder(self, state: Mapping[str, Any]) -> JoinedEncoder:
         """Each part by its own structure."""
         return JoinedEncoder(
-            {name: self._part(name).load_encoder(own) for name, own in state.items()}
+            {name: self._part(name).load_encoder(state[name]) for name in self.parts}
         )
 
     def _part(self, name: str) -> Any:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ansatz.errors import UsageError
 from ansatz.fitting.contracts.outcome import Metrics
 from ansatz.fitting.contracts.rows import Rows
 from ansatz.fitting.duplicates import warn_of_copies
@@ -85,7 +86,7 @@ class ReadAgain:
 
     def write(self, face: Any, path: Path, *, overwrite: bool) -> Written:
         """Writes predictions in a form of their own, whole or not at all."""
-        raise NotImplementedError
+        raise UsageError(f"--out {path}: predictions are CSV; name the file something.csv.")
 
     def evaluate(self, face: Any) -> tuple[Metrics, list[str]]:
         """Evaluates an estimator on the rows; the sentences warn of duplicates of training rows."""

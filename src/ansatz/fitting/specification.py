@@ -40,6 +40,7 @@ class FeatureRecord(_Strict):
     names: list[str] | None
     count: int
     columns: list[Column] | None
+    parts: "dict[str, FeatureRecord] | None" = None  # of examples of several kinds
 
 
 class HistoryRecord(_Strict):
@@ -84,6 +85,7 @@ class Specification(_Strict):
         return _of_format_1(record)
 
 
+_MEMBERS = "ensemble"  # the field of how members are put together
 _OUTCOMES = {
     "Regressor": "number",
     "Classifier": "class",
@@ -102,7 +104,7 @@ def _of_format_1(record: dict[str, Any]) -> dict[str, Any]:
     estimator, target = old.pop("estimator"), dict(old.pop("target"))
     if estimator not in _OUTCOMES:
         raise ValueError(f"unknown estimator '{str(estimator)[:40]}'")
-    ensemble, shape = old.pop("ensemble", None), old.get("preprocessing", {}).get("shape", ())
+    ensemble, shape = old.pop(_MEMBERS, None), old.get("preprocessing", {}).get("shape", ())
     old["has_offset"] = target.pop("has_offset", False)
     causes = old["likelihood"]["options"].get("causes", 1)
     target = {**_TARGET, **target, "axes": max(len(shape) - 1, 0), "causes": causes}

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -11,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from ansatz import inference
 from ansatz.data import Batch, TensorSource
 from ansatz.data.source import Source
 from ansatz.errors import DataError, ModelError, UsageError
@@ -23,16 +23,14 @@ from ansatz.fitting.outcome_checks import check_outcomes
 from ansatz.fitting.plan import Plan
 from ansatz.fitting.problem import Problem
 from ansatz.fitting.proposal import Proposal, propose
+from ansatz.fitting.read_again import ReadAgain, Tell
 from ansatz.fitting.recipe import Recipe, default_recipe
 from ansatz.fitting.rehearsal import require_outputs
-from ansatz.fitting.request import Request
-from ansatz.fitting.split import Split
-from ansatz.fitting.task import Task
 from ansatz.fitting.tensor_exporter import TensorExporter
 from ansatz.fitting.trained import Trained
-from ansatz.fitting.training import train, typed
+from ansatz.fitting.training import typed
 from ansatz.fitting.uses import Uses
-from ansatz.inference.point import PointPosterior
+from ansatz.inference.registry import DEFAULT
 from ansatz.likelihoods import Likelihood
 from ansatz.seeds import derive
 from ansatz.spec import InputSpec
@@ -49,6 +47,20 @@ class Read(NamedTuple):
     frame: pd.DataFrame  # outcomes, weights, groups, by name
     target: str | None = None  # the data's own, where none is named
     notes: tuple[str, ...] = ()
+
+
+class ReadRows(ReadAgain):
+    """Examples that were read again, with the columns beside them."""
+
+    def take(self, mask: NDArray[np.bool_]) -> Read:
+        """Some of the examples."""
+        return self.table._replace(
+            rows=self.table.rows[np.flatnonzero(mask)], frame=self.table.frame[mask]
+        )
+
+    def rows(self, face: Any, most: int) -> Any:
+        """The first examples."""
+        return self.table.rows[slice(0, most)]
 
 
 class TensorStructure(Structure):
@@ -129,6 +141,19 @@ class TensorStructure(Structure):
         fingerprint = digest.hexdigest()
         return Problem(found.origin, frame, rows, uses, proposal.laws, options, notes, fingerprint)
 
+    def read_again(
+        self, model: Model, data: str, *, outcomes: bool, options: Mapping[str, Any], tell: Tell
+    ) -> ReadRows:
+        """All examples at once; those without a target are left out where they are evaluated."""
+        uses = model.uses or Uses()
+        found = ReadRows(self.read(data, uses, options))
+        for note in found.table.notes:
+            tell(note)
+        if outcomes:
+            known = uses.known(found.table.frame)
+            found = ReadRows(found.take(known))
+        return found
+
     def from_python(self, X: Any, *, face: Any, reset: bool) -> Any:
         """What a user handed to an estimator as X."""
         rows = self.as_rows(X)
@@ -141,7 +166,7 @@ class TensorStructure(Structure):
         """Examples, outcomes, weights and offsets, by the column roles of the fit."""
         uses = model.uses
         assert uses is not None
-        found = self.read(table, uses, {})
+        found = table if isinstance(table, Read) else self.read(table, uses, {})
         y = uses.outcomes(found.frame) if outcomes else None
         weight, offset = uses.weight(found.frame), uses.offsets(found.frame)
         return Beside(found.rows, y, weight, offset, uses.trial_counts(found.frame))
@@ -287,9 +312,10 @@ class TensorStructure(Structure):
         facts = Facts(float(job.weight.sum()), job.rows.spec, job.target, not law.additive)
         recipe = self.recipe(facts).model_copy(update={"steps": 500, "bins": 0})
         plan = Plan(self, network, {}, recipe, seed, {}, {"progress": 0})
-        done = train(plan, job._replace(valid=None, trainer_options={}), law)
-        found = PointPosterior(self, done.encoder, done.trained)
-        return found, []
+        fitted = inference.create(DEFAULT).fit(
+            plan, job._replace(valid=None, trainer_options={}), law
+        )
+        return fitted.posterior, []
 
     def load_linear(self, record: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Posterior:
         """An error: no mixture holds a linear model of such rows."""

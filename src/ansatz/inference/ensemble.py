@@ -11,7 +11,14 @@ from ansatz.data import Batch
 from ansatz.data.batch import take_rows
 from ansatz.errors import ModelError, NumericalError, UsageError
 from ansatz.fitting.contracts.encoder import Encoder
-from ansatz.fitting.contracts.inference import Build, Composition, Fitted, Posterior, Predictive
+from ansatz.fitting.contracts.inference import (
+    Build,
+    Composition,
+    Fitted,
+    Inference,
+    Posterior,
+    Predictive,
+)
 from ansatz.fitting.contracts.structure import Facts, Structure
 from ansatz.fitting.job import Job, take
 from ansatz.fitting.plan import Plan
@@ -188,7 +195,7 @@ class EnsemblePosterior:
         return record
 
 
-class Ensemble:
+class Ensemble(Inference):
     """Trains several networks, mixes them by their out-of-fold scores and recalibrates the mixture.
 
     Member k leaves out fold k mod 10 of repeat k div 10, and stops by it. Every repeat of the folds

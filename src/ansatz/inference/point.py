@@ -7,13 +7,20 @@ import torch
 from torch import Tensor
 
 from ansatz.fitting.contracts.encoder import Encoder
-from ansatz.fitting.contracts.inference import Build, Composition, Fitted, Posterior, Predictive
+from ansatz.fitting.contracts.inference import (
+    Build,
+    Composition,
+    Fitted,
+    Inference,
+    Posterior,
+    Predictive,
+)
 from ansatz.fitting.contracts.structure import Facts, Structure
 from ansatz.fitting.job import Job
 from ansatz.fitting.plan import Plan
 from ansatz.fitting.recipe import FEW, Recipe
 from ansatz.fitting.trained import Trained
-from ansatz.fitting.training import train
+from ansatz.fitting.training import train, update
 from ansatz.likelihoods import Likelihood
 
 
@@ -98,7 +105,7 @@ class PointPosterior:
         return {}
 
 
-class Point:
+class Point(Inference):
     """Trains one network and has no doubt about it.
 
     References:
@@ -130,6 +137,23 @@ class Point:
         done = train(plan, job, law, encoder=encoder, start=start)
         posterior = PointPosterior(plan.structure, done.encoder, done.trained, plan.options)
         return Fitted(posterior, done.history, step=done.step, notes=done.notes)
+
+    def update(
+        self,
+        plan: Plan,
+        job: Job,
+        law: Likelihood,
+        previous: Posterior | None,
+        state: dict[str, Any] | None,
+    ) -> Fitted:
+        """Makes one pass over the rows at a constant rate."""
+        encoder, start = None, None
+        if previous is not None:
+            encoder, before = previous.encoder, previous.networks[0]
+            start = before.network, before.objective
+        done = update(plan, job, law, encoder=encoder, start=start, state=state)
+        posterior = PointPosterior(plan.structure, done.encoder, done.trained, plan.options)
+        return Fitted(posterior, done.history, step=done.step)
 
     def rebuild(
         self,

@@ -9,6 +9,7 @@ registry = Registry(
         "ensemble": "ansatz.inference.ensemble:Ensemble",
     },
 )
+DEFAULT = "point"
 create = registry.create
 names = registry.names
 register = registry.register

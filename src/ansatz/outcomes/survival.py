@@ -22,7 +22,14 @@ from ansatz.likelihoods import Cox, DiscreteHazard, Likelihood
 from ansatz.likelihoods.log_risk import fair_log_risks
 from ansatz.outcomes.survival_answers import CURVE_INTERVAL, CURVES, survival_answers
 from ansatz.outcomes.survival_law import SURVIVAL_LAWS, survival_law, survival_target
-from ansatz.outcomes.survival_metrics import Followed, judge_survival, log_survival_at, risk_of
+from ansatz.outcomes.survival_metrics import (
+    Followed,
+    hazard,
+    judge_survival,
+    log_survival_at,
+    restricted_mean,
+    risk_of,
+)
 from ansatz.outcomes.survival_times import survival_outcomes
 from ansatz.spec import TargetSpec
 
@@ -135,11 +142,39 @@ class SurvivalTime(Outcome):
     def answers(self, law: Likelihood, raw: Tensor) -> dict[str, Tensor]:
         return survival_answers(law, raw)
 
+    def gather(self, y: Any, **known: ArrayLike | None) -> NDArray[np.float64]:
+        """Times with events, entries and upper ends, ``(N, 4)``."""
+        return survival_outcomes(y, **known)
+
+    def log_survival(self, predictive: Predictive, times: ArrayLike | None) -> NDArray[np.float64]:
+        """log P(T > t | x), ``(N, len(times))``."""
+        with torch.no_grad():
+            found: NDArray[np.float64] = log_survival_at(
+                predictive.distribution, self.times(times)
+            ).numpy()
+        return found
+
     def survival(self, predictive: Predictive, times: ArrayLike | None) -> NDArray[np.float64]:
         """P(T > t | x), ``(N, len(times))``."""
+        found: NDArray[np.float64] = np.exp(self.log_survival(predictive, times))
+        return found
+
+    def hazard(self, predictive: Predictive, times: ArrayLike | None) -> NDArray[np.float64]:
+        """The rate of events at t among those still free of one, ``(N, len(times))``."""
         with torch.no_grad():
-            log = log_survival_at(predictive.distribution, self.times(times))
-        return np.exp(log.numpy())
+            law = predictive.distribution
+            at = torch.tensor(self.times(times), dtype=law.mean.dtype)
+            found: NDArray[np.float64] = hazard(law, at).numpy()
+        return found
+
+    def restricted_mean(self, predictive: Predictive, horizon: float | None) -> NDArray[np.float64]:
+        """E[min(T, horizon) | x], ``(N,)``; the horizon is the last event of the fit if None."""
+        end = self.followed.horizon if horizon is None else float(horizon)
+        if not end > 0:
+            raise UsageError(f"horizon must be positive, got {horizon}.")
+        with torch.no_grad():
+            found: NDArray[np.float64] = restricted_mean(predictive.distribution, end).numpy()
+        return found
 
     def incidence(
         self, predictive: Predictive, times: ArrayLike | None, cause: int = 1

@@ -6,11 +6,9 @@ import pytest
 import torch
 
 from ansatz import Classifier, Segmenter, SurvivalRegressor
-from ansatz.fitting.baselines import constant_raw
+from ansatz.fitting.baselines import constant_predictive
 from ansatz.fitting.job import take
-from ansatz.fitting.scores import judge_all
-from ansatz.outcomes.survival_metrics import Followed
-from ansatz.structures.grid.baselines import judge_constant_masks, judge_linear_grid
+from ansatz.fitting.scores import evaluate_all
 
 
 def halves(count=60):
@@ -25,10 +23,10 @@ def halves(count=60):
 
 def test_a_linear_model_tells_the_bright_half():
     images, labels = halves()
-    model = Classifier(network="linear_grid", epochs=1)
-    job = model.read(images, labels)
-    law = model._law_of(job.target)
-    metrics, _ = judge_linear_grid(law, job, job, model._judge, seed=0)
+    model = Classifier(network="linear_grid", epochs=1).fit(images, labels)
+    job, task = model.read(images, labels), model.model_.task
+    linear, _ = task.structure.baseline(task.law(job.target), job, seed=0)
+    metrics = task.outcome.evaluate(linear.predictive(job.rows), job.y)
     assert metrics["accuracy"] > 0.95
 
 
@@ -36,7 +34,7 @@ def test_a_linear_network_is_its_own_linear_model():
     images, labels = halves()
     model = Classifier(network="linear_grid", epochs=1).fit(images, labels)
     job = model.read(images, labels)
-    scores = judge_all(model, job, job)
+    scores = evaluate_all(model.model_, job, job)
     assert scores.metrics == scores.linear
     assert scores.constant["nll"] == pytest.approx(np.log(2), rel=1e-6)  # as many of each
 
@@ -47,10 +45,10 @@ def test_the_constant_masks_have_the_entropy_of_the_labels():
     images = rng.normal(size=(6, 8, 8))
     model = Segmenter(network="linear_pixels", epochs=1).fit(images, masks)
     job = model.read(images, masks)
-    law = model._law_of(job.target)
+    law = model.model_.task.law(job.target)
     share = masks.mean()
     entropy = -(share * np.log(share) + (1 - share) * np.log(1 - share))
-    metrics = judge_constant_masks(law, job, job, model._judge)
+    metrics = model.model_.outcome.evaluate(constant_predictive(law, job, job), job.y)
     assert metrics["nll"] == pytest.approx(entropy, rel=1e-5)
     assert metrics["pixel_error"] == pytest.approx(share)
 
@@ -61,7 +59,8 @@ def test_cells_without_a_label_are_not_judged():
     images = np.zeros((4, 8, 8))
     model = Segmenter(network="linear_pixels", epochs=1).fit(images, masks)
     job = model.read(images, masks)
-    metrics = judge_constant_masks(model._law_of(job.target), job, job, model._judge)
+    constant = constant_predictive(model.model_.task.law(job.target), job, job)
+    metrics = model.model_.outcome.evaluate(constant, job.y)
     assert metrics["nll"] == pytest.approx(np.log(2), rel=1e-6)
     assert torch.equal(job.y[0, 4:], torch.full((4, 8), -1))
 
@@ -72,11 +71,12 @@ def test_the_linear_model_of_cox_tells_times_better_than_a_constant(count):
     bright = rng.integers(0, 2, 3 * count)
     images = bright.reshape(-1, 1, 1, 1) + 0.1 * rng.normal(size=(3 * count, 1, 6, 6))
     times = pd.DataFrame({"time": rng.exponential(np.exp(-3.0 * bright)), "event": 1})
-    model = SurvivalRegressor("cox")
-    job = model.read(images, times)
+    model = SurvivalRegressor("cox", network="linear_grid", epochs=1).fit(images, times)
+    job, task = model.read(images, times), model.model_.task
     learn, test = take(job, np.arange(count)), take(job, np.arange(count, 3 * count))
-    law = model._law_of(job.target)
-    model.followed_ = Followed.of(law, learn.y, learn.weight)
-    linear, _ = judge_linear_grid(law, learn, test, model._judge, seed=0)
-    constant = model._judge(*constant_raw(law, learn, test), test.y, test.weight)
+    law = task.law(job.target)
+    task.outcome.begin(law, learn)
+    found, _ = task.structure.baseline(law, learn, seed=0)
+    linear = task.outcome.evaluate(found.predictive(test.rows), test.y, test.weight)
+    constant = task.outcome.evaluate(constant_predictive(law, learn, test), test.y, test.weight)
     assert linear["integrated_brier"] < 0.7 * constant["integrated_brier"]

@@ -3,8 +3,8 @@ import pytest
 from numpy.testing import assert_array_equal
 from PIL import Image
 
-from ansatz.structures.grid.mask_files import file_stems, restored
 from ansatz.data.grids.fitting import fitted
+from ansatz.structures.grid.mask_files import file_stems, restored
 
 
 @pytest.mark.parametrize(

@@ -3,16 +3,15 @@
 import numpy as np
 import pandas as pd
 import pytest
-from ansatz.fitting.posing import default_network, pose_as, special_columns, structure_of
 from PIL import Image
 
 import ansatz
 from ansatz.errors import DataError, UsageError
+from ansatz.fitting.recognition import structure_of
 from ansatz.fitting.replay import replay
 from ansatz.fitting.uses import Uses
-from ansatz.report import replayed
-from ansatz.report.what_was_fitted import command_line, python_lines
-from ansatz.structures.grid.problem import pose_grids
+from ansatz.structures.grid.problem import grid_problem, pose_grids
+from ansatz.structures.grid.reading import special_columns
 
 IMAGES = np.zeros((12, 6, 6), np.uint8)
 
@@ -50,7 +49,7 @@ def test_a_law_that_is_named_is_taken():
 
 def test_examples_without_a_target_are_left_out_and_told():
     problem = pose([0.5, np.nan, 1.5] * 4)
-    assert len(problem.frame) == len(problem.features) == 8
+    assert len(problem.frame) == len(problem.rows) == 8
     assert "left out: 4" in " ".join(problem.notes)
 
 
@@ -89,14 +88,13 @@ def test_rows_of_a_table_are_signals_without_their_special_columns():
     frame["rhythm"], frame["patient"], frame["often"] = ["a", "b"] * 4, range(8), 1.0
     uses = Uses(target=["rhythm"], group="patient", weights="often")
     assert special_columns(uses) == ["rhythm", "often", "patient"]
-    problem = pose_as("grid", frame, uses)
-    assert problem.features.shape == (1, 5)
-    assert default_network(problem) == "small_resnet"
+    problem = grid_problem(frame, uses)
+    assert problem.rows.shape == (1, 5)
 
 
 def test_masks_are_the_outcome_where_they_are():
     problem = pose_grids({"x": IMAGES, "masks": IMAGES // 255}, Uses())
-    assert problem.kind == "mask" and default_network(problem) == "unet"
+    assert problem.kind == "mask"
 
 
 def test_a_folder_of_images_is_no_table(tmp_path):
@@ -104,7 +102,7 @@ def test_a_folder_of_images_is_no_table(tmp_path):
     (tmp_path / "a" / "1.png").write_bytes(b"")
     assert structure_of(tmp_path) == "grid"
     with pytest.raises(UsageError, match=r"leave out --x vector"):
-        structure_of(tmp_path, "vector")
+        ansatz.fit(tmp_path, x="vector", target="y")
 
 
 def in_folders(folder, **counts):
@@ -163,5 +161,8 @@ def test_a_saved_model_finds_its_test_again(tmp_path):
     again = replay(tmp_path / "model")
     assert (again.parts.test == fit.posed[2].test).all()
     assert (again.parts.learn == fit.posed[2].learn).all()
+    from ansatz.report import replayed
+    from ansatz.report.what_was_fitted import command_line, python_lines
+
     told = replayed(again)
     assert "--test" not in command_line(told) and "test=" not in python_lines(told)

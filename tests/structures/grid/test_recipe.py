@@ -2,12 +2,11 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from ansatz import Regressor
-from ansatz.fitting.baselines import judge_raw
+from ansatz import Regressor, structures
+from ansatz.fitting.evaluation import evaluate_predictive
 from ansatz.fitting.recipe import Recipe
 from ansatz.likelihoods import Normal
 from ansatz.spec import InputSpec
-from ansatz.structures.grid.baselines import judge_linear_grid
 from ansatz.structures.grid.recipe import choose_grid_recipe, default_options, linear_grid_recipe
 
 IMAGES = InputSpec.grid(1, 28, 28)
@@ -72,5 +71,6 @@ def test_a_linear_model_of_few_examples_keeps_its_spread():
     y = radius.ravel() + rng.normal(size=40)
     model = Regressor("normal")
     learn, test = model.read(x[:32], y[:32]), model.read(x[32:], y[32:])
-    found, _ = judge_linear_grid(Normal(), learn, test, judge_raw, seed=0)
+    linear, _ = structures.create("grid").baseline(Normal(), learn, seed=0)
+    found = evaluate_predictive(linear.predictive(test.rows), test.y)
     assert found["nll"] < 2.1  # the constant model's is 2.18

@@ -6,12 +6,12 @@ import torch
 from sklearn.linear_model import Ridge
 from sklearn.preprocessing import StandardScaler
 
-from ansatz import Classifier, Regressor, SurvivalRegressor
-from ansatz.fitting.baselines import constant_raw, judge_constant, judge_raw
+from ansatz import Classifier, Regressor, SurvivalRegressor, structures
+from ansatz.fitting.baselines import constant_predictive
+from ansatz.fitting.evaluation import evaluate_predictive
+from ansatz.inference.point import PointPosterior
 from ansatz.likelihoods import Gamma, Normal, Poisson
 from ansatz.structures.grid import ridge as grid_ridge
-from ansatz.structures.grid.baselines import judge_linear_grid
-from ansatz.structures.grid.ridge import fit_ridge_grid
 
 
 def ramps(count=30, fresh=200):
@@ -23,6 +23,22 @@ def ramps(count=30, fresh=200):
     return (x[:count], y[:count]), (x[count:], y[count:])
 
 
+def fit_ridge_grid(law, job, seed):
+    return PointPosterior(structures.create("grid"), *grid_ridge.fit_ridge_grid(law, job, seed))
+
+
+def judge(model, test):
+    return evaluate_predictive(model.predictive(test.rows), test.y)["nll"]
+
+
+def judge_linear(learn, test):
+    return judge(structures.create("grid").baseline(Normal(), learn, seed=0)[0], test)
+
+
+def judge_constant(learn, test):
+    return evaluate_predictive(constant_predictive(Normal(), learn, test), test.y)["nll"]
+
+
 def test_it_is_ridge_regression_in_the_cells(monkeypatch):
     """At one penalty and sd(y) = s: lambda of scikit-learn is lambda / mean |x - centre|^2."""
     (x, y), (new, _) = ramps()
@@ -31,7 +47,7 @@ def test_it_is_ridge_regression_in_the_cells(monkeypatch):
     cells = StandardScaler(with_std=False).fit(x.reshape(30, -1))
     z, fresh = cells.transform(x.reshape(30, -1)), cells.transform(new.reshape(200, -1))
     expected = Ridge(alpha=0.5 * (z**2).sum(1).mean()).fit(z, y).predict(fresh)
-    found = model.raw(Regressor().read(new, new[:, 0, 0]).rows)[:, 0].numpy()
+    found = model.predictive(Regressor().read(new, new[:, 0, 0]).rows).raw[:, 0].numpy()
     np.testing.assert_allclose(found, expected, atol=0.02 * y.std())
 
 
@@ -40,10 +56,10 @@ def test_its_spread_is_that_of_rows_it_did_not_see(monkeypatch):
     (x, y), (new, truth) = ramps()
     model = fit_ridge_grid(Normal(), Regressor().read(x, y), seed=0)
     test = Regressor().read(new, truth)
-    law = model.objective.likelihood.distribution(model.raw(test.rows))
+    law = model.predictive(test.rows).distribution
     error = (law.mean - test.y).square().mean().sqrt()
     assert law.stddev.unique().numel() == 1
-    inside = (model.raw(Regressor().read(x, y).rows)[:, 0].numpy() - y).std()
+    inside = (model.predictive(Regressor().read(x, y).rows).raw[:, 0].numpy() - y).std()
     assert inside < 0.6 * float(error)
     assert float(error) == pytest.approx(float(law.stddev[0]), rel=0.35)
 
@@ -51,13 +67,11 @@ def test_its_spread_is_that_of_rows_it_did_not_see(monkeypatch):
 def test_it_tells_more_than_the_constant_model_and_of_noise_hardly_less():
     (x, y), (new, truth) = ramps()
     learn, test = Regressor().read(x, y), Regressor().read(new, truth)
-    constant = judge_constant(Normal(), learn, test)["nll"]
-    found, _ = judge_linear_grid(Normal(), learn, test, judge_raw, seed=0)
-    assert found["nll"] < constant - 0.7  # the entropy of a given x is log(0.3) below that of a
+    # The entropy of a given x is log(0.3) below that of a.
+    assert judge_linear(learn, test) < judge_constant(learn, test) - 0.7
     noise = np.random.default_rng(1).permutation(y)
     learn = Regressor().read(x, noise)
-    found, _ = judge_linear_grid(Normal(), learn, test, judge_raw, seed=0)
-    assert found["nll"] < judge_constant(Normal(), learn, test)["nll"] + 0.15
+    assert judge_linear(learn, test) < judge_constant(learn, test) + 0.15
 
 
 @pytest.mark.parametrize("kind", ["count", "positive", "class", "cox", "two"])
@@ -73,16 +87,15 @@ def test_every_law_has_one(kind, monkeypatch):
         model = Regressor({"count": Poisson(), "positive": Gamma(), "two": Normal()}[kind])
         y = {"count": np.round(np.exp(y)), "positive": np.exp(y), "two": np.stack([y, -y], 1)}[kind]
     job = model.read(x, y)
-    law = model._law_of(job.target)
-    fitted = fit_ridge_grid(law, job, seed=0)
-    constant, start = constant_raw(law, job, job)
-    raw = fitted.raw(job.rows)
-    loss = fitted.objective.likelihood.joint_loss(raw, job.y, job.weight).sum()
+    law = model.task(x).law(job.target)
+    fitted, raw = fit_ridge_grid(law, job, seed=0).predictive(job.rows)
+    constant, start = constant_predictive(law, job, job)
+    loss = fitted.joint_loss(raw, job.y, job.weight).sum()
     assert loss < constant.joint_loss(start, job.y, job.weight).sum() - 3
 
 
 def test_examples_of_one_group_cannot_choose_and_get_the_middle_penalty():
     (x, y), _ = ramps()
     job = Regressor().read(x, y, groups=np.zeros(30))
-    spread = fit_ridge_grid(Normal(), job, seed=0).raw(job.rows)[:, 0].std()
+    spread = fit_ridge_grid(Normal(), job, seed=0).predictive(job.rows).raw[:, 0].std()
     assert 0.2 * y.std() < float(spread) < torch.tensor(y).std()

@@ -5,33 +5,7 @@ from numpy.testing import assert_allclose
 
 from ansatz import Regressor
 from ansatz.errors import UsageError
-from ansatz.likelihoods import Barron, Bernoulli, Gamma, Normal, Poisson, Truncated
-from ansatz.structures.vector.linear_model import current_dispersion, with_dispersion
-
-
-def test_the_dispersion_is_changed_and_a_known_one_is_not():
-    assert current_dispersion(with_dispersion(Normal(), "constant")) == "constant"
-    assert current_dispersion(with_dispersion(Gamma(dispersion="constant"), "predicted")) == (
-        "predicted"
-    )
-    assert with_dispersion(Normal(dispersion=0.5), "constant").options == {"dispersion": 0.5}
-    for law in (Poisson(), Bernoulli()):
-        assert current_dispersion(law) is None and with_dispersion(law, "constant") is law
-
-
-def test_other_options_of_the_law_stay():
-    assert with_dispersion(Normal(beta=0.2), "constant").options == {
-        "beta": 0.2, "dispersion": "constant",
-    }  # fmt: skip
-
-
-def test_a_truncated_law_keeps_its_bounds_and_a_measured_scale_is_kept():
-    law = with_dispersion(Truncated("normal", lower=0.0), "constant")
-    assert law.options == {
-        "law": "normal", "options": {"dispersion": "constant"}, "lower": 0.0, "upper": None,
-    }  # fmt: skip
-    for law in (Barron(dispersion="mad"), Barron(alpha=-2.0, dispersion="mad")):
-        assert with_dispersion(law, "predicted") is law
+from ansatz.likelihoods import Normal
 
 
 def test_a_dispersion_that_is_asked_for_depends_on_x():

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 import torch
 from torch import Tensor
 
+from ansatz.errors import UsageError
 from ansatz.fitting.contracts.encoder import Encoder
 from ansatz.likelihoods import Distribution, Likelihood
 
@@ -119,10 +120,10 @@ class OutOfFold(Protocol):
 class Inference(Protocol):
     """How the weights of a network are inferred from training rows."""
 
-    name: str
-    averages: bool  # whether several networks are averaged: each may then fit more closely
-    words: str  # what was fitted, for prose: "a network", "an ensemble of networks"
-    few: float  # rows below which a dispersion that varies with x costs more than it tells
+    name: ClassVar[str]
+    averages: ClassVar[bool]  # whether several networks are averaged: each may then fit more closely
+    words: ClassVar[str]  # what was fitted, for prose: "a network", "an ensemble of networks"
+    few: ClassVar[float]  # rows below which a dispersion that varies with x costs more than it tells
 
     def recipe(self, base: "Recipe", facts: "Facts", options: Mapping[str, Any]) -> "Recipe":
         """The structure's recipe, changed as this inference needs it."""
@@ -133,6 +134,17 @@ class Inference(Protocol):
     ) -> Fitted:
         """Infers the weights from the rows of a job."""
         ...
+
+    def update(
+        self,
+        plan: "Plan",
+        job: "Job",
+        law: Likelihood,
+        previous: Posterior | None,
+        state: dict[str, Any] | None,
+    ) -> Fitted:
+        """Goes on for one pass over the rows, from a posterior and its optimizer's state."""
+        raise UsageError("partial_fit goes on with one network: inference='point'.")
 
     def rebuild(
         self,

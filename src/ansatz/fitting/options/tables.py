@@ -111,29 +111,32 @@ class Owner(NamedTuple):
     """Whoever has options of its own.
 
     Args:
+        name: of the owner: a structure's, or what it is.
         tables: of options that have a name in ``ansatz.fit`` and on the command line.
         settings: tables of those that ``--set`` takes.
         data: for a structure, what such data are called.
 
     Example:
         >>> from ansatz.fitting.options.tables import OWNERS
-        >>> OWNERS["vector"].data
+        >>> [owner.data for owner in OWNERS.values() if owner.data][0]
         'tables'
     """
 
+    name: str
     tables: tuple[type, ...] = ()
     settings: tuple[type, ...] = ()
     data: str | None = None
 
 
-OWNERS = {
-    "vector": Owner((VectorOptions,), (VectorSettings,), "tables"),
-    "grid": Owner((GridOptions,), (GridSettings,), "images"),
-    "outcome": Owner((OutcomeOptions,), (OutcomeSettings, MaskSettings)),
-    "inference": Owner((), (InferenceSettings,)),
-    "network": Owner((), (NetworkSettings,)),
-    "training": Owner((), (TrainingSettings,)),
-}
+_OWNERS = (
+    Owner("vector", (VectorOptions,), (VectorSettings,), "tables"),
+    Owner("grid", (GridOptions,), (GridSettings,), "images"),
+    Owner("outcome", (OutcomeOptions,), (OutcomeSettings, MaskSettings)),
+    Owner("inference", (), (InferenceSettings,)),
+    Owner("network", (), (NetworkSettings,)),
+    Owner("training", (), (TrainingSettings,)),
+)
+OWNERS = {owner.name: owner for owner in _OWNERS}
 
 
 def settings_of(owner: str) -> frozenset[str]:
@@ -194,7 +197,9 @@ def refuse_foreign(names: Iterable[str], structure: str, *, settings: bool = Fal
                 if name in declared(table):
                     flag = declared(table)[name].option.flag(name)
                     spelled = f"'{name}'" if flag == f"--{name}" else f"'{name}' ({flag})"
-                    known = OWNERS.get(structure, Owner()).data or f"of structure {structure}"
+                    known = (
+                        OWNERS.get(structure, Owner(structure)).data or f"of structure {structure}"
+                    )
                     raise UsageError(
                         f"{spelled} is an option of {each.data}, and these are {known}: leave it "
                         f"out, or say --x {owner} if that is what they are."

@@ -108,7 +108,7 @@ class Images(ReadAgain):
 
 
 class LabelledImages(Images):
-    """Examples with a class for every cell: masks are predicted one by one, each at its own size."""
+    """Examples with a class for every cell: predicted one by one, each mask at its own size."""
 
     def frames(self, face: Any, **options: Any) -> Iterator[pd.DataFrame]:
         """The share of each class among the cells of every example."""

@@ -1,4 +1,4 @@
-"""One pass over a stream: the split of its rows, what training rows teach, a sample of each part."""
+"""One pass over a stream: the split of its rows, their statistics, a sample of each part."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -58,7 +58,7 @@ def pose_stream(
 ) -> Problem:
     r"""Reads a table once and decides what each column is for.
 
-    What :func:`~ansatz.structures.vector.problem.pose` learns from all rows, this learns from all rows:
+    What :func:`~ansatz.structures.vector.problem.pose` learns from all rows, so does this:
     the roles of columns, their levels, the range of the target. The candidates among laws and the
     warnings of leaks come from 20,000 rows, the target's extremes and a row of each class.
 

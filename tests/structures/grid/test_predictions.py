@@ -35,14 +35,14 @@ def test_a_saved_model_predicts_the_same_bits(model, tmp_path):
 def test_the_network_computes_in_float32_and_the_law_in_float64(model):
     assert {p.dtype for p in model.model_.network.parameters()} == {torch.float32}
     images, _ = digits()
-    assert model.model_.raw(Grids.of(images)).dtype == torch.float64
+    assert model.model_.predictive(Grids.of(images)).raw.dtype == torch.float64
     assert_close(model.predict_proba(images).sum(1), np.ones(60), rtol=0, atol=1e-15)
 
 
 def test_an_example_alone_and_among_others_has_the_same_answer_to_six_digits(model):
     images, _ = digits()
-    together = model.model_.raw(Grids.of(images))
-    alone = torch.cat([model.model_.raw(Grids.of(images[k : k + 1])) for k in range(60)])
+    together = model.model_.predictive(Grids.of(images)).raw
+    alone = torch.cat([model.model_.predictive(Grids.of(images[k : k + 1])).raw for k in range(60)])
     assert (together - alone).abs().max() <= 1e-6 * together.abs().max()
 
 
@@ -112,8 +112,10 @@ def test_tiles_of_a_linear_map_of_windows_are_the_whole_image():
     rng = np.random.default_rng(0)
     masks = rng.integers(0, 2, (6, 24, 24))
     model = Segmenter(network="linear_pixels", epochs=1, augment=False).fit(masks * 1.0, masks)
-    large = Grids.of(rng.normal(size=(2, 61, 50)))
-    whole = model.model_.raw(large)
+    large, posterior = Grids.of(rng.normal(size=(2, 61, 50))), model.model_.posterior
+    posterior.options = {"tile": 64}  # at once
+    whole = posterior.predictive(large).raw
     assert whole.shape == (2, 61, 50, 2)
-    assert_close(model.model_.raw_in_tiles(large), whole, rtol=0, atol=1e-5)
-    assert_close(model.model_.raw_in_tiles(large, tile=32), whole, rtol=0, atol=1e-5)
+    for tile in (None, 32):
+        posterior.options = {"tile": tile}
+        assert_close(posterior.predictive(large).raw, whole, rtol=0, atol=1e-5)

@@ -1,6 +1,7 @@
 """A fit of a stream is the fit of the same rows in memory."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -10,23 +11,21 @@ from torch.testing import assert_close
 from typer.testing import CliRunner
 
 import ansatz
+from ansatz import structures
 from ansatz.cli.main import app
 from ansatz.data import Preprocessor, TensorSource, read_table
-from ansatz.data.streams import HashSplit, Learner
 from ansatz.data.streams.hash_split import TRAIN
 from ansatz.errors import DataError, UsageError
-from ansatz.estimators import streamed_training
-from ansatz.fitting.kinds import make_estimator
+from ansatz.fitting import Request
+from ansatz.fitting.contracts.structure import Feed
+from ansatz.fitting.first_steps import task_of
 from ansatz.fitting.pooled_metrics import PooledMetrics
 from ansatz.fitting.reading import read_job
-from ansatz.structures.vector.stream_parts import divide
-from ansatz.structures.vector.stream_problem import pose_stream
-from ansatz.structures.vector.streamed_evaluation import evaluate_stream
-from ansatz.structures.vector.streamed_fit import fit_stream
-from ansatz.structures.vector.streamed_rows import StreamedRows
+from ansatz.fitting.recipe import Recipe
 from ansatz.fitting.uses import Uses
-from ansatz.fitting import Request
 from ansatz.metrics import judge
+from ansatz.structures.vector import stream_batches, stream_problem, streaming
+from ansatz.structures.vector.streamed_evaluation import evaluate_stream
 from ansatz.training import loop as training_loop
 
 SMALL = {"epochs": 2, "widths": [8], "batch_size": 32}
@@ -50,36 +49,44 @@ def csv(tmp_path):
     return path
 
 
-def stream(path, uses=Y, *, options=None, **more):
-    more = {"likelihood": "normal", "block_bytes": 9_000, "window": 3, **more}
-    how = {name: more.pop(name) for name in ("block_bytes", "window", "sampled") if name in more}
+def cut(patch, block_bytes=9_000, sampled=streaming.SAMPLED):
+    """Small blocks, two of which are mixed."""
+    small = partial(stream_problem.open_blocks, block_bytes=block_bytes)
+    patch.setattr(stream_problem, "open_blocks", small)
+    patch.setattr(stream_batches, "WINDOW_BYTES", 0)
+    patch.setattr(streaming, "SAMPLED", sampled)
+
+
+def stream(path, uses=Y, *, options=None, likelihood="normal", sizes=None, **more):
     more = {**uses.model_dump(), **more, "options": {**SMALL, **(options or {})}}
-    return fit_stream(Request.of(path, more), **how)
+    with pytest.MonkeyPatch.context() as patch:
+        cut(patch, **(sizes or {}))
+        return ansatz.fit(path, stream=True, likelihood=likelihood, **more)
 
 
 def weights(model):
-    return {
-        **model.model_.network.state_dict(),
-        **model.model_.posterior.networks[0].objective.state_dict(),
-    }
+    trained = model.model_.posterior.networks[0]
+    return {**trained.network.state_dict(), **trained.objective.state_dict()}
 
 
-def divided(path, folder, uses=Y, **options):
-    posed = pose_stream(path, uses, folder, likelihood="normal", block_bytes=9_000)
-    estimator = make_estimator(posed.problem, "mlp", options=SMALL | options)
-    read_job(posed.problem, estimator)
-    rows = StreamedRows(posed, estimator)
-    learner = Learner(posed.problem.columns)
-    return rows, divide(rows, HashSplit(0, 0.2, 0.1), learner, folder)
+@pytest.fixture
+def learn(csv, monkeypatch):
+    """The training rows of a stream."""
+    cut(monkeypatch)
+    asked = {"target": "y", "likelihood": "normal", "options": SMALL | {"holdout": 0.125}}
+    request = Request.of(csv, {**asked, "x": "vector", "stream": True})
+    with streaming.streaming(request, {"likelihood": "normal"}, "") as problem:
+        task = task_of(request, problem)
+        yield task.structure.split(problem, task, read_job(problem, task), 0.2).learn
 
 
-def test_the_state_is_that_of_the_training_rows_in_memory(csv, tmp_path):
-    rows, parts = divided(csv, tmp_path)
-    assert len(rows.posed.blocks) > 5
+def test_the_state_is_that_of_the_training_rows_in_memory(csv, learn):
+    parts, blocks = learn.rows.stream.parts, learn.rows.stream.table.disk.blocks
+    assert len(blocks) > 5
     frame = read_table(csv).frame
-    split = np.concatenate([parts.part_of(k) for k in range(len(rows.posed.blocks))])
-    learn = frame[split == TRAIN].drop(columns="y")
-    expected = Preprocessor.fit(learn, rows.posed.problem.columns).state()
+    split = np.concatenate([parts.part_of(k) for k in range(len(blocks))])
+    rows = frame[split == TRAIN].drop(columns="y")
+    expected = Preprocessor.fit(rows, learn.rows.columns).state()
     found = parts.learner.preprocessor().state()
     numbers, others = found.pop("numeric"), expected.pop("numeric")
     assert found == expected and numbers["masked"] == others["masked"]
@@ -87,15 +94,15 @@ def test_the_state_is_that_of_the_training_rows_in_memory(csv, tmp_path):
         np.testing.assert_allclose(numbers[name], others[name], rtol=0, atol=1e-10)
 
 
-def test_training_on_the_same_order_of_rows_gives_the_same_weights(csv, tmp_path):
+def test_training_on_the_same_order_of_rows_gives_the_same_weights(learn):
     """Batches from disk and batches from memory differ in nothing that training sees."""
-    rows, parts = divided(csv, tmp_path)
-    preprocessor = parts.learner.preprocessor()
-    sampled = parts.samples[TRAIN]
-    assert sampled.complete
-    whole = streamed_training.as_batch(preprocessor, rows.job(sampled.frame), torch.float32)
-    memory = TensorSource(whole, 32, shuffle=False)
-    disk = streamed_training.stream_source(rows, parts, preprocessor, 32, shuffle=False, window=2)
+    vector, recipe = structures.create("vector"), Recipe(batch_size=32)
+    assert learn.rows.stream.is_held
+    encoder = vector.encoder(learn.rows, learn.weight.numpy(), recipe, {})
+    memory = TensorSource(vector.batch(learn, encoder, recipe), 32, shuffle=False)
+    disk = vector.source(learn, encoder, Feed(recipe, 0, training=True), {})
+    assert disk.window == 2
+    disk.shuffle = False
     assert len(memory) == len(disk)
     for one, other in zip(memory.batches(0), disk.batches(0), strict=True):
         for left, right in ((one.inputs[0], other.inputs[0]), (one.inputs[1], other.inputs[1])):
@@ -116,23 +123,23 @@ def test_a_streamed_fit_does_as_well_as_one_in_memory(csv):
 def test_a_run_killed_within_an_epoch_resumes_bit_for_bit(csv, tmp_path, monkeypatch):
     expected = stream(csv, out=tmp_path / "straight")
     monkeypatch.setattr(training_loop, "_SECONDS_BETWEEN_CHECKPOINTS", 0.0)
-    real, reads = streamed_training.BlockSource, []
+    real, reads = stream_batches.BlockSource, []
 
     class Dies(real):
         """Ends the process, as far as the run can tell, while a later window is read."""
 
         def _mixed(self, epoch, number, blocks):
             reads.append((epoch, number))
-            if len(reads) == 4:
+            if len(reads) == 5:
                 raise MemoryError("killed")
             return super()._mixed(epoch, number, blocks)
 
-    monkeypatch.setattr(streamed_training, "BlockSource", Dies)
+    monkeypatch.setattr(stream_batches, "BlockSource", Dies)
     with pytest.raises(MemoryError):
         stream(csv, out=tmp_path / "cut")
     assert reads[-1][1] > 0  # in the middle of an epoch
     assert not [p for p in tmp_path.iterdir() if p.name.startswith(".tmp-")]
-    monkeypatch.setattr(streamed_training, "BlockSource", real)
+    monkeypatch.setattr(stream_batches, "BlockSource", real)
     with pytest.raises(UsageError, match=r"unfinished run"):
         stream(csv, out=tmp_path / "cut")
     resumed = stream(csv, out=tmp_path / "cut", resume=True)
@@ -151,7 +158,7 @@ def test_a_resume_with_other_data_is_refused(csv, tmp_path):
 
 
 def test_metrics_of_blocks_are_those_of_all_test_rows(csv):
-    at_once, pooled = stream(csv), stream(csv, sampled=40)
+    at_once, pooled = stream(csv), stream(csv, sizes={"sampled": 40})
     # The law starts from a sample of 40 rows, so the fits differ; the model judges itself alike.
     assert any("on a sample" in note or "sample of 40" in note for note in pooled.notes)
     assert pooled.metrics["rmse"] == pytest.approx(at_once.metrics["rmse"], rel=0.2)
@@ -210,13 +217,31 @@ def test_classes_weights_groups_and_missing_outcomes(tmp_path):
         tmp_path / "t.csv", target="y", group="who", weights="w", options=SMALL | options
     )
     assert fit.likelihood == "bernoulli" and fit.model.classes_.tolist() == ["no", "yes"]
-    assert_close(
-        torch.tensor(fit.model.model_.outcome.log_weights),
-        torch.tensor(memory.model.model_.outcome.log_weights),
-    )
+    streamed, held = fit.fitted.outcome.log_weights, memory.fitted.outcome.log_weights
+    assert_close(torch.tensor(streamed), torch.tensor(held))
     assert sum(fit.rows.values()) == sum(memory.rows.values())
     assert any("12 rows without a value of 'y' were left out" in note for note in fit.notes)
     assert fit.metrics["auc"] == pytest.approx(memory.metrics["auc"], abs=0.2)
+
+
+def test_class_weights_are_those_of_all_rows(tmp_path, monkeypatch):
+    frame = table()
+    frame["y"] = np.where(frame["y"] > 1, "yes", "no")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    monkeypatch.setattr(stream_problem, "SURVEYED", 100)
+    options = {"class_weight": "balanced"}
+    fit = stream(tmp_path / "t.csv", likelihood="bernoulli", options=options)
+    memory = ansatz.fit(
+        frame, target="y", likelihood="bernoulli", test=0.0, options=SMALL | options
+    )
+    streamed, held = fit.fitted.outcome.log_weights, memory.fitted.outcome.log_weights
+    assert_close(torch.tensor(streamed), torch.tensor(held))
+
+
+def test_a_streamed_fit_leaves_no_origin_and_no_row_keys(csv):
+    fit = stream(csv)
+    assert fit.origin is None and fit.posed is None and not fit.rows_of
+    assert fit.fitted.row_keys is None and fit.log_likelihood is None
 
 
 def test_counts_with_an_exposure_and_censored_times_stream(tmp_path):
@@ -239,10 +264,11 @@ def test_counts_with_an_exposure_and_censored_times_stream(tmp_path):
 
 def test_the_law_is_chosen_on_a_sample_and_a_linear_model_fitted_to_it(csv, tmp_path):
     table(90).to_csv(tmp_path / "few.csv", index=False)  # few: linear models compare the laws
-    chosen = stream(tmp_path / "few.csv", likelihood=None, block_bytes=2_000)
+    chosen = stream(tmp_path / "few.csv", likelihood=None, sizes={"block_bytes": 2_000})
     assert chosen.likelihood in ("normal", "laplace", "student_t") and len(chosen.candidates) == 3
-    asked = {"target": "y", "network": "linear", "likelihood": "normal"}
-    linear = fit_stream(Request.of(csv, asked), sampled=100)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(streaming, "SAMPLED", 100)
+        linear = ansatz.fit(csv, target="y", network="linear", likelihood="normal", stream=True)
     assert linear.linear == linear.metrics
     assert any("fitted to a sample of 100 training rows" in note for note in linear.notes)
 
@@ -255,12 +281,13 @@ def test_the_law_is_chosen_on_a_sample_and_a_linear_model_fitted_to_it(csv, tmp_
         (Y, {"folds": 5}, "--folds needs all rows"),
         (Uses(target=["y"], time="a"), {}, "--time orders all rows"),
         (Y, {"inference": "ensemble"}, "does not read a stream yet"),
+        (Y, {"options": {"calibration": 0.2}}, "calibration needs all rows"),
         (Uses(target=["y"], event="town=Ulm"), {}, "a stream needs a column of 0 and 1"),
     ],
 )
 def test_what_needs_all_rows_is_refused_in_one_line(csv, uses, options, message):
     with pytest.raises(UsageError, match=message) as caught:
-        fit_stream(Request.of(csv, {**uses.model_dump(), **options}))
+        ansatz.fit(csv, **uses.model_dump(), **options, stream=True)
     assert "--no-stream" in str(caught.value) and "\n" not in str(caught.value)
 
 

@@ -25,16 +25,18 @@ def ensemble():
 def test_members_differ_and_share_what_is_known_of_the_channels(ensemble):
     members = ensemble.model_.posterior.members
     assert len(members) == 3
-    weights = [torch.cat([p.ravel() for p in m.network.parameters()]) for m in members]
+    weights = [torch.cat([p.ravel() for p in m.trained.network.parameters()]) for m in members]
     assert not torch.allclose(weights[0], weights[1])
-    assert len({str(m.preprocessor.state()) for m in members}) == 1
+    assert len({str(m.encoder.state()) for m in members}) == 1
 
 
 def test_probabilities_lie_among_those_of_the_members(ensemble):
     """A mixture is a weighted mean; recalibration is switched off to see it."""
     images, _ = digits()
     grids = Grids.of(images)
-    each = np.stack([m.raw(grids).softmax(-1).numpy() for m in ensemble.model_.posterior.members])
+    each = np.stack(
+        [part.raw.softmax(-1).numpy() for _, part in ensemble.model_.posterior.components(grids)]
+    )
     mixed = ensemble.predict_dist(images, recalibrated=False).probs.numpy()
     assert (mixed >= each.min(0) - 1e-9).all() and (mixed <= each.max(0) + 1e-9).all()
 

@@ -14,7 +14,7 @@ import ansatz.training.loop as training_loop
 from ansatz import Classifier, Regressor, SurvivalRegressor
 from ansatz.data.grids import Grids, read_grids
 from ansatz.errors import DataError, UsageError
-from ansatz.structures.grid import fitting as grid_fitting
+from ansatz.structures.grid import source
 
 LINEAR = {"network": "linear_grid", "epochs": 2, "batch_size": 16}
 RESNET = {"network": "small_resnet", "network_options": {"depth": 8, "width": 4}, "epochs": 1}
@@ -101,7 +101,7 @@ def test_a_run_that_was_killed_within_an_epoch_ends_in_the_same_bits(files, tmp_
     options = {"epochs": 3, "depth": 8, "width": 4, "batch_size": 16}
     expected = ansatz.fit(files, options=options, test=0.0)
     monkeypatch.setattr(training_loop, "_SECONDS_BETWEEN_CHECKPOINTS", 0.0)
-    real = grid_fitting.GridSource
+    real = source.GridSource
 
     class Dies(real):
         def batches(self, epoch=0, start=0):
@@ -111,7 +111,7 @@ def test_a_run_that_was_killed_within_an_epoch_ends_in_the_same_bits(files, tmp_
                 yield batch
 
     with monkeypatch.context() as patch:
-        patch.setattr(grid_fitting, "GridSource", Dies)
+        patch.setattr(source, "GridSource", Dies)
         with pytest.raises(MemoryError):
             ansatz.fit(files, options=options, test=0.0, out=tmp_path / "cut")
     assert not (tmp_path / "cut").exists()
@@ -206,7 +206,7 @@ def test_rows_of_an_array_are_signals_only_when_asked_for():
     x, labels = np.random.default_rng(0).normal(size=(40, 12)), np.arange(40) % 2
     table = Classifier(epochs=1).fit(x, labels)
     signals = Classifier(**LINEAR, x="grid").fit(x, labels)
-    assert type(table.model_).__name__ == "TableModel"
+    assert table.model_.structure.name == "vector"
     assert signals.model_.encoder.preprocessor.shape == (1, 12)
 
 
@@ -227,7 +227,7 @@ def test_a_network_whose_answer_does_not_fit_the_outcome_is_refused():
 def test_an_empty_array_and_a_wrong_structure_are_refused():
     with pytest.raises(ValueError, match=r"nothing in it"):
         Classifier(**LINEAR).fit(np.zeros((0, 8, 8)), [])
-    with pytest.raises(UsageError, match=r"x must be"):
+    with pytest.raises(UsageError, match=r"unknown structure 'cube'"):
         Classifier(x="cube").fit(np.zeros((4, 8, 8)), [0, 1, 0, 1])
     with pytest.raises(DataError, match=r"nan"):
         Classifier(**LINEAR).fit(np.full((4, 8, 8), np.nan), [0, 1, 0, 1])

@@ -1,0 +1,1 @@
+from tests.estimators.conftest import numbers as numbers
