@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from ansatz import Classifier, Regressor, Segmenter
+from ansatz import Classifier, Ranker, Regressor, Segmenter, SurvivalRegressor
+from ansatz.fitting.contracts.structure import Structure
 from ansatz.report import build, gather
+from ansatz.report.contents import chapters
 from ansatz.report.contribution import Contribution, contribution
 from ansatz.structures.registry import registry
 
@@ -12,10 +14,8 @@ NUMBERS = [
     "probability integral transform",
     "laws of vectors",
     "errors of direction",
-    "first places of rankings",
     "coverage of intervals",
     "reliability of probabilities",
-    "calibration of survival",
     "quantile residuals",
     "residual panels",
     "recalibration",
@@ -122,13 +122,26 @@ def test_the_order_of_the_page(what, blank):
     assert [section.title for section in report.sections] == TITLES[what]
 
 
+def test_chapters_of_one_outcome_are_announced_for_it_alone():
+    x, time = np.arange(9.0).reshape(-1, 1), np.arange(1.0, 10.0)
+    lived = SurvivalRegressor("weibull", network="linear").fit(x, time + time % 2)
+    order = np.array([["a", "b"], ["b", "a"], ["a", "b"]])
+    ranked = Ranker(network="linear").fit(None, order)
+    words = [
+        [chapter.words for chapter in chapters(evidence)]
+        for evidence in (gather(lived, x, time), gather(ranked, None, order))
+    ]
+    assert words[0][7] == "calibration of survival" and words[1][5] == "first places of rankings"
+    assert not set(words[0]) & {"first places of rankings"}
+
+
 def test_a_structure_that_adds_nothing_has_the_general_chapters(blank, monkeypatch):
-    monkeypatch.setitem(registry._members, "bags", object)
+    monkeypatch.setitem(registry._members, "bags", type("Bags", (Structure,), {}))
     evidence = evidence_of("table")
     evidence.contribution = contribution("bags")
     assert type(evidence.contribution) is Contribution
     announced = []
     report = build(evidence, announced.append)
     assert announced == [*FIRST, *NUMBERS, "decisions from costs"]
-    assert "examples that took no part in the fit" in report.page
+    assert "rows that took no part in the fit" in report.page
     assert "Could not be computed" not in report.page

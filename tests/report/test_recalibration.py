@@ -1,6 +1,7 @@
 """Before and after recalibration on test rows."""
 
 import re
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy import stats
 
 from ansatz import Classifier, Regressor, SurvivalRegressor
 from ansatz.figures.section import Figure, Table
+from ansatz.fitting.contracts.inference import Predictive
 from ansatz.likelihoods import BernoulliDistribution, NormalDistribution
 from ansatz.report import gather
 from ansatz.report.recalibration import NONE, change_of_score, section
@@ -22,14 +24,12 @@ class Done(NamedTuple):
     after: dict
 
 
-def served_before(model, law):
+def served_before(model, law, done):
     """A model that was recalibrated: what it served before is the law given here."""
-    known = model.predict_dist
-
-    def predict_dist(X, *, recalibrated=True, **options):
-        return known(X, **options) if recalibrated else law
-
-    model.predict_dist = predict_dist
+    before = SimpleNamespace(is_law=True, additive=True, given=lambda raw, y: (law, y))
+    plain = SimpleNamespace(predictive=lambda *rows, notes: Predictive(before, torch.zeros(1)))
+    model.model_.posterior.without_recalibration = lambda: plain
+    model.model_.recalibration = done
     return model
 
 
@@ -58,8 +58,8 @@ def test_numbers_show_histograms_and_coverage_of_both():
     y = x[:, 0] + rng.normal(size=400)
     model = Regressor(network="linear").fit(x, y)
     law = model.predict_dist(x)
-    model = served_before(model, NormalDistribution(law.mean, 0.5 * law.stddev))
-    model.recalibration_ = Done("scale", 2.0, {"nll": 2.1}, {"nll": 1.4})
+    done = Done("scale", 2.0, {"nll": 2.1}, {"nll": 1.4})
+    model = served_before(model, NormalDistribution(law.mean, 0.5 * law.stddev), done)
     found = section(gather(model, x, y))
     assert "multiplied by 2.000" in found.lead and "improved" in found.lead
     out_of_fold, test = (part for part in found.parts if isinstance(part, Table))
@@ -74,8 +74,8 @@ def test_classes_show_reliability_of_both():
     y = (rng.random(300) < 1 / (1 + np.exp(-x[:, 0]))).astype(int)
     model = Classifier(network="linear").fit(x, y)
     logits = torch.logit(torch.from_numpy(model.predict_proba(x)[:, 1]))
-    model = served_before(model, BernoulliDistribution(4 * logits))
-    model.recalibration_ = Done("temperature", 4.0, {"nll": 1.0}, {"nll": 0.6})
+    done = Done("temperature", 4.0, {"nll": 1.0}, {"nll": 0.6})
+    model = served_before(model, BernoulliDistribution(4 * logits), done)
     found = section(gather(model, x, y))
     assert "temperature of 4.000" in found.lead and "improved" in found.lead
     test = [part for part in found.parts if isinstance(part, Table)][-1]

@@ -13,11 +13,12 @@ from ansatz import Classifier, Regressor
 from ansatz.data import Column
 from ansatz.figures.number import number, percent, with_error
 from ansatz.figures.printable import printable
+from ansatz.fitting.faces import face_of
 from ansatz.fitting.replay import replay
+from ansatz.outcomes.report.classes import spiegelhalter
 from ansatz.report import gather, replayed
 from ansatz.report.comparison import compare
 from ansatz.report.costs import best_level, best_threshold, class_costs, number_costs
-from ansatz.report.headline import spiegelhalter
 from ansatz.report.rivals import rivals
 from ansatz.report.what_was_fitted import command_line
 from ansatz.structures.vector.report.data_summary import summarize_column
@@ -130,7 +131,7 @@ def test_refits_keep_groups_together(fitted):
     evidence = replayed(replay(fitted("groups")), settings={"refits": 2})
     models, words = refit_models(evidence)
     assert len(models) == 2 and "groups" in words
-    a, b = (model.predict(evidence.X) for model in models)
+    a, b = (face_of(model).predict(evidence.X) for model in models)
     assert not np.allclose(a, b)
 
 

@@ -15,9 +15,10 @@ from ansatz.likelihoods import (
     RankingDistribution,
     VonMisesDistribution,
 )
-from ansatz.report import directions, gather, rankings, vectors
-from ansatz.report.directions import angular_errors
+from ansatz.outcomes.report import first_places as rankings
 from ansatz.outcomes.report.first_places import first_places
+from ansatz.report import directions, gather, vectors
+from ansatz.report.directions import angular_errors
 from ansatz.report.vectors import average_rank
 
 

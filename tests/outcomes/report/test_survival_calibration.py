@@ -7,7 +7,6 @@ from statsmodels.duration.survfunc import SurvfuncRight
 
 from ansatz import SurvivalRegressor
 from ansatz.figures.section import Figure, Table
-from ansatz.report import coverage, gather, pit, quantile_residuals, residual_panels
 from ansatz.outcomes.report.horizons import (
     calibrate,
     choose_horizons,
@@ -16,6 +15,7 @@ from ansatz.outcomes.report.horizons import (
     reference_curve,
 )
 from ansatz.outcomes.report.survival_calibration import section
+from ansatz.report import coverage, gather, pit, quantile_residuals, residual_panels
 
 
 def cohort(n=400, seed=0):

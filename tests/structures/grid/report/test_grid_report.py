@@ -14,8 +14,13 @@ import ansatz
 from ansatz import Classifier, Regressor, Segmenter, networks
 from ansatz.data.grids import Grids
 from ansatz.errors import UsageError
+from ansatz.fitting.contracts.inference import Predictive
 from ansatz.fitting.replay import replay
 from ansatz.metrics import boundary_f1
+from ansatz.outcomes.report.mask_classes import _edges
+from ansatz.outcomes.report.mask_classes import section as by_class
+from ansatz.outcomes.report.mask_recalibration import section as mask_recalibration
+from ansatz.outcomes.report.mask_reliability import draw_cells, of_cells
 from ansatz.registry import load
 from ansatz.report import build, gather, replayed
 from ansatz.report.comparison import compare
@@ -25,11 +30,6 @@ from ansatz.report.what_was_fitted import command_line, python_lines
 from ansatz.structures.grid.report import sample
 from ansatz.structures.grid.report.cases import section as cases
 from ansatz.structures.grid.report.examples import section as examples
-from ansatz.outcomes.report.mask_classes import _edges
-from ansatz.outcomes.report.mask_classes import section as by_class
-from ansatz.outcomes.report.mask_recalibration import section as mask_recalibration
-from ansatz.outcomes.report.mask_reliability import draw_cells, of_cells
-from ansatz.outcomes.report.mask import Masks
 from ansatz.structures.grid.report.mistakes import section as mistakes
 from ansatz.structures.grid.report.network import layer_table
 from ansatz.structures.grid.report.overlays import section as overlays
@@ -198,15 +198,15 @@ def test_errors_of_masks_count_images_not_cells(masks):
 
 
 def test_cells_without_a_label_have_no_say(masks):
-    law, raw, y = masks.law, masks.raw(), masks.outcome
-    whole = Masks().losses(law, raw, y)
-    assert_close(whole, Masks().losses(law, raw[:, 3:], y[:, 3:]))
+    (law, raw), y, outcome = masks.predictive(), masks.outcome, masks.model.outcome
+    whole = outcome.row_losses(Predictive(law, raw), y)
+    assert_close(whole, outcome.row_losses(Predictive(law, raw[:, 3:]), y[:, 3:]))
     assert bool((draw_cells(masks).codes >= 0).all())
 
 
 def test_the_calibration_of_cells_is_told_in_images(masks):
     masks.kept.pop("cells", None)
-    probs = masks.model._probabilities(masks.raw())
+    probs = masks.model.outcome.probabilities(masks.predictive())
     said, top = (t[:, 3:].double() for t in probs.max(-1))
     right = (top == masks.outcome[:, 3:]).double()
     gap = 100 * (right - said).mean((1, 2))

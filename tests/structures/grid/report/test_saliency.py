@@ -195,7 +195,7 @@ def test_what_is_explained_is_one_number_of_the_law(law):
     what = explained(evidence, rows, inputs_of(evidence, rows))
     subject, expected = LAWS[law]
     assert what.subject == subject
-    raw = evidence.raw()[:5]
+    raw = evidence.predictive().raw[:5]
     number = expected(raw) if expected else None
     if law == "discrete_hazard":
         number = evidence.law.distribution(raw).mean
