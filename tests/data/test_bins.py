@@ -10,8 +10,7 @@ from ansatz.data import Preprocessor
 from ansatz.data.bins import Bins
 from ansatz.estimators import Regressor
 from ansatz.fitting.recipe import choose_recipe
-from ansatz.onnx.columns import TableColumns
-from ansatz.onnx.inputs import Input
+from ansatz.structures.vector.graph_columns import TableColumns
 
 
 def naive(x, edges):
@@ -82,7 +81,7 @@ def test_the_features_stand_with_their_column_and_come_back_from_the_state():
 def test_the_graph_of_an_export_has_the_same_features():
     numbers = {name: values for name, values in table().items() if name != "sex"}
     fitted = Preprocessor.fit(numbers, bins=4, dtype=torch.float64)
-    graph = TableColumns(fitted, [Input(name, name, "number") for name in numbers])
+    graph = TableColumns(fitted)
     (found,) = graph(*(torch.from_numpy(values) for values in numbers.values()))
     torch.testing.assert_close(found, fitted.transform(numbers)[0])
 

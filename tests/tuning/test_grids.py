@@ -9,13 +9,14 @@ import pytest
 import ansatz
 from ansatz import Classifier
 from ansatz.errors import UsageError
-from ansatz.fitting.first_steps import pose_request, with_structure
-from ansatz.structures.grid.recipe import choose_grid_recipe
-from ansatz.fitting.replay import replay
 from ansatz.fitting import Request
-from ansatz.spec import InputSpec
+from ansatz.fitting.contracts.structure import Facts
+from ansatz.fitting.first_steps import reading, with_structure
+from ansatz.fitting.replay import replay
+from ansatz.spec import InputSpec, TargetSpec
+from ansatz.structures.grid.recipe import choose_grid_recipe
+from ansatz.structures.grid.search_space import grid_space
 from ansatz.tuning import inner_folds, posing, tune
-from ansatz.tuning.grid_space import default_grid_space
 from ansatz.tuning.inner_folds import InnerFolds, OutOfTime
 from ansatz.tuning.space import point_of
 
@@ -185,11 +186,12 @@ def test_the_default_recipe_is_a_point_of_the_default_space():
     for rows, masks in [(6, True), (40, True), (60, False), (100_000, False)]:
         inputs = InputSpec.grid(1, 16, 16)
         recipe = choose_grid_recipe(rows, inputs, masks=masks)
-        space = default_grid_space(recipe, inputs, network="x", laws=["categorical"], rows=rows)
+        space = grid_space(recipe, Facts(rows, inputs, TargetSpec(classes=2)), network="x")
         assert point_of(recipe, "categorical", space)["learning_rate"] == recipe.learning_rate
         assert min(space["batch_size"].values) >= 1
         assert space["learning_rate"].low == pytest.approx(recipe.learning_rate / 10)
-    tiny = default_grid_space(recipe, InputSpec.grid(1, 4, 4), network="x", laws=["x"], rows=60)
+    few = Facts(60, InputSpec.grid(1, 4, 4), TargetSpec(classes=2))
+    tiny = grid_space(recipe, few, network="x")
     assert "augment" not in tiny  # too coarse to vary anything
 
 
@@ -200,13 +202,14 @@ def test_dropout_is_the_networks_own():
     given = {"epochs": 1, "width": 4, "hidden": 8}
     inner, space, _ = posed_search(data, network="vgg11", options=given)
     assert posing.default_point(inner, space)["dropout"] == 0.5
-    made, _ = inner.estimator({"dropout": 0.2})
-    assert made.dropout is None and made.network_options["dropout"] == 0.2
+    made = inner.task({"dropout": 0.2})[0].settings
+    assert made.get("dropout") is None and made.network_options["dropout"] == 0.2
 
 
 def posed_search(data, **options):
     request = with_structure(Request.of(data, {"target": "y", "device": "cpu", **options}))
-    return posing.pose_search(request, pose_request(request), (), 2)
+    with reading(request) as problem:
+        return posing.pose_search(request, problem, (), 2)
 
 
 def test_a_training_that_the_deadline_cuts_short_judges_nothing():

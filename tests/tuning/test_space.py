@@ -2,15 +2,12 @@ import pytest
 
 from ansatz.errors import UsageError
 from ansatz.fitting.recipe import choose_recipe
-from ansatz.tuning.space import (
-    Choice,
-    Range,
-    check_space,
-    default_space,
-    parse_space,
-    point_of,
-    settings_of,
-)
+from ansatz.fitting.space import Choice, Range, network_space, training_space
+from ansatz.tuning.space import check_space, parse_space, point_of, settings_of
+
+
+def default_space(recipe, rows):
+    return network_space("mlp", training_space(recipe, rows))
 
 
 def test_ranges_and_choices_are_read_from_words():
@@ -51,7 +48,7 @@ def test_width_and_depth_are_the_widths_of_a_fit():
 def test_the_default_recipe_is_a_point_of_the_default_space():
     for rows in (300, 5_000, 200_000):
         recipe = choose_recipe(rows)
-        space = default_space(recipe, network="mlp", laws=["normal", "laplace"], rows=rows)
+        space = {**default_space(recipe, rows), "likelihood": Choice(("normal", "laplace"))}
         point = point_of(recipe, "laplace", space)
         assert point["width"] == recipe.widths[0] and point["likelihood"] == "laplace"
         assert settings_of(point)["widths"] == list(recipe.widths)
@@ -59,10 +56,10 @@ def test_the_default_recipe_is_a_point_of_the_default_space():
 
 
 def test_a_recipe_that_takes_all_rows_keeps_doing_so():
-    few = default_space(choose_recipe(60), network="mlp", laws=["normal"], rows=60)
+    few = default_space(choose_recipe(60), 60)
     coupled = choose_recipe(1_000, coupled=True)
     assert "batch_size" not in few
-    assert "batch_size" not in default_space(coupled, network="mlp", laws=["cox"], rows=1_000)
+    assert "batch_size" not in default_space(coupled, 1_000)
 
 
 def test_names_that_are_no_options_are_refused():

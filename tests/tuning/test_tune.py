@@ -13,10 +13,9 @@ import pytest
 import ansatz
 from ansatz.cli.document import text_of
 from ansatz.errors import NumericalError, UsageError
-from ansatz.fitting.problem import pose
-from ansatz.fitting.replay import replay
-from ansatz.fitting.uses import Uses
 from ansatz.fitting import Request
+from ansatz.fitting.first_steps import reading, with_structure
+from ansatz.fitting.replay import replay
 from ansatz.tuning import inner_folds, posing, tune
 from ansatz.tuning.inner_folds import InnerFolds
 
@@ -79,9 +78,9 @@ def test_each_trial_is_the_mean_of_folds_fitted_by_hand():
             **{"widths": [trial.parameters["width"]], "epochs": 2},
             **{k: v for k, v in trial.parameters.items() if k not in ("width", "depth")},
             random_state=ansatz.seeds.derive(0, "inner", k) >> 32,
-        ).fit(X.iloc[inside], y[inside])
+        ).fit(X[inside].frame, y[inside])
         assert trial.scores[k] == pytest.approx(
-            model.log_score(X.iloc[outside], y[outside]), rel=1e-6
+            model.log_score(X[outside].frame, y[outside]), rel=1e-6
         )
 
 
@@ -148,7 +147,9 @@ def test_laws_are_searched_where_none_is_given(monkeypatch):
         monkeypatch.setattr(posing, "choose_law", lambda *_: SimpleNamespace(law=first))
         data = table().assign(y=y)
         request = Request.of(data, {"target": "y", "test": 0.2, "device": "cpu"})
-        _, space, notes = posing.pose_search(request, pose(data, Uses(target=["y"])), (), 2)
+        request = with_structure(request)
+        with reading(request) as problem:
+            _, space, notes = posing.pose_search(request, problem, (), 2)
         return space["likelihood"].values, notes
 
     laws, notes = laws_of(lambda frame: frame["y"], "gamma")

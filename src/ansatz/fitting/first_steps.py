@@ -7,7 +7,7 @@ from typing import Any
 
 from ansatz import likelihoods, networks, outcomes, structures
 from ansatz.errors import UsageError
-from ansatz.fitting.options.tables import fit_settings
+from ansatz.fitting.options.tables import fit_settings, settings_of
 from ansatz.fitting.problem import Problem
 from ansatz.fitting.recognition import structure_of
 from ansatz.fitting.request import Request
@@ -76,9 +76,7 @@ def task_of(request: Request, problem: Problem) -> Task:
     options = request.options
     others, _ = split_options(options["likelihood"], request.settings())
     structure: Any = structures.create(str(options["x"]))
-    axis = outcomes.registry.get(problem.kind).axis
-    default = structure.network(axis) if problem.rows.has_features else "linear"
-    network = options["network"] or default
+    network = network_of(request, problem)
     settings = settings_for(problem, network, others, structure).change(
         inference=options["inference"],
         seed=options["seed"],
@@ -86,6 +84,23 @@ def task_of(request: Request, problem: Problem) -> Task:
         time_limit=options["time_limit"],
     )
     return Task.of(structure.name, outcomes.create(problem.kind), settings)
+
+
+def network_of(request: Request, problem: Problem) -> str:
+    """The network that a request names, or the default of its structure.
+
+    Example:
+        >>> from ansatz.fitting import Request
+        >>> from ansatz.fitting.first_steps import network_of, reading, with_structure
+        >>> request = with_structure(Request.of({"a": [1.0, 2.0], "y": [0.5, 1]}, {"target": "y"}))
+        >>> with reading(request) as problem:
+        ...     network_of(request, problem)
+        'mlp'
+    """
+    structure: Any = structures.create(str(request.options["x"]))
+    axis = outcomes.registry.get(problem.kind).axis
+    default = structure.network(axis) if problem.rows.has_features else "linear"
+    return request.options["network"] or str(default)
 
 
 def split_options(
@@ -99,8 +114,8 @@ def split_options(
 
     Example:
         >>> from ansatz.fitting.first_steps import split_options
-        >>> split_options("student_t", {"dof": 4, "epochs": 10})
-        ({'epochs': 10}, {'dof': 4})
+        >>> split_options("student_t", {"nu": 4, "epochs": 10})
+        ({'epochs': 10}, {'nu': 4})
     """
     named = {k.removeprefix(_LAW): v for k, v in options.items() if k.startswith(_LAW)}
     others = {k: v for k, v in options.items() if not k.startswith(_LAW)}
@@ -121,7 +136,9 @@ def settings_for(
 ) -> Settings:
     """Sorts options into those of the network's factory and those of the fit."""
     takes = inspect.signature(networks.registry.get(network)).parameters
+    outcome = outcomes.registry.get(problem.kind)
     known = fit_settings() - (structure.leaves_to(network) & set(takes))
+    known -= settings_of("outcome") - outcome.settings
     mine = {name: value for name, value in options.items() if name in known}
     others = {
         name.removeprefix(_NETWORK): value for name, value in options.items() if name not in known

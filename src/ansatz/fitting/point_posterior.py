@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from ansatz.fitting.contracts.encoder import Encoder
-from ansatz.fitting.contracts.inference import Predictive
+from ansatz.fitting.contracts.inference import Composition, Predictive
 from ansatz.fitting.contracts.structure import Structure
 from ansatz.fitting.trained import Trained
 from ansatz.likelihoods import Likelihood
@@ -80,6 +80,10 @@ class PointPosterior:
     def without_recalibration(self) -> Self:
         """The same: one network is not recalibrated."""
         return self
+
+    def composition(self, kind: torch.dtype) -> Composition:
+        """The one network."""
+        return Composition([(self.encoder, self.trained)])
 
     def tensors(self) -> dict[str, Tensor]:
         """Weights and state by name."""

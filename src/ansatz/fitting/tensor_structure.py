@@ -14,6 +14,7 @@ from ansatz import inference
 from ansatz.data import Batch, TensorSource
 from ansatz.data.source import Source
 from ansatz.errors import DataError, ModelError, UsageError
+from ansatz.fitting.contracts.exporter import Exporter
 from ansatz.fitting.contracts.inference import Posterior
 from ansatz.fitting.contracts.structure import Beside, Facts, Feed, LawScores, Linear, Structure
 from ansatz.fitting.job import Job
@@ -25,6 +26,7 @@ from ansatz.fitting.proposal import Proposal, propose
 from ansatz.fitting.read_again import ReadAgain, Tell
 from ansatz.fitting.recipe import Recipe, default_recipe
 from ansatz.fitting.rehearsal import require_outputs
+from ansatz.fitting.tensor_exporter import TensorExporter
 from ansatz.fitting.trained import Trained
 from ansatz.fitting.training import typed
 from ansatz.fitting.uses import Uses
@@ -326,3 +328,9 @@ class TensorStructure(Structure):
     def load_linear(self, record: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Posterior:
         """An error: no mixture holds a linear model of such rows."""
         raise ModelError(f"structure {self.name} has no linear model to load.")
+
+    # Export.
+
+    def exporter(self, encoder: Any, names: Sequence[str] | None) -> Exporter:
+        """A graph that takes encoded inputs."""
+        return TensorExporter(encoder, self.as_rows)

@@ -11,7 +11,14 @@ from ansatz.data import Batch
 from ansatz.data.batch import take_rows
 from ansatz.errors import ModelError, NumericalError, UsageError
 from ansatz.fitting.contracts.encoder import Encoder
-from ansatz.fitting.contracts.inference import Build, Fitted, Inference, Posterior, Predictive
+from ansatz.fitting.contracts.inference import (
+    Build,
+    Composition,
+    Fitted,
+    Inference,
+    Posterior,
+    Predictive,
+)
 from ansatz.fitting.contracts.structure import Facts, Structure
 from ansatz.fitting.job import Job, take
 from ansatz.fitting.plan import Plan
@@ -141,6 +148,19 @@ class EnsemblePosterior:
     def without_recalibration(self) -> "EnsemblePosterior":
         """The same members with a factor of 1."""
         return EnsemblePosterior(self.members, self.weights)
+
+    def composition(self, kind: torch.dtype) -> Composition:
+        """All members, the linear model among them."""
+        mixed = copy.deepcopy(self.combination)
+        for law in mixed.laws:
+            law.to(kind)
+        words = {"members": len(mixed.laws), "weights": mixed.weights.tolist()}
+        return Composition(
+            [(member.encoder, member.trained) for member in self.members],
+            mixed.likelihood.to(kind),
+            mixed.serve,
+            {**words, "factor": mixed.factor},
+        )
 
     def tensors(self) -> dict[str, Tensor]:
         """The networks' tensors stacked, the linear model's and the merged law's by themselves."""

@@ -3,10 +3,12 @@
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import torch
+
 from ansatz.errors import MissingExtraError, UsageError
 from ansatz.onnx.check import verify
 from ansatz.onnx.graph import finish, label_list, trace
-from ansatz.onnx.inputs import is_grid
+from ansatz.onnx.inputs import fitted_model
 from ansatz.onnx.metadata import attach, describe
 from ansatz.onnx.served import served_module
 from ansatz.storage import write_file
@@ -49,7 +51,7 @@ def export(
     in onnxruntime and must agree with the model.
 
     Args:
-        model: a fitted estimator, or the result of :func:`ansatz.fit`.
+        model: a fitted estimator, or the result of :func:`ansatz.fit` or :func:`ansatz.tune`.
         path: the file's name.
         double: computes in float64, and takes it; else in float32.
         overwrite: replaces what is there.
@@ -70,22 +72,18 @@ def export(
         import onnxscript  # noqa: F401  # which torch writes the graph with
     except ImportError:
         raise MissingExtraError("ONNX files", "onnx") from None
-    estimator = getattr(model, "model", model)  # of ansatz.fit, the fitted estimator in it
-    if not hasattr(estimator, "predict"):
-        raise UsageError(f"export takes a fitted estimator, got {type(model).__name__}.")
-    if not hasattr(estimator, "model_"):
-        raise UsageError(f"this {type(estimator).__name__} is not fitted yet: call fit first.")
-    if double and is_grid(estimator):
-        raise UsageError("networks on grids compute in float32: export without --double.")
-    if getattr(estimator, "clean", None):
-        raise UsageError("masks that are tidied (clean=...) have no ONNX operations for it.")
-    served = served_module(estimator, double=double)
+    fitted = fitted_model(model)
+    if double and fitted.encoder.dtype != torch.float64:
+        raise UsageError(
+            f"networks on {fitted.structure.name}s compute in float32: export without --double."
+        )
+    served = served_module(fitted, double=double)
     proto = trace(served)
-    finish(proto, served.inputs, served.outputs, label_list(estimator))
-    attach(proto, describe(estimator, served))
+    finish(proto, served.inputs, served.outputs, label_list(fitted))
+    attach(proto, describe(fitted, served))
     onnx.checker.check_model(proto, full_check=True)
     content = proto.SerializeToString()
-    off = verify(estimator, content, served.outputs, double=double)
+    off = verify(fitted, content, served.outputs, double=double)
     written = write_file(path, content, overwrite=overwrite)
     names = [given.name for given in served.inputs]
     return Exported(written, names, served.outputs, off, served.notes)

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 
 from ansatz.errors import UsageError
-from ansatz.onnx.inputs import Input
+from ansatz.fitting.contracts.exporter import Input
+from ansatz.fitting.model import Model
 from ansatz.onnx.served import ServedModel, quiet
 from ansatz.onnx.special import replacements
 
@@ -43,7 +43,7 @@ def trace(served: ServedModel) -> "onnx.ModelProto":
                 output_names=[f"output_{k}" for k in range(len(served.outputs))],
             )
         except Exception as error:  # of torch: no family of errors covers what a module may do
-            name = type(served._member(0).network).__name__
+            name = type(served.first.network).__name__
             raise UsageError(
                 f"torch cannot write the network {name} as ONNX: {_reason(error)}"
             ) from error
@@ -165,15 +165,15 @@ def _name_classes(graph: "onnx.GraphProto", labels: list[Any]) -> None:
             value.type.tensor_type.elem_type = kind
 
 
-def label_list(estimator: Any) -> list[Any] | None:
+def label_list(model: Model) -> list[Any] | None:
     """What the codes of a prediction stand for, as plain data; None where it is a number.
 
     Example:
-        >>> from types import SimpleNamespace
-        >>> import numpy as np
+        >>> from ansatz import Classifier
         >>> from ansatz.onnx.graph import label_list
-        >>> label_list(SimpleNamespace(classes_=np.array(["no", "yes"])))
+        >>> model = Classifier(network="linear").fit([[1.0], [2.0], [1.5]], ["no", "yes", "yes"])
+        >>> label_list(model.model_)
         ['no', 'yes']
     """
-    found = getattr(estimator, "classes_", getattr(estimator, "items_", None))
-    return None if found is None else np.asarray(found).tolist()
+    labels = model.outcome.labels
+    return None if labels is None else labels.tolist()

@@ -4,40 +4,29 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import ansatz
+from ansatz.fitting.contracts.exporter import Input
+from ansatz.fitting.description import describe_model
+from ansatz.fitting.model import Model
 from ansatz.onnx.answers import curve_times
 from ansatz.onnx.graph import label_list
-from ansatz.onnx.inputs import Input, is_grid
+from ansatz.onnx.inputs import exporter_of
 from ansatz.onnx.scipy_laws import interval_recipe
 from ansatz.onnx.served import ServedModel
 
 if TYPE_CHECKING:
     import onnx
 
-_KINDS = {
-    "matrix": "numbers (N, {width}) in the order of the training array; nan where missing",
-    "grid": "numbers (N, {width}), channels first; bytes of images as numbers from 0 to 255",
-    "number": "numbers (N,); nan where missing",
-    "category": "text (N,); empty where missing; any other text is the unknown level",
-    "ordered": "text (N,), from low to high; empty where missing",
-    "date": "microseconds since 1970-01-01 UTC (N,); -2**63 where missing",
-    "offset": "numbers (N,), added to the linear predictor",
-    "exposure": "positive numbers (N,), whose logarithm is added to the linear predictor",
-}
-_OUTPUTS = {
-    "raw": "the raw numbers of the law, (N, P), (N, targets, P) or of each cell (N, *size, P); the "
-    "first is the linear predictor",
-    "prediction": "what predict gives, in the unit of the target",
-    "probabilities": "P(class | x) in the order of 'classes'; of rankings, P(item is first | x)",
-    "survival": "P(T > t | x) at the times in 'times'",
-    "incidence": "P(T <= t, event of this cause | x), (N, causes, times)",
-}
+_RAW = (
+    "the raw numbers of the law, (N, P), (N, targets, P) or of each cell (N, *size, P); the first "
+    "is the linear predictor"
+)
 
 
-def describe(estimator: Any, served: ServedModel) -> dict[str, Any]:
+def describe(model: Model, served: ServedModel) -> dict[str, Any]:
     """The file's metadata as plain data.
 
     Args:
-        estimator: the fitted one.
+        model: fitted.
         served: what is exported of it.
 
     Example:
@@ -47,16 +36,16 @@ def describe(estimator: Any, served: ServedModel) -> dict[str, Any]:
         >>> from ansatz.onnx.metadata import describe
         >>> x = np.linspace(0, 1, 9).reshape(-1, 1)
         >>> model = Regressor(network="linear").fit(x, x[:, 0])
-        >>> describe(model, served_module(model))["link"]
+        >>> describe(model.model_, served_module(model))["link"]
         'identity'
     """
     law = getattr(served.law, "law", served.law)  # what is censored, or what members share
     law = getattr(law, "law", law)
-    mixed = served.combination
-    told = estimator.describe()
+    told, outcome = describe_model(model), model.outcome
+    words = {"raw": _RAW, **outcome.outputs}
     return {
         "ansatz_version": ansatz.__version__,
-        "estimator": type(estimator).__name__,
+        "estimator": outcome.face.partition(":")[2],
         "network": told["network"],
         "parameters": told["parameters"],
         "law": law.name,
@@ -64,15 +53,13 @@ def describe(estimator: Any, served: ServedModel) -> dict[str, Any]:
         "link": law.link_name,
         "target": told["target"],
         "unit": "predictions are in the unit of the target as it was given to the fit",
-        "classes": label_list(estimator),
-        "members": None if mixed is None else len(mixed.laws),
-        "weights": None if mixed is None else mixed.weights.tolist(),
-        "factor": None if mixed is None else mixed.factor,
-        "inputs": [_column(given, served) for given in served.inputs],
-        "outputs": {name: _OUTPUTS.get(name, "a parameter of the law") for name in served.outputs},
+        "classes": label_list(model),
+        **served.words,
+        "inputs": [_column(given) for given in served.inputs],
+        "outputs": {name: words.get(name, "a parameter of the law") for name in served.outputs},
         "times": curve_times(served.law) or None,
-        "interval": interval_recipe(law.name, served.outputs),
-        "preprocessing": _preprocessing(estimator),
+        "interval": interval_recipe(law.name, served.outputs, outcome.intervals),
+        "preprocessing": exporter_of(model).preprocessing,
         "fingerprint": told.get("fingerprint"),
         "rows": told.get("rows"),
         "metrics": told.get("metrics"),
@@ -101,22 +88,8 @@ def attach(proto: "onnx.ModelProto", told: dict[str, Any]) -> None:
             entry.key, entry.value = key, text
 
 
-def _column(given: Input, served: ServedModel) -> dict[str, Any]:
-    said: dict[str, Any] = {"name": given.name, "column": given.column}
-    cells = served._member(0).columns
-    width = ", ".join(map(str, cells.shape)) if given.kind == "grid" else len(cells.slots)
-    said["takes"] = _KINDS[given.kind].format(width=width)
+def _column(given: Input) -> dict[str, Any]:
+    said: dict[str, Any] = {"name": given.name, "column": given.column, "takes": given.takes}
     if given.is_text:
         said["levels"] = [level for level in given.codes if level]
     return said
-
-
-def _preprocessing(estimator: Any) -> str:
-    if is_grid(estimator):
-        return "inside the graph: every channel with mean 0 and spread 1"
-    if estimator.model_.preprocessor.purpose == "linear":
-        return "inside the graph: numbers in their units, missing ones as the mean"
-    return (
-        "inside the graph: numbers standardised and cut at 6 standard deviations, missing ones as "
-        "the mean"
-    )

@@ -1,6 +1,7 @@
 """The predictive laws in SciPy's words, so that a file says by itself how to get an interval."""
 
 import re
+from collections.abc import Mapping
 
 SCIPY = {
     "beta": "beta(1 / (1 + exp(-law_logits)) / law_dispersion, "
@@ -19,12 +20,15 @@ SCIPY = {
 }
 
 
-def interval_recipe(name: str, outputs: list[str]) -> str:
+def interval_recipe(
+    name: str, outputs: list[str], intervals: Mapping[str, str] | None = None
+) -> str:
     """How to get the equal-tailed interval from the outputs of an exported model.
 
     Args:
         name: the law.
         outputs: the names of the outputs.
+        intervals: how to get one from an output of the outcome, by the output's name.
 
     Example:
         >>> from ansatz.onnx.scipy_laws import interval_recipe
@@ -34,13 +38,9 @@ def interval_recipe(name: str, outputs: list[str]) -> str:
     needed = set(re.findall(r"law_\w+", SCIPY.get(name, "")))
     if needed and needed <= set(outputs):
         return f"scipy.stats.{SCIPY[name]}.interval(level); exp and log are those of numpy."
-    if "survival" in outputs:
-        return (
-            "the times at which the output 'survival' falls below (1 + level) / 2 and "
-            "(1 - level) / 2; its times are in 'times'."
-        )
-    if "probabilities" in outputs:
-        return "classes and items have no interval: 'probabilities' says how sure the model is."
+    for output, words in (intervals or {}).items():
+        if output in outputs:
+            return words
     if any(output.startswith("law_") for output in outputs) and name in SCIPY:
         return (
             "the quantiles (1 - level) / 2 and (1 + level) / 2 of the mixture of the members' laws "

@@ -11,52 +11,46 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ansatz.errors import UsageError
+from ansatz.fitting.contracts.encoder import Encoder
+from ansatz.fitting.contracts.outcome import Outcome
+from ansatz.fitting.model import Model
+from ansatz.fitting.trained import Trained
 from ansatz.likelihoods import Censored, Likelihood
-from ansatz.onnx.answers import law_parameters, predictions
-from ansatz.onnx.columns import TableColumns
-from ansatz.onnx.grid_cells import GridCells
-from ansatz.onnx.inputs import Input, graph_inputs
+from ansatz.onnx.answers import law_parameters
+from ansatz.onnx.inputs import exporter_of, fitted_model, graph_inputs
 
 Answer = Callable[[Likelihood, Tensor], dict[str, Tensor]]
-_ROWS = 1009  # of the example: no other axis is likely to have this length
-_GRIDS = 11  # likewise, where a row is many numbers
 
 
 class Member(nn.Module):
-    """One fitted model of a table: its preprocessing, its network, shift and scale.
+    """One network: from cells to its inputs, then its answer, shift and scale.
 
     Args:
-        model: a fitted :class:`~ansatz.fitting.model.TableModel`.
-        inputs: the columns of the graph.
-        double: computes in float64; a linear model always does, as its columns keep their units.
+        columns: from cells to the network's inputs.
+        trained: the network with its objective.
+        kind: the floating-point type in which it computes.
 
     Shapes:
-        - cells: ``(N,)`` each, or one ``(N, D)``; offset ``(N,)``.
+        - cells: ``(N, ...)`` each; offset ``(N,)``.
         - returns: the raw numbers, ``(N, P)`` or ``(N, K, P)``.
 
     Example:
         >>> import numpy as np
         >>> import torch
         >>> from ansatz import Regressor
-        >>> from ansatz.onnx.inputs import graph_inputs
-        >>> from ansatz.onnx.served import Member
+        >>> from ansatz.onnx import served_module
         >>> x = np.linspace(0, 1, 20).reshape(-1, 1)
-        >>> model = Regressor(network="linear").fit(x, 2 * x[:, 0] + 1)
-        >>> member = Member(model.model_, graph_inputs(model), double=True)
-        >>> member((torch.ones(1, 1),), None).item()
+        >>> served = served_module(Regressor(network="linear").fit(x, 2 * x[:, 0] + 1))
+        >>> served.first((torch.ones(1, 1),), None).item()
         3.0
     """
 
-    def __init__(self, model: Any, inputs: list[Input], *, double: bool) -> None:
+    def __init__(self, columns: nn.Module, trained: Trained, kind: torch.dtype) -> None:
         super().__init__()
-        linear = model.network_name == "linear"
-        self.inner = torch.float64 if double or linear else torch.float32
-        is_grid = model.preprocessor.spec.structure == "grid"
-        self.columns: Any = (
-            GridCells(model.preprocessor) if is_grid else TableColumns(model.preprocessor, inputs)
-        )
-        self.network = copy.deepcopy(model.answering).to(self.inner).eval()
-        self.objective = copy.deepcopy(model.objective).to(self.inner).eval()
+        self.columns, self.inner = columns, kind
+        self.network = copy.deepcopy(trained.answering).to(kind).eval()
+        self.objective = copy.deepcopy(trained.objective).to(kind).eval()
 
     def forward(self, cells: tuple[Tensor, ...], offset: Tensor | None) -> Tensor:
         features = self.columns(*cells)
@@ -66,14 +60,14 @@ class Member(nn.Module):
 
 
 class ServedModel(nn.Module):
-    """Columns in; raw numbers, the law's parameters and predictions out.
+    """Cells in; raw numbers, the law's parameters and predictions out.
 
     Args:
-        estimator: a fitted one, of one network or of an ensemble.
-        inputs: from :func:`~ansatz.onnx.inputs.graph_inputs`.
+        model: fitted.
         double: takes and computes in float64, else in float32.
 
     Attributes:
+        inputs: from :func:`~ansatz.onnx.inputs.graph_inputs`.
         law: what the raw numbers are the parameters of; of an ensemble, the mixture.
         outputs: the names of what it gives, in their order.
         notes: what it cannot give, and why.
@@ -93,46 +87,54 @@ class ServedModel(nn.Module):
 
     law: Likelihood
 
-    def __init__(self, estimator: Any, inputs: list[Input], *, double: bool = False) -> None:
+    def __init__(self, model: Model, *, double: bool = False) -> None:
         super().__init__()
-        model = estimator.model_
-        self.inputs = inputs
+        exporter = exporter_of(model)
+        self.inputs, self.columns = graph_inputs(model), len(exporter.inputs)
         self.given = torch.float64 if double else torch.float32
-        columns = [given for given in inputs if _is_column(given)]
-        models = getattr(model, "members", [model])
-        self.members = nn.ModuleList(Member(one, columns, double=double) for one in models)
-        self.inner = self._member(0).inner
-        self.combination = copy.deepcopy(getattr(model, "combination", None))
-        if self.combination is None:
-            self.law = self._member(0).objective.likelihood
-        else:
-            for law in self.combination.laws:
-                law.to(self.inner)
-            self.law = self.combination.likelihood.to(self.inner)
+
+        def computes(encoder: Encoder) -> torch.dtype:
+            return torch.float64 if double or exporter.keeps_units(encoder) else torch.float32
+
+        self.inner = computes(model.encoder)
+        found = model.posterior.composition(self.inner)
+        if found is None:
+            raise UsageError(f"inference '{model.posterior.name}' cannot be exported.")
+        self.members = nn.ModuleList(
+            Member(exporter.module(encoder), trained, computes(encoder))
+            for encoder, trained in found.members
+        )
+        self.combine, self.words = found.combine, found.words
+        self.law = self.first.objective.likelihood if found.law is None else found.law
         self.requires_grad_(False)
-        self._estimator = [estimator]  # in a list: a module would adopt a module
+        cells = exporter.example(self.given)
+        ones = torch.ones(len(cells[0]), dtype=self.given)
+        self.cells = (*cells, *(ones for _ in self.inputs[self.columns :]))
         self.answers: list[Answer] = []
         self.outputs: list[str] = []
         self.notes: list[str] = []
-        self._choose_answers()
+        self._choose_answers(model.outcome)
+
+    @property
+    def first(self) -> Member:
+        """The first of the networks."""
+        member = self.members[0]
+        assert isinstance(member, Member)
+        return member
 
     def example(self) -> tuple[Tensor, ...]:
         """Rows to trace with."""
-        return tuple(self._cells(given) for given in self.inputs)
+        return self.cells
 
     def raw(self, *cells: Tensor) -> Tensor:
         """The law's parameters, ``(N, P)`` or ``(N, K, P)``; of a mixture ``(N, S, ..., P)``."""
-        count = sum(_is_column(given) for given in self.inputs)
-        offset: Tensor | None = None
+        count, offset = self.columns, None
         for given, cell in zip(self.inputs[count:], cells[count:], strict=True):
             part = cell.double()
             part = part.log() if given.kind == "exposure" else part
             offset = part if offset is None else offset + part
         raws = [member(cells[:count], offset).to(self.inner) for member in self.members]
-        if self.combination is None:
-            return raws[0]
-        served: Tensor = self.combination.serve(raws)
-        return served.to(self.inner)
+        return raws[0] if self.combine is None else self.combine(raws).to(self.inner)
 
     def forward(self, *cells: Tensor) -> tuple[Tensor, ...]:
         raw = self.raw(*cells)
@@ -142,19 +144,14 @@ class ServedModel(nn.Module):
         kept = (found[name] for name in self.outputs)
         return tuple(t.to(self.given) if t.is_floating_point() else t.long() for t in kept)
 
-    def _member(self, place: int) -> Member:
-        member = self.members[place]
-        assert isinstance(member, Member)
-        return member
-
-    def _choose_answers(self) -> None:
-        estimator, law = self._estimator[0], self.law
+    def _choose_answers(self, outcome: Outcome) -> None:
+        law = self.law
         with torch.no_grad():
             raw = self.raw(*self.example())
         self.outputs = ["raw"]
         wanted: list[tuple[str, Answer]] = [
             ("the parameters of the law", law_parameters),
-            ("the prediction", lambda law, raw: predictions(estimator, law, raw)),
+            ("the prediction", outcome.answers),
         ]
         inner = law.law if isinstance(law, Censored) else law
         for what, answer in wanted:
@@ -167,17 +164,6 @@ class ServedModel(nn.Module):
             else:
                 self.answers.append(answer)
                 self.outputs += names
-
-    def _cells(self, given: Input) -> Tensor:
-        if given.kind == "grid":
-            return torch.zeros(_GRIDS, *self._member(0).columns.shape, dtype=self.given)
-        if given.kind == "matrix":
-            center = self._member(0).columns.center.to(self.given)
-            return center.expand(_ROWS, -1).clone()
-        if given.kind in ("number", "offset", "exposure"):
-            is_grid = self.inputs[0].kind == "grid"
-            return torch.ones(_GRIDS if is_grid else _ROWS, dtype=self.given)
-        return torch.zeros(_ROWS, dtype=torch.int64)
 
 
 def served_module(estimator: Any, *, double: bool = False) -> ServedModel:
@@ -196,7 +182,7 @@ def served_module(estimator: Any, *, double: bool = False) -> ServedModel:
         >>> served_module(model).outputs
         ['raw', 'law_logits', 'prediction', 'probabilities']
     """
-    return ServedModel(estimator, graph_inputs(estimator), double=double)
+    return ServedModel(fitted_model(estimator), double=double)
 
 
 class _Head(nn.Module):
@@ -248,7 +234,3 @@ def quiet() -> Iterator[None]:
     finally:
         logging.disable(before)
         trace.handlers = listening
-
-
-def _is_column(given: Input) -> bool:
-    return given.kind not in ("offset", "exposure")

@@ -15,7 +15,14 @@ from torch import Tensor, nn
 from ansatz import likelihoods
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.contracts.inference import Predictive
-from ansatz.fitting.contracts.outcome import Metrics, Outcome, labels_of, plain_labels
+from ansatz.fitting.contracts.outcome import (
+    NO_INTERVAL,
+    PROBABILITIES,
+    Metrics,
+    Outcome,
+    labels_of,
+    plain_labels,
+)
 from ansatz.fitting.evaluation import evaluate_predictive
 from ansatz.fitting.intervals import refuse_others
 from ansatz.fitting.job import Job
@@ -62,6 +69,9 @@ class Classes(Outcome):
     report: ClassVar[str] = "ansatz.outcomes.report.classes:ClassesReport"
     has_columns: ClassVar[bool] = True
     is_quantity: ClassVar[bool] = False
+    settings: ClassVar[frozenset[str]] = frozenset({"classes", "class_weight"})
+    outputs: ClassVar[Mapping[str, str]] = {**Outcome.outputs, "probabilities": PROBABILITIES}
+    intervals: ClassVar[Mapping[str, str]] = {"probabilities": NO_INTERVAL}
     no_interval: ClassVar[str] = "classes have no interval; p_CLASS says how sure the model is."
 
     def name_classes(self, labels: NDArray[Any]) -> None:
@@ -271,6 +281,12 @@ class Classes(Outcome):
         codes = self.probabilities(predictive).argmax(-1) if law.is_law else law.point(raw)
         chosen: NDArray[Any] = self.labels[codes.numpy()]
         return chosen
+
+    def answers(self, law: Likelihood, raw: Tensor) -> dict[str, Tensor]:
+        own = Predictive(law, raw)
+        chance = self.probabilities(self.serve(own)).to(raw.dtype)
+        codes = self.log_probabilities(own).argmax(-1) if law.is_law else law.point(raw)
+        return {"prediction": codes, "probabilities": chance}
 
     def frame(self, model: Model, rows: Given, **options: Any) -> dict[str, Any]:
         """``prediction``, and ``p_<class>`` for each class; classes have no interval."""

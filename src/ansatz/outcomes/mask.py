@@ -18,7 +18,14 @@ from ansatz.data.grids.colours import are_colours
 from ansatz.data.unlabelled import UNLABELLED
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.contracts.inference import Posterior, Predictive
-from ansatz.fitting.contracts.outcome import Metrics, Outcome, labels_of, plain_labels
+from ansatz.fitting.contracts.outcome import (
+    NO_INTERVAL,
+    PROBABILITIES,
+    Metrics,
+    Outcome,
+    labels_of,
+    plain_labels,
+)
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Given, Model
 from ansatz.fitting.settings import Settings
@@ -52,6 +59,9 @@ class Mask(Outcome):
     report: ClassVar[str] = "ansatz.outcomes.report.mask:MaskReport"
     axis: ClassVar[str] = "element"
     is_quantity: ClassVar[bool] = False
+    settings: ClassVar[frozenset[str]] = frozenset({"clean", "symmetry", "tile"})
+    outputs: ClassVar[Mapping[str, str]] = {**Outcome.outputs, "probabilities": PROBABILITIES}
+    intervals: ClassVar[Mapping[str, str]] = {"probabilities": NO_INTERVAL}
     no_interval: ClassVar[str] = "classes have no interval; p_CLASS says how sure the model is."
 
     @classmethod
@@ -197,6 +207,12 @@ class Mask(Outcome):
             named = zip(self.labels, by_class.tolist(), strict=True)
             found |= {f"dice_{name}": value for name, value in named}
         return {name: None if math.isnan(v) else v for name, v in found.items() if v is not None}
+
+    def answers(self, law: Likelihood, raw: Tensor) -> dict[str, Tensor]:
+        if self.cleaning is not None:
+            raise UsageError("masks that are tidied (clean=...) have no ONNX operations for it.")
+        cells = self.probabilities(Predictive(law, raw))
+        return {"prediction": cells.argmax(-1), "probabilities": cells}
 
     def frame(self, model: Model, rows: Given, **options: Any) -> dict[str, Any]:
         """The share of elements of each class in every example."""

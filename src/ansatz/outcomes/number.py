@@ -52,6 +52,7 @@ class Number(Outcome):
     name: ClassVar[str] = "number"
     face: ClassVar[str] = "ansatz.estimators.regressor:Regressor"
     labels = None
+    settings: ClassVar[frozenset[str]] = frozenset({"calibration"})
 
     def __init__(self) -> None:
         self.names: list[str] = []
@@ -115,6 +116,10 @@ class Number(Outcome):
         if isinstance(law, NormalMixture):
             _warn_of_modes(law, raw)
         return found[:, None] if self.is_column else found
+
+    def answers(self, law: Likelihood, raw: Tensor) -> dict[str, Tensor]:
+        point = law.point(raw)
+        return {"prediction": point.unsqueeze(1) if self.is_column else point}
 
     def has_interval(self, law: Likelihood) -> bool:
         """Every law has, and a loss that is not one has none."""

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 import pandas as pd
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -13,7 +14,14 @@ from ansatz import likelihoods
 from ansatz.data.rankings import Rankings, read_rankings
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.contracts.inference import Predictive
-from ansatz.fitting.contracts.outcome import Metrics, Outcome, labels_of, plain_labels
+from ansatz.fitting.contracts.outcome import (
+    NO_INTERVAL,
+    PROBABILITIES,
+    Metrics,
+    Outcome,
+    labels_of,
+    plain_labels,
+)
 from ansatz.fitting.contracts.structure import Linear, Structure
 from ansatz.fitting.evaluation import evaluate_predictive
 from ansatz.fitting.intervals import refuse_others
@@ -47,6 +55,9 @@ class Ranking(Outcome):
     labels_are: ClassVar[str] = "items"
     has_columns: ClassVar[bool] = False  # the columns together are one order
     is_quantity: ClassVar[bool] = False
+    settings: ClassVar[frozenset[str]] = frozenset({"layout", "prior", "unranked"})
+    outputs: ClassVar[Mapping[str, str]] = {**Outcome.outputs, "probabilities": PROBABILITIES}
+    intervals: ClassVar[Mapping[str, str]] = {"probabilities": NO_INTERVAL}
 
     def __init__(self) -> None:
         self.names: list[str] = []
@@ -134,6 +145,12 @@ class Ranking(Outcome):
         found = cast(RankingDistribution, predictive.distribution)
         chosen: NDArray[Any] = self.labels[found.mode.numpy()]
         return chosen
+
+    def answers(self, law: Likelihood, raw: Tensor) -> dict[str, Tensor]:
+        found = cast(RankingDistribution, law.distribution(raw))
+        # Not its mode: ONNX sorts by the k largest, equal ones in their order.
+        order = torch.topk(found.scores, found.scores.shape[-1]).indices
+        return {"prediction": order, "probabilities": found.probs}
 
     def frame(self, model: Model, rows: Given, **options: Any) -> dict[str, Any]:
         """``place1``, ``place2``, ... and ``p_<item>`` of coming first."""

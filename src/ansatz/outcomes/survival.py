@@ -20,6 +20,7 @@ from ansatz.fitting.settings import Settings
 from ansatz.fitting.uses import Uses
 from ansatz.likelihoods import Cox, DiscreteHazard, Likelihood
 from ansatz.likelihoods.log_risk import fair_log_risks
+from ansatz.outcomes.survival_answers import CURVE_INTERVAL, CURVES, survival_answers
 from ansatz.outcomes.survival_law import SURVIVAL_LAWS, survival_law, survival_target
 from ansatz.outcomes.survival_metrics import (
     Followed,
@@ -55,6 +56,8 @@ class SurvivalTime(Outcome):
         "several causes have no interval; --times adds chances by each time."
     )
     labels = None
+    outputs: ClassVar[Mapping[str, str]] = {**Outcome.outputs, **CURVES}
+    intervals: ClassVar[Mapping[str, str]] = {"survival": CURVE_INTERVAL}
     followed: Followed
 
     def __init__(self) -> None:
@@ -135,6 +138,9 @@ class SurvivalTime(Outcome):
         with torch.no_grad():
             found: NDArray[np.float64] = predictive.distribution.median.numpy()
         return found
+
+    def answers(self, law: Likelihood, raw: Tensor) -> dict[str, Tensor]:
+        return survival_answers(law, raw)
 
     def gather(self, y: Any, **known: ArrayLike | None) -> NDArray[np.float64]:
         """Times with events, entries and upper ends, ``(N, 4)``."""

@@ -1,7 +1,7 @@
 """The search for a better recipe, judged by rows that it never sees."""
 
+from ansatz.fitting.space import Space as Space
 from ansatz.tuning.journal import Trial as Trial
 from ansatz.tuning.result import Tuning as Tuning
-from ansatz.tuning.space import Space as Space
 from ansatz.tuning.space import parse_space as parse_space
 from ansatz.tuning.tune import tune as tune

@@ -1,25 +1,25 @@
 """How a configuration does on folds of the rows to learn from."""
 
+import copy
 import time
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
-import torch
-from torch import Tensor
+from numpy.typing import NDArray
 
-from ansatz.data import Batch
 from ansatz.errors import DataError, NumericalError
-from ansatz.estimators.table_estimator import TableEstimator
-from ansatz.fitting.job import Job
-from ansatz.fitting.kinds import make_estimator, split_options
+from ansatz.fitting import Request
+from ansatz.fitting.baselines import constant_predictive
+from ansatz.fitting.contracts.inference import Posterior
+from ansatz.fitting.first_steps import split_options, task_of
+from ansatz.fitting.fit_model import fit_model
+from ansatz.fitting.job import Job, take
+from ansatz.fitting.model import Model
 from ansatz.fitting.out_of_fold import Folds, choose_folds
-from ansatz.fitting.problem import Problem, kind_of
+from ansatz.fitting.problem import Problem
 from ansatz.fitting.reading import read_job
-from ansatz.fitting.refits import fresh
-from ansatz.fitting.split import Parts, take
-from ansatz.fitting.training import build_objective
-from ansatz.likelihoods import Cox
+from ansatz.fitting.task import Task
 from ansatz.report.judged import Judged, judge_rows
 from ansatz.report.score_pair import score_pair
 from ansatz.seeds import derive
@@ -37,32 +37,33 @@ class OutOfTime(Exception):
 
 
 class InnerFolds(NamedTuple):
-    """The rows to learn from in folds, the same for every configuration.
+    """The training rows in folds, the same for every configuration.
 
     Args:
-        problem: the table, or grids.
-        parts: of its rows; those of the test are never touched.
-        folds: of the rows to learn from.
+        request: what was asked; its options are fixed.
+        problem: the data.
+        rows: the training rows; those of the test are never touched.
+        folds: of the training rows.
         law: where a configuration names none.
         network: where a configuration names none.
-        options: that the user fixed.
-        settings: of every estimator: inference, seed, device.
-        seed: of the search.
 
     Example:
         >>> from ansatz.tuning.inner_folds import InnerFolds
         >>> InnerFolds._fields[:3]
-        ('problem', 'parts', 'folds')
+        ('request', 'problem', 'rows')
     """
 
+    request: Request
     problem: Problem
-    parts: Parts
+    rows: NDArray[np.intp]
     folds: Folds
     law: str
     network: str
-    options: Mapping[str, Any]
-    settings: Mapping[str, Any]
-    seed: int
+
+    @property
+    def seed(self) -> int:
+        """Of the search."""
+        return self.request.options["seed"]
 
     def configuration(self, parameters: Mapping[str, Any]) -> tuple[str, str, dict[str, Any]]:
         """The law, the network and the other options of a point of the space."""
@@ -71,15 +72,16 @@ class InnerFolds(NamedTuple):
         chosen.pop("network", None)
         return chosen.pop("likelihood", self.law), network, chosen
 
-    def estimator(self, parameters: Mapping[str, Any]) -> tuple[TableEstimator, Job]:
-        """The estimator of a configuration, and the rows to learn from as it reads them."""
+    def task(self, parameters: Mapping[str, Any]) -> tuple[Task, Job]:
+        """The task of a configuration, and the training rows as it reads them."""
         law, network, chosen = self.configuration(parameters)
-        others, law_options = split_options(law, {**self.options, **chosen})
-        problem = self.problem._replace(
-            laws=[law], law_options={**self.problem.law_options, **law_options}
-        )
-        made = make_estimator(problem, network, options=others, **self.settings)
-        return made, take(read_job(problem, made), self.parts.learn)
+        options = {**(self.request.options["options"] or {}), **chosen}
+        asked = self.request.but(likelihood=law, network=network, options=options)
+        _, own = split_options(law, asked.settings())
+        law_options = {**self.problem.law_options, **own}
+        problem = self.problem._replace(laws=[law], law_options=law_options)
+        task = task_of(asked, problem)
+        return task, take(read_job(problem, task), self.rows)
 
     def scores(self, parameters: Mapping[str, Any], deadline: float | None = None) -> list[float]:
         """The mean score of each fold's rows by a model of the other folds; larger is better.
@@ -88,12 +90,13 @@ class InnerFolds(NamedTuple):
             parameters: a point of the space; empty for the default recipe.
             deadline: on the monotonic clock; a trial that passes it is abandoned.
         """
-        estimator, learn = self.estimator(parameters)
+        task, learn = self.task(parameters)
         found = []
         for k, (inside, outside) in enumerate(self.folds):
-            model = fresh(estimator).set_params(random_state=derive(self.seed, "inner", k) >> 32)
-            model.set_params(time_limit=_until(deadline, model.time_limit))
-            model._fit_job(take(learn, inside)._replace(valid=None, trainer_options={}))
+            limit = _until(deadline, task.settings.time_limit)
+            seed = derive(self.seed, "inner", k) >> 32
+            part = take(learn, inside)._replace(valid=None, trainer_options={})
+            model = fit_model(task.change(seed=seed, time_limit=limit), part)
             _until(deadline)  # a training that the deadline cut short judges nothing
             judged = judge_rows("trial", model, take(learn, outside))
             score = float(np.average(judged.log_scores.numpy(), weights=judged.job.weight.numpy()))
@@ -120,7 +123,7 @@ def make_folds(learn: Job, count: int, seed: int) -> Folds:
         >>> import numpy as np
         >>> from ansatz import Regressor
         >>> from ansatz.tuning.inner_folds import make_folds
-        >>> job = Regressor()._read(np.arange(9.0).reshape(-1, 1), np.arange(9.0))
+        >>> job = Regressor().read(np.arange(9.0).reshape(-1, 1), np.arange(9.0))
         >>> len(make_folds(job, 3, seed=0))
         3
     """
@@ -147,13 +150,14 @@ def comparable_laws(folds: InnerFolds, laws: list[str]) -> tuple[list[str], list
         >>> list(inspect.signature(comparable_laws).parameters)
         ['folds', 'laws']
     """
+    others = [law for law in laws if law != folds.law]
+    if not others:
+        return [folds.law], []
     default = _constant(folds, folds.law)
     name = score_pair(default, default).name
     kept, gone = [folds.law], list[str]()
-    for law in laws:
-        if law == folds.law:
-            continue
-        same = kind_of(law, folds.problem.uses) == folds.problem.kind
+    for law in others:
+        same = folds.problem._replace(laws=[law]).kind == folds.problem.kind
         try:
             same = same and score_pair(default, _constant(folds, law)).name == name
         except DataError:
@@ -163,23 +167,10 @@ def comparable_laws(folds: InnerFolds, laws: list[str]) -> tuple[list[str], list
 
 
 def _constant(folds: InnerFolds, law: str) -> Judged:
-    estimator, learn = folds.estimator({"likelihood": law})
-    fitted = estimator._law_of(learn.target, float(learn.weight.sum()))
-    rows = Batch.of(torch.empty(len(learn.y), 0), learn.y, learn.weight, learn.offset)
-    objective = build_objective(fitted, rows)
-    assert objective.shift is not None
-    raw: Tensor = objective.attach(
-        torch.zeros(len(learn.y), objective.shift.numel()).double(), learn.offset
-    ).detach()
-    found = objective.likelihood
-    if isinstance(found, Cox):
-        found.set_baseline(torch.zeros(len(learn.y)), learn.y, learn.weight)
-    if hasattr(estimator, "_causes"):  # survival: what Judged tells it by
-        from ansatz.outcomes.survival_metrics import Followed
-
-        estimator.followed_ = Followed.of(found, learn.y, learn.weight)
-    distribution, value = None, learn.y
-    if found.is_law:
-        with torch.no_grad():
-            distribution, value = found.given(raw, learn.y)
-    return Judged(law, estimator, learn, found, raw, distribution, value)
+    task, learn = folds.task({"likelihood": law})
+    made = task.law(learn.target, float(learn.weight.sum()))
+    task = task._replace(outcome=copy.copy(task.outcome))
+    task.outcome.begin(made, learn)
+    found = constant_predictive(made, learn, learn)
+    model = Model(task, cast(Posterior, None), {})  # what it predicts is known
+    return Judged(law, model, learn, *found, *task.outcome.distribution(found, learn.y))

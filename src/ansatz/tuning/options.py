@@ -5,69 +5,65 @@ from collections.abc import Callable
 from typing import Any
 
 from ansatz import likelihoods, networks
-from ansatz.estimators.table_estimator import TableEstimator
-from ansatz.fitting.job import Job, has_masks
-from ansatz.fitting.settings import OF_GRIDS, OF_MLP, OF_TABLES
+from ansatz.fitting.job import Job
+from ansatz.fitting.options.tables import settings_of, settings_with
+from ansatz.fitting.task import Task
 from ansatz.tuning.space import SHAPE
 
-# Arguments of an estimator that change no model, or that the search itself sets.
-_NOT_SEARCHED = {"random_state", "n_jobs", "device", "time_limit", "verbose", "warm_start"}
-_NOT_SEARCHED |= {"network", "likelihood_options", "network_options", "likelihood", "x"}
+_NOT_SEARCHED = {"n_jobs", "verbose", "warm_start"}  # options that change no model
 
 
-def known_options(
-    estimator: TableEstimator, network: str, law: str, *, grid: bool = False
-) -> list[str]:
-    """Options of the estimator, the network and the law, by name.
+def known_options(task: Task, network: str, law: str) -> list[str]:
+    """Options of the fit, the network and the law, by name.
 
     Args:
-        estimator: of the fits.
+        task: of the fits.
         network: by name.
         law: by name.
-        grid: whether x are signals, images or volumes, to which other options apply.
 
     Example:
         >>> from ansatz import Regressor
         >>> from ansatz.tuning.options import known_options
-        >>> "dropout" in known_options(Regressor(), "mlp", "normal")
+        >>> task = Regressor().task([[1.0]])
+        >>> "dropout" in known_options(task, "mlp", "normal")
         True
-        >>> "augment" in known_options(Regressor(), "mlp", "normal")
+        >>> "augment" in known_options(task, "mlp", "normal")
         False
     """
-    silent = {*_NOT_SEARCHED, *(OF_TABLES if grid else OF_GRIDS)}
-    silent |= set() if network == "mlp" else set(OF_MLP)
-    names = [name for name in estimator._get_param_names() if name not in silent]
-    names += SHAPE if network == "mlp" else ()
-    names += _arguments(networks.registry.get(network))
-    names += _arguments(likelihoods.registry.get(law))
-    return [name for name in dict.fromkeys(names) if name not in ("inputs", "outputs", "generator")]
+    names = settings_with(task.structure.name) - _NOT_SEARCHED
+    names -= settings_of("outcome") - task.outcome.settings
+    names = names | set(SHAPE) if network == "mlp" else names - settings_of("network")
+    names |= _arguments(networks.registry.get(network))
+    names |= _arguments(likelihoods.registry.get(law))
+    return sorted(names - {"inputs", "outputs", "generator"})
 
 
-def network_values(estimator: TableEstimator, learn: Job) -> dict[str, Any]:
+def network_values(task: Task, learn: Job) -> dict[str, Any]:
     """The options of a network as a fit would make it, its own defaults among them.
 
     Args:
-        estimator: with the network by name.
-        learn: the rows to learn from.
+        task: with the network by name.
+        learn: the training rows.
 
     Example:
         >>> import numpy as np
         >>> from ansatz import Classifier
         >>> from ansatz.tuning.options import network_values
+        >>> x, y = np.zeros((4, 16, 16), np.float32), [0, 1, 0, 1]
         >>> model = Classifier(network="small_resnet", network_options={"depth": 8})
-        >>> job = model._read(np.zeros((4, 16, 16), np.float32), [0, 1, 0, 1])
-        >>> found = network_values(model, job)
+        >>> job = model.read(x, y)
+        >>> found = network_values(model.task(x), job)
         >>> found["depth"], found["dropout"]
         (8, 0.0)
     """
-    name = estimator._network_for(learn.grid, masks=has_masks(learn))
-    found = inspect.signature(networks.registry.get(str(name))).parameters.values()
+    plan = task.plan(task.recipe(learn), learn)
+    found = inspect.signature(networks.registry.get(plan.network_name)).parameters.values()
     own = {each.name: each.default for each in found if each.default is not inspect.Parameter.empty}
     own.pop("generator", None)
-    return {**own, **estimator._options(name, estimator._recipe(learn), learn.grid)}
+    return {**own, **plan.network_options}
 
 
-def _arguments(function: Callable[..., Any]) -> list[str]:
+def _arguments(function: Callable[..., Any]) -> set[str]:
     kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     found = inspect.signature(function).parameters.values()
-    return [parameter.name for parameter in found if parameter.kind not in kinds]
+    return {parameter.name for parameter in found if parameter.kind not in kinds}

@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ansatz.fitting.result import Fit
+from ansatz.fitting.space import Space
 from ansatz.report.compare import Comparison
 from ansatz.report.difference import corrected_error
 from ansatz.tuning.journal import Trial
-from ansatz.tuning.space import Space
 
 
 @dataclass

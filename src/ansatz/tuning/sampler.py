@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ansatz.errors import MissingExtraError
+from ansatz.fitting.space import Choice, Range, Space
 from ansatz.seeds import derive
 from ansatz.tuning.journal import Trial
-from ansatz.tuning.space import Choice, Range, Space
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution

@@ -6,10 +6,11 @@ from typing import Any
 
 from ansatz.errors import ModelError, UsageError
 from ansatz.fitting.result import Fit
-from ansatz.fitting.saved import load, save
+from ansatz.fitting.saved import load_model, save_model
+from ansatz.fitting.space import Choice
 from ansatz.tuning.journal import Trial
 from ansatz.tuning.result import Tuning
-from ansatz.tuning.space import Choice, parse_space
+from ansatz.tuning.space import parse_space
 
 
 def save_search(
@@ -28,8 +29,8 @@ def save_search(
         >>> save_search.__name__
         'save_search'
     """
-    model = result.fit.model
-    model.evidence_["tuning"] = {
+    model = result.fit.fitted
+    model.evidence["tuning"] = {
         "fingerprint": fingerprint,
         "trials": [trial.model_dump(mode="json") for trial in result.trials],
         "best": result.best.number,
@@ -40,7 +41,7 @@ def save_search(
         "notes": result.notes,
         "seconds": result.seconds,
     }
-    save(model, place, overwrite=overwrite)
+    save_model(model, place, overwrite=overwrite)
     result.fit.folder = place
 
 
@@ -60,8 +61,8 @@ def finished_search(place: Path | None, fingerprint: dict[str, str], resume: boo
     """
     if place is None or not resume or not place.exists():
         return None
-    model = load(place)
-    kept = getattr(model, "evidence_", {}).get("tuning")
+    model = load_model(place)
+    kept = model.evidence.get("tuning")
     if kept is None or kept.get("fingerprint") != fingerprint:
         raise UsageError(
             f"{place} is no search with this table and these options. Choose another --out, or "
@@ -70,7 +71,9 @@ def finished_search(place: Path | None, fingerprint: dict[str, str], resume: boo
     try:
         found = [Trial.model_validate(trial) for trial in kept["trials"]]
         return Tuning(
-            fit=_restored(model, place),
+            fit=Fit(
+                fitted=model, folder=place, columns=model.columns or [], **model.evidence["fit"]
+            ),
             default=None,
             trials=found,
             best=found[kept["best"]],
@@ -84,8 +87,3 @@ def finished_search(place: Path | None, fingerprint: dict[str, str], resume: boo
         )
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise ModelError(f"{place}: the record of its search: {error}") from None
-
-
-def _restored(model: Any, place: Path) -> Fit:
-    kept = dict(model.evidence_["fit"])
-    return Fit(model=model, folder=place, columns=model.columns_ or [], **kept)

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ansatz.errors import DataError, NumericalError
+from ansatz.fitting.space import Space
 from ansatz.tuning.inner_folds import InnerFolds, OutOfTime
 from ansatz.tuning.journal import Journal, Trial
 from ansatz.tuning.sampler import next_point
-from ansatz.tuning.space import Space
 
 Progress = Callable[[int, int, str], None]
 

@@ -1,114 +1,16 @@
-"""What a search may change, and between which values."""
+"""The space of a search: what the user changes of it, and points of it."""
 
 import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ansatz.errors import UsageError
 from ansatz.fitting.recipe import Recipe
+from ansatz.fitting.space import Choice, Range, Space
 
 # Options that are searched under another name: widths are equal, and so many.
 SHAPE = ("width", "depth")
-
-
-class Range(NamedTuple):
-    """Numbers from ``low`` to ``high``; on the log scale where that spans a factor of ten.
-
-    Example:
-        >>> from ansatz.tuning.space import Range
-        >>> Range(16, 512).log, Range(1, 4).log, Range(16, 512).whole
-        (True, False, True)
-    """
-
-    low: float
-    high: float
-
-    @property
-    def log(self) -> bool:
-        """Whether the range is searched on the log scale."""
-        return self.low > 0 and self.high >= 10 * self.low
-
-    @property
-    def whole(self) -> bool:
-        """Whether values are whole numbers."""
-        return isinstance(self.low, int) and isinstance(self.high, int)
-
-    def holds(self, value: Any) -> bool:
-        """Whether the value lies in it."""
-        return isinstance(value, int | float) and self.low <= value <= self.high
-
-    def sentence(self) -> str:
-        """As it is written on the command line."""
-        return f"{self.low:g}..{self.high:g}{' (log)' if self.log else ''}"
-
-
-class Choice(NamedTuple):
-    """One of several values.
-
-    Example:
-        >>> from ansatz.tuning.space import Choice
-        >>> Choice(("relu", "silu")).sentence()
-        'relu, silu'
-    """
-
-    values: tuple[Any, ...]
-
-    def holds(self, value: Any) -> bool:
-        """Whether the value is among them."""
-        return value in self.values
-
-    def sentence(self) -> str:
-        """As it is written on the command line."""
-        return ", ".join(str(value) for value in self.values)
-
-
-Space = dict[str, Range | Choice]
-
-
-def default_space(
-    recipe: Recipe, *, network: str | None, laws: Sequence[str], rows: float
-) -> Space:
-    """What is searched of a fit to a table unless the user says otherwise.
-
-    ================  ==========================================================
-    ``width``         16 to 512 hidden units in every layer, log scale
-    ``depth``         1 to 4 hidden layers
-    ``dropout``       0 to 0.5
-    ``learning_rate`` 3e-4 to 3e-2, log scale
-    ``weight_decay``  1e-4 to 1, log scale
-    ``batch_size``    powers of two from 16 to 512, at most a quarter of the rows
-    ``activation``    silu, relu, gelu, tanh
-    ``likelihood``    the candidates, if none was given
-    ================  ==========================================================
-
-    The shape is that of an ``mlp``; a recipe that takes all rows at once keeps doing so.
-
-    Args:
-        recipe: the default for these rows.
-        network: by name; None where several are tried.
-        laws: candidates that can be compared.
-        rows: to learn from.
-
-    Example:
-        >>> from ansatz.fitting.recipe import choose_recipe
-        >>> from ansatz.tuning.space import default_space
-        >>> list(default_space(choose_recipe(1_000), network="mlp", laws=["normal"], rows=1_000))
-        ['width', 'depth', 'dropout', 'learning_rate', 'weight_decay', 'batch_size', 'activation']
-    """
-    space: Space = {}
-    if network == "mlp":
-        space |= {"width": Range(16, 512), "depth": Range(1, 4), "dropout": Range(0.0, 0.5)}
-    space["learning_rate"] = Range(3e-4, 3e-2)
-    space["weight_decay"] = Range(1e-4, 1.0)
-    if recipe.batch_size:
-        sizes = [2**k for k in range(4, 10) if 2**k <= max(16, rows / 4)]
-        space["batch_size"] = Choice(tuple(sorted({*sizes, recipe.batch_size})))
-    if network == "mlp":
-        space["activation"] = Choice(("silu", "relu", "gelu", "tanh"))
-    if len(laws) > 1:
-        space["likelihood"] = Choice(tuple(laws))
-    return space
 
 
 def parse_space(texts: Sequence[str]) -> Space:
@@ -194,9 +96,9 @@ def point_of(
         network: its name and its own options, which win over the recipe's.
 
     Example:
-        >>> from ansatz.fitting.recipe import choose_recipe
+        >>> from ansatz.fitting.recipe import Recipe
         >>> from ansatz.tuning.space import parse_space, point_of
-        >>> point_of(choose_recipe(1_000), "normal", parse_space(["width=16..256"]))
+        >>> point_of(Recipe(widths=(128, 128)), "normal", parse_space(["width=16..256"]))
         {'width': 128}
     """
     values = {**recipe.model_dump(), "likelihood": law}

@@ -7,9 +7,10 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Unpack, cast
 
+from ansatz import structures
 from ansatz.errors import UsageError
 from ansatz.fitting import FitOptions, Request
-from ansatz.fitting.first_steps import pose_request, with_structure
+from ansatz.fitting.first_steps import network_of, reading, with_structure
 from ansatz.fitting.fit import fit_request
 from ansatz.fitting.options import TuneOptions
 from ansatz.fitting.options.option import with_signature
@@ -17,9 +18,9 @@ from ansatz.fitting.options.search import SearchOptions
 from ansatz.fitting.problem import Problem
 from ansatz.fitting.replay import replay
 from ansatz.fitting.request import defaults, validated
+from ansatz.fitting.space import Space
 from ansatz.report.compare import Comparison, compare_fits
 from ansatz.storage import RunLock
-from ansatz.structures.grid.reading import default_network
 from ansatz.tuning.inner_folds import InnerFolds
 from ansatz.tuning.journal import Journal, Trial
 from ansatz.tuning.posing import SHARE, default_point, pose_search
@@ -27,7 +28,6 @@ from ansatz.tuning.result import Tuning
 from ansatz.tuning.sampler import require_optuna
 from ansatz.tuning.saved_search import finished_search, save_search
 from ansatz.tuning.search import best_of, search
-from ansatz.tuning.space import Space
 
 
 @with_signature(TuneOptions)
@@ -85,54 +85,56 @@ def tune_request(asked: Request, how: SearchOptions) -> Tuning:
     options, searches, folds = request.options, how["searches"], how["folds"]
     if searches < 1 or folds < 2:
         raise UsageError(f"--searches from 1 and --folds from 2, got {searches} and {folds}.")
-    if options["x"] == "vector":
-        if options["stream"] or options["memory_limit"] is not None:
-            raise UsageError(
-                "a search reads a table at once: leave out --stream and --memory-limit."
-            )
-        request = request.but(stream=False)
-    problem = pose_request(request)
-    network = options["network"] or default_network(problem)
-    if not problem.is_grid and (network == "linear" or not problem.has_features):
-        raise UsageError("a linear model has nothing to search: fit it with ansatz fit.")
-    place = None if options["out"] is None else Path(options["out"])
+    structure: Any = structures.create(str(options["x"]))
+    request = structure.at_once(request)
+    with reading(request) as problem:
+        solved = structure.solves and network_of(request, problem) == "linear"
+        if solved or not problem.rows.has_features:
+            raise UsageError("a linear model has nothing to search: fit it with ansatz fit.")
+        place = None if options["out"] is None else Path(options["out"])
+        with nullcontext() if place is None else RunLock(place):
+            return _search(request, problem, how, place, began)
+
+
+def _search(
+    request: Request, problem: Problem, how: SearchOptions, place: Path | None, began: float
+) -> Tuning:
+    """Goes on with the search in a folder, or begins one, and fits what it found."""
+    options, searches = request.options, how["searches"]
     overwrite, resume = options["overwrite"], options["resume"]
-    with nullcontext() if place is None else RunLock(place):
-        inner, whole, notes = pose_search(request, problem, how["space"], folds)
-        fingerprint = _fingerprint(problem, inner, whole, len(inner.folds), options["test"])
-        journal = Journal(place, fingerprint, overwrite=overwrite, resume=resume)
-        finished = finished_search(place, fingerprint, resume)
-        if finished is not None:
-            journal.remove()
-            return finished
-        try:
-            late = search(
-                *(inner, whole, journal),
-                default=default_point(inner, whole),
-                trials=searches,
-                time_limit=how["time_limit"],
-                progress=how["progress"],
-            )
-        except KeyboardInterrupt as stop:
-            if place is not None:  # the command says how to go on
-                stop.step, stop.checkpoint = None, journal.folder  # type: ignore[attr-defined]
-            raise
-        if late:
-            count = len(journal.trials) - 1
-            notes.append(f"the time was up after {count} of {searches} trials.")
-        result = _conclude(request, inner, whole, journal, notes)
-        result.seconds = clock.perf_counter() - began
-        if place is not None:
-            save_search(result, place, fingerprint, overwrite=overwrite or resume)
-            journal.remove()
+    inner, whole, notes = pose_search(request, problem, how["space"], how["folds"])
+    fingerprint = _fingerprint(inner, whole)
+    journal = Journal(place, fingerprint, overwrite=overwrite, resume=resume)
+    finished = finished_search(place, fingerprint, resume)
+    if finished is not None:
+        journal.remove()
+        return finished
+    try:
+        late = search(
+            *(inner, whole, journal),
+            default=default_point(inner, whole),
+            trials=searches,
+            time_limit=how["time_limit"],
+            progress=how["progress"],
+        )
+    except KeyboardInterrupt as stop:
+        if place is not None:  # the command says how to go on
+            stop.step, stop.checkpoint = None, journal.folder  # type: ignore[attr-defined]
+        raise
+    if late:
+        count = len(journal.trials) - 1
+        notes.append(f"the time was up after {count} of {searches} trials.")
+    result = _conclude(inner, whole, journal, notes)
+    result.seconds = clock.perf_counter() - began
+    if place is not None:
+        save_search(result, place, fingerprint, overwrite=overwrite or resume)
+        journal.remove()
     return result
 
 
-def _conclude(
-    request: Request, inner: InnerFolds, whole: Space, journal: Journal, notes: list[str]
-) -> Tuning:
+def _conclude(inner: InnerFolds, whole: Space, journal: Journal, notes: list[str]) -> Tuning:
     """The chosen configuration and the default, fitted and evaluated on the test rows."""
-    best = best_of(journal.trials)
+    best, request = best_of(journal.trials), inner.request
     asked = request.but(out=None, overwrite=False, resume=False)  # the search saves one of them
     default = fit_request(asked)
     tuned, comparison = default, None
@@ -142,7 +144,7 @@ def _conclude(
         named = request.options["likelihood"] if [law] == inner.problem.laws else law
         options = {**(request.options["options"] or {}), **chosen}
         tuned = fit_request(asked.but(likelihood=named, network=network, options=options))
-    if best.number and len(inner.parts.test):
+    if best.number and default.rows["test"]:
         comparison = compare_fits(
             replay(tuned)._replace(name="tuned"), replay(default)._replace(name="default")
         )
@@ -178,18 +180,17 @@ def _verdict(best: Trial, count: int, comparison: Comparison | None) -> str:
     return comparison.verdict
 
 
-def _fingerprint(
-    problem: Problem, inner: InnerFolds, whole: Space, folds: int, test: float | None
-) -> dict[str, str]:
+def _fingerprint(inner: InnerFolds, whole: Space) -> dict[str, str]:
+    problem, options = inner.problem, inner.request.options
     settings = {
-        "options": {name: repr(value) for name, value in inner.options.items()},
-        "settings": {name: repr(value) for name, value in inner.settings.items()},
+        "options": {name: repr(value) for name, value in inner.request.settings().items()},
+        "settings": [options["inference"], options["seed"], options["device"]],
         "uses": problem.uses.model_dump(),
         "columns": [(column.name, column.role) for column in problem.columns],
         "laws": [inner.law, *problem.laws],
         "network": inner.network,
-        "folds": folds,
-        "test": SHARE if test is None and problem.part is None else test,
+        "folds": len(inner.folds),
+        "test": SHARE if options["test"] is None and problem.part is None else options["test"],
     }
     space = {name: dimension.sentence() for name, dimension in whole.items()}
     texts = {"options": settings, "space": space}

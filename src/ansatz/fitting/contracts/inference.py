@@ -1,8 +1,9 @@
 """The third axis: how sure do you need to be?"""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
+import torch
 from torch import Tensor
 
 from ansatz.errors import UsageError
@@ -28,6 +29,15 @@ class Predictive(NamedTuple):
     def distribution(self) -> Distribution:
         """The predictive distribution of each row."""
         return self.law.distribution(self.raw)
+
+
+class Composition(NamedTuple):
+    """What a posterior computes from the networks of its members, as operations on tensors."""
+
+    members: "list[tuple[Encoder, Trained]]"  # each with the encoder of its inputs
+    law: Likelihood | None = None  # of the combination; None for the only member's own
+    combine: Callable[[list[Tensor]], Tensor] | None = None  # the members' raw numbers
+    words: Mapping[str, Any] = {}  # about the combination, for the file's metadata
 
 
 class Posterior(Protocol):
@@ -74,6 +84,10 @@ class Posterior(Protocol):
     def without_recalibration(self) -> Self:
         """The same weights, their predictive as it was before recalibration."""
         ...
+
+    def composition(self, kind: torch.dtype) -> Composition | None:
+        """What a graph computes, laws in this type; None where that is no graph."""
+        return None
 
     def tensors(self) -> dict[str, Tensor]:
         """All numbers by name, as they are saved."""

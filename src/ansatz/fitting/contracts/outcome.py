@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from ansatz.fitting.uses import Uses
 
 Metrics = dict[str, float | None]
+PROBABILITIES = (
+    "P(class | x) in the order of 'classes'; of rankings, P(item is first | x)"  # of an output
+)
+NO_INTERVAL = "classes and items have no interval: 'probabilities' says how sure the model is."
 
 
 class Outcome(Protocol):
@@ -47,6 +51,11 @@ class Outcome(Protocol):
     axis: ClassVar[str] = "row"  # where it sits: on an example, or on its elements
     has_columns: ClassVar[bool] = True  # whether each target column is a quantity of its own
     is_quantity: ClassVar[bool] = True  # whether outcomes are numbers that vary
+    settings: ClassVar[frozenset[str]] = frozenset()  # options of outcomes that it reads
+    outputs: ClassVar[Mapping[str, str]] = {  # of ``answers``, in words
+        "prediction": "what predict gives, in the unit of the target"
+    }
+    intervals: ClassVar[Mapping[str, str]] = {}  # how to make one of an output, in words
     frame_options: ClassVar[frozenset[str]] = frozenset()  # of ``frame`` that few outcomes take
     no_interval: ClassVar[str] = "such outcomes have no interval."  # why ``frame`` has no bounds
     names: list[str]
@@ -146,6 +155,13 @@ class Outcome(Protocol):
     def point(self, predictive: Predictive) -> NDArray[Any]:
         """One answer for each row, as ``predict`` gives it; ``predictive`` as the model has it."""
         ...
+
+    def answers(self, law: Likelihood, raw: Tensor) -> dict[str, Tensor]:
+        """Predictions as operations that can be traced, by the names in ``outputs``.
+
+        Labels are codes; ``raw`` is what the posterior gives, class weights not taken out.
+        """
+        return {"prediction": law.point(raw)}
 
     def distribution(self, predictive: Predictive, y: Tensor) -> tuple[Distribution | None, Tensor]:
         """The distributions that outcomes are evaluated by, and the outcomes as these take them.

@@ -1,6 +1,6 @@
 """The first axis: what does x look like?"""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
@@ -12,7 +12,9 @@ from ansatz.data import Batch
 from ansatz.data.source import Source
 from ansatz.errors import UsageError
 from ansatz.fitting.contracts.encoder import Encoder
+from ansatz.fitting.contracts.exporter import Exporter
 from ansatz.fitting.contracts.rows import Rows
+from ansatz.fitting.space import Space, network_space, training_space
 from ansatz.likelihoods import Likelihood
 from ansatz.spec import InputSpec, TargetSpec
 from ansatz.training import Supervised
@@ -290,3 +292,34 @@ class Structure(Protocol):
     ) -> "tuple[Posterior | None, list[str]]":
         """The linear model to stand beside a network, and notes on its fit; None for none."""
         ...
+
+    def at_once(self, request: "Request") -> "Request":
+        """A request whose rows are all read at once; options against that are refused."""
+        return request
+
+    def search_space(
+        self, recipe: "Recipe", facts: Facts, *, network: str | None, takes: Collection[str]
+    ) -> Space:
+        """What a search varies unless the user says otherwise.
+
+        Args:
+            recipe: the default for these rows.
+            facts: about the rows.
+            network: by name; None where several are tried.
+            takes: the options of all networks that are tried.
+        """
+        return network_space(network, training_space(recipe, facts.rows))
+
+    def require_answers(self, network: nn.Module, name: str, inputs: InputSpec, axis: str) -> None:
+        """Asks a new network once, and refuses one that does not answer where outcomes are.
+
+        Args:
+            network: in evaluation mode.
+            name: as the registry spells it.
+            inputs: what it was made for.
+            axis: where outcomes are.
+        """
+
+    def exporter(self, encoder: Any, names: Sequence[str] | None) -> Exporter | None:
+        """What an exported graph does before its networks; None where there is no such graph."""
+        return None

@@ -162,6 +162,18 @@ def fit_settings() -> frozenset[str]:
     return frozenset().union(*(settings_of(owner) for owner in OWNERS))
 
 
+def settings_with(structure: str) -> frozenset[str]:
+    """Lists the options that ``--set`` takes where x is of a structure.
+
+    Example:
+        >>> from ansatz.fitting.options.tables import settings_with
+        >>> "augment" in settings_with("grid"), "augment" in settings_with("vector")
+        (True, False)
+    """
+    others = [name for name, each in OWNERS.items() if each.data and name != structure]
+    return fit_settings().difference(*map(settings_of, others))
+
+
 def refuse_foreign(
     names: Iterable[str], structure: str, *, settings: bool = False, fitted: bool = False
 ) -> None:

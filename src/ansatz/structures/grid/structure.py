@@ -1,7 +1,7 @@
 """Signals, images and volumes: cells in rows, whose neighbours matter wherever they are."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,6 +16,7 @@ from ansatz.data.grids import GridPreprocessor, Grids, is_grids
 from ansatz.data.grids.pieces import cut_pieces
 from ansatz.data.source import Source
 from ansatz.errors import DataError, UsageError
+from ansatz.fitting.contracts.exporter import Exporter
 from ansatz.fitting.contracts.inference import Posterior
 from ansatz.fitting.contracts.structure import Beside, Facts, Feed, Linear, Structure
 from ansatz.fitting.job import Job
@@ -26,6 +27,7 @@ from ansatz.fitting.provenance import provenance_of
 from ansatz.fitting.read_again import Tell
 from ansatz.fitting.recipe import Recipe
 from ansatz.fitting.rehearsal import answer_of
+from ansatz.fitting.space import Space
 from ansatz.fitting.trained import Trained
 from ansatz.fitting.uses import Uses
 from ansatz.likelihoods import Likelihood
@@ -40,6 +42,7 @@ from ansatz.structures.grid.reading import grid_table
 from ansatz.structures.grid.reading_again import Images, LabelledImages
 from ansatz.structures.grid.recipe import choose_grid_recipe, default_options
 from ansatz.structures.grid.rows import grids_of, looks_like_grids
+from ansatz.structures.grid.search_space import grid_space
 from ansatz.structures.grid.source import CELLS, grid_source
 from ansatz.structures.grid.symmetry import acting_group, mask_symmetry
 from ansatz.symmetry import Group, GroupAverage, suitable_groups
@@ -297,6 +300,30 @@ class Grid(Structure):
     def baseline(self, law: Likelihood, job: Job, seed: int) -> tuple[Posterior, list[str]]:
         """The linear model in the cells; of few examples it is penalised."""
         return fit_linear_grid(self, law, job, seed), []
+
+    # Search and export.
+
+    def search_space(
+        self, recipe: Recipe, facts: Facts, *, network: str | None, takes: Collection[str]
+    ) -> Space:
+        """Learning rates and batches around the recipe's, and whether to augment."""
+        return grid_space(recipe, facts, network=network, takes=takes)
+
+    def require_answers(self, network: nn.Module, name: str, inputs: InputSpec, axis: str) -> None:
+        """Refuses masks by a network of one answer, and one answer by a network of masks."""
+        masks = axis != "row"
+        with torch.no_grad():
+            answer = network(torch.zeros(1, inputs.features, *inputs.size))
+        if masks and answer.shape[2:] != inputs.size:
+            raise UsageError(f"{name} answers once for each example, not for its cells.")
+        if not masks and answer.ndim > 2:
+            raise UsageError(f"{name} labels every cell; these outcomes are one for each example.")
+
+    def exporter(self, encoder: GridEncoder, names: Sequence[str] | None) -> Exporter:
+        """Cells, as they are stored."""
+        from ansatz.structures.grid.export import GridExporter
+
+        return GridExporter(encoder, names)
 
 
 def chunks(rows: Grids, *, dense: bool) -> Iterator[NDArray[np.intp]]:

@@ -15,6 +15,7 @@ from ansatz import likelihoods, networks
 from ansatz.data import Batch, Column, Preprocessor, TensorSource, as_frame
 from ansatz.data.source import Source
 from ansatz.errors import DataError, ModelError, UsageError
+from ansatz.fitting.contracts.exporter import Exporter
 from ansatz.fitting.contracts.inference import Posterior
 from ansatz.fitting.contracts.structure import Beside, Facts, Feed, Linear, Structure
 from ansatz.fitting.job import Job
@@ -389,6 +390,28 @@ class Vector(Structure):
             own = {n.removeprefix(f"{name}."): t for n, t in tensors.items() if n.startswith(name)}
             load_into(part, own, where="weights.safetensors")
         return linear_posterior(preprocessor, network, objective)
+
+    # Search and export.
+
+    def at_once(self, request: Request) -> Request:
+        """A table in memory, however large."""
+        options = request.options
+        if options["stream"] or options["memory_limit"] is not None:
+            raise UsageError(
+                "a search reads a table at once: leave out --stream and --memory-limit."
+            )
+        return request.but(stream=False)
+
+    def require_answers(self, network: nn.Module, name: str, inputs: InputSpec, axis: str) -> None:
+        """Refuses a network that does not take rows."""
+        with torch.no_grad():
+            network(torch.zeros(1, inputs.features))
+
+    def exporter(self, encoder: TableEncoder, names: Sequence[str] | None) -> Exporter:
+        """Columns of a table, one input each, or an array."""
+        from ansatz.structures.vector.export import TableExporter
+
+        return TableExporter(encoder, names)
 
 
 def _aic(fit: LinearFit) -> float:

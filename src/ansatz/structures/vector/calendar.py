@@ -5,8 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from ansatz.onnx.inputs import NO_DATE
-
+NO_DATE = -(2**63)  # what NumPy makes of a date that is missing
 _DAY = 86_400_000_000  # microseconds
 
 
@@ -21,7 +20,7 @@ def date_waves(time: Tensor) -> Tensor:
 
     Example:
         >>> import torch
-        >>> from ansatz.onnx.calendar import date_waves
+        >>> from ansatz.structures.vector.calendar import date_waves
         >>> date_waves(torch.tensor([129_600_000_000]))[0, 0].item()  # 1970-01-02 12:00
         1.5
     """
@@ -50,7 +49,7 @@ def day_of_year(day: Tensor) -> Tensor:
 
     Example:
         >>> import torch
-        >>> from ansatz.onnx.calendar import day_of_year
+        >>> from ansatz.structures.vector.calendar import day_of_year
         >>> day_of_year(torch.tensor([0, 59, 365]))
         tensor([ 0, 59,  0])
     """

@@ -7,8 +7,7 @@ from ansatz.data import Preprocessor
 from ansatz.data.bins import Bins
 from ansatz.data.dates import PARTS
 from ansatz.data.numeric import CLIP
-from ansatz.onnx.calendar import date_waves
-from ansatz.onnx.inputs import Input
+from ansatz.structures.vector.calendar import date_waves
 
 _TINY = 1e-300  # as data/numeric.py: a column of this spread is constant
 
@@ -25,7 +24,7 @@ class TableColumns(nn.Module):
 
     Args:
         preprocessor: the fitted one.
-        inputs: the inputs of the graph, without offsets.
+        matrix: takes all numbers at once, as an array has them; else column by column.
 
     Shapes:
         - columns: ``(N,)`` each, or one ``(N, D)``; codes as int64.
@@ -34,10 +33,9 @@ class TableColumns(nn.Module):
     Example:
         >>> import torch
         >>> from ansatz.data import Preprocessor
-        >>> from ansatz.onnx.columns import TableColumns
-        >>> from ansatz.onnx.inputs import Input
+        >>> from ansatz.structures.vector.graph_columns import TableColumns
         >>> preprocessor = Preprocessor.fit({"age": [20.0, 40.0, 60.0]})
-        >>> TableColumns(preprocessor, [Input("age", "age", "number")])(torch.tensor([40.0]))[0]
+        >>> TableColumns(preprocessor)(torch.tensor([40.0]))[0]
         tensor([[0.]])
     """
 
@@ -45,7 +43,7 @@ class TableColumns(nn.Module):
     slope: Tensor
     blank: Tensor
 
-    def __init__(self, preprocessor: Preprocessor, inputs: list[Input]) -> None:
+    def __init__(self, preprocessor: Preprocessor, *, matrix: bool = False) -> None:
         super().__init__()
         numeric = preprocessor.numeric
         center, scale, fill = (
@@ -70,8 +68,8 @@ class TableColumns(nn.Module):
         self.embedded_names = [block.name for block in preprocessor.embedded]
         # Of a frame of numbers only the estimator knows the names: places go by order.
         own = [column.name for column in preprocessor.columns if column.used]
-        self.matrix = [given.kind for given in inputs] == ["matrix"]
-        self.place = {} if self.matrix else {name: k for k, name in enumerate(own)}
+        self.matrix = matrix
+        self.place = {} if matrix else {name: k for k, name in enumerate(own)}
 
     def forward(self, *columns: Tensor) -> tuple[Tensor, ...]:
         rows = columns[0].shape[0]  # not len, which would make it a constant of the graph
@@ -128,7 +126,7 @@ class Cut(nn.Module):
     Example:
         >>> import torch
         >>> from ansatz.data.bins import Bins
-        >>> from ansatz.onnx.columns import Cut
+        >>> from ansatz.structures.vector.graph_columns import Cut
         >>> bins = Bins(edges=[0.0, 1.0, 3.0], center=[0.0, 0.0], scale=[1.0, 1.0])
         >>> Cut(bins)(torch.tensor([2.0, torch.nan]).double())
         tensor([[1.0000, 0.5000],
@@ -163,7 +161,7 @@ class Bend(nn.Module):
     Example:
         >>> import torch
         >>> from ansatz.data.quantiles import Curve
-        >>> from ansatz.onnx.columns import Bend
+        >>> from ansatz.structures.vector.graph_columns import Bend
         >>> Bend(Curve(values=[0.0, 2.0], levels=[-1.0, 1.0]))(torch.tensor([1.0, 9.0]).double())
         tensor([0., 1.], dtype=torch.float64)
     """

@@ -1,21 +1,15 @@
-"""What a search may change of a fit to signals, images or volumes."""
+"""What a search varies of a fit to signals, images or volumes."""
 
-from collections.abc import Sequence
+from collections.abc import Collection
 
 from ansatz.data.augmentation import default_augmentation
+from ansatz.fitting.contracts.structure import Facts
 from ansatz.fitting.recipe import Recipe
-from ansatz.spec import InputSpec
-from ansatz.tuning.space import Choice, Range, Space, default_space
+from ansatz.fitting.space import Choice, Range, Space, network_space, training_space
 
 
-def default_grid_space(
-    recipe: Recipe,
-    inputs: InputSpec,
-    *,
-    network: str | None,
-    laws: Sequence[str],
-    rows: float,
-    dropout: bool = False,
+def grid_space(
+    recipe: Recipe, facts: Facts, *, network: str | None, takes: Collection[str] = ()
 ) -> Space:
     """What is searched of a fit to grids unless the user says otherwise.
 
@@ -32,32 +26,31 @@ def default_grid_space(
 
     Args:
         recipe: the default for these examples.
-        inputs: what an example looks like.
+        facts: about the examples.
         network: by name; None where several are tried.
-        laws: candidates that can be compared.
-        rows: to learn from.
-        dropout: whether the network has dropout, or all of several.
+        takes: the options of all networks that are tried.
 
     Example:
+        >>> from ansatz.fitting.contracts.structure import Facts
+        >>> from ansatz.spec import InputSpec, TargetSpec
         >>> from ansatz.structures.grid.recipe import choose_grid_recipe
-        >>> from ansatz.spec import InputSpec
-        >>> from ansatz.tuning.grid_space import default_grid_space
-        >>> inputs = InputSpec.grid(1, 28, 28)
-        >>> recipe = choose_grid_recipe(1_000, inputs)
-        >>> space = default_grid_space(
-        ...     recipe, inputs, network="lenet5", laws=["categorical"], rows=1_000
-        ... )
+        >>> from ansatz.structures.grid.search_space import grid_space
+        >>> facts = Facts(1_000, InputSpec.grid(1, 28, 28), TargetSpec(classes=10))
+        >>> recipe = choose_grid_recipe(1_000, facts.spec)
+        >>> space = grid_space(recipe, facts, network="lenet5")
         >>> list(space), space["batch_size"].sentence()
         (['learning_rate', 'weight_decay', 'batch_size', 'augment'], '16, 32, 64')
     """
-    space = default_space(recipe, network=network, laws=laws, rows=rows)
+    assert facts.spec is not None
+    space = network_space(network, training_space(recipe, facts.rows))
     low, high = (float(f"{recipe.learning_rate * factor:.3g}") for factor in (0.1, 10))
     space["learning_rate"] = Range(low, high)
     if recipe.batch_size:
-        space["batch_size"] = Choice(_sizes(recipe.batch_size, rows))
-    if recipe.augment is True and default_augmentation(inputs, examples=round(rows)) is not None:
+        space["batch_size"] = Choice(_sizes(recipe.batch_size, facts.rows))
+    examples = round(facts.rows)
+    if recipe.augment is True and default_augmentation(facts.spec, examples=examples) is not None:
         space["augment"] = Choice((True, False))
-    if dropout:
+    if "dropout" in takes:
         space["dropout"] = Range(0.0, 0.5)
     return space
 

@@ -1,0 +1,113 @@
+"""What a search varies of a fit, and between which values."""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from ansatz.fitting.recipe import Recipe
+
+
+class Range(NamedTuple):
+    """Numbers from ``low`` to ``high``; on the log scale where that spans a factor of ten.
+
+    Example:
+        >>> from ansatz.fitting.space import Range
+        >>> Range(16, 512).log, Range(1, 4).log, Range(16, 512).whole
+        (True, False, True)
+    """
+
+    low: float
+    high: float
+
+    @property
+    def log(self) -> bool:
+        """Whether the range is searched on the log scale."""
+        return self.low > 0 and self.high >= 10 * self.low
+
+    @property
+    def whole(self) -> bool:
+        """Whether values are whole numbers."""
+        return isinstance(self.low, int) and isinstance(self.high, int)
+
+    def holds(self, value: Any) -> bool:
+        """Whether the value lies in it."""
+        return isinstance(value, int | float) and self.low <= value <= self.high
+
+    def sentence(self) -> str:
+        """As it is written on the command line."""
+        return f"{self.low:g}..{self.high:g}{' (log)' if self.log else ''}"
+
+
+class Choice(NamedTuple):
+    """One of several values.
+
+    Example:
+        >>> from ansatz.fitting.space import Choice
+        >>> Choice(("relu", "silu")).sentence()
+        'relu, silu'
+    """
+
+    values: tuple[Any, ...]
+
+    def holds(self, value: Any) -> bool:
+        """Whether the value is among them."""
+        return value in self.values
+
+    def sentence(self) -> str:
+        """As it is written on the command line."""
+        return ", ".join(str(value) for value in self.values)
+
+
+Space = dict[str, Range | Choice]
+
+
+def training_space(recipe: "Recipe", rows: float) -> Space:
+    """What is searched of the training of any network.
+
+    ================= ==========================================================
+    ``learning_rate`` 3e-4 to 3e-2, log scale
+    ``weight_decay``  1e-4 to 1, log scale
+    ``batch_size``    powers of two from 16 to 512, at most a quarter of the rows
+    ================= ==========================================================
+
+    A recipe that takes all rows at once keeps doing so.
+
+    Args:
+        recipe: the default for these rows.
+        rows: the sum of their weights.
+
+    Example:
+        >>> from ansatz.fitting.recipe import Recipe
+        >>> from ansatz.fitting.space import training_space
+        >>> list(training_space(Recipe(batch_size=32), 1_000))
+        ['learning_rate', 'weight_decay', 'batch_size']
+    """
+    space: Space = {"learning_rate": Range(3e-4, 3e-2), "weight_decay": Range(1e-4, 1.0)}
+    if recipe.batch_size:
+        sizes = [2**k for k in range(4, 10) if 2**k <= max(16, rows / 4)]
+        space["batch_size"] = Choice(tuple(sorted({*sizes, recipe.batch_size})))
+    return space
+
+
+def network_space(network: str | None, training: Space) -> Space:
+    """The space of the training with the shape of an ``mlp``, where that is the network.
+
+    ============== ==========================================================
+    ``width``      16 to 512 hidden units in every layer, log scale
+    ``depth``      1 to 4 hidden layers
+    ``dropout``    0 to 0.5
+    ``activation`` silu, relu, gelu, tanh
+    ============== ==========================================================
+
+    Args:
+        network: by name; None where several are tried.
+        training: its space.
+
+    Example:
+        >>> from ansatz.fitting.space import network_space
+        >>> list(network_space("mlp", {}))
+        ['width', 'depth', 'dropout', 'activation']
+    """
+    if network != "mlp":
+        return training
+    shape: Space = {"width": Range(16, 512), "depth": Range(1, 4), "dropout": Range(0.0, 0.5)}
+    return {**shape, **training, "activation": Choice(("silu", "relu", "gelu", "tanh"))}

@@ -1,0 +1,107 @@
+"""The cells of signals, images and volumes inside an exported graph."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from ansatz.data.grids import GridPreprocessor, Grids
+from ansatz.fitting.contracts.exporter import Exporter, Input
+from ansatz.structures.grid.encoder import GridEncoder
+
+_EXAMPLE = 11  # examples: no other axis is likely to have this length
+_MADE_UP = 4  # examples
+
+
+class GridExporter(Exporter):
+    """All cells in as one input, the inputs of a network out.
+
+    Args:
+        encoder: of the fit.
+        names: of features, which cells do not have.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data.grids import GridPreprocessor, Grids
+        >>> from ansatz.structures.grid.encoder import GridEncoder
+        >>> from ansatz.structures.grid.export import GridExporter
+        >>> encoder = GridEncoder(GridPreprocessor.fit(Grids.of(torch.rand(4, 1, 8, 8))))
+        >>> GridExporter(encoder).example(torch.float32)[0].shape
+        torch.Size([11, 1, 8, 8])
+    """
+
+    preprocessing = "inside the graph: every channel with mean 0 and spread 1"
+
+    def __init__(self, encoder: GridEncoder, names: Sequence[str] | None = None) -> None:
+        self.encoder = encoder
+        width = ", ".join(map(str, encoder.preprocessor.shape))
+        takes = f"numbers (N, {width}), channels first; bytes of images as numbers from 0 to 255"
+        self.inputs = [Input("X", "X", "grid", takes=takes)]
+
+    def module(self, encoder: GridEncoder) -> "GridCells":  # type: ignore[override]
+        """The standardisation of every channel."""
+        return GridCells(encoder.preprocessor)
+
+    def example(self, kind: torch.dtype) -> tuple[Tensor, ...]:
+        """Examples of zeros."""
+        return (torch.zeros(_EXAMPLE, *self.encoder.preprocessor.shape, dtype=kind),)
+
+    def feed(self, given: Any, kind: type[np.floating[Any]]) -> list[NDArray[Any]]:
+        """An array ``(N, C, *size)``."""
+        return [np.asarray(given).astype(kind)]
+
+    def made_up(self, seed: int, kind: type[np.floating[Any]]) -> tuple[Grids, list[NDArray[Any]]]:
+        """Noise with the mean and the standard deviation of the training examples."""
+        preprocessor, generator = self.encoder.preprocessor, np.random.default_rng(seed)
+        each = (-1, *(1,) * (len(preprocessor.shape) - 1))
+        mean, spread = (np.reshape(v, each) for v in (preprocessor.mean, preprocessor.spread))
+        noise = generator.normal(size=(_MADE_UP, *preprocessor.shape))
+        cells = ((mean + spread * noise) * preprocessor.unit).astype(np.float32)
+        if preprocessor.unit != 1:
+            cells = cells.round().clip(0, 255).astype(np.uint8)
+        return Grids(torch.from_numpy(cells)), self.feed(cells, kind)
+
+
+class GridCells(nn.Module):
+    r"""Channels with mean 0 and spread 1, as the network was fitted to them.
+
+    .. math:: z_{c} = (x_c / u - m_c) / s_c
+
+    with :math:`u` = 255 for bytes and 1 for other numbers, :math:`m, s` the mean and the spread of
+    each channel.
+
+    Args:
+        preprocessor: of the fit.
+
+    Shapes:
+        - x: ``(N, C, *size)``, numbers as they are stored: bytes from 0 to 255.
+        - returns: a tuple of the same shape.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data.grids import Grids, GridPreprocessor
+        >>> from ansatz.structures.grid.export import GridCells
+        >>> grids = Grids(torch.randint(0, 256, (9, 1, 4, 4), dtype=torch.uint8))
+        >>> cells = GridCells(GridPreprocessor.fit(grids))
+        >>> (z,) = cells(grids.load().float())
+        >>> bool(z.mean().abs() < 1e-5)
+        True
+    """
+
+    def __init__(self, preprocessor: GridPreprocessor) -> None:
+        super().__init__()
+        self.unit, self.shape = float(preprocessor.unit), tuple(preprocessor.shape)
+        each = (-1, *(1,) * (len(self.shape) - 1))
+        self.mean: Tensor
+        self.spread: Tensor
+        self.register_buffer("mean", torch.tensor(preprocessor.mean).float().reshape(each))
+        self.register_buffer("spread", torch.tensor(preprocessor.spread).float().reshape(each))
+
+    def forward(self, x: Tensor) -> tuple[Tensor]:
+        values = x.float()
+        if self.unit != 1:
+            values = values / self.unit
+        return ((values - self.mean) / self.spread,)
