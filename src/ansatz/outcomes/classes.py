@@ -93,8 +93,8 @@ class Classes(Outcome):
         if not named and (levels > 1_000 or (levels > 20 and levels > len(column) / 2)):
             raise DataError(
                 f"column '{column.name}': {levels} classes in {len(column)} rows. If it "
-                "holds numbers or names rather than classes, choose another target or --likelihood; "
-                "if they are classes: --likelihood categorical."
+                "holds numbers or names rather than classes, choose another target or "
+                "--likelihood; if they are classes: --likelihood categorical."
             )
 
     def encode(self, y: Any, settings: Settings, *, reset: bool) -> tuple[NDArray[Any], TargetSpec]:
