@@ -34,26 +34,7 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 Trees = dict[str, ast.Module]  # by dotted module
 Found = tuple[str, int]  # what, and in which line
 
-KNOWN: dict[str, dict[str, int]] = {
-    "imports of members": {
-        "ansatz.tuning.inner_folds": 2,
-        "ansatz.tuning.posing": 1,
-        "ansatz.tuning.tune": 1,
-    },
-    "names of members": {
-        "ansatz.onnx.answers": 1,
-        "ansatz.onnx.check": 1,
-        "ansatz.onnx.inputs": 3,
-        "ansatz.onnx.metadata": 4,
-        "ansatz.onnx.scipy_laws": 1,
-        "ansatz.onnx.served": 4,
-        "ansatz.tuning.tune": 1,
-    },
-    "private names of other packages": {
-        "ansatz.tuning.options": 1,
-        "ansatz.tuning.searched_networks": 2,
-    },
-}
+KNOWN: dict[str, dict[str, int]] = {}
 
 
 class Members(NamedTuple):

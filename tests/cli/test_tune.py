@@ -105,7 +105,7 @@ def test_a_table_of_paths_and_the_options_of_images_reach_the_fits(command, stri
     words = ("--target", "count", "--image", "file", "--size", "10", "--channels", "1", "--stream")
     done = command("tune", "counts.csv", *IMAGES, *words, "--likelihood", "poisson", "--out", "m")
     assert done.status == 0, done.err
-    assert origin_of(ansatz.load("m")).asked.reader() == {
+    assert provenance_of(ansatz.load("m").model_).asked.reader() == {
         "image": "file",
         "size": [10],
         "channels": 1,
