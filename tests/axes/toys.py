@@ -17,10 +17,10 @@ from ansatz.fitting.contracts.outcome import Outcome
 from ansatz.fitting.evaluation import evaluate_predictive
 from ansatz.fitting.job import take
 from ansatz.fitting.joined_structure import JoinedRows, JoinedStructure
+from ansatz.fitting.point_posterior import PointPosterior
 from ansatz.fitting.tensor_structure import Read, TensorStructure
 from ansatz.fitting.training import train
 from ansatz.inference.ensemble import EnsemblePosterior
-from ansatz.inference.point import PointPosterior
 from ansatz.inference.training import member_folder
 from ansatz.seeds import derive
 from ansatz.spec import InputSpec, TargetSpec

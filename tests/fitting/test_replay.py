@@ -11,8 +11,8 @@ from tests.estimators.conftest import TINY
 
 import ansatz
 from ansatz.errors import DataError, ModelError, UsageError
-from ansatz.storage.json_file import plain
 from ansatz.fitting.replay import replay
+from ansatz.storage.json_file import plain
 
 
 def table(rows=120, seed=0):

@@ -49,11 +49,14 @@ def certify(
 
     estimator = open_model(model)
     fitted = estimator.model_
-    fitted.structure.groups(fitted.encoder.spec)  # where there are none, nothing is read
+    structure = fitted.structure
+    structure.groups(fitted.encoder.spec)  # where there are none, nothing is read
     rows = open_data(estimator, data, {}).rows(estimator, MOST)
     if not len(rows):
         raise DataError(f"{data}: no examples.")
-    groups = fitted.structure.groups(rows.spec or fitted.encoder.spec, group or ())
+    spec = rows.spec or fitted.encoder.spec
+    named = [structure.group(spec, name) for name in group or ()]
+    groups = named or structure.groups(spec)
     found = [_certified(fitted, rows, each, samples, seed) for each in groups]
     if as_json:
         print_document([_record(each) for each in found])

@@ -52,13 +52,13 @@ def open_data(
         >>> open_data(model, "new.csv", {"pages": "images"})
         Traceback (most recent call last):
         ...
-        ansatz.errors.UsageError: 'pages' is an option of images, and these are tables: leave it ...
+        ansatz.errors.UsageError: 'pages' is an option of images, and these are tables: leave it out.
     """
     from ansatz.fitting.options.tables import ReadingOutcomes, refuse_foreign
     from ansatz.fitting.request import validated
 
     model = estimator.model_
-    refuse_foreign(given, model.structure.name)
+    refuse_foreign(given, model.structure.name, fitted=True)
     options = validated(given, ReadingOutcomes, "ansatz")
     found: ReadAgain = model.structure.read_again(
         model, data, outcomes=outcomes, options=options, tell=lambda note: remark(f"note: {note}")

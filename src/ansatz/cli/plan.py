@@ -43,7 +43,8 @@ def print_plan(request: "Request", folder: Path, as_json: bool) -> None:
         "columns": [{"name": c.name, "role": c.role} for c in problem.columns],
         "out": folder,
     }
-    for note in problem.notes:
+    why = [] if problem.on_disk is None else [problem.on_disk.why]
+    for note in (*why, *problem.notes):
         remark(f"note: {note}")
     if as_json:
         print_document(plan)

@@ -18,6 +18,7 @@ from ansatz import linear, outcomes
 from ansatz.data import row_keys
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.beside import read_column, read_groups, read_weights
+from ansatz.fitting.conformal import conformal_scores
 from ansatz.fitting.contracts.outcome import Outcome
 from ansatz.fitting.contracts.rows import Rows
 from ansatz.fitting.description import describe_model
@@ -32,7 +33,6 @@ from ansatz.fitting.saved import save_model
 from ansatz.fitting.settings import Settings
 from ansatz.fitting.summaries import summarize
 from ansatz.fitting.task import Task
-from ansatz.inference.conformal import conformal_scores
 from ansatz.likelihoods import Distribution, Likelihood
 
 ResidualKind = Literal["response", "pearson", "deviance", "quantile"]

@@ -1,4 +1,4 @@
-"""What a user hands over beside X: weights, offsets, groups, checked as scikit-learn checks them."""
+"""Reads what is given beside X, as scikit-learn does: weights, offsets and groups."""
 
 from typing import Any
 

@@ -5,6 +5,7 @@ import copy
 import torch
 
 from ansatz.errors import DataError, UsageError
+from ansatz.fitting.conformal import conformal_scores
 from ansatz.fitting.contracts.inference import Fitted, OutOfFold
 from ansatz.fitting.inner_split import set_aside
 from ansatz.fitting.job import Job, thinned
@@ -12,7 +13,6 @@ from ansatz.fitting.model import Model
 from ansatz.fitting.recipe import STREAM
 from ansatz.fitting.task import Task
 from ansatz.fitting.training import known_outcomes
-from ansatz.inference.conformal import conformal_scores
 from ansatz.likelihoods import Likelihood
 from ansatz.seeds import derive
 

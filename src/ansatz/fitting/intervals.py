@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ansatz.errors import UsageError
+from ansatz.fitting.conformal import conformal_interval, conformal_quantile
 from ansatz.fitting.contracts.inference import Predictive
-from ansatz.inference.conformal import conformal_interval, conformal_quantile
 from ansatz.likelihoods import Distribution, Quantiles
 
 if TYPE_CHECKING:

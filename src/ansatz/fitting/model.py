@@ -15,10 +15,10 @@ from ansatz.fitting.contracts.inference import Posterior, Predictive
 from ansatz.fitting.contracts.outcome import Metrics
 from ansatz.fitting.contracts.rows import Rows
 from ansatz.fitting.job import Job
+from ansatz.fitting.recalibration import Recalibration
 from ansatz.fitting.recipe import Recipe
 from ansatz.fitting.task import Task
 from ansatz.fitting.uses import Uses
-from ansatz.inference.recalibration import Recalibration
 from ansatz.likelihoods import Likelihood
 from ansatz.linear import LinearFit
 from ansatz.training import History

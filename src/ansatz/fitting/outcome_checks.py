@@ -91,6 +91,7 @@ def locate(error: DataError, origin: str, frame: pd.DataFrame, uses: Uses) -> Da
 
 
 def numbers_of(frame: pd.DataFrame, name: str, law: str) -> np.ndarray:
+    """Reads a target column as numbers that can be squared."""
     column = frame[name]
     if not is_numeric(column):
         bad = pd.to_numeric(column.astype(str), errors="coerce").isna().to_numpy()
@@ -103,8 +104,8 @@ def numbers_of(frame: pd.DataFrame, name: str, law: str) -> np.ndarray:
     row = int(np.abs(values).argmax())
     if np.abs(values[row]) > LARGEST and np.isfinite(values[row]):
         raise DataError(
-            f"row {row_number(frame, row)}, column '{name}': {values[row]:g} is too large to be squared. "
-            "Divide the column by a power of ten."
+            f"row {row_number(frame, row)}, column '{name}': {values[row]:g} is too large to be "
+            "squared. Divide the column by a power of ten."
         )
     return values
 
@@ -117,5 +118,6 @@ def _name_row(message: str, frame: pd.DataFrame) -> str:
 
 
 def row_number(frame: pd.DataFrame, position: int) -> int:
+    """The number of a row as its file counts them."""
     label = frame.index[position]
     return int(label) + 1 if isinstance(label, int | np.integer) else position + 1

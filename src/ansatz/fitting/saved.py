@@ -18,6 +18,7 @@ from ansatz.fitting.contracts.outcome import Outcome
 from ansatz.fitting.faces import face_of
 from ansatz.fitting.model import Model
 from ansatz.fitting.options.tables import fit_settings
+from ansatz.fitting.recalibration import Recalibration
 from ansatz.fitting.recipe import Recipe, one_line
 from ansatz.fitting.recipe_options import plain_augment
 from ansatz.fitting.settings import ARGUMENTS, Settings
@@ -34,7 +35,6 @@ from ansatz.fitting.task import Task
 from ansatz.fitting.trained import Trained
 from ansatz.fitting.training import ready
 from ansatz.fitting.uses import Uses
-from ansatz.inference.recalibration import Recalibration
 from ansatz.likelihoods import Likelihood
 from ansatz.spec import TargetSpec
 from ansatz.storage import (

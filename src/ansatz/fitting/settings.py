@@ -1,11 +1,13 @@
 """What was set of a fit, whoever set it: an estimator's arguments or a request's options."""
 
+import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torch import nn
 
+from ansatz import likelihoods
 from ansatz.errors import UsageError
 from ansatz.likelihoods import Likelihood
 
@@ -107,6 +109,17 @@ class Settings:
     def change(self, **changes: Any) -> "Settings":
         """The same with other values."""
         return replace(self, **changes)
+
+    def law(self, *, few: bool) -> Likelihood:
+        """Makes the likelihood; one by name has a constant dispersion where rows are few."""
+        if isinstance(self.likelihood, Likelihood):
+            return self.likelihood
+        options = dict(self.likelihood_options)
+        kind = likelihoods.registry.get(self.likelihood)
+        if few and "dispersion" in inspect.signature(kind).parameters:
+            options = {"dispersion": "constant", **options}
+        law: Likelihood = likelihoods.create(self.likelihood, **options)
+        return law
 
     @property
     def law_name(self) -> str:

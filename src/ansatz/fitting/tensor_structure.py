@@ -19,7 +19,7 @@ from ansatz.fitting.contracts.inference import Posterior
 from ansatz.fitting.contracts.structure import Beside, Facts, Feed, LawScores, Linear, Structure
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Model
-from ansatz.fitting.outcome_checks import check_outcomes
+from ansatz.fitting.outcome_checks import check_known, check_outcomes
 from ansatz.fitting.plan import Plan
 from ansatz.fitting.problem import Problem
 from ansatz.fitting.proposal import Proposal, propose
@@ -146,17 +146,25 @@ class TensorStructure(Structure):
     ) -> ReadRows:
         """All examples at once; those without a target are left out where they are evaluated."""
         uses = model.uses or Uses()
-        found = ReadRows(self.read(data, uses, options))
+        reader = {k: v for k, v in options.items() if k not in ("stream", "memory_limit")}
+        found = ReadRows(self.read(data, uses, reader))
+        origin, frame = found.table.origin, found.table.frame
         for note in found.table.notes:
             tell(note)
-        if outcomes:
-            known = uses.known(found.table.frame)
-            found = ReadRows(found.take(known))
-        return found
+        if not outcomes:
+            return found
+        uses.outcomes(frame)  # all its columns are there
+        known = model.outcome.known(frame, uses)
+        if not known.any():
+            raise DataError(f"{origin}: the target '{uses.outcome_name}' is missing.")
+        if not known.all():
+            tell(f"{self.unit[1]} without the target, left out: {int((~known).sum())}.")
+        check_known(model, frame[known], origin)
+        return ReadRows(found.take(known))
 
     def from_python(self, X: Any, *, face: Any, reset: bool) -> Any:
         """What a user handed to an estimator as X."""
-        rows = self.as_rows(X)
+        rows = X.rows if isinstance(X, Read) else self.as_rows(X)
         if reset:
             face.n_features_in_ = int(rows.describe()["count"])
             face.__dict__.pop("feature_names_in_", None)

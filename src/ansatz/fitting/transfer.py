@@ -43,7 +43,8 @@ def begin_transfer(network: nn.Module, plan: Plan) -> Transfer:
         >>> from ansatz.fitting.recipe import Recipe
         >>> from ansatz.fitting.transfer import begin_transfer
         >>> network = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Linear(4, 1))
-        >>> _ = begin_transfer(network, Plan(None, network, {}, Recipe(), 0, {"freeze": "backbone"}))
+        >>> plan = Plan(None, network, {}, Recipe(), 0, {"freeze": "backbone"})
+        >>> _ = begin_transfer(network, plan)
         >>> network[0].weight.requires_grad, network[1].weight.requires_grad
         (False, True)
     """

@@ -1,9 +1,9 @@
 """The third axis: how sure do you need to be, and what calibrates the answer."""
 
-from ansatz.inference.conformal import conformal_interval as conformal_interval
-from ansatz.inference.conformal import conformal_quantile as conformal_quantile
-from ansatz.inference.conformal import conformal_scores as conformal_scores
-from ansatz.inference.recalibration import Recalibration as Recalibration
+from ansatz.fitting.conformal import conformal_interval as conformal_interval
+from ansatz.fitting.conformal import conformal_quantile as conformal_quantile
+from ansatz.fitting.conformal import conformal_scores as conformal_scores
+from ansatz.fitting.recalibration import Recalibration as Recalibration
 from ansatz.inference.registry import create as create
 from ansatz.inference.registry import names as names
 from ansatz.inference.registry import register as register

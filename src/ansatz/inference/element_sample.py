@@ -7,8 +7,8 @@ from torch import Tensor
 
 from ansatz.data.unlabelled import UNLABELLED
 from ansatz.fitting.job import Job
+from ansatz.fitting.point_posterior import PointPosterior
 from ansatz.inference.left_out import OutOfFold, Piece, left_out
-from ansatz.inference.point import PointPosterior
 from ansatz.inference.training import Rows
 from ansatz.seeds import generator
 

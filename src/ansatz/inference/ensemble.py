@@ -22,6 +22,14 @@ from ansatz.fitting.contracts.inference import (
 from ansatz.fitting.contracts.structure import Facts, Structure
 from ansatz.fitting.job import Job, take
 from ansatz.fitting.plan import Plan
+from ansatz.fitting.point_posterior import PointPosterior
+from ansatz.fitting.recalibration import (
+    Recalibration,
+    find_factor,
+    for_mixture,
+    kind_of,
+    mean_of,
+)
 from ansatz.fitting.recipe import FEW, SMALL, Recipe
 from ansatz.fitting.recipe_options import require_members
 from ansatz.fitting.trained import Trained
@@ -30,14 +38,6 @@ from ansatz.inference.combination import Combination
 from ansatz.inference.element_sample import judge_elements
 from ansatz.inference.left_out import OutOfFold, Piece, folds_of, left_out, plan_members
 from ansatz.inference.member_step import MemberStep
-from ansatz.inference.point import PointPosterior
-from ansatz.inference.recalibration import (
-    Recalibration,
-    find_factor,
-    for_mixture,
-    kind_of,
-    mean_of,
-)
 from ansatz.inference.stacking import chance_of_best, stack_weights
 from ansatz.inference.training import Rows, member_folder, train_together
 from ansatz.likelihoods import Likelihood

@@ -38,7 +38,6 @@ from ansatz.likelihoods import (
     Likelihood,
 )
 from ansatz.metrics import judge
-from ansatz.outcomes.number import named_law
 from ansatz.outcomes.temperature import find_temperature
 from ansatz.spec import TargetSpec
 
@@ -103,8 +102,8 @@ class Classes(Outcome):
         if not named and (levels > 1_000 or (levels > 20 and levels > len(column) / 2)):
             raise DataError(
                 f"column '{column.name}': {levels} classes in {len(column)} rows. If it "
-                "holds numbers or names rather than classes, choose another target or --likelihood; "
-                "if they are classes: --likelihood categorical."
+                "holds numbers or names rather than classes, choose another target or "
+                "--likelihood; if they are classes: --likelihood categorical."
             )
 
     def encode(self, y: Any, settings: Settings, *, reset: bool) -> tuple[NDArray[Any], TargetSpec]:
@@ -196,7 +195,7 @@ class Classes(Outcome):
             name = "bernoulli" if target.classes == 2 else "categorical"
             created: Likelihood = likelihoods.create(name)
             return created
-        law = named_law(settings, few=few)
+        law = settings.law(few=few)
         if law.name not in CLASS_LAWS:
             raise UsageError(
                 f"{law.name} is no law of classes. A Classifier takes {', '.join(CLASS_LAWS)}; "

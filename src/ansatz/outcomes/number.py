@@ -1,6 +1,5 @@
 """Numbers as outcomes: regression with any law."""
 
-import inspect
 import warnings
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -37,18 +36,6 @@ ELSEWHERE = {  # laws of other outcomes -> what to take instead
         "is a law of classes: take a Classifier.",
     ),
 }
-
-
-def named_law(settings: Settings, *, few: bool) -> Likelihood:
-    """The likelihood of settings; one by name has a constant dispersion where rows are few."""
-    if isinstance(settings.likelihood, Likelihood):
-        return settings.likelihood
-    options = dict(settings.likelihood_options)
-    kind = likelihoods.registry.get(settings.likelihood)
-    if few and "dispersion" in inspect.signature(kind).parameters:
-        options = {"dispersion": "constant", **options}
-    law: Likelihood = likelihoods.create(settings.likelihood, **options)
-    return law
 
 
 class Number(Outcome):
@@ -117,7 +104,7 @@ class Number(Outcome):
         return values, TargetSpec(shape=shape)
 
     def law(self, settings: Settings, target: TargetSpec, *, few: bool) -> Likelihood:
-        return named_law(settings, few=few)
+        return settings.law(few=few)
 
     def evaluate(self, predictive: Predictive, y: Tensor, weight: Tensor | None = None) -> Metrics:
         return evaluate_predictive(predictive, y, weight)

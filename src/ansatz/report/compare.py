@@ -20,7 +20,7 @@ from ansatz.report.recipe_difference import Setting, recipe_difference
 from ansatz.report.score_pair import score_beside, score_pair
 from ansatz.report.verdicts import fits_verdict, methods_verdict
 
-Model = Any  # a folder, a Fit, an estimator or a fitting.Model
+Model = Any  # a folder, a Fit, an estimator or its fitting.Model
 
 
 @dataclass

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from ansatz.data import Column
 from ansatz.figures.section import Chapter, Table
+from ansatz.fitting.contracts.structure import Structure
 from ansatz.registry import load
-from ansatz.structures.registry import registry
 
 if TYPE_CHECKING:
     from ansatz.fitting.job import Job
@@ -115,13 +115,14 @@ class Contribution:
         return None
 
 
-def contribution(structure: str) -> Contribution:
-    """What the structure of this name contributes.
+def contribution(structure: Structure | type[Structure]) -> Contribution:
+    """What a structure contributes.
 
     Example:
+        >>> from ansatz import structures
         >>> from ansatz.report.contribution import contribution
-        >>> contribution("vector").caveat
+        >>> contribution(structures.create("vector")).caveat
         'Importance and effects describe predictions, not causes.'
     """
-    found: Contribution = load(registry.get(structure).report)()
+    found: Contribution = load(structure.report)()
     return found

@@ -14,7 +14,7 @@ from ansatz.fitting.job import Job
 from ansatz.fitting.model import Model
 from ansatz.likelihoods import Distribution, Likelihood
 from ansatz.registry import load
-from ansatz.report.contribution import Contribution, Unit
+from ansatz.report.contribution import Contribution, Unit, contribution
 
 if TYPE_CHECKING:
     from ansatz.report.outcome_report import OutcomeReport
@@ -108,8 +108,7 @@ class Evidence:
     @cached_property
     def contribution(self) -> Contribution:
         """What the structure of the rows contributes to the report."""
-        found: Contribution = load(self.model.structure.report)()
-        return found
+        return contribution(self.model.structure)
 
     @cached_property
     def outcome_report(self) -> "OutcomeReport":

@@ -10,8 +10,7 @@ from ansatz.errors import DataError
 from ansatz.fitting.faces import face_of
 from ansatz.fitting.job import Job, take
 from ansatz.fitting.model import Model
-from ansatz.registry import load
-from ansatz.report.contribution import Contribution
+from ansatz.report.contribution import contribution
 from ansatz.report.evidence import Evidence, Learned
 
 if TYPE_CHECKING:
@@ -127,7 +126,7 @@ def _evidence(
 ) -> Evidence:
     if not len(job.y):
         raise DataError("a report needs rows that the model has not seen, got none.")
-    structure: Contribution = load(model.structure.report)()
+    structure = contribution(model.structure)
     chosen = structure.sample(model, job, seed=known.get("seed", 0))
     if chosen is not None:
         known = {**known, "total": len(job.y)}

@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from ansatz import Classifier, Regressor, SurvivalRegressor, structures
 from ansatz.fitting.baselines import constant_predictive
 from ansatz.fitting.evaluation import evaluate_predictive
-from ansatz.inference.point import PointPosterior
+from ansatz.fitting.point_posterior import PointPosterior
 from ansatz.likelihoods import Gamma, Normal, Poisson
 from ansatz.structures.grid import ridge as grid_ridge
 

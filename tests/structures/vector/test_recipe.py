@@ -1,7 +1,7 @@
 import pytest
+from ansatz.structures.vector.recipe import choose_recipe
 
 from ansatz.fitting.recipe import Recipe
-from ansatz.structures.vector.recipe import choose_recipe
 
 
 def test_below_a_hundred_rows_everything_is_deterministic_and_penalised():

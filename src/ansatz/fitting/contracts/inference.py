@@ -129,9 +129,13 @@ class Inference(Protocol):
     """How the weights of a network are inferred from training rows."""
 
     name: ClassVar[str]
-    averages: ClassVar[bool]  # whether several networks are averaged: each may then fit more closely
+    averages: ClassVar[
+        bool
+    ]  # whether several networks are averaged: each may then fit more closely
     words: ClassVar[str]  # what was fitted, for prose: "a network", "an ensemble of networks"
-    few: ClassVar[float]  # rows below which a dispersion that varies with x costs more than it tells
+    few: ClassVar[
+        float
+    ]  # rows below which a dispersion that varies with x costs more than it tells
 
     def recipe(self, base: "Recipe", facts: "Facts", options: Mapping[str, Any]) -> "Recipe":
         """The structure's recipe, changed as this inference needs it."""

@@ -154,12 +154,20 @@ class Structure(Protocol):
         """Example words behind ``ansatz predict MODEL``, for examples like those of ``source``."""
         return "NEW-DATA"
 
-    def groups(self, spec: InputSpec, names: Sequence[str] = ()) -> "list[Group]":
-        """The symmetries to certify of such examples: those named, else those to try first."""
+    def groups(self, spec: InputSpec) -> "list[Group]":
+        """The symmetries of such examples to certify first."""
         raise UsageError(
             f"{self.unit[1]} have no symmetry to certify; in Python ansatz.certify takes any "
             "network and any group."
         )
+
+    def group(self, spec: InputSpec, name: str) -> "Group":
+        """The symmetry of this name, which acts on such examples."""
+        known = {each.name: each for each in self.groups(spec)}
+        if name not in known:
+            listed = ", ".join(known)
+            raise UsageError(f"{name} does not act on {self.unit[1]}. Take one of: {listed}.")
+        return known[name]
 
     def from_python(self, X: Any, *, face: Any, reset: bool) -> Rows:
         """What a user handed to an estimator as X."""
@@ -302,9 +310,7 @@ class Structure(Protocol):
         """
         return network_space(network, training_space(recipe, facts.rows))
 
-    def require_answers(
-        self, network: nn.Module, name: str, inputs: InputSpec, axis: str
-    ) -> None:
+    def require_answers(self, network: nn.Module, name: str, inputs: InputSpec, axis: str) -> None:
         """Asks a new network once, and refuses one that does not answer where outcomes are.
 
         Args:

@@ -174,13 +174,16 @@ def settings_with(structure: str) -> frozenset[str]:
     return fit_settings().difference(*map(settings_of, others))
 
 
-def refuse_foreign(names: Iterable[str], structure: str, *, settings: bool = False) -> None:
+def refuse_foreign(
+    names: Iterable[str], structure: str, *, settings: bool = False, fitted: bool = False
+) -> None:
     """Refuses options that belong to another structure than the one that x has.
 
     Args:
         names: of the options that were given.
         structure: by name.
         settings: whether they are options that ``--set`` takes.
+        fitted: whether a model has settled the structure.
 
     Example:
         >>> from ansatz.fitting.options.tables import refuse_foreign
@@ -197,10 +200,10 @@ def refuse_foreign(names: Iterable[str], structure: str, *, settings: bool = Fal
                 if name in declared(table):
                     flag = declared(table)[name].option.flag(name)
                     spelled = f"'{name}'" if flag == f"--{name}" else f"'{name}' ({flag})"
-                    known = (
-                        OWNERS.get(structure, Owner(structure)).data or f"of structure {structure}"
-                    )
+                    mine = OWNERS.get(structure, Owner(structure))
+                    known = mine.data or f"of structure {structure}"
+                    advice = "" if fitted else f", or say --x {owner} if that is what they are"
                     raise UsageError(
                         f"{spelled} is an option of {each.data}, and these are {known}: leave it "
-                        f"out, or say --x {owner} if that is what they are."
+                        f"out{advice}."
                     )

@@ -8,8 +8,8 @@ from ansatz.fitting.contracts.structure import Structure
 from ansatz.fitting.job import Job, take
 from ansatz.fitting.out_of_fold import choose_folds
 from ansatz.fitting.plan import Plan
+from ansatz.fitting.point_posterior import PointPosterior
 from ansatz.fitting.training import train
-from ansatz.inference.point import PointPosterior
 from ansatz.likelihoods import Cox, Likelihood
 from ansatz.likelihoods.log_risk import Fold, fair_log_risks
 from ansatz.structures.grid.recipe import FEW, linear_grid_recipe

@@ -44,8 +44,8 @@ from ansatz.structures.grid.recipe import choose_grid_recipe, default_options
 from ansatz.structures.grid.rows import grids_of, looks_like_grids
 from ansatz.structures.grid.search_space import grid_space
 from ansatz.structures.grid.source import CELLS, grid_source
-from ansatz.structures.grid.symmetry import acting_groups, mask_symmetry
-from ansatz.symmetry import Group, GroupAverage
+from ansatz.structures.grid.symmetry import acting_group, mask_symmetry
+from ansatz.symmetry import Group, GroupAverage, suitable_groups
 from ansatz.training import Supervised
 
 ONE_FILE = (".csv", ".tsv", ".parquet", ".arrow", ".npz", ".npy")  # of many examples
@@ -117,9 +117,13 @@ class Grid(Structure):
         examples = f"NEW{suffix}" if suffix in ONE_FILE else "NEW-IMAGES/"
         return f"{examples} --out MASKS/" if dense else examples
 
-    def groups(self, spec: InputSpec, names: Sequence[str] = ()) -> list[Group]:
+    def groups(self, spec: InputSpec) -> list[Group]:
         """Shifts, flips and rotations, as the axes of such examples allow."""
-        return acting_groups(spec.size, names)
+        return suitable_groups(spec.size)
+
+    def group(self, spec: InputSpec, name: str) -> Group:
+        """Any group that moves cells or changes their numbers."""
+        return acting_group(name, spec.size)
 
     def from_python(self, X: Any, *, face: Any, reset: bool) -> Grids:
         """Arrays, lists of images or of their files, and what ``read_grids`` gives."""
@@ -305,9 +309,7 @@ class Grid(Structure):
         """Learning rates and batches around the recipe's, and whether to augment."""
         return grid_space(recipe, facts, network=network, takes=takes)
 
-    def require_answers(
-        self, network: nn.Module, name: str, inputs: InputSpec, axis: str
-    ) -> None:
+    def require_answers(self, network: nn.Module, name: str, inputs: InputSpec, axis: str) -> None:
         """Refuses masks by a network of one answer, and one answer by a network of masks."""
         masks = axis != "row"
         with torch.no_grad():
@@ -315,9 +317,7 @@ class Grid(Structure):
         if masks and answer.shape[2:] != inputs.size:
             raise UsageError(f"{name} answers once for each example, not for its cells.")
         if not masks and answer.ndim > 2:
-            raise UsageError(
-                f"{name} labels every cell; these outcomes are one for each example."
-            )
+            raise UsageError(f"{name} labels every cell; these outcomes are one for each example.")
 
     def exporter(self, encoder: GridEncoder, names: Sequence[str] | None) -> Exporter:
         """Cells, as they are stored."""

@@ -1,29 +1,24 @@
 """The groups that move signals, images and volumes."""
 
-from collections.abc import Sequence
-
 from ansatz.errors import UsageError
 from ansatz.symmetry import Group, create, suitable_groups
 from ansatz.symmetry.suitable import OF_GRIDS, OF_IMAGES
 
 
-def acting_groups(size: tuple[int, ...], names: Sequence[str] = ()) -> list[Group]:
-    """The groups of these names, and without names those that suit examples of such a size.
+def acting_group(name: str, size: tuple[int, ...]) -> Group:
+    """The group of a name that acts on examples of such a size.
 
     Example:
-        >>> from ansatz.structures.grid.symmetry import acting_groups
-        >>> [group.name for group in acting_groups((100,))]
-        ['shift', 'cyclic_shift']
+        >>> from ansatz.structures.grid.symmetry import acting_group
+        >>> acting_group("shift", (32, 32)).reach
+        2
     """
-    suitable = suitable_groups(size)
-    if not names:
-        return suitable
-    known = {each.name: each for each in suitable}
     acting = OF_IMAGES if len(size) == 2 else OF_GRIDS
-    for name in set(names) - set(acting):
+    if name not in acting:
         create(name)  # says so if there is none
         raise UsageError(f"{name} does not act on such grids. Take one of: {', '.join(acting)}.")
-    return [known[name] if name in known else create(name) for name in names]
+    known = {each.name: each for each in suitable_groups(size)}
+    return known[name] if name in known else create(name)
 
 
 def mask_symmetry(name: str, size: tuple[int, ...]) -> Group:

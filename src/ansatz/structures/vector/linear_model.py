@@ -9,8 +9,8 @@ from ansatz import networks, structures
 from ansatz.data import Preprocessor
 from ansatz.fitting.contracts.structure import Linear
 from ansatz.fitting.job import Job
+from ansatz.fitting.point_posterior import PointPosterior
 from ansatz.fitting.trained import Trained
-from ansatz.inference.point import PointPosterior
 from ansatz.likelihoods import Likelihood
 from ansatz.likelihoods.constant_dispersion import Dispersion
 from ansatz.linear import fit_linear, join_targets

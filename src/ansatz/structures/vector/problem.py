@@ -12,6 +12,7 @@ from ansatz import data as ansatz_data
 from ansatz import likelihoods, outcomes
 from ansatz.data import Column, as_frame, find_leaks, infer_columns, read_table
 from ansatz.data.dates import as_dates
+from ansatz.data.grids import is_grids
 from ansatz.data.grids.path_table import image_columns
 from ansatz.data.numeric import refuse_infinite
 from ansatz.errors import DataError, UsageError
@@ -49,7 +50,6 @@ def pose(
         >>> pose({"a": [1.0, 2.0, 4.0], "y": [0.5, 1.5, 2.5]}, Uses(target=["y"])).likelihood
         'normal'
     """
-    _refuse_folder(data)
     words = {*drop, *(name for name, role in (roles or {}).items() if role != "numeric")}
     origin, frame, notes = _open(data, reader or {}, words)
     for name in drop:
@@ -85,10 +85,10 @@ def pose(
     )
 
 
-def _refuse_folder(data: Any) -> None:
-    """Refuses a folder, which is not a table."""
-    if isinstance(data, str | Path) and Path(data).is_dir():
-        raise UsageError(f"{data} is a folder, which holds no rows: leave out --x vector.")
+def refuse_images(data: Any) -> None:
+    """Refuses a folder of images, which is not a table."""
+    if isinstance(data, str | Path) and Path(data).is_dir() and is_grids(data):
+        raise UsageError(f"{data} is a folder of images, which are no rows: leave out --x vector.")
 
 
 def _open(
@@ -143,6 +143,7 @@ def _known_outcomes(
 
 
 def table_warnings(frame: pd.DataFrame, uses: Uses, columns: list[Column], law: str) -> list[str]:
+    """Warns of columns that name images or give the target away, and of odd targets."""
     said = [
         f"column '{name}' names images, which take no part: to learn from them, --image {name}."
         for name in image_columns(frame)

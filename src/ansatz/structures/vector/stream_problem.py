@@ -58,9 +58,9 @@ def pose_stream(
 ) -> Problem:
     r"""Reads a table once and decides what each column is for.
 
-    What :func:`~ansatz.structures.vector.problem.pose` learns from all rows, so does this:
-    the roles of columns, their levels, the range of the target. The candidates among laws and the
-    warnings of leaks come from 20,000 rows, the target's extremes and a row of each class.
+    The roles of columns, their levels and the range of the target come from all rows, as in
+    :func:`~ansatz.structures.vector.problem.pose`; the candidates among laws and the warnings of
+    leaks from 20,000 rows, the target's extremes and a row of each class.
 
     Args:
         data: a file, a folder of Parquet parts, or a pattern of names.

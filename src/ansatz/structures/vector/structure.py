@@ -20,6 +20,7 @@ from ansatz.fitting.contracts.inference import Posterior
 from ansatz.fitting.contracts.structure import Beside, Facts, Feed, Linear, Structure
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Model
+from ansatz.fitting.point_posterior import PointPosterior
 from ansatz.fitting.problem import Problem
 from ansatz.fitting.read_again import ReadAgain
 from ansatz.fitting.recipe import Recipe, default_recipe
@@ -30,7 +31,6 @@ from ansatz.fitting.task import Task
 from ansatz.fitting.trained import Trained
 from ansatz.fitting.training import typed
 from ansatz.fitting.uses import Uses
-from ansatz.inference.point import PointPosterior
 from ansatz.likelihoods import Likelihood
 from ansatz.likelihoods.constant_dispersion import Dispersion, varies, with_dispersion
 from ansatz.linear import LinearFit
@@ -41,7 +41,7 @@ from ansatz.structures.vector.bins import choose_bins
 from ansatz.structures.vector.encoder import TableEncoder, bent_columns
 from ansatz.structures.vector.law_scores import TableLawScores
 from ansatz.structures.vector.linear_model import fit_linear_model, linear_posterior
-from ansatz.structures.vector.problem import pose
+from ansatz.structures.vector.problem import pose, refuse_images
 from ansatz.structures.vector.reading_again import read_table_again
 from ansatz.structures.vector.rows import TableRows, read_table_rows
 from ansatz.structures.vector.stream_batches import stream_recipe, stream_source
@@ -102,6 +102,7 @@ class Vector(Structure):
 
     def reading(self, request: Request, how: Mapping[str, Any]) -> AbstractContextManager[Problem]:
         """The rows of a table, or a sample of them where they are more than memory holds."""
+        refuse_images(request.data)
         why = why_a_stream(request)
         return super().reading(request, how) if why is None else streaming(request, how, why)
 
@@ -117,7 +118,7 @@ class Vector(Structure):
         """A file."""
         return "NEW.csv"
 
-    def groups(self, spec: InputSpec, names: Sequence[str] = ()) -> list[Group]:
+    def groups(self, spec: InputSpec) -> list[Group]:
         """None."""
         raise UsageError(
             "the columns of a table have no symmetry to certify; in Python ansatz.certify takes "
@@ -401,9 +402,7 @@ class Vector(Structure):
             )
         return request.but(stream=False)
 
-    def require_answers(
-        self, network: nn.Module, name: str, inputs: InputSpec, axis: str
-    ) -> None:
+    def require_answers(self, network: nn.Module, name: str, inputs: InputSpec, axis: str) -> None:
         """Refuses a network that does not take rows."""
         with torch.no_grad():
             network(torch.zeros(1, inputs.features))

@@ -11,7 +11,7 @@ from torch import nn
 from torch.testing import assert_close
 
 import ansatz
-from ansatz import Classifier, Regressor, Segmenter, networks
+from ansatz import Classifier, Regressor, Segmenter, networks, structures
 from ansatz.data.grids import Grids
 from ansatz.errors import UsageError
 from ansatz.fitting.contracts.inference import Predictive
@@ -94,16 +94,20 @@ def counts(single):
 
 
 def test_every_section_in_the_contents_exists(classes, masks):
-    of_columns = contribution("vector").chapters("row")
+    of_columns = contribution(structures.create("vector")).chapters("row")
     for chapter in [*chapters(classes[0]), *chapters(masks), *of_columns]:
         assert callable(load(chapter.section))
 
 
 def test_sections_of_columns_are_of_tables_alone():
     of_columns = {"importance of columns", "effects of columns", "subgroups", "extrapolation"}
-    assert of_columns <= {chapter.words for chapter in contribution("vector").chapters("row")}
+    assert of_columns <= {
+        chapter.words for chapter in contribution(structures.create("vector")).chapters("row")
+    }
     for axis in ("row", "element"):
-        assert not of_columns & {chapter.words for chapter in contribution("grid").chapters(axis)}
+        assert not of_columns & {
+            chapter.words for chapter in contribution(structures.create("grid")).chapters(axis)
+        }
 
 
 def test_a_report_of_images_has_its_sections_and_fetches_nothing(classes):

@@ -39,8 +39,8 @@ class GridReport(Contribution):
     """Adds pictures of examples, attributions, filters and certificates of symmetry.
 
     Example:
-        >>> from ansatz.report.contribution import contribution
-        >>> contribution("grid").chapters("element")[0].words
+        >>> from ansatz.structures.grid.report.contribution import GridReport
+        >>> GridReport().chapters("element")[0].words
         'masks over their images'
     """
 

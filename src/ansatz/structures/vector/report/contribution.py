@@ -32,8 +32,8 @@ class VectorReport(Contribution):
     """Adds chapters on columns, and boosted trees as a baseline.
 
     Example:
-        >>> from ansatz.report.contribution import contribution
-        >>> contribution("vector").chapters("row")[0].words
+        >>> from ansatz.structures.vector.report.contribution import VectorReport
+        >>> VectorReport().chapters("row")[0].words
         'importance of columns'
     """
 

@@ -26,7 +26,7 @@ class Recalibration(NamedTuple):
         after: the same with the factor that these members need.
 
     Example:
-        >>> from ansatz.inference.recalibration import Recalibration
+        >>> from ansatz.fitting.recalibration import Recalibration
         >>> Recalibration("scale", 1.1, {"nll": 2.0}, {"nll": 1.9}).value
         1.1
     """
@@ -41,7 +41,7 @@ def kind_of(law: Likelihood) -> Kind | None:
     """What can be recalibrated in a law; None for one without a spread of its own.
 
     Example:
-        >>> from ansatz.inference.recalibration import kind_of
+        >>> from ansatz.fitting.recalibration import kind_of
         >>> from ansatz.likelihoods import Gamma, Normal, Poisson
         >>> kind_of(Normal()), kind_of(Gamma()), kind_of(Poisson())
         ('scale', 'dispersion', None)
@@ -75,7 +75,7 @@ def for_mixture(kind: Kind, factor: float, disagreement: float) -> float:
         disagreement: :math:`\rho`.
 
     Example:
-        >>> from ansatz.inference.recalibration import for_mixture
+        >>> from ansatz.fitting.recalibration import for_mixture
         >>> for_mixture("scale", 1.0, 0.0), round(for_mixture("scale", 1.1, 0.1), 3)
         (1.0, 1.005)
         >>> for_mixture("temperature", 0.64, 0.0), round(for_mixture("temperature", 1.44, 0.0), 3)
@@ -98,7 +98,7 @@ def find_factor(loss: Callable[[float], Tensor], weight: Tensor) -> float:
 
     Example:
         >>> import torch
-        >>> from ansatz.inference.recalibration import find_factor
+        >>> from ansatz.fitting.recalibration import find_factor
         >>> z = torch.tensor([-2.0, 2.0])
         >>> loss = lambda c: z**2 / (2 * c**2) + torch.tensor(c).log()
         >>> round(find_factor(loss, torch.ones(2)), 3)
@@ -118,7 +118,7 @@ def mean_of(losses: Tensor, weight: Tensor) -> float:
 
     Example:
         >>> import torch
-        >>> from ansatz.inference.recalibration import mean_of
+        >>> from ansatz.fitting.recalibration import mean_of
         >>> mean_of(torch.tensor([1.0, 4.0]), torch.tensor([2.0, 1.0]))
         2.0
     """

@@ -23,7 +23,7 @@ def conformal_scores(law: Likelihood, raw: Tensor, y: Tensor) -> Tensor:
 
     Example:
         >>> import torch
-        >>> from ansatz.inference.conformal import conformal_scores
+        >>> from ansatz.fitting.conformal import conformal_scores
         >>> from ansatz.likelihoods import Normal
         >>> y = torch.tensor([0.0, 2.0])
         >>> scores = conformal_scores(Normal(dispersion=1.0), torch.zeros(2, 1), y)
@@ -67,7 +67,7 @@ def conformal_quantile(scores: Tensor, level: float) -> Tensor:
 
     Example:
         >>> import torch
-        >>> from ansatz.inference.conformal import conformal_quantile
+        >>> from ansatz.fitting.conformal import conformal_quantile
         >>> conformal_quantile(torch.arange(1.0, 10.0), 0.8)
         tensor(8.)
         >>> conformal_quantile(torch.arange(1.0, 10.0), 0.95)
@@ -96,7 +96,7 @@ def conformal_interval(law: Likelihood, raw: Tensor, quantile: Tensor) -> tuple[
 
     Example:
         >>> import math, torch
-        >>> from ansatz.inference.conformal import conformal_interval
+        >>> from ansatz.fitting.conformal import conformal_interval
         >>> from ansatz.likelihoods import Normal
         >>> cut = torch.tensor(-math.log(0.025))
         >>> low, high = conformal_interval(Normal(dispersion=1.0), torch.zeros(1, 1), cut)
