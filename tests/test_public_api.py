@@ -28,6 +28,7 @@ PACKAGES = (
     "ansatz.networks",
     "ansatz.onnx",
     "ansatz.optim",
+    "ansatz.outcomes",
     "ansatz.registry",
     "ansatz.report",
     "ansatz.seeds",

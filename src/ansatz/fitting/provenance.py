@@ -184,10 +184,12 @@ def tables_of(problem: Problem) -> tuple[Any, ...]:
     """All that tells the rows of a problem apart: the columns, and the grids beside them.
 
     Example:
+        >>> from ansatz import structures
         >>> from ansatz.fitting.provenance import tables_of
-        >>> from ansatz.fitting.problem import pose
         >>> from ansatz.fitting.uses import Uses
-        >>> len(tables_of(pose({"a": [1.0, 2.0], "y": [0.5, 1.5]}, Uses(target=["y"]))))
+        >>> table = {"a": [1.0, 2.0], "y": [0.5, 1.5]}
+        >>> problem = structures.create("vector").problem(table, Uses(target=["y"]))
+        >>> len(tables_of(problem))
         1
     """
     frame = problem.frame.reset_index(drop=True)
@@ -216,7 +218,7 @@ def mark_rows(job: Job, rows: Rows) -> str:
         >>> import numpy as np
         >>> from ansatz import Regressor
         >>> from ansatz.fitting.provenance import mark_rows
-        >>> job = Regressor()._read(np.zeros((3, 1)), np.arange(3.0))
+        >>> job = Regressor().read(np.zeros((3, 1)), np.arange(3.0))
         >>> mark_rows(job, np.array([0, 1])) == mark_rows(job, np.array([1, 0]))
         True
     """

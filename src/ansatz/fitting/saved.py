@@ -94,7 +94,7 @@ def load(folder: str | Path, *, network: nn.Module | None = None) -> Any:
         >>> load("nowhere")
         Traceback (most recent call last):
         ...
-        ansatz.errors.ModelError: nowhere: no such folder
+        ansatz.errors.ModelError: nowhere: there is no such folder
     """
     return face_of(load_model(folder, network=network))
 
