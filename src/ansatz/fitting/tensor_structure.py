@@ -143,7 +143,7 @@ class TensorStructure(Structure):
 
     def read_again(
         self, model: Model, data: str, *, outcomes: bool, options: Mapping[str, Any], tell: Tell
-    ) -> ReadRows:
+    ) -> ReadAgain:
         """All examples at once; those without a target are left out where they are evaluated."""
         uses = model.uses or Uses()
         reader = {k: v for k, v in options.items() if k not in ("stream", "memory_limit")}
@@ -236,7 +236,7 @@ class TensorStructure(Structure):
         found: tuple[Tensor, ...] = encoder.inputs(rows, notes=[])
         return found
 
-    def batch(self, job: Job, encoder: Any, recipe: Recipe) -> Batch | None:
+    def batch(self, job: Job, encoder: Any, recipe: Recipe) -> Batch:
         """The rows as tensors, in the type of the recipe."""
         inputs = self.inputs(encoder, job.rows)
         batch = Batch(inputs, job.y, job.weight, job.offset, job.index)
@@ -260,7 +260,6 @@ class TensorStructure(Structure):
     def source(self, job: Job, encoder: Any, feed: Feed, options: Mapping[str, Any]) -> Source:
         """Tensors in memory, in a new order each epoch."""
         rows, recipe = self.batch(job, encoder, feed.recipe), feed.recipe
-        assert rows is not None
         if not feed.training:  # rows that are coupled are evaluated together
             return TensorSource(rows, 8_192 if feed.additive else len(rows.index), shuffle=False)
         return TensorSource(

@@ -12,29 +12,27 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ansatz import likelihoods, networks
-from ansatz.data import Batch, Column, Preprocessor, TensorSource, as_frame
+from ansatz.data import Column, Preprocessor, as_frame
 from ansatz.data.source import Source
 from ansatz.errors import DataError, ModelError, UsageError
 from ansatz.fitting.contracts.exporter import Exporter
 from ansatz.fitting.contracts.inference import Posterior
-from ansatz.fitting.contracts.structure import Beside, Facts, Feed, Linear, Structure
+from ansatz.fitting.contracts.structure import Beside, Feed, Linear
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Model
 from ansatz.fitting.point_posterior import PointPosterior
 from ansatz.fitting.problem import Problem
-from ansatz.fitting.read_again import ReadAgain
-from ansatz.fitting.recipe import Recipe, default_recipe
-from ansatz.fitting.rehearsal import require_outputs
+from ansatz.fitting.read_again import ReadAgain, Tell
+from ansatz.fitting.recipe import Recipe
 from ansatz.fitting.request import Request
 from ansatz.fitting.split import Split
 from ansatz.fitting.task import Task
+from ansatz.fitting.tensor_structure import TensorStructure
 from ansatz.fitting.trained import Trained
-from ansatz.fitting.training import typed
 from ansatz.fitting.uses import Uses
 from ansatz.likelihoods import Likelihood
 from ansatz.likelihoods.constant_dispersion import Dispersion, varies, with_dispersion
 from ansatz.linear import LinearFit
-from ansatz.seeds import derive
 from ansatz.spec import InputSpec
 from ansatz.storage import load_into
 from ansatz.structures.vector.bins import choose_bins
@@ -49,11 +47,10 @@ from ansatz.structures.vector.streaming import split_stream, streaming, why_a_st
 from ansatz.symmetry import Group
 from ansatz.training import Supervised
 
-CHUNK = 65_536  # rows predicted at once
 STREAMED = 8_192  # of a stream: hidden layers are wide
 
 
-class Vector(Structure):
+class Vector(TensorStructure):
     """A fixed number of features per row, without any symmetry.
 
     A network's input is ``(x,)`` with x ``(B, D)``, or ``(x, codes)`` with codes ``(B, C)`` of
@@ -70,18 +67,6 @@ class Vector(Structure):
     element: ClassVar[tuple[str, str] | None] = None
     solves: ClassVar[bool] = True
     report: ClassVar[str] = "ansatz.structures.vector.report.contribution:VectorReport"
-
-    def leaves_to(self, network: str | nn.Module) -> frozenset[str]:
-        """None: other networks take no notice of them."""
-        return frozenset()
-
-    def network(self, axis: str) -> str:
-        """A multilayer perceptron."""
-        return "mlp"
-
-    def linear_network(self, axis: str) -> str:
-        """A linear map of the columns."""
-        return "linear"
 
     # Rows.
 
@@ -110,9 +95,11 @@ class Vector(Structure):
         """The split of a table on disk."""
         return None if problem.on_disk is None else split_stream(problem, task, job, test)
 
-    def read_again(self, model: Model, data: str, **how: Any) -> ReadAgain:
+    def read_again(
+        self, model: Model, data: str, *, outcomes: bool, options: Mapping[str, Any], tell: Tell
+    ) -> ReadAgain:
         """A table in memory, or chunk by chunk where it is larger."""
-        return read_table_again(model, data, **how)
+        return read_table_again(model, data, outcomes=outcomes, options=options, tell=tell)
 
     def new_data(self, model: Model, source: str) -> str:
         """A file."""
@@ -147,14 +134,6 @@ class Vector(Structure):
             frame[names], y, uses.weight(frame), uses.offsets(frame), uses.trial_counts(frame)
         )
 
-    def cuts(self, model: Model, table: Any) -> Iterator[tuple[int, Any]]:
-        """None: rows are not cut."""
-        return iter(())
-
-    def summary(self, model: Model) -> None:
-        """None: columns have effects."""
-        return None
-
     def shared(self, rows: Sequence[Any]) -> TableRows:
         """The columns that all tables have; those of the first where some have no names."""
         first: TableRows = rows[0]
@@ -170,15 +149,7 @@ class Vector(Structure):
         """A table without columns."""
         return TableRows(pd.DataFrame(index=range(count)), [])
 
-    def more_examples(self, axis: str) -> str:
-        """Nothing makes more rows."""
-        return ""
-
     # Recipe and encoder.
-
-    def recipe(self, facts: Facts) -> Recipe:
-        """By the number of rows, whether they are coupled and what kind of outcome they have."""
-        return default_recipe(facts)
 
     def settle(
         self, recipe: Recipe, job: Job, network: str | nn.Module, options: Mapping[str, Any]
@@ -193,18 +164,6 @@ class Vector(Structure):
         """A stream is not taken at once."""
         stream = job.rows.stream  # type: ignore[attr-defined]
         return recipe if stream is None else stream_recipe(recipe, stream, options)
-
-    def network_options(
-        self, network: str | nn.Module, recipe: Recipe, spec: InputSpec | None
-    ) -> dict[str, Any]:
-        """The shape of a multilayer perceptron; other networks have their own defaults."""
-        if network != "mlp":
-            return {}
-        return {
-            "widths": list(recipe.widths),
-            "activation": recipe.activation,
-            "dropout": recipe.dropout,
-        }
 
     def encoder(
         self,
@@ -231,34 +190,18 @@ class Vector(Structure):
 
     # Training.
 
-    def batch(self, job: Job, encoder: TableEncoder, recipe: Recipe) -> Batch:
-        """The rows as tensors, in the type of the recipe."""
-        # A level that only rows held out have is no news for the user.
-        inputs = encoder.preprocessor.transform(job.rows.values, notes=[])  # type: ignore[attr-defined]
-        batch = Batch(inputs, job.y, job.weight, job.offset, job.index)
-        return typed(batch, getattr(torch, recipe.dtype))
+    def inputs(self, encoder: TableEncoder, rows: TableRows) -> tuple[Tensor, ...]:
+        """Numbers as they are, not clipped; a level that only held-out rows have is no news."""
+        return encoder.preprocessor.transform(rows.values, notes=[])
 
     def adapt(
         self, network: nn.Module, encoder: TableEncoder, job: Job, objective: Supervised
     ) -> nn.Module:
         """Shows an embedding the quantiles of the columns, and asks the network once."""
-        assert objective.shift is not None
-        dtype = next(network.parameters()).dtype
-
-        def inputs(rows: Any) -> tuple[Tensor, ...]:
-            found = encoder.preprocessor.transform(rows.values, notes=[])
-            return tuple(t.to(dtype) if t.is_floating_point() else t for t in found)
-
         if isinstance(network, networks.MLP) and network.inputs.needs_rows:
-            network.observe(inputs(job.rows)[0])
-        require_outputs(network, inputs(job.rows[slice(0, 2)]), objective.shift.numel())
-        return network
-
-    def answering(
-        self, network: nn.Module, encoder: TableEncoder, recipe: Recipe | None
-    ) -> tuple[nn.Module, nn.Module]:
-        """The network as it is."""
-        return network, network
+            rows: TableRows = job.rows  # type: ignore[assignment]
+            network.observe(self.inputs(encoder, rows)[0].to(next(network.parameters()).dtype))
+        return super().adapt(network, encoder, job, objective)
 
     def source(
         self, job: Job, encoder: TableEncoder, feed: Feed, options: Mapping[str, Any]
@@ -269,17 +212,7 @@ class Vector(Structure):
             return stream_source(
                 stream, encoder, feed, lambda part: self.batch(part, encoder, recipe)
             )
-        rows = self.batch(job, encoder, recipe)
-        if not feed.training:  # rows that are coupled are evaluated together
-            return TensorSource(rows, 8_192 if feed.additive else len(rows.index), shuffle=False)
-        return TensorSource(
-            rows,
-            recipe.batch_size or len(rows.index),
-            smallest=2 if feed.normalizes else 1,
-            seed=derive(feed.seed, "rows"),
-            shuffle=recipe.batch_size > 0,
-            strata=None if feed.additive else rows.target[:, 1],  # whether it is an event
-        )
+        return super().source(job, encoder, feed, options)
 
     def law_scores(self, job: Job, total: float, *, linear: bool, seed: int) -> TableLawScores:
         """Small networks or linear models, out of fold."""
@@ -312,11 +245,7 @@ class Vector(Structure):
                     notes += [note for note in said if note not in notes]
                     del notes[5:]
             return
-        inputs = encoder.inputs(rows, notes=notes)
-        for first in range(0, max(len(inputs[0]), 1), CHUNK):
-            part = slice(first, first + CHUNK)
-            extra = None if offset is None else offset[part]
-            yield [network(tuple(t[part] for t in inputs), extra) for network in networks]
+        yield from super().raws(networks, encoder, rows, offset, notes=notes, options=options)
 
     def jobs(self, job: Job) -> Iterator[Job] | None:
         """The rows of a stream, block by block."""
