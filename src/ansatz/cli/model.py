@@ -52,7 +52,7 @@ def open_data(
         >>> open_data(model, "new.csv", {"pages": "images"})
         Traceback (most recent call last):
         ...
-        ansatz.errors.UsageError: 'pages' is an option of images, and these are tables: leave it out.
+        ansatz.errors.UsageError: 'pages' is an option of images, and these are tables: leave ...
     """
     from ansatz.fitting.options.tables import ReadingOutcomes, refuse_foreign
     from ansatz.fitting.request import validated
