@@ -174,7 +174,7 @@ class Classifier(ClassifierMixin, Estimator):
             offset: ``(N,)``, known parts of the linear predictor.
         """
         served = self._served(X, offset)
-        found: NDArray[np.float64] = self.model_.outcome.probabilities(served).numpy()
+        found: NDArray[np.float64] = self.model_.of_classes.probabilities(served).numpy()
         return found
 
     def __sklearn_tags__(self) -> Tags:

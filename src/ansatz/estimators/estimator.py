@@ -323,7 +323,7 @@ class Estimator(BaseEstimator):
         now = task.outcome.labels
         if not self.warm_start or before is None or now is None:
             return
-        labels = before.outcome.labels
+        labels = before.labels
         if not np.array_equal(labels, now):
             what = "classes" if hasattr(self, "classes_") else "items"
             raise ValueError(

@@ -148,7 +148,7 @@ class Segmenter(Estimator):
             X: examples as in ``fit``.
         """
         rows: Any = self._given(X).rows
-        outcome = self.model_.outcome
+        outcome = self.model_.of_classes
         found = [outcome.probabilities(self.model_.predictive(each)) for each in _one_by_one(rows)]
         if not found:
             return np.empty((0, *rows.spec.size, len(self.classes_)))
@@ -169,7 +169,7 @@ class Segmenter(Estimator):
         rows: Any = self._given(X).rows
         if len(self.model_.posterior.networks) < 2:
             raise UsageError("one network has nobody to disagree with: inference='ensemble'.")
-        outcome, posterior = self.model_.outcome, self.model_.posterior
+        outcome, posterior = self.model_.of_classes, self.model_.posterior
         found = [outcome.disagreement(posterior, each) for each in _one_by_one(rows)]
         return torch.cat(found).numpy() if found else np.empty((0, *rows.spec.size))
 

@@ -75,7 +75,7 @@ class SurvivalRegressor(Estimator):
     """
 
     outcome = "survival"
-    followed_ = Fitted(lambda model: model.outcome.followed)
+    followed_ = Fitted(lambda model: model.of_times.followed)
 
     def __init__(
         self,
@@ -238,7 +238,7 @@ class SurvivalRegressor(Estimator):
             offset: ``(N,)``, known parts of the linear predictor.
         """
         served = self._served(X, offset)
-        found: NDArray[np.float64] = -self.model_.outcome.log_survival(served, times)
+        found: NDArray[np.float64] = -self.model_.of_times.log_survival(served, times)
         return found
 
     def predict_hazard(
@@ -258,7 +258,7 @@ class SurvivalRegressor(Estimator):
             times: at which; 100 up to the last event by default.
             offset: ``(N,)``, known parts of the linear predictor.
         """
-        found: NDArray[np.float64] = self.model_.outcome.hazard(self._served(X, offset), times)
+        found: NDArray[np.float64] = self.model_.of_times.hazard(self._served(X, offset), times)
         return found
 
     def predict_restricted_mean(
@@ -276,7 +276,7 @@ class SurvivalRegressor(Estimator):
             offset: ``(N,)``, known parts of the linear predictor.
         """
         served = self._served(X, offset)
-        found: NDArray[np.float64] = self.model_.outcome.restricted_mean(served, horizon)
+        found: NDArray[np.float64] = self.model_.of_times.restricted_mean(served, horizon)
         return found
 
     def predict_risk(self, X: Any, *, offset: ArrayLike | None = None) -> NDArray[np.float64]:
@@ -289,7 +289,7 @@ class SurvivalRegressor(Estimator):
             offset: ``(N,)``, known parts of the linear predictor.
         """
         served = self._served(X, offset)
-        found: NDArray[np.float64] = self.model_.outcome.risk(served)
+        found: NDArray[np.float64] = self.model_.of_times.risk(served)
         return found
 
     def predict_incidence(
@@ -309,7 +309,7 @@ class SurvivalRegressor(Estimator):
             offset: ``(N,)``, known parts of the linear predictor.
         """
         served = self._served(X, offset)
-        found: NDArray[np.float64] = self.model_.outcome.incidence(served, times, cause)
+        found: NDArray[np.float64] = self.model_.of_times.incidence(served, times, cause)
         return found
 
     def score(self, X: Any, y: Any, **options: Any) -> float:

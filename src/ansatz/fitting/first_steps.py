@@ -7,6 +7,7 @@ from typing import Any
 
 from ansatz import likelihoods, networks, outcomes, structures
 from ansatz.errors import UsageError
+from ansatz.fitting.contracts.structure import Structure
 from ansatz.fitting.options.tables import fit_settings, settings_of
 from ansatz.fitting.problem import Problem
 from ansatz.fitting.recognition import structure_of
@@ -43,7 +44,7 @@ def reading(request: Request) -> AbstractContextManager[Problem]:
         ...     problem.likelihood
         'normal'
     """
-    structure: Any = structures.create(str(request.options["x"]))
+    structure: Structure = structures.create(str(request.options["x"]))
     found: AbstractContextManager[Problem] = structure.reading(request, how(request))
     return found
 
@@ -75,7 +76,7 @@ def task_of(request: Request, problem: Problem) -> Task:
     """
     options = request.options
     others, _ = split_options(options["likelihood"], request.settings())
-    structure: Any = structures.create(str(options["x"]))
+    structure: Structure = structures.create(str(options["x"]))
     network = network_of(request, problem)
     settings = settings_for(problem, network, others, structure).change(
         inference=options["inference"],
@@ -97,7 +98,7 @@ def network_of(request: Request, problem: Problem) -> str:
         ...     network_of(request, problem)
         'mlp'
     """
-    structure: Any = structures.create(str(request.options["x"]))
+    structure: Structure = structures.create(str(request.options["x"]))
     axis = outcomes.registry.get(problem.kind).axis
     default = structure.network(axis) if problem.rows.has_features else "linear"
     return request.options["network"] or str(default)
@@ -132,7 +133,7 @@ def split_options(
 
 
 def settings_for(
-    problem: Problem, network: str, options: Mapping[str, Any], structure: Any
+    problem: Problem, network: str, options: Mapping[str, Any], structure: Structure
 ) -> Settings:
     """Sorts options into those of the network's factory and those of the fit."""
     takes = inspect.signature(networks.registry.get(network)).parameters

@@ -2,7 +2,7 @@
 
 import copy
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,9 @@ from ansatz.data import Column
 from ansatz.errors import UsageError
 from ansatz.fitting.contracts.encoder import Encoder
 from ansatz.fitting.contracts.inference import Posterior, Predictive
-from ansatz.fitting.contracts.outcome import Metrics
+from ansatz.fitting.contracts.outcome import Metrics, OfClasses, OfTimes, Outcome
 from ansatz.fitting.contracts.rows import Rows
+from ansatz.fitting.contracts.structure import Structure
 from ansatz.fitting.job import Job
 from ansatz.fitting.recalibration import Recalibration
 from ansatz.fitting.recipe import Recipe
@@ -86,14 +87,30 @@ class Model:
     notes: tuple[str, ...] = ()
 
     @property
-    def structure(self) -> Any:
+    def structure(self) -> Structure:
         """What x looks like."""
         return self.task.structure
 
     @property
-    def outcome(self) -> Any:
+    def outcome(self) -> Outcome:
         """What is predicted."""
         return self.task.outcome
+
+    @property
+    def of_classes(self) -> OfClasses:
+        """The outcome, where its labels have probabilities."""
+        return cast(OfClasses, self.outcome)
+
+    @property
+    def of_times(self) -> OfTimes:
+        """The outcome, where it is a time until an event."""
+        return cast(OfTimes, self.outcome)
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """What the codes of the outcomes stand for; only where there are codes."""
+        assert self.outcome.labels is not None
+        return self.outcome.labels
 
     @property
     def encoder(self) -> Encoder:

@@ -15,6 +15,7 @@ from ansatz import inference, likelihoods, networks, outcomes, structures
 from ansatz.errors import AnsatzError, ModelError, UsageError
 from ansatz.fitting.contracts.encoder import Encoder
 from ansatz.fitting.contracts.outcome import Outcome
+from ansatz.fitting.contracts.structure import Structure
 from ansatz.fitting.faces import face_of
 from ansatz.fitting.model import Model
 from ansatz.fitting.options.tables import fit_settings
@@ -184,7 +185,7 @@ def _specify(model: Model) -> Specification:
 def _rebuild(
     record: Specification, path: Path, network: nn.Module | None, files: Mapping[str, Any]
 ) -> Model:
-    structure: Any = structures.create(record.structure)
+    structure: Structure = structures.create(record.structure)
     outcome: Outcome = outcomes.create(record.outcome.name)
     outcome.load(record.outcome.state, _outcome_tensors(path, files))
     encoder = structure.load_encoder(record.preprocessing)

@@ -15,7 +15,7 @@ from ansatz.data.batch import map_tensors, take_rows
 from ansatz.data.unlabelled import UNLABELLED
 from ansatz.errors import UsageError
 from ansatz.fitting.contracts.encoder import Encoder
-from ansatz.fitting.contracts.structure import Feed
+from ansatz.fitting.contracts.structure import Feed, Structure
 from ansatz.fitting.inner_split import stopping_folds, stopping_rows
 from ansatz.fitting.job import Job, take
 from ansatz.fitting.plan import Plan
@@ -142,7 +142,9 @@ def finish_pair(plan: Plan, encoder: Encoder, network: nn.Module, objective: Sup
     return ready(plan.structure, encoder, found, plan.recipe)
 
 
-def ready(structure: Any, encoder: Encoder, trained: Trained, recipe: Recipe | None) -> Trained:
+def ready(
+    structure: Structure, encoder: Encoder, trained: Trained, recipe: Recipe | None
+) -> Trained:
     """A trained network that answers as its structure has it: averaged, in its memory layout."""
     trained.network, trained.answering = structure.answering(trained.network, encoder, recipe)
     return trained

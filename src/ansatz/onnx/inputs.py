@@ -86,7 +86,7 @@ def offset_inputs(model: Model) -> list[Input]:
     """
     if not model.has_offset:
         return []
-    named = {"offset": "offset"}
+    named: dict[str, str | None] = {"offset": "offset"}
     if model.uses is not None:
         named = {"offset": model.uses.offset, "exposure": model.uses.exposure}
     return [

@@ -10,6 +10,7 @@ from typing import Any, Unpack, cast
 from ansatz import structures
 from ansatz.errors import UsageError
 from ansatz.fitting import FitOptions, Request
+from ansatz.fitting.contracts.structure import Structure
 from ansatz.fitting.first_steps import network_of, reading, with_structure
 from ansatz.fitting.fit import fit_request
 from ansatz.fitting.options import TuneOptions
@@ -85,7 +86,7 @@ def tune_request(asked: Request, how: SearchOptions) -> Tuning:
     options, searches, folds = request.options, how["searches"], how["folds"]
     if searches < 1 or folds < 2:
         raise UsageError(f"--searches from 1 and --folds from 2, got {searches} and {folds}.")
-    structure: Any = structures.create(str(options["x"]))
+    structure: Structure = structures.create(str(options["x"]))
     request = structure.at_once(request)
     with reading(request) as problem:
         solved = structure.solves and network_of(request, problem) == "linear"

@@ -239,6 +239,52 @@ class Outcome(Protocol):
         return {}
 
 
+class OfClasses(Outcome, Protocol):
+    """Outcomes whose labels have probabilities: classes of rows, or of their elements."""
+
+    def probabilities(self, predictive: Predictive) -> Tensor:
+        """P(class | x), classes last."""
+        ...
+
+    def disagreement(self, posterior: Any, rows: Any) -> Tensor:
+        """How much the components of a posterior disagree about the class, in nats."""
+        ...
+
+
+class OfTimes(Outcome, Protocol):
+    """Outcomes that are times until an event."""
+
+    followed: Any  # how long the rows of the fit were followed
+
+    def gather(self, y: Any, **known: Any) -> NDArray[np.float64]:
+        """Times with events, entries and upper ends, ``(N, 4)``."""
+        ...
+
+    def log_survival(self, predictive: Predictive, times: Any) -> NDArray[np.float64]:
+        """log P(T > t | x), ``(N, len(times))``."""
+        ...
+
+    def hazard(self, predictive: Predictive, times: Any) -> NDArray[np.float64]:
+        """The rate of events at t among those still free of one, ``(N, len(times))``."""
+        ...
+
+    def restricted_mean(self, predictive: Predictive, horizon: float | None) -> NDArray[np.float64]:
+        """E[min(T, horizon) | x], ``(N,)``."""
+        ...
+
+    def survival(self, predictive: Predictive, times: Any) -> NDArray[np.float64]:
+        """P(T > t | x), ``(N, len(times))``."""
+        ...
+
+    def risk(self, predictive: Predictive) -> NDArray[np.float64]:
+        """A number that orders rows, higher for earlier events."""
+        ...
+
+    def incidence(self, predictive: Predictive, times: Any, cause: int = 1) -> NDArray[np.float64]:
+        """P(T <= t and the event is of this cause | x), ``(N, len(times))``."""
+        ...
+
+
 def plain_labels(labels: NDArray[Any] | None) -> dict[str, Any]:
     """Labels and their kind as JSON."""
     if labels is None:

@@ -53,7 +53,7 @@ def brier_parts(evidence: Evidence, rows: SurvivalRows) -> list[Text | Table | F
         >>> list(inspect.signature(brier_parts).parameters)
         ['evidence', 'rows']
     """
-    outcome = evidence.model.outcome
+    outcome = evidence.model.of_times
     followed = outcome.followed
     if rows.entry is not None or not len(followed.time):
         return [Text("Rows entered late: a Brier score weighted for censoring is not defined.")]

@@ -53,7 +53,7 @@ def concordance_table(evidence: Evidence, rows: SurvivalRows) -> Table:
 
 
 def _measures(evidence: Evidence, rows: SurvivalRows) -> dict[str, Any]:
-    outcome, served = evidence.model.outcome, evidence.predictive()
+    outcome, served = evidence.model.of_times, evidence.predictive()
     time, event = torch.from_numpy(rows.time), torch.from_numpy((rows.cause > 0).astype(np.int64))
     risk = torch.from_numpy(outcome.risk(served))
     entry = None if rows.entry is None else torch.from_numpy(rows.entry)

@@ -138,7 +138,7 @@ def section(evidence: Evidence) -> Section | None:
         return None
     weight = evidence.weight.numpy()
     found = first_places(law, evidence.value, weight=weight, group=evidence.group)
-    names = [str(item) for item in evidence.model.outcome.labels]
+    names = [str(item) for item in evidence.model.labels]
     shown = min(law.items, MOST)
     with figure(5.6, 0.9 + 0.24 * shown) as paper:
         draw_first_places(paper.subplots(), found, names)

@@ -112,7 +112,7 @@ def _codes(judged: Judged) -> Tensor:
 
 
 def _dice(judged: Judged) -> NDArray[np.float64]:
-    y, count = judged.job.y, len(judged.model.outcome.labels)
+    y, count = judged.job.y, len(judged.model.labels)
     found = dice(y.clamp(min=0), _codes(judged), labelled(y), classes=count, reduction="image")
     return found.nan_to_num().numpy()
 

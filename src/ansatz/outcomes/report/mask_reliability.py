@@ -63,7 +63,7 @@ def _draw(evidence: Evidence) -> Cells:
         chosen = known[torch.randperm(len(known), generator=generator)[:each]]
         cells = raw[n].reshape(-1, raw.shape[-1])[chosen]
         found = Predictive(law, cells)
-        probabilities.append(evidence.model.outcome.probabilities(found))
+        probabilities.append(evidence.model.of_classes.probabilities(found))
         codes.append(y[n].flatten()[chosen])
         image.append(torch.full((len(chosen),), n))
     return Cells(torch.cat(probabilities).double(), torch.cat(codes).long(), torch.cat(image))

@@ -46,7 +46,7 @@ class RankingReport(OutcomeReport):
 
     def response(self, evidence: Evidence) -> Response:
         """The chance of coming first."""
-        items = [f"P({printable(item, 24)} first)" for item in evidence.model.outcome.labels]
+        items = [f"P({printable(item, 24)} first)" for item in evidence.model.labels]
         return Response(tuple(items[:MOST]), tuple(range(min(MOST, len(items)))))
 
     def respond(

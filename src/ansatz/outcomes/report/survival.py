@@ -59,7 +59,7 @@ class SurvivalReport(OutcomeReport):
         """The time."""
         with torch.no_grad():
             law = evidence.predictive().distribution
-        mean = restricted_mean(law, evidence.model.outcome.followed.horizon).numpy()
+        mean = restricted_mean(law, evidence.model.of_times.followed.horizon).numpy()
         return [Target("", None, _transform(evidence), mean, 0.0)]
 
     def words(self, evidence: Evidence, row: int) -> str | None:
@@ -119,7 +119,7 @@ def _transform(evidence: Evidence) -> Transform:
 
 def _middle(evidence: Evidence) -> float:
     """The middle of the observed times, those of the training rows where they are known."""
-    followed = evidence.model.outcome.followed
+    followed = evidence.model.of_times.followed
     if len(followed.time):
         seen = followed.time[followed.event > 0]
         return float((seen if len(seen) else followed.time).median())

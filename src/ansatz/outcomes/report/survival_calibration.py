@@ -102,7 +102,7 @@ def section(evidence: Evidence) -> Section | None:
 def _risks(
     evidence: Evidence, rows: SurvivalRows, horizons: list[float], cause: int, causes: int
 ) -> list[list[Risk]]:
-    outcome, served = evidence.model.outcome, evidence.predictive()
+    outcome, served = evidence.model.of_times, evidence.predictive()
     if causes > 1:
         predicted = outcome.incidence(served, horizons, cause)
     else:

@@ -79,7 +79,7 @@ def integrated_brier_pair(a: Judged, b: Judged) -> ScorePair | None:
         >>> list(inspect.signature(integrated_brier_pair).parameters)
         ['a', 'b']
     """
-    followed = a.model.outcome.followed
+    followed = a.model.of_times.followed
     known = times_and_causes(a.law, a.job.y.numpy())
     if known is None or not len(followed.time) or _has_causes(a) or _has_causes(b):
         return None

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -109,6 +108,8 @@ class TableExporter(Exporter):
         self, seed: int, kind: type[np.floating[Any]]
     ) -> tuple[TableRows, list[NDArray[Any]]]:
         """Numbers within 3 standard deviations, each level, a level never seen, missing cells."""
+        import pandas as pd
+
         generator = np.random.default_rng(seed)
         preprocessor = self.encoder.preprocessor
         numeric, slots = preprocessor.numeric, preprocessor.slots

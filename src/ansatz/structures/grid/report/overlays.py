@@ -59,7 +59,7 @@ def section(evidence: Evidence) -> Section | None:
 
     def disagree(rows: NDArray[Any]) -> NDArray[Any]:
         each = (evidence.X[np.array([row])] for row in rows)  # many numbers for every cell
-        found = [model.outcome.disagreement(model.posterior, example) for example in each]
+        found = [model.of_classes.disagreement(model.posterior, example) for example in each]
         return slices_of(torch.cat(found).numpy())
 
     made = overlays_section(

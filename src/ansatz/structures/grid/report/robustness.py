@@ -71,7 +71,7 @@ def _curves(evidence: Evidence) -> tuple[list[Curve], list[str]]:
     def predict(pictures: NDArray[np.uint8]) -> NDArray[np.float64]:
         grids = Grids(torch.from_numpy(np.ascontiguousarray(np.moveaxis(back(pictures), -1, 1))))
         served = model.predictive(grids, notes=[])
-        found: NDArray[np.float64] = model.outcome.probabilities(served).numpy()
+        found: NDArray[np.float64] = model.of_classes.probabilities(served).numpy()
         return found
 
     found = robustness(predict, images, code[rows], seed=evidence.seed)
