@@ -21,9 +21,9 @@ import ansatz
 from ansatz import Regressor
 from ansatz.fitting.candidates import candidates
 from ansatz.fitting.choice import choose_law
+from ansatz.fitting.fit_model import fit_model
+from ansatz.fitting.job import take
 from ansatz.fitting.out_of_fold import log_scores
-from ansatz.fitting.split import take
-from ansatz.estimators.table_estimator import TableEstimator
 
 SEEDS = (0, 1, 2)
 ROWS = 2_000  # simulated
@@ -91,9 +91,9 @@ def decide(name: str) -> dict[str, object]:
     chosen, seconds = [], []
     for seed in SEEDS:
         model = Regressor(random_state=seed)
-        job = model._read(x, y)._replace(time=when)
+        job = model.read(x, y)._replace(time=when)
         began = time.process_time()
-        choice = choose_law(model, laws, take(job, np.flatnonzero(~rest)))
+        choice = choose_law(model.task(x), laws, take(job, np.flatnonzero(~rest)))
         seconds.append(time.process_time() - began)
         chosen.append(choice.law)
         if seed == SEEDS[0]:
@@ -114,13 +114,12 @@ def decide(name: str) -> dict[str, object]:
 
 
 def held_out(law: str, x: pd.DataFrame, y: np.ndarray, rest: np.ndarray) -> float:
-    model: TableEstimator = Regressor(law)
-    job = model._read(x, y)
-    model._fit_job(take(job, np.flatnonzero(~rest)[:2_000]))
+    model = Regressor(law)
+    job = model.read(x, y)
+    fitted = fit_model(model.task(x), take(job, np.flatnonzero(~rest)[:2_000]))
     part = take(job, np.flatnonzero(rest)[:4_000])
     step = float((y == y.round()).all())
-    raw = model.model_.raw(part.rows, notes=[])
-    scores = log_scores(model.model_.objective.likelihood, raw, part.y, step)
+    scores = log_scores(*fitted.predictive(part.rows, notes=[]), part.y, step)
     return round(float(scores.mean()), 4)
 
 

@@ -58,11 +58,6 @@ class Request(NamedTuple):
         """The same request with some options in place of what was given."""
         return self._replace(given=cast(FitOptions, {**self.given, **changes}))
 
-    def owned_by(self, owner: str) -> dict[str, Any]:
-        """The options of one owner that were given."""
-        names = {name for table in OWNERS[owner].tables for name in declared(table)}
-        return {name: value for name, value in self.given.items() if name in names}
-
     def reader(self) -> dict[str, Any]:
         """The options that were given to what reads the data."""
         table = declared(FitOptions)

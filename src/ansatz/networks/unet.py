@@ -34,7 +34,7 @@ class UNet(nn.Module):
     and x is continued by zeros at its end to a multiple of :math:`2^L` and cropped again.
     ``padded=False`` is the network of the paper: each convolution takes 2 cells off, skips are
     cropped to their centre, and 572 x 572 pixels in give 388 x 388 out.
-    :func:`ansatz.inference.predict_tiles` then supplies the border.
+    :func:`ansatz.networks.predict_tiles` then supplies the border.
 
     Args:
         inputs: a signal, an image or a volume; a number of channels for images of any size.
