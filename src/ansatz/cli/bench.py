@@ -56,12 +56,6 @@ def bench(
 
     Contestants take turns on the same threads; the median over rounds of the ratio decides. A peer
     that is not installed is reported as missing. Exit status 1 when a bar is not met.
-
-    Example:
-        ansatz bench speed-tiny start
-        ansatz bench quality-uci --splits 0-4 --record
-        ansatz bench quality-images --only mnist --splits 0 --record
-        ansatz bench all --json
     """
     chosen_splits = parse_splits(splits)
     from ansatz.inference.registry import names
@@ -98,13 +92,7 @@ def bench(
 
 
 def parse_splits(text: str | None) -> tuple[int, ...] | None:
-    """Numbers from a list of numbers and ranges.
-
-    Example:
-        >>> from ansatz.cli.bench import parse_splits
-        >>> parse_splits("0-2,7")
-        (0, 1, 2, 7)
-    """
+    """Numbers from a list of numbers and ranges."""
     if text is None:
         return None
     found: list[int] = []

@@ -13,14 +13,7 @@ _WIDTH = 88
 
 
 def claim_page(claim: "Claim") -> str:
-    """What ``ansatz show`` prints of a claim.
-
-    Example:
-        >>> from ansatz import claims
-        >>> from ansatz.cli.claim_page import claim_page
-        >>> claim_page(claims.get("xor")).splitlines()[0]
-        'xor (claim)'
-    """
+    """What ``ansatz show`` prints of a claim."""
     from ansatz.claims import course
 
     rows = {row.id: row for row in course()}
@@ -42,14 +35,7 @@ def claim_page(claim: "Claim") -> str:
 
 
 def claim_document(claim: "Claim") -> dict[str, Any]:
-    """What ``ansatz show --json`` prints of a claim.
-
-    Example:
-        >>> from ansatz import claims
-        >>> from ansatz.cli.claim_page import claim_document
-        >>> claim_document(claims.get("xor"))["sources"]
-        ['M009']
-    """
+    """What ``ansatz show --json`` prints of a claim."""
     return {
         "name": claim.id,
         "kind": "claim",
@@ -87,13 +73,7 @@ def _commands(claim: "Claim") -> str:
 
 
 def wrapped(text: str) -> str:
-    """A paragraph in lines that a page can hold.
-
-    Example:
-        >>> from ansatz.cli.claim_page import wrapped
-        >>> wrapped("two   words")
-        'two words'
-    """
+    """A paragraph in lines that a page can hold."""
     return textwrap.fill(
         " ".join(text.split()), _WIDTH, break_long_words=False, break_on_hyphens=False
     )

@@ -16,15 +16,7 @@ _SIGNS = {"<=": "≤", ">=": "≥", "=": "="}
 
 
 def print_finding(outcome: "Outcome", scale: str, seed: int, parameters: dict[str, Any]) -> None:
-    """One claim: its statement, each check with its tolerance, the wrong prediction, the table.
-
-    Example:
-        >>> from ansatz import claims
-        >>> from ansatz.cli.claims import print_finding
-        >>> print_finding(claims.verify("xor")[0], "quick", 0, {})
-        xor: Exclusive or needs a hidden layer
-        ...
-    """
+    """One claim: its statement, each check with its tolerance, the wrong prediction, the table."""
     from ansatz.claims import get
 
     if outcome.finding is None:
@@ -76,15 +68,7 @@ def _print_numbers(table: Any) -> None:
 
 
 def print_summary(outcomes: "Sequence[Outcome]", seconds: float, *, slowest: bool = False) -> None:
-    """Many claims, a line each, and how many hold.
-
-    Example:
-        >>> from ansatz import claims
-        >>> from ansatz.cli.claims import print_summary
-        >>> print_summary(claims.verify("xor"), 0.1)
-        claim ...
-        1 of 1 claims hold, 0.1 s.
-    """
+    """Many claims, a line each, and how many hold."""
     shown = sorted(outcomes, key=lambda each: -each.seconds) if slowest else outcomes
     head = ["claim", "measured", "", "predicted", "tolerance", "verdict", "seconds"]
     print_table(head, [_line(outcome) for outcome in shown], numbers=[1, 3, 4, 6], limit=None)
@@ -111,13 +95,7 @@ def _line(outcome: "Outcome") -> list[str]:
 
 
 def print_errata(corrections: "Sequence[Correction]", as_json: bool) -> None:
-    """The misprints, each with the number that tells it from the right formula.
-
-    Example:
-        >>> from ansatz.cli.claims import print_errata
-        >>> print_errata([], as_json=True)
-        []
-    """
+    """The misprints, each with the number that tells it from the right formula."""
     if as_json:
         print_document([each.to_dict() for each in corrections])
         return
@@ -158,13 +136,7 @@ def _print_correction(each: "Correction") -> None:
 
 
 def print_coverage(sections: "Sequence[Section]", as_json: bool) -> None:
-    """Which statements of the course have a claim, and which have none yet.
-
-    Example:
-        >>> from ansatz.cli.claims import print_coverage
-        >>> print_coverage([], as_json=True)
-        []
-    """
+    """Which statements of the course have a claim, and which have none yet."""
     if as_json:
         print_document([section.to_dict() for section in sections])
         return

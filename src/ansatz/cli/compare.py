@@ -44,11 +44,6 @@ def compare(
     The difference of their scores is taken row by row and judged by its standard error; what
     their recipes have not in common is listed. Of more than two models, folds of the training
     rows choose one, which the test rows then compare with the first.
-
-    Example:
-        ansatz compare houses-mlp houses-glm
-        ansatz compare houses-mlp houses-glm --refit --repeats 4
-        ansatz compare first second third --json
     """
     from ansatz.cli.model import open_model
 
@@ -78,15 +73,7 @@ def compare(
 
 
 def print_comparison(found: "Comparison") -> None:
-    """Prints a comparison: scores, refits, metrics, settings, and the verdict last.
-
-    Example:
-        >>> from ansatz.cli.compare import print_comparison
-        >>> from ansatz.report.compare import Comparison
-        >>> print_comparison(Comparison("A", "B", "Not distinguishable.", None, ["few rows."]))
-        Not distinguishable.
-          few rows.
-    """
+    """Prints a comparison: scores, refits, metrics, settings, and the verdict last."""
     if found.methods is not None:
         print_methods(found.methods)
         say()
@@ -104,13 +91,7 @@ def print_comparison(found: "Comparison") -> None:
 
 
 def print_scores(found: "Comparison") -> None:
-    """Prints the scores of both models and their paired differences.
-
-    Example:
-        >>> from ansatz.cli.compare import print_scores
-        >>> print_scores.__name__
-        'print_scores'
-    """
+    """Prints the scores of both models and their paired differences."""
     rows = []
     for score in found.scores:
         difference = score.difference
@@ -135,18 +116,7 @@ def print_scores(found: "Comparison") -> None:
 
 
 def print_methods(methods: "Methods") -> None:
-    """Prints how methods do out of fold, beside the first.
-
-    Example:
-        >>> from ansatz.cli.compare import print_methods
-        >>> from ansatz.report.methods import Method, Methods
-        >>> table = [Method("line", -1.5, 0.0, 0.0), Method("wide", -1.25, 0.25, 0.125)]
-        >>> print_methods(Methods(table, "log score", True, 5, 2, 200, 40.0, 160.0, ()))
-        method  log score  better than line by     +-
-        line         -1.5
-        wide        -1.25                +0.25  0.125
-        refitted to 2 x 5 folds of 200 rows; corrected standard errors (Nadeau and Bengio)
-    """
+    """Prints how methods do out of fold, beside the first."""
     first = methods.table[0]
     rows = [[first.name, number(first.score), "", ""]]
     for method in methods.table[1:]:

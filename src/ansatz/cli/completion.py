@@ -9,13 +9,7 @@ from ansatz.cli.kinds import KINDS
 
 
 def names_of(kind: str) -> list[str]:
-    """The names of a kind, read from the registry's source: a TAB must not wait for torch.
-
-    Example:
-        >>> from ansatz.cli.completion import names_of
-        >>> "poisson" in names_of("likelihoods")
-        True
-    """
+    """The names of a kind, read from the registry's source: a TAB must not wait for torch."""
     module, _, attribute = KINDS[kind].partition(":")
     root = _package()
     if kind == "claims":  # one file each
@@ -71,13 +65,7 @@ def _collect(node: ast.AST) -> Iterator[str | ast.Name]:
 
 
 def complete(*kinds: str) -> Callable[[str], list[str]]:
-    """A completer for the names of these kinds.
-
-    Example:
-        >>> from ansatz.cli.completion import complete
-        >>> complete("likelihoods")("pois")
-        ['poisson']
-    """
+    """A completer for the names of these kinds."""
 
     def completer(incomplete: str) -> list[str]:
         names = (name for kind in kinds for name in names_of(kind))
@@ -87,24 +75,12 @@ def complete(*kinds: str) -> Callable[[str], list[str]]:
 
 
 def complete_claim(incomplete: str) -> list[str]:
-    """Completes a claim or an area of claims, from the names of their files.
-
-    Example:
-        >>> from ansatz.cli.completion import complete_claim
-        >>> complete_claim("connect")
-        ['connectionism']
-    """
+    """Completes a claim or an area of claims, from the names of their files."""
     by_area = _claims_by_area(_package())
     words = {*by_area, *(name for names in by_area.values() for name in names)}
     return sorted(word for word in words if word.startswith(incomplete))
 
 
 def complete_kind(incomplete: str) -> list[str]:
-    """Completes a KIND.
-
-    Example:
-        >>> from ansatz.cli.completion import complete_kind
-        >>> complete_kind("like")
-        ['likelihoods']
-    """
+    """Completes a KIND."""
     return [kind for kind in KINDS if kind.startswith(incomplete)]

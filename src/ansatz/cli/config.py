@@ -15,13 +15,7 @@ _LARGEST = 1 << 20  # bytes; a configuration is written by hand
 
 
 class FitConfig(NamedTuple):
-    """Everything that ``ansatz fit`` was asked for.
-
-    Example:
-        >>> from ansatz.cli.config import make_config
-        >>> make_config({"data": "houses.csv", "target": "price"}, "fit.toml").to_dict()["seed"]
-        0
-    """
+    """Everything that ``ansatz fit`` was asked for."""
 
     request: Request
     processes: int = 1
@@ -35,18 +29,7 @@ class FitConfig(NamedTuple):
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """The mapping in a TOML or JSON file; it can hold data only, and names no Python object.
-
-    Example:
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> from ansatz.cli.config import read_config
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     file = Path(folder) / "fit.toml"
-        ...     _ = file.write_text('target = ["price"]')
-        ...     read_config(file)
-        {'target': ['price']}
-    """
+    """The mapping in a TOML or JSON file; it can hold data only, and names no Python object."""
     import tomllib
 
     try:
@@ -70,13 +53,7 @@ def read_config(path: Path) -> dict[str, Any]:
 
 
 def merged(content: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Puts what the command line gives in place of a file's content; mappings are joined.
-
-    Example:
-        >>> from ansatz.cli.config import merged
-        >>> merged({"seed": 1, "roles": {"a": "date"}}, {"seed": 2, "roles": {"b": "drop"}})
-        {'seed': 2, 'roles': {'a': 'date', 'b': 'drop'}}
-    """
+    """Puts what the command line gives in place of a file's content; mappings are joined."""
     found = dict(content)
     for name, value in given.items():
         joined = isinstance(value, dict) and isinstance(found.get(name), dict)
@@ -86,15 +63,7 @@ def merged(content: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, An
 
 
 def make_config(given: Mapping[str, Any], source: str) -> FitConfig:
-    """Checks the keys and values of a fit; the first that is wrong is named.
-
-    Example:
-        >>> from ansatz.cli.config import make_config
-        >>> make_config({"data": "a.csv", "target": ["y"], "likelyhood": "gamma"}, "fit.toml")
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.UsageError: fit.toml: unknown key 'likelyhood'. Did you mean 'likelihood'?
-    """
+    """Checks the keys and values of a fit; the first that is wrong is named."""
     options = {"progress": "auto", **given}
     data = options.pop("data", None)
     if data is None:
@@ -108,25 +77,14 @@ def make_config(given: Mapping[str, Any], source: str) -> FitConfig:
 
 
 def require_target(given: Mapping[str, Any], data: str, source: str) -> None:
-    """Refuses a fit that says no target of data that do not know their own.
-
-    Example:
-        >>> from ansatz.cli.config import require_target
-        >>> require_target({"target": ["price"]}, "houses.csv", "ansatz fit")
-    """
+    """Refuses a fit that says no target of data that do not know their own."""
     says_target = any(given.get(name) for name in ("target", "lower", "masks"))
     if not says_target and not has_own_target(data):
         raise UsageError(f"{source}: --target COLUMN is missing.")
 
 
 def has_own_target(data: str) -> bool:
-    """Whether data may know their own target, as folders of images and image sets do.
-
-    Example:
-        >>> from ansatz.cli.config import has_own_target
-        >>> has_own_target("flowers/"), has_own_target("houses.csv")
-        (True, False)
-    """
+    """Whether data may know their own target, as folders of images and image sets do."""
     return Path(data).suffix.lower() in _OWN_TARGET
 
 

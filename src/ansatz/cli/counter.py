@@ -14,11 +14,6 @@ class Counter:
         what: a part's name: ``"refit"`` shows "refit 3 of 20".
         quiet: show nothing.
         every: seconds between two lines in a log.
-
-    Example:
-        >>> from ansatz.cli.counter import Counter
-        >>> with Counter("refit", quiet=True) as counter:
-        ...     counter.show(1, 20)
     """
 
     def __init__(self, what: str, *, quiet: bool = False, every: float = 10.0) -> None:

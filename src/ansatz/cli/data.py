@@ -23,9 +23,6 @@ def get(name: Name, as_json: Json = False) -> None:
     """Find a data set, or download and verify it; print where it is.
 
     It is looked for in $ANSATZ_DATA, then in the user's cache, and only then downloaded.
-
-    Example:
-        ansatz data get abalone
     """
     from ansatz.data import fetch
 
@@ -38,20 +35,11 @@ def get(name: Name, as_json: Json = False) -> None:
 
 @app.command("list")
 def list_datasets(as_json: Json = False) -> None:
-    """List the data sets.
-
-    Example:
-        ansatz data list
-        ansatz data list --json
-    """
+    """List the data sets."""
     list_names("datasets", as_json)
 
 
 @app.command("show")
 def show(name: Name, as_json: Json = False) -> None:
-    """Explain one data set: rows, columns, source, licence.
-
-    Example:
-        ansatz data show abalone
-    """
+    """Explain one data set: rows, columns, source, licence."""
     show_name(name, "datasets", as_json)

@@ -27,13 +27,7 @@ _ASCII = " .':"
 
 
 class Shown(NamedTuple):
-    """What the demonstration of the Hopfield network shows, one row for each digit.
-
-    Example:
-        >>> from ansatz.cli.demo import remember
-        >>> remember(patterns=3, noise=0.1, rule="pseudo_inverse", seed=0).digits
-        [0, 1, 2]
-    """
+    """What the demonstration of the Hopfield network shows, one row for each digit."""
 
     digits: list[int]
     stored: "Tensor"
@@ -45,12 +39,7 @@ class Shown(NamedTuple):
 
 @app.callback()
 def demo(context: typer.Context) -> None:
-    """Models at work, as pictures. Without a name: the list.
-
-    Example:
-        ansatz demo
-        ansatz demo hopfield
-    """
+    """Models at work, as pictures. Without a name: the list."""
     if context.invoked_subcommand is None:
         print_table(["demo", "what it shows"], _DEMOS.items())
 
@@ -70,11 +59,6 @@ def hopfield(
     """Store handwritten digits in a Hopfield network, and recall them from noise.
 
     Digits are alike, which confuses Hebb's rule; the pseudo-inverse knows what they share.
-
-    Example:
-        ansatz demo hopfield
-        ansatz demo hopfield --patterns 3 --rule hebb
-        ansatz demo hopfield --noise 0.3 --figure recall.png
     """
     if rule not in _RULES:
         raise UsageError(f"--rule is one of {', '.join(_RULES)}, got '{rule[:40]}'.")
@@ -99,12 +83,6 @@ def remember(*, patterns: int, noise: float, rule: Any, seed: int) -> Shown:
         noise: share of the pixels that are flipped.
         rule: of learning.
         seed: chooses the digits and the pixels.
-
-    Example:
-        >>> from ansatz.cli.demo import remember
-        >>> shown = remember(patterns=3, noise=0.1, rule="pseudo_inverse", seed=0)
-        >>> bool((shown.stored == shown.recalled).all())
-        True
     """
     import torch
 

@@ -7,16 +7,7 @@ from ansatz.errors import ResourceError, UsageError
 
 
 def require_free(path: Path, *, overwrite: bool, advice: str) -> None:
-    """Refuses, before any work is done, a place that is taken or cannot be written.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from ansatz.cli.destination import require_free
-        >>> require_free(Path("."), overwrite=False, advice="To replace it: --overwrite.")
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.UsageError: '.' exists. To replace it: --overwrite.
-    """
+    """Refuses, before any work is done, a place that is taken or cannot be written."""
     try:
         taken = _is_there(path)
         parent = path.absolute().parent
@@ -45,11 +36,5 @@ def _is_there(path: Path) -> bool:
 
 
 def stem(data: str) -> str:
-    """houses.csv.gz -> houses; a folder and a data set's name are their own stem.
-
-    Example:
-        >>> from ansatz.cli.destination import stem
-        >>> stem("data/houses.csv.gz")
-        'houses'
-    """
+    """houses.csv.gz -> houses; a folder and a data set's name are their own stem."""
     return Path(data).absolute().name.split(".")[0] or "data"

@@ -21,13 +21,7 @@ _HEADING = re.compile(r"^([A-Z][A-Za-z ]*?)::?[ \t]*$")
 
 
 class Docstring(NamedTuple):
-    """The parts of a docstring; those it lacks are empty.
-
-    Example:
-        >>> from ansatz.cli.docstring import Docstring
-        >>> Docstring.of(Docstring).summary
-        'The parts of a docstring; those it lacks are empty.'
-    """
+    """The parts of a docstring; those it lacks are empty."""
 
     summary: str
     body: str

@@ -33,11 +33,6 @@ class Check(NamedTuple):
         name: what was looked at.
         state: "ok", "absent" (optional, and not there) or "failed".
         detail: what was found, and what to do about it.
-
-    Example:
-        >>> from ansatz.cli.doctor import Check
-        >>> Check("disk", "ok", "12 GB free").state
-        'ok'
     """
 
     name: str
@@ -51,10 +46,6 @@ def doctor(
     """Check versions, devices, folders and optional packages, and fit a tiny model.
 
     Exit status 1 when a check fails.
-
-    Example:
-        ansatz doctor
-        ansatz doctor --json
     """
     checks = list(_examine())
     failed = [check.name for check in checks if check.state == "failed"]

@@ -9,13 +9,7 @@ from typing import Any
 
 
 def plain(value: Any) -> Any:
-    """``value`` as strict JSON can say it: nan and infinities are null, arrays are lists.
-
-    Example:
-        >>> from ansatz.cli.document import plain
-        >>> plain({"auc": float("nan"), 1: (2, 3)})
-        {'auc': None, '1': [2, 3]}
-    """
+    """``value`` as strict JSON can say it: nan and infinities are null, arrays are lists."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
@@ -32,23 +26,11 @@ def plain(value: Any) -> Any:
 
 
 def text_of(value: Any) -> str:
-    r"""The document as text. A lone surrogate from a file's name is spelled out.
-
-    Example:
-        >>> from ansatz.cli.document import text_of
-        >>> text_of([float("inf")])
-        '[\n  null\n]'
-    """
+    r"""The document as text. A lone surrogate from a file's name is spelled out."""
     text = json.dumps(plain(value), allow_nan=False, ensure_ascii=False, indent=2)
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def print_document(value: Any) -> None:
-    """Writes the document to standard output.
-
-    Example:
-        >>> from ansatz.cli.document import print_document
-        >>> print_document({})
-        {}
-    """
+    """Writes the document to standard output."""
     sys.stdout.write(text_of(value) + "\n")

@@ -11,13 +11,7 @@ _FIRST = ("nll", "crps", "rmse", "mae", "r2", "accuracy", "brier", "ece", "auc")
 
 
 def print_fit(fit: Any) -> None:
-    """Prints an ``ansatz.Fit``: results on stdout, notes on stderr.
-
-    Example:
-        >>> from ansatz.cli.evidence import print_fit
-        >>> print_fit.__name__
-        'print_fit'
-    """
+    """Prints an ``ansatz.Fit``: results on stdout, notes on stderr."""
     if fit.columns:
         print_columns(fit.columns)
     for note in fit.notes:
@@ -54,14 +48,7 @@ def print_fit(fit: Any) -> None:
 
 
 def print_candidates(candidates: Sequence[Mapping[str, Any]]) -> None:
-    """Prints how the laws compare, best first.
-
-    Example:
-        >>> from ansatz.cli.evidence import print_candidates
-        >>> print_candidates([{"law": "normal", "score": -1.5, "worse": 0.0, "error": 0.0}])
-        likelihood  out-of-fold log score  worse by  +-
-        normal                       -1.5
-    """
+    """Prints how the laws compare, best first."""
     rows = [
         [
             row["law"],
@@ -76,15 +63,7 @@ def print_candidates(candidates: Sequence[Mapping[str, Any]]) -> None:
 
 
 def print_columns(columns: Sequence[Any]) -> None:
-    """Prints what each column was taken for; a wide table is summed up by role.
-
-    Example:
-        >>> from ansatz.cli.evidence import print_columns
-        >>> from ansatz.data import Column
-        >>> print_columns([Column(name="age", role="numeric", missing=3)])
-        column  role     note
-        age     numeric  3 missing
-    """
+    """Prints what each column was taken for; a wide table is summed up by role."""
     from ansatz.data import describe_columns
 
     shown = columns[:40]
@@ -96,14 +75,7 @@ def print_columns(columns: Sequence[Any]) -> None:
 
 
 def print_metrics(models: Mapping[str, Mapping[str, Any] | None]) -> None:
-    """Prints one row per metric and one column per model; undefined is a dash.
-
-    Example:
-        >>> from ansatz.cli.evidence import print_metrics
-        >>> print_metrics({"model": {"rmse": 1.5, "auc": None}, "constant": {"rmse": 2.0}})
-        metric  model  constant
-        rmse      1.5         2
-    """
+    """Prints one row per metric and one column per model; undefined is a dash."""
     shown = {name: metrics for name, metrics in models.items() if metrics}
     keys = dict.fromkeys([*_FIRST, *(key for metrics in shown.values() for key in metrics)])
     rows = [

@@ -19,13 +19,7 @@ _NO_ROOM = {  # by name: not every system has every number
 
 
 class Failure(NamedTuple):
-    """A line for standard error and an exit status.
-
-    Example:
-        >>> from ansatz.cli.failure import Failure
-        >>> Failure("houses.csv is empty.", 3).status
-        3
-    """
+    """A line for standard error and an exit status."""
 
     line: str
     status: int
@@ -41,11 +35,6 @@ def explain(error: BaseException) -> Failure:
     interrupted, terminated             130, 143
     anything else                       1
     ==================================  ======
-
-    Example:
-        >>> from ansatz.cli.failure import explain
-        >>> explain(MemoryError()).status
-        5
     """
     if isinstance(error, KeyboardInterrupt | typer.Abort):
         return _stopped(error)

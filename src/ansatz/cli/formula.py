@@ -131,13 +131,7 @@ _SUBSCRIPT = str.maketrans("0123456789+-=()aeijoruvx", "₀₁₂₃₄₅₆₇
 
 
 def plain_formula(latex: str) -> str:
-    r"""A formula as a line of Unicode text, for a terminal.
-
-    Example:
-        >>> from ansatz.cli.formula import plain_formula
-        >>> plain_formula(r"\frac{(y - \mu)^2}{2 \sigma^2} + \frac12 \log 2\pi")
-        '(y - μ)²/(2 σ²) + 1/2 log 2π'
-    """
+    r"""A formula as a line of Unicode text, for a terminal."""
     text = re.sub(
         r"\\(?:left|right|bigl?|bigr?|Bigl?|Bigr?|displaystyle)(?![a-zA-Z])\.?", "", latex
     )
@@ -172,13 +166,7 @@ def plain_formula(latex: str) -> str:
 
 
 def plain_text(text: str) -> str:
-    r"""Prose of a docstring: roles and double backquotes become what they say.
-
-    Example:
-        >>> from ansatz.cli.formula import plain_text
-        >>> plain_text(r"the mean, :math:`\mu`, of shape ``(B,)``")
-        'the mean, μ, of shape (B,)'
-    """
+    r"""Prose of a docstring: roles and double backquotes become what they say."""
     text = re.sub(r":math:`([^`]*)`", lambda match: plain_formula(match[1]), text)
     text = re.sub(r":\w+(?::\w+)*:`~?([^`<]*?)(?:\s*<[^`>]*>)?`", r"\1", text)
     text = re.sub(r"``([^`]*)``", r"\1", text)

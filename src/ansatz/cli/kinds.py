@@ -38,13 +38,7 @@ _FACTORIES = {
 
 
 def kind_called(name: str) -> str:
-    """The kind that ``name`` means; singular and plural are alike.
-
-    Example:
-        >>> from ansatz.cli.kinds import kind_called
-        >>> kind_called("likelihood")
-        'likelihoods'
-    """
+    """The kind that ``name`` means; singular and plural are alike."""
     for kind in KINDS:
         if name.lower() in (kind, kind[:-1], re.sub("ies$", "y", kind)):
             return kind
@@ -54,25 +48,13 @@ def kind_called(name: str) -> str:
 
 
 def registry_of(kind: str) -> Any:
-    """The registry of a kind.
-
-    Example:
-        >>> from ansatz.cli.kinds import registry_of
-        >>> "poisson" in registry_of("likelihoods")
-        True
-    """
+    """The registry of a kind."""
     module, _, attribute = KINDS[kind].partition(":")
     return getattr(importlib.import_module(module), attribute)
 
 
 def factory_of(kind: str) -> str:
-    """The function that makes a member of a kind, as Python spells it.
-
-    Example:
-        >>> from ansatz.cli.kinds import factory_of
-        >>> factory_of("likelihoods"), factory_of("activations")
-        ('ansatz.likelihoods.create', 'ansatz.layers.activations.create')
-    """
+    """The function that makes a member of a kind, as Python spells it."""
     if kind in _FACTORIES:
         return _FACTORIES[kind]
     module, _, attribute = KINDS[kind].partition(":")

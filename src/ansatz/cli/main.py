@@ -59,14 +59,7 @@ def _root(
         bool, typer.Option("--debug", help="Show the traceback of a failure. Works anywhere.")
     ] = False,
 ) -> None:
-    """Deep learning as statistics: say what x is, what y is, and how sure you need to be.
-
-    Example:
-        ansatz fit houses.csv --target price
-        ansatz predict houses-model new.csv --interval 0.9
-        ansatz list likelihoods
-        ansatz show gamma
-    """
+    """Deep learning as statistics: say what x is, what y is, and how sure you need to be."""
     if context.invoked_subcommand is None:
         print(context.get_help(), end="")
 
@@ -93,14 +86,7 @@ app.command("doctor")(doctor)
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Runs one command and returns its exit status; every failure becomes one line on stderr.
-
-    Example:
-        >>> from ansatz.cli.main import run
-        >>> run(["--version"])
-        ansatz 0.1.0
-        0
-    """
+    """Runs one command and returns its exit status; every failure becomes one line on stderr."""
     debug, arguments = _take_debug(arguments)
     try:
         with _one_line_warnings(), _sigterm():
@@ -123,13 +109,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def main() -> None:
-    """The entry point of the command: ``run`` on the process's own arguments, then exit.
-
-    Example:
-        >>> from ansatz.cli.main import main
-        >>> callable(main)
-        True
-    """
+    """The entry point of the command: ``run`` on the process's own arguments, then exit."""
     for stream in (sys.stdout, sys.stderr):
         # An ASCII terminal shows an escape instead of failing on a name it cannot spell.
         if hasattr(stream, "reconfigure"):

@@ -12,16 +12,7 @@ if TYPE_CHECKING:
 
 
 def open_model(folder: Path) -> Any:
-    """The estimator in a folder that ``ansatz fit`` wrote; nothing in it is ever executed.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from ansatz.cli.model import open_model
-        >>> open_model(Path("no-such-model"))
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.ModelError: no-such-model: no such folder. A model is what ansatz fit wrote.
-    """
+    """The estimator in a folder that ``ansatz fit`` wrote; nothing in it is ever executed."""
     try:
         there = folder.is_dir()
     except (OSError, ValueError):  # too long, a NUL
@@ -44,15 +35,6 @@ def open_data(
         data: a file, a folder, or a data set's name.
         given: options of :class:`~ansatz.fitting.options.tables.ReadingOutcomes`.
         outcomes: whether they are evaluated.
-
-    Example:
-        >>> from ansatz import Regressor
-        >>> from ansatz.cli.model import open_data
-        >>> model = Regressor(network="linear").fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.1])
-        >>> open_data(model, "new.csv", {"pages": "images"})
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.UsageError: 'pages' is an option of images, and these are tables: leave ...
     """
     from ansatz.fitting.options.tables import ReadingOutcomes, refuse_foreign
     from ansatz.fitting.request import validated

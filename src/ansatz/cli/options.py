@@ -28,12 +28,6 @@ def takes(table: type, helps: Mapping[str, str] | None = None) -> Callable[[F], 
     Args:
         table: a ``TypedDict`` of options.
         helps: in place of the table's, for options that mean something else to this command.
-
-    Example:
-        >>> import inspect
-        >>> from ansatz.cli.fit import fit
-        >>> "seed" in inspect.signature(fit).parameters
-        True
     """
     options = {
         name: (kind, option._replace(help=(helps or {}).get(name, option.help)))

@@ -12,22 +12,7 @@ if TYPE_CHECKING:
 
 
 def print_plan(request: "Request", folder: Path, as_json: bool) -> None:
-    r"""Prints what ``ansatz fit`` would do with these options.
-
-    Example:
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> from ansatz.cli.plan import print_plan
-        >>> from ansatz.fitting import Request
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     file = Path(folder) / "a.csv"
-        ...     _ = file.write_text("x,y\n1,0.5\n2,1.5\n3,2.1\n")
-        ...     print_plan(Request.of(str(file), {"target": "y"}), Path("a-model"), False)
-        column  role     note
-        x       numeric
-        <BLANKLINE>
-        3 rows, likelihood chosen among normal, ..., network mlp; would write a-model
-    """
+    r"""Prints what ``ansatz fit`` would do with these options."""
     from ansatz.fitting.first_steps import reading, task_of, with_structure
     from ansatz.fitting.reading import read_job
 

@@ -25,13 +25,7 @@ _LOST = 75  # the exit status of one that does not know why another one left
 
 
 def is_first() -> bool:
-    """Whether this is the process that prints: the only one, or number 0 of several.
-
-    Example:
-        >>> from ansatz.cli.processes import is_first
-        >>> is_first()
-        True
-    """
+    """Whether this is the process that prints: the only one, or number 0 of several."""
     return os.environ.get("RANK", "0") == "0"
 
 
@@ -40,11 +34,6 @@ def one_voice() -> Iterator[None]:
     """Of several processes, only the first one's warnings and errors are shown.
 
     One that lost another is silent as well if a launcher is there to say which and why.
-
-    Example:
-        >>> from ansatz.cli.processes import one_voice
-        >>> with one_voice():
-        ...     pass
     """
     launched = os.environ.pop(_CHILD, None)
     with warnings.catch_warnings():
@@ -59,12 +48,7 @@ def one_voice() -> Iterator[None]:
 
 
 def follow_launcher() -> None:
-    """Lets a process that ``--processes`` started end with the command that started it.
-
-    Example:
-        >>> from ansatz.cli.processes import follow_launcher
-        >>> follow_launcher()
-    """
+    """Lets a process that ``--processes`` started end with the command that started it."""
     if _CHILD in os.environ:
         from ansatz.training.launch import follow_parent
 
@@ -72,14 +56,7 @@ def follow_launcher() -> None:
 
 
 def fit_in_processes(chosen: "FitConfig", folder: Path, as_json: bool) -> None:
-    """Runs the fit in ``chosen.processes`` processes, whose first one prints the result.
-
-    Example:
-        >>> import inspect
-        >>> from ansatz.cli.processes import fit_in_processes
-        >>> list(inspect.signature(fit_in_processes).parameters)
-        ['chosen', 'folder', 'as_json']
-    """
+    """Runs the fit in ``chosen.processes`` processes, whose first one prints the result."""
     if "WORLD_SIZE" in os.environ and "RANK" in os.environ:
         raise UsageError(
             "--processes starts processes itself; under torchrun leave it out and use torchrun's "

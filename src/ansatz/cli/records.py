@@ -17,12 +17,6 @@ def json_blocks(frames: "Iterable[pd.DataFrame]") -> Iterator[bytes]:
 
     Args:
         frames: parts of one table; the index is the row's id and becomes ``"row"``.
-
-    Example:
-        >>> import pandas as pd
-        >>> from ansatz.cli.records import json_blocks
-        >>> b"".join(json_blocks([pd.DataFrame({"prediction": ["-a", float("nan")]})]))
-        b'[\n  {"row": 0, "prediction": "-a"},\n  {"row": 1, "prediction": null}\n]\n'
     """
     before = "[\n  "
     for frame in frames:

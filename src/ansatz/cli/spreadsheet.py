@@ -11,13 +11,7 @@ _BLOCK = 10_000  # rows; a reader that closes the pipe is noticed between blocks
 
 
 def escaped(value: Any) -> Any:
-    """A string that a spreadsheet would run gets a leading quote; a number stays what it is.
-
-    Example:
-        >>> from ansatz.cli.spreadsheet import escaped
-        >>> escaped("=cmd()"), escaped(-1.5), escaped("plain")
-        ("'=cmd()", -1.5, 'plain')
-    """
+    """A string that a spreadsheet would run gets a leading quote; a number stays what it is."""
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
@@ -28,12 +22,6 @@ def csv_blocks(frame: "pd.DataFrame", *, raw: bool = False, header: bool = True)
         frame: its index is the row's id and becomes the first column.
         raw: True leaves strings as they are.
         header: False leaves out the names of the columns.
-
-    Example:
-        >>> import pandas as pd
-        >>> from ansatz.cli.spreadsheet import csv_blocks
-        >>> b"".join(csv_blocks(pd.DataFrame({"prediction": ["-a", "b"]})))
-        b"row,prediction\n0,'-a\n1,b\n"
     """
     frame = frame.rename_axis(index=frame.index.name or "row")
     if not raw:

@@ -18,11 +18,6 @@ def printable(text: object, limit: int | None = None) -> str:
     Args:
         text: anything; its ``str`` is taken.
         limit: characters to keep, when given; the cut is marked.
-
-    Example:
-        >>> from ansatz.cli.terminal import printable
-        >>> printable("a\x1b[31mred")
-        'a\\x1b[31mred'
     """
     safe = "".join(_spelled(character) for character in str(text))
     if limit is not None and len(safe) > limit:
@@ -37,34 +32,17 @@ def _spelled(character: str) -> str:
 
 
 def say(text: str = "", *, file: TextIO | None = None) -> None:
-    """Prints one line of a result, safely.
-
-    Example:
-        >>> from ansatz.cli.terminal import say
-        >>> say("12 rows")
-        12 rows
-    """
+    """Prints one line of a result, safely."""
     print(printable(text), file=file or sys.stdout)
 
 
 def remark(text: str) -> None:
-    """Prints one line beside the results: a note, a warning, an error.
-
-    Example:
-        >>> from ansatz.cli.terminal import remark
-        >>> remark("3 rows have no target")  # on stderr
-    """
+    """Prints one line beside the results: a note, a warning, an error."""
     print(f"ansatz: {printable(' '.join(text.split()))}", file=sys.stderr)
 
 
 def console() -> "Console":
-    """Standard output as rich sees it: no markup, and no cutting when it is not a terminal.
-
-    Example:
-        >>> from ansatz.cli.terminal import console
-        >>> console().print("[bold] is text")
-        [bold] is text
-    """
+    """Standard output as rich sees it: no markup, and no cutting when it is not a terminal."""
     from rich.console import Console
 
     width = None if sys.stdout.isatty() else 10_000  # a pipe has no right margin
@@ -87,12 +65,6 @@ def print_table(
         rows: one sequence of cells per row.
         numbers: the columns that are aligned to the right.
         limit: characters per cell.
-
-    Example:
-        >>> from ansatz.cli.terminal import print_table
-        >>> print_table(["name", "rows"], [["train", 80]], numbers=[1])
-        name   rows
-        train    80
     """
     from rich.table import Table
     from rich.text import Text
@@ -120,13 +92,7 @@ def print_table(
 
 
 def number(value: object) -> str:
-    """A metric for a table: four significant digits, a dash where it is undefined.
-
-    Example:
-        >>> from ansatz.cli.terminal import number
-        >>> number(12345.678), number(0.000123456), number(None)
-        ('12346', '0.0001235', '-')
-    """
+    """A metric for a table: four significant digits, a dash where it is undefined."""
     if value is None or (isinstance(value, float) and value != value):
         return "-"
     if not isinstance(value, int | float):

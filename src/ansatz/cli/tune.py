@@ -40,12 +40,6 @@ def tune(
     Trials are judged on folds of the training rows. The best is fitted to all of them and
     compared with the default recipe on the test rows, once. A search that was stopped goes on
     with --resume.
-
-    Example:
-        ansatz tune houses.csv --target price
-        ansatz tune houses.csv --target price --searches 50 --space depth=1..3
-        ansatz tune houses.csv --target price --resume
-        ansatz tune flowers/ --space network=lenet5,small_resnet
     """
     from ansatz.cli.config import require_target
     from ansatz.fitting.request import validated
@@ -68,13 +62,7 @@ def tune(
 
 
 def print_tuning(found: "Tuning") -> None:
-    """Prints the best trials, the test beside the default recipe, and the verdict.
-
-    Example:
-        >>> from ansatz.cli.tune import print_tuning
-        >>> print_tuning.__name__
-        'print_tuning'
-    """
+    """Prints the best trials, the test beside the default recipe, and the verdict."""
     import shlex
 
     for note in found.notes:
@@ -101,13 +89,7 @@ def print_tuning(found: "Tuning") -> None:
 
 
 def print_trials(found: "Tuning", shown: "list[Trial]") -> None:
-    """Prints trials as columns: a recipe is read downwards.
-
-    Example:
-        >>> from ansatz.cli.tune import print_trials
-        >>> print_trials.__name__
-        'print_trials'
-    """
+    """Prints trials as columns: a recipe is read downwards."""
     gains = [found.gain(trial) for trial in shown]
     header = ["trial", *("default" if t.number == 0 else str(t.number) for t in shown)]
     rows = [

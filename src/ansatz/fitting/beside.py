@@ -11,15 +11,7 @@ from ansatz.errors import DataError
 
 
 def read_column(name: str, values: ArrayLike | None, count: int) -> NDArray[np.float64] | None:
-    """One finite number per row, copied; None stays None.
-
-    Example:
-        >>> from ansatz.fitting.beside import read_column
-        >>> read_column("offset", [0, 1], 3)
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.DataError: offset must have shape (3,), got (2,).
-    """
+    """One finite number per row, copied; None stays None."""
     if values is None:
         return None
     column = np.array(values, dtype=np.float64)
@@ -32,15 +24,7 @@ def read_column(name: str, values: ArrayLike | None, count: int) -> NDArray[np.f
 
 
 def read_groups(groups: ArrayLike | None, count: int) -> NDArray[Any] | None:
-    """One name per row, numbers or words; None stays None.
-
-    Example:
-        >>> from ansatz.fitting.beside import read_groups
-        >>> read_groups(["ann", None, "bob"], 3)
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.DataError: groups is missing at row 1: give that row a group of its own.
-    """
+    """One name per row, numbers or words; None stays None."""
     if groups is None:
         return None
     # As objects first: a list of words would have its nan read as the word.
@@ -54,14 +38,7 @@ def read_groups(groups: ArrayLike | None, count: int) -> NDArray[Any] | None:
 
 
 def read_weights(sample_weight: ArrayLike | None, rows: Any) -> NDArray[np.float64]:
-    """Frequency weights of the rows, copied, ones by default; not all of them may be zero.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.fitting.beside import read_weights
-        >>> read_weights([1, 2], np.zeros((2, 1))), read_weights(None, np.zeros((2, 1)))
-        (array([1., 2.]), array([1., 1.]))
-    """
+    """Frequency weights of the rows, copied, ones by default; not all of them may be zero."""
     # scikit-learn's own check wants an array; a frame's first column has the same length.
     like = rows if isinstance(rows, np.ndarray) else np.empty((len(rows), 1))
     try:

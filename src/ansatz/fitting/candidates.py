@@ -47,13 +47,6 @@ def candidates(y: Any, *, exposure: bool = False, censored: bool = False) -> lis
         exposure: whether the logarithm of an exposure is added to the linear predictor: then laws
             with a log link, where there are any.
         censored: whether some of the times are known in part only.
-
-    Example:
-        >>> from ansatz.fitting.candidates import candidates
-        >>> candidates([0.2, 0.5, 0.9])
-        ['beta', 'normal']
-        >>> candidates([1.5, -2.0, 0.0])
-        ['normal', 'laplace', 'student_t']
     """
     if censored:
         return list(TIMES)

@@ -29,13 +29,7 @@ MIXED = {"tweedie", "zero_one_inflated_beta"}  # probability at a point, density
 
 
 class LawScore(NamedTuple):
-    """One law's out-of-fold log score, and how far it lies behind the best.
-
-    Example:
-        >>> from ansatz.fitting.choice import LawScore
-        >>> LawScore("gamma", -1.23, 0.02, 0.01).worse
-        0.02
-    """
+    """One law's out-of-fold log score, and how far it lies behind the best."""
 
     law: str
     score: float  # mean over rows; higher is better
@@ -47,14 +41,6 @@ class Choice(NamedTuple):
     """The chosen law with its evidence.
 
     ``str(choice)`` is the table, best law first.
-
-    Example:
-        >>> from ansatz.fitting.choice import Choice, LawScore
-        >>> table = (LawScore("normal", -1.5, 0.25, 0.03), LawScore("gamma", -1.25, 0.0, 0.0))
-        >>> print(Choice("gamma", table, "", ()))
-        law      log score   worse by   +-
-        gamma      -1.2500
-        normal     -1.5000     0.2500   0.0300
     """
 
     law: str
@@ -102,17 +88,6 @@ def choose_law(task: Task, laws: Sequence[str], job: Job) -> Choice:
         task: what will be fitted: it makes the laws, and gives seed and network.
         laws: candidates by name, simplest first, each with a support that holds y.
         job: rows to learn from, and no others.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.fitting.choice import choose_law
-        >>> rng = np.random.default_rng(0)
-        >>> x = rng.uniform(size=(90, 1))
-        >>> y = rng.poisson(np.exp(3 * x[:, 0])).astype(float)
-        >>> model = Regressor()
-        >>> choose_law(model.task(x), ["poisson", "normal"], model.read(x, y)).law
-        'poisson'
 
     References:
         Gneiting and Raftery (2007), Strictly proper scoring rules, prediction, and estimation.
@@ -217,13 +192,6 @@ def hedge(scores: Mapping[str, Row]) -> dict[str, Row]:
 
     Args:
         scores: ``(n,)`` log scores of each law.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.fitting.choice import hedge
-        >>> found = hedge({"a": np.array([-1.0, -1.0]), "b": np.array([-1.5, -900.0])})
-        >>> found["b"].round(4)
-        array([-1.5   , -1.6931])
     """
     floor = np.max(list(scores.values()), axis=0)
     floor = floor - np.log(len(floor))

@@ -9,14 +9,7 @@ Keys = NDArray[np.uint64]
 
 
 def describe_copies(keys: Keys) -> list[str]:
-    """A sentence about the rows of a table that are copies of others, if there are any.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.fitting.duplicates import describe_copies
-        >>> describe_copies(np.array([1, 2, 1], dtype=np.uint64))
-        ['1 of 3 rows is a copy of another; copies stay on one side of every split by content.']
-    """
+    """A sentence about the rows of a table that are copies of others, if there are any."""
     count = len(keys) - len(np.unique(keys))
     if count == 0:
         return []
@@ -28,14 +21,7 @@ def describe_copies(keys: Keys) -> list[str]:
 
 
 def copied(learned: Keys, judged: Keys) -> NDArray[np.bool_]:
-    """Which of the rows to judge by are copies of rows that were learned from.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.fitting.duplicates import copied
-        >>> copied(np.array([5, 6], dtype=np.uint64), np.array([6, 7], dtype=np.uint64))
-        array([ True, False])
-    """
+    """Which of the rows to judge by are copies of rows that were learned from."""
     found: NDArray[np.bool_] = find_duplicates(learned, judged)
     return found
 
@@ -46,12 +32,6 @@ def warn_of_copies(mask: NDArray[np.bool_], honest: dict[str, float | None] | No
     Args:
         mask: which rows are copies.
         honest: the metrics without them; None if no row is left.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.fitting.duplicates import warn_of_copies
-        >>> warn_of_copies(np.array([True, False]), {"nll": 1.25, "r2": None})
-        ['1 of 2 judged rows (50 %) are copies of rows learned from; without them: nll 1.25.']
     """
     count = int(mask.sum())
     if count == 0:

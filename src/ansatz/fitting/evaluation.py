@@ -16,15 +16,6 @@ def evaluate_predictive(predictive: Predictive, y: Tensor, weight: Tensor | None
         predictive: of each row.
         y: outcomes, ``(N, ...)``.
         weight: ``(N,)`` frequency weights.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.fitting.contracts.inference import Predictive
-        >>> from ansatz.fitting.evaluation import evaluate_predictive
-        >>> from ansatz.likelihoods import Poisson
-        >>> y = torch.tensor([0.0, 2.0])
-        >>> round(evaluate_predictive(Predictive(Poisson(), torch.zeros(2, 1)), y)["rmse"], 3)
-        1.0
     """
     likelihood, raw = predictive
     with torch.no_grad():

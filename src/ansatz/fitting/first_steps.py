@@ -20,30 +20,14 @@ _OF_LINEAR = {"class_weight", "classes", "layout", "prior", "unranked"}
 
 
 def with_structure(request: Request) -> Request:
-    """Decides what x looks like, and refuses options of other structures.
-
-    Example:
-        >>> from ansatz.fitting import Request
-        >>> from ansatz.fitting.first_steps import with_structure
-        >>> with_structure(Request.of({"a": [1.0]}, {"target": "a"})).given["x"]
-        'vector'
-    """
+    """Decides what x looks like, and refuses options of other structures."""
     x = structure_of(request.data, request.options["x"], request.given)
     request.check(x)
     return request.but(x=x)
 
 
 def reading(request: Request) -> AbstractContextManager[Problem]:
-    """Reads the data of a request and decides what is predicted; what is on disk stays inside.
-
-    Example:
-        >>> from ansatz.fitting import Request
-        >>> from ansatz.fitting.first_steps import reading, with_structure
-        >>> table = {"a": [1.0, 2.0], "y": [0.5, 1.5]}
-        >>> with reading(with_structure(Request.of(table, {"target": "y"}))) as problem:
-        ...     problem.likelihood
-        'normal'
-    """
+    """Reads the data of a request and decides what is predicted; what is on disk stays inside."""
     structure: Structure = structures.create(str(request.options["x"]))
     found: AbstractContextManager[Problem] = structure.reading(request, how(request))
     return found
@@ -63,17 +47,7 @@ def how(request: Request) -> dict[str, Any]:
 
 
 def task_of(request: Request, problem: Problem) -> Task:
-    """The task that a request asks for.
-
-    Example:
-        >>> from ansatz.fitting import Request
-        >>> from ansatz.fitting.first_steps import reading, task_of, with_structure
-        >>> table = {"a": [1.0, 2.0], "y": [0.5, 1.5]}
-        >>> request = with_structure(Request.of(table, {"target": "y"}))
-        >>> with reading(request) as problem:
-        ...     task_of(request, problem).settings.network
-        'mlp'
-    """
+    """The task that a request asks for."""
     options = request.options
     others, _ = split_options(options["likelihood"], request.settings())
     structure: Structure = structures.create(str(options["x"]))
@@ -88,16 +62,7 @@ def task_of(request: Request, problem: Problem) -> Task:
 
 
 def network_of(request: Request, problem: Problem) -> str:
-    """The network that a request names, or the default of its structure.
-
-    Example:
-        >>> from ansatz.fitting import Request
-        >>> from ansatz.fitting.first_steps import network_of, reading, with_structure
-        >>> request = with_structure(Request.of({"a": [1.0, 2.0], "y": [0.5, 1]}, {"target": "y"}))
-        >>> with reading(request) as problem:
-        ...     network_of(request, problem)
-        'mlp'
-    """
+    """The network that a request names, or the default of its structure."""
     structure: Structure = structures.create(str(request.options["x"]))
     axis = outcomes.registry.get(problem.kind).axis
     default = structure.network(axis) if problem.rows.has_features else "linear"
@@ -112,11 +77,6 @@ def split_options(
     Args:
         likelihood: by name; None where the values choose, and options are the others'.
         options: of all of them, by name; ``likelihood.key`` is the likelihood's.
-
-    Example:
-        >>> from ansatz.fitting.first_steps import split_options
-        >>> split_options("student_t", {"nu": 4, "epochs": 10})
-        ({'epochs': 10}, {'nu': 4})
     """
     named = {k.removeprefix(_LAW): v for k, v in options.items() if k.startswith(_LAW)}
     others = {k: v for k, v in options.items() if not k.startswith(_LAW)}

@@ -49,15 +49,7 @@ def fit(data: Any, **options: Unpack[FitOptions]) -> Fit:
 
 @in_all_processes
 def fit_request(asked: Request) -> Fit:
-    """Fits what was asked for.
-
-    Example:
-        >>> from ansatz.fitting import Request
-        >>> from ansatz.fitting.fit import fit_request
-        >>> table = {"x": range(50), "y": range(50)}
-        >>> fit_request(Request.of(table, {"target": "y", "network": "linear"})).network
-        'linear'
-    """
+    """Fits what was asked for."""
     began = clock.perf_counter()
     request = with_structure(asked)
     run = Run(request, {})  # what is in the way is reported before any reading
@@ -176,11 +168,6 @@ def note_on_parts(given: bool, count: int) -> str:
     Args:
         given: whether they were kept.
         count: of test examples.
-
-    Example:
-        >>> from ansatz.fitting.fit import note_on_parts
-        >>> note_on_parts(True, 2)
-        "the test is the data's own, 2 examples (--test 0.2: another)."
     """
     if given:
         return f"the test is the data's own, {count} examples (--test 0.2: another)."

@@ -17,15 +17,6 @@ def stopping_rows(job: Job, recipe: Recipe, seed: int) -> NDArray[np.intp]:
         job: all rows of the fit.
         recipe: tells which share of them decides when to stop.
         seed: of the hash.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.fitting.inner_split import stopping_rows
-        >>> from ansatz.fitting.recipe import Recipe
-        >>> job = Regressor().read(np.arange(50.0).reshape(-1, 1), np.arange(50.0))
-        >>> len(stopping_rows(job, Recipe(holdout=0.2), seed=0))
-        10
     """
     if recipe.holdout == 0 or len(job.y) < 2:
         return np.empty(0, dtype=np.intp)
@@ -48,15 +39,6 @@ def stopping_folds(job: Job, train: NDArray[np.intp], recipe: Recipe, seed: int)
         train: the numbers of those that train.
         recipe: tells how many folds; 0 for none.
         seed: of the folds.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.fitting.inner_split import stopping_folds
-        >>> from ansatz.fitting.recipe import Recipe
-        >>> job = Regressor().read(np.arange(50.0).reshape(-1, 1), np.arange(50.0))
-        >>> stopping_folds(job, np.arange(50), Recipe(folds=5), seed=0).bincount().tolist()
-        [10, 10, 10, 10, 10]
     """
     if not recipe.folds:
         return None
@@ -84,16 +66,6 @@ def set_aside(job: Job, share: float, keys: NDArray[np.uint64], seed: int) -> tu
         share: of them that is set aside.
         keys: ``(N,)`` hashes of their content, the same for copies.
         seed: of the split.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.data import row_keys
-        >>> from ansatz.fitting.inner_split import set_aside
-        >>> job = Regressor().read(np.arange(50.0).reshape(-1, 1), np.arange(50.0))
-        >>> learn, aside = set_aside(job, 0.2, row_keys(job.rows, job.y.numpy(), seed=0), seed=0)
-        >>> len(learn.y), len(aside.y)
-        (40, 10)
     """
     parts = split_rows(
         keys,

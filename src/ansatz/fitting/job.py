@@ -14,13 +14,7 @@ from ansatz.spec import TargetSpec
 
 
 class Job(NamedTuple):
-    """Rows, outcomes, weights, and which rows stop the training.
-
-    Example:
-        >>> from ansatz.fitting.job import Job
-        >>> Job._fields[:3]
-        ('rows', 'y', 'target')
-    """
+    """Rows, outcomes, weights, and which rows stop the training."""
 
     rows: Rows
     y: Tensor
@@ -49,16 +43,7 @@ class Job(NamedTuple):
 
 
 def take(job: Job, rows: NDArray[np.intp]) -> Job:
-    """The job of some of the rows.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.fitting.job import take
-        >>> job = Regressor().read(np.zeros((3, 1)), np.arange(3.0))
-        >>> take(job, np.array([0, 2])).y.tolist()
-        [0.0, 2.0]
-    """
+    """The job of some of the rows."""
     index = torch.from_numpy(rows)
     return job._replace(
         rows=job.rows[rows],
@@ -76,15 +61,6 @@ def take(job: Job, rows: NDArray[np.intp]) -> Job:
 
 
 def thinned(job: Job, most: int) -> Job:
-    """Takes at most ``most`` rows of a job, evenly spaced.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.fitting.job import thinned
-        >>> job = Regressor().read(np.zeros((9, 1)), np.arange(9.0))
-        >>> thinned(job, 3).y.tolist()
-        [0.0, 3.0, 6.0]
-    """
+    """Takes at most ``most`` rows of a job, evenly spaced."""
     step = -(-len(job.y) // most)
     return job if step <= 1 else take(job, np.arange(0, len(job.y), step))

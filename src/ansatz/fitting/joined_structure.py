@@ -98,11 +98,6 @@ class JoinedStructure(TensorStructure):
 
     A subclass names its parts, ``parts = {"words": "bag", "numbers": "vector"}``, and reads rows
     as :class:`JoinedRows`.
-
-    Example:
-        >>> from ansatz.fitting.joined_structure import JoinedStructure
-        >>> JoinedStructure().network("row")
-        'joined'
     """
 
     name: ClassVar[str] = "joined"

@@ -58,14 +58,6 @@ class Model:
         summary: that was saved with the model.
         optimizer_state: from which ``partial_fit`` goes on.
         notes: sentences about the training.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> x = np.linspace(0, 1, 40)[:, None]
-        >>> model = Regressor(network="linear").fit(x, 2 * x[:, 0]).model_
-        >>> model.structure.name, model.likelihood.name, model.network_name
-        ('vector', 'normal', 'linear')
     """
 
     task: Task

@@ -22,14 +22,6 @@ def choose_folds(job: Job, count: int, seed: int) -> Folds:
         job: the rows.
         count: how many; less if there are fewer groups, none if rows cannot be parted.
         seed: another seed, other folds.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.fitting.out_of_fold import choose_folds
-        >>> job = Regressor().read(np.arange(9.0).reshape(-1, 1), np.arange(9.0))
-        >>> [len(judged) for learn, judged in choose_folds(job, 3, seed=0)]
-        [3, 3, 3]
     """
     keys = job.keys(seed)
     weight = job.weight.numpy()
@@ -73,14 +65,6 @@ def log_scores(law: Likelihood, raw: Tensor, y: Tensor, step: Tensor | float = 0
 
     Returns:
         ``(N,)``, the mean over the targets of a row.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.fitting.out_of_fold import log_scores
-        >>> from ansatz.likelihoods import Normal
-        >>> raw, y = torch.zeros(1, 1), torch.zeros(1)
-        >>> round(log_scores(Normal(dispersion=1.0), raw, y, step=2.0).exp().item(), 4)  # +- 1 sd
-        0.6827
     """
     with torch.no_grad():
         if not torch.as_tensor(step).any():
@@ -97,14 +81,7 @@ def log_scores(law: Likelihood, raw: Tensor, y: Tensor, step: Tensor | float = 0
 
 
 def require_finite(scores: Tensor, folds: Folds) -> Tensor:
-    """Which rows are judged, ``(N,)``; a score of one of them that is not finite is an error.
-
-    Example:
-        >>> import numpy as np, torch
-        >>> from ansatz.fitting.out_of_fold import require_finite
-        >>> require_finite(torch.tensor([torch.nan, -1.0]), [(np.array([0]), np.array([1]))])
-        tensor([False,  True])
-    """
+    """Which rows are judged, ``(N,)``; a score of one of them that is not finite is an error."""
     seen = torch.zeros(len(scores), dtype=torch.bool)
     for _, judged in folds:
         seen[judged] = True

@@ -38,15 +38,6 @@ def check_outcomes(
         law: by name.
         options: of the law.
         named: the user named the law: classes are classes however many there are.
-
-    Example:
-        >>> import pandas as pd
-        >>> from ansatz.fitting.outcome_checks import check_outcomes
-        >>> from ansatz.fitting.uses import Uses
-        >>> check_outcomes("t.csv", pd.DataFrame({"y": [1.0, -2.0]}), Uses(target=["y"]), "gamma")
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.DataError: t.csv, column 'y': ..., got -2.0 at row 2. ...
     """
     likelihoods.registry.get(law)  # an unknown name is an error with a suggestion
     kind = outcomes.registry.get(outcome_of(law, uses))
@@ -74,17 +65,7 @@ def check_known(model: "Model", frame: pd.DataFrame, origin: str) -> None:
 
 
 def locate(error: DataError, origin: str, frame: pd.DataFrame, uses: Uses) -> DataError:
-    """The same error, told of a table: its name, the column, and rows as the table counts them.
-
-    Example:
-        >>> import pandas as pd
-        >>> from ansatz.errors import DataError
-        >>> from ansatz.fitting.outcome_checks import locate
-        >>> from ansatz.fitting.uses import Uses
-        >>> frame = pd.DataFrame({"y": [1.0, -2.0]})
-        >>> str(locate(DataError("got -2 at y[1]."), "t.csv", frame, Uses(target=["y"])))
-        "t.csv, column 'y': got -2 at row 2."
-    """
+    """The same error, told of a table: its name, the column, and rows as the table counts them."""
     where = "" if str(error).startswith(("row ", "column ")) else f"{uses.outcome_name}: "
     named = where if uses.is_survival or len(uses.target) > 1 else f"column '{uses.target[0]}': "
     return DataError(f"{origin}, {named if where else ''}{_name_row(str(error), frame)}")

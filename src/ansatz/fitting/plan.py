@@ -20,14 +20,6 @@ class Plan(NamedTuple):
         seed: of everything random.
         options: other options of the fit, by name; each belongs to who asks for it.
         trainer_options: of :class:`~ansatz.training.Trainer`.
-
-    Example:
-        >>> from torch import nn
-        >>> from ansatz import structures
-        >>> from ansatz.fitting.plan import Plan
-        >>> from ansatz.fitting.recipe import Recipe
-        >>> Plan(structures.create("vector"), nn.Linear(3, 1), {}, Recipe(), seed=0).network_name
-        'Linear'
     """
 
     structure: Structure

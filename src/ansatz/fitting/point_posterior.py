@@ -21,14 +21,6 @@ class PointPosterior:
         encoder: from rows to inputs.
         trained: the network with its objective.
         options: of the fit; the structure may have some about predictions.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> x = np.linspace(0, 1, 40)[:, None]
-        >>> posterior = Regressor(epochs=2).fit(x, x[:, 0]).model_.posterior
-        >>> len(posterior.networks)
-        1
     """
 
     name: ClassVar[str] = "point"

@@ -17,15 +17,6 @@ class PooledMetrics:
     A metric that is a mean over rows is the weighted mean of the blocks' values; the RMSE is the
     root of that of squares, and :math:`R^2 = 1 - \sum (y - f)^2 / \sum (y - \bar y)^2` of sums.
     What compares rows with each other (AUC, ECE, concordance) is that of ``sample``.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.fitting.pooled_metrics import PooledMetrics
-        >>> pooled = PooledMetrics()
-        >>> pooled.add({"rmse": 3.0}, torch.zeros(1), torch.ones(1))
-        >>> pooled.add({"rmse": 4.0}, torch.ones(1), torch.ones(1))
-        >>> round(pooled.result({})["rmse"] ** 2, 3)
-        12.5
     """
 
     def __init__(self) -> None:

@@ -15,13 +15,6 @@ def needs_double(y: Tensor) -> bool:
     Args:
         y: ``(N,)`` or ``(N, K)`` in float64; class codes never need it. Infinite entries, the
             open ends of censored outcomes, count as absent.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.fitting.precision import needs_double
-        >>> y = torch.tensor([0.0, 1.0, 2.0], dtype=torch.float64)
-        >>> needs_double(y), needs_double(y + 1e9), needs_double(y * 1e30)
-        (False, True, True)
     """
     if not y.is_floating_point():
         return False

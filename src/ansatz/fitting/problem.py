@@ -10,14 +10,7 @@ from ansatz.fitting.uses import Uses
 
 
 def outcome_of(law: str, uses: Uses) -> str:
-    """The outcome that a law and the column roles speak of.
-
-    Example:
-        >>> from ansatz.fitting.problem import outcome_of
-        >>> from ansatz.fitting.uses import Uses
-        >>> outcome_of("poisson", Uses(target=["y"])), outcome_of("ordinal", Uses(target=["y"]))
-        ('number', 'class')
-    """
+    """The outcome that a law and the column roles speak of."""
     if uses.task is not None:
         outcomes.registry.get(uses.task)  # a wrong name suggests the nearest right one
         return uses.task
@@ -42,13 +35,7 @@ class OnDisk(Protocol):
 
 
 class Problem(NamedTuple):
-    """Rows with their outcomes, and the laws that could have produced these.
-
-    Example:
-        >>> from ansatz.fitting.problem import Problem
-        >>> Problem._fields[:3]
-        ('origin', 'frame', 'rows')
-    """
+    """Rows with their outcomes, and the laws that could have produced these."""
 
     origin: str  # what errors call the data
     frame: pd.DataFrame  # the columns of rows whose outcome is known

@@ -16,13 +16,7 @@ from ansatz.fitting.uses import Uses
 
 
 class Proposal(NamedTuple):
-    """Candidate laws, simplest first, with options they need and a sentence if there is only one.
-
-    Example:
-        >>> from ansatz.fitting.proposal import Proposal
-        >>> Proposal(["normal"]).why
-        ''
-    """
+    """Candidate laws, simplest first, with options they need and a sentence if there is only one."""
 
     laws: list[str]
     options: Mapping[str, Any] = MappingProxyType({})
@@ -36,13 +30,6 @@ def propose(origin: str, frame: pd.DataFrame, uses: Uses) -> Proposal:
         origin: what errors call the table.
         frame: rows whose outcome is known.
         uses: which columns tell the outcome.
-
-    Example:
-        >>> import pandas as pd
-        >>> from ansatz.fitting.proposal import propose
-        >>> from ansatz.fitting.uses import Uses
-        >>> propose("t.csv", pd.DataFrame({"y": ["n", "y"]}), Uses(target=["y"])).laws
-        ['bernoulli']
     """
     name = uses.outcome_name
     if uses.task is not None and outcomes.registry.get(uses.task).laws:
@@ -133,11 +120,5 @@ def _are_rankings(values: NDArray[np.float64]) -> bool:
 
 
 def is_numeric(column: pd.Series) -> bool:
-    """Whether a column holds integers or floating-point numbers.
-
-    Example:
-        >>> import pandas as pd
-        >>> is_numeric(pd.Series([1, 2])), is_numeric(pd.Series(["1"]))
-        (True, False)
-    """
+    """Whether a column holds integers or floating-point numbers."""
     return getattr(column.dtype, "kind", "O") in "iuf"

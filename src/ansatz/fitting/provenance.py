@@ -29,11 +29,6 @@ class Source(BaseModel):
         kind: a file, a named data set, or rows in memory, which only the caller has.
         name: as it was given; what messages call it.
         path: of a file, absolute.
-
-    Example:
-        >>> from ansatz.fitting.provenance import Source
-        >>> Source.of({"x": [1]}).kind
-        'memory'
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -62,11 +57,6 @@ class RowMarks(BaseModel):
         test_rows: over the numbers of the test rows in the table.
         test_outcomes: over their outcomes as given.
         valid_rows: over the numbers of the rows that stopped the training.
-
-    Example:
-        >>> from ansatz.fitting.provenance import RowMarks
-        >>> list(RowMarks.model_fields)[:3]
-        ['count', 'columns', 'table']
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -107,14 +97,6 @@ class Origin(BaseModel):
         law_options: its options.
         network: that was fitted.
         rows: the marks of the rows.
-
-    Example:
-        >>> import ansatz
-        >>> table = {"x": range(50), "y": range(50)}
-        >>> fit = ansatz.fit(table, target="y", likelihood="normal", network="linear")
-        >>> origin = fit.model.evidence_["origin"]
-        >>> origin["source"]["kind"], origin["chosen"], origin["request"]["target"]
-        ('memory', 'normal', ['y'])
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -162,14 +144,6 @@ def provenance_of(model: Any, name: str = "the model") -> Origin | None:
     Args:
         model: fitted.
         name: what messages call it.
-
-    Example:
-        >>> import ansatz
-        >>> from ansatz.fitting.provenance import provenance_of
-        >>> table = {"x": range(50), "y": range(50)}
-        >>> fit = ansatz.fit(table, target="y", likelihood="normal", network="linear")
-        >>> provenance_of(fit.fitted).chosen
-        'normal'
     """
     record = model.evidence.get("origin")
     if record is None:
@@ -181,17 +155,7 @@ def provenance_of(model: Any, name: str = "the model") -> Origin | None:
 
 
 def tables_of(problem: Problem) -> tuple[Any, ...]:
-    """All that tells the rows of a problem apart: the columns, and the grids beside them.
-
-    Example:
-        >>> from ansatz import structures
-        >>> from ansatz.fitting.provenance import tables_of
-        >>> from ansatz.fitting.uses import Uses
-        >>> table = {"a": [1.0, 2.0], "y": [0.5, 1.5]}
-        >>> problem = structures.create("vector").problem(table, Uses(target=["y"]))
-        >>> len(tables_of(problem))
-        1
-    """
+    """All that tells the rows of a problem apart: the columns, and the grids beside them."""
     frame = problem.frame.reset_index(drop=True)
     if problem.has_own_columns:
         return (frame,)
@@ -199,42 +163,17 @@ def tables_of(problem: Problem) -> tuple[Any, ...]:
 
 
 def mark_table(*parts: Any) -> str:
-    """A digest of the rows' content, in order, whatever the types that hold it.
-
-    Example:
-        >>> import pandas as pd
-        >>> from ansatz.fitting.provenance import mark_table
-        >>> whole, real = pd.DataFrame({"a": [1, 2]}), pd.DataFrame({"a": [1.0, 2.0]})
-        >>> mark_table(whole) == mark_table(real) != mark_table(real[::-1])
-        True
-    """
+    """A digest of the rows' content, in order, whatever the types that hold it."""
     return _digest(row_keys(*parts, seed=0))
 
 
 def mark_rows(job: Job, rows: Rows) -> str:
-    """A digest of the numbers that some of the job's rows have in their table.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.fitting.provenance import mark_rows
-        >>> job = Regressor().read(np.zeros((3, 1)), np.arange(3.0))
-        >>> mark_rows(job, np.array([0, 1])) == mark_rows(job, np.array([1, 0]))
-        True
-    """
+    """A digest of the numbers that some of the job's rows have in their table."""
     return _digest(np.sort(job.index.numpy()[rows]).astype(np.int64))
 
 
 def mark_outcomes(outcomes: Any) -> str:
-    """A digest of outcomes as they were given, in order; the names of columns do not enter.
-
-    Example:
-        >>> import pandas as pd
-        >>> from ansatz.fitting.provenance import mark_outcomes
-        >>> a, b = pd.Series([1, 2], name="a"), pd.Series([1.0, 2.0], name="b")
-        >>> mark_outcomes(a) == mark_outcomes(b)
-        True
-    """
+    """A digest of outcomes as they were given, in order; the names of columns do not enter."""
     frame = pd.DataFrame(outcomes).reset_index(drop=True)
     frame.columns = pd.Index([f"y{k}" for k in range(frame.shape[1])])
     return _digest(row_keys(frame, seed=0))

@@ -19,13 +19,7 @@ Tell = Callable[[str], None]  # takes a sentence about what was read
 
 
 class Written(NamedTuple):
-    """What was written of predictions that are not a table.
-
-    Example:
-        >>> from ansatz.fitting.read_again import Written
-        >>> Written({"masks": 3}, "3 masks").sentence
-        '3 masks'
-    """
+    """What was written of predictions that are not a table."""
 
     document: dict[str, Any]
     sentence: str  # the same for a terminal
@@ -40,12 +34,6 @@ class ReadAgain:
     Args:
         table: what ``predict_frame`` and ``evaluate`` of an estimator take; ``table[mask]`` gives
             some of its rows.
-
-    Example:
-        >>> import pandas as pd
-        >>> from ansatz.fitting.read_again import ReadAgain
-        >>> ReadAgain(pd.DataFrame({"a": [1, 2]})).take([True, False])["a"].tolist()
-        [1]
     """
 
     in_chunks: ClassVar[bool] = False  # whether ``frames`` yields more than one table

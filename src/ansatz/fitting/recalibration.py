@@ -38,14 +38,7 @@ class Recalibration(NamedTuple):
 
 
 def kind_of(law: Likelihood) -> Kind | None:
-    """What can be recalibrated in a law; None for one without a spread of its own.
-
-    Example:
-        >>> from ansatz.fitting.recalibration import kind_of
-        >>> from ansatz.likelihoods import Gamma, Normal, Poisson
-        >>> kind_of(Normal()), kind_of(Gamma()), kind_of(Poisson())
-        ('scale', 'dispersion', None)
-    """
+    """What can be recalibrated in a law; None for one without a spread of its own."""
     if law.name in ("bernoulli", "categorical", "von_mises"):
         return "temperature"
     if not law.is_law or law.name in ("cox", "discrete_hazard"):
@@ -73,13 +66,6 @@ def for_mixture(kind: Kind, factor: float, disagreement: float) -> float:
         kind: what is multiplied.
         factor: c.
         disagreement: :math:`\rho`.
-
-    Example:
-        >>> from ansatz.fitting.recalibration import for_mixture
-        >>> for_mixture("scale", 1.0, 0.0), round(for_mixture("scale", 1.1, 0.1), 3)
-        (1.0, 1.005)
-        >>> for_mixture("temperature", 0.64, 0.0), round(for_mixture("temperature", 1.44, 0.0), 3)
-        (0.64, 1.2)
     """
     if kind != "scale":
         return min(factor, math.sqrt(factor))
@@ -95,14 +81,6 @@ def find_factor(loss: Callable[[float], Tensor], weight: Tensor) -> float:
     Args:
         loss: factor -> the losses ``(N,)`` of all rows.
         weight: ``(N,)``.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.fitting.recalibration import find_factor
-        >>> z = torch.tensor([-2.0, 2.0])
-        >>> loss = lambda c: z**2 / (2 * c**2) + torch.tensor(c).log()
-        >>> round(find_factor(loss, torch.ones(2)), 3)
-        2.0
     """
 
     def total(log_factor: float) -> float:
@@ -114,13 +92,6 @@ def find_factor(loss: Callable[[float], Tensor], weight: Tensor) -> float:
 
 
 def mean_of(losses: Tensor, weight: Tensor) -> float:
-    """The weighted mean as a number.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.fitting.recalibration import mean_of
-        >>> mean_of(torch.tensor([1.0, 4.0]), torch.tensor([2.0, 1.0]))
-        2.0
-    """
+    """The weighted mean as a number."""
     with torch.no_grad():
         return float((weight.double() * losses.double()).sum() / weight.double().sum())

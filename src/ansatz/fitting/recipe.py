@@ -50,11 +50,6 @@ class Recipe(BaseModel):
         augment: whether grids are varied at random while they are learned from; records of
             augmentations in place of the default ones.
         symmetry: the group that predicted masks are averaged over; None for none.
-
-    Example:
-        >>> from ansatz.fitting.recipe import Recipe
-        >>> Recipe(batch_size=64).sentence("linear")[:30]
-        'linear, AdamW 0.003 (decay 0.0'
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -118,11 +113,6 @@ def choose_recipe(rows: float, *, classes: bool = False, coupled: bool = False) 
             exaggerate: it learns slower and drops more.
         coupled: whether the loss couples rows (Cox): then a step takes all rows, and beyond
             100,000 batches of 1,024, in each of which the events have their share.
-
-    Example:
-        >>> from ansatz.fitting.recipe import choose_recipe
-        >>> choose_recipe(rows=40).folds
-        5
     """
     if rows < SMALL:
         return Recipe(
@@ -192,16 +182,7 @@ def default_recipe(facts: Facts) -> Recipe:
 
 
 def one_line(error: ValidationError) -> str:
-    """The first complaint of a validation: where, and what.
-
-    Example:
-        >>> from ansatz.fitting.recipe import Recipe, one_line
-        >>> try:
-        ...     Recipe(dropout=1.5)
-        ... except ValueError as error:
-        ...     one_line(error)
-        'dropout: Input should be less than 1, got 1.5'
-    """
+    """The first complaint of a validation: where, and what."""
     first = error.errors()[0]
     place = ".".join(map(str, first["loc"]))
     return f"{place}: {first['msg']}, got {str(first['input'])[:60]}"

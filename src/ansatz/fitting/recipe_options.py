@@ -30,14 +30,6 @@ class RecipeOptions(NamedTuple):
         bins: pieces into which the range of each number is cut.
         augment: whether grids vary while they are learned from, or how: augmentations.
         symmetry: the group that predicted masks are averaged over, ``"none"`` for none.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.fitting.recipe import Recipe
-        >>> from ansatz.fitting.recipe_options import RecipeOptions
-        >>> options = RecipeOptions(epochs=2, batch_size=10)
-        >>> options.change(Recipe(holdout=0.0), torch.zeros(50)).steps
-        10
     """
 
     widths: Sequence[int] | None = None
@@ -90,27 +82,14 @@ class RecipeOptions(NamedTuple):
 
 
 def plain_augment(given: Augment | None) -> bool | list[dict[str, Any]] | None:
-    """The option ``augment`` as JSON can hold it: what it says, or records of augmentations.
-
-    Example:
-        >>> from ansatz.data.augmentation import Turn
-        >>> from ansatz.fitting.recipe_options import plain_augment
-        >>> plain_augment(True), plain_augment(Turn())
-        (True, [{'name': 'turn'}])
-    """
+    """The option ``augment`` as JSON can hold it: what it says, or records of augmentations."""
     return given if given is None or isinstance(given, bool) else to_records(given)
 
 
 def require_members(members: Any) -> None:
     """Refuses a number of members that folds cannot be divided among; None is the default.
 
-    Example:
-        >>> from ansatz.fitting.recipe_options import require_members
-        >>> require_members(11)
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.UsageError: members must be a whole number from 2 to 10 or a multiple of 10, \
-got 11.
+    got 11.
     """
     if members is None:
         return

@@ -16,12 +16,6 @@ def structure_of(
         data: what ``ansatz.fit`` was given.
         asked: the structure that was asked for; a wrong name suggests the nearest right one.
         options: of the reader.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.fitting.recognition import structure_of
-        >>> structure_of({"x": np.zeros((5, 8, 8)), "y": range(5)}), structure_of("houses.csv")
-        ('grid', 'vector')
     """
     if asked is not None and asked != "auto":
         structures.registry.get(asked)

@@ -14,13 +14,7 @@ FOLDS = 5
 
 
 class Refit(NamedTuple):
-    """What a model says that learned from the rows ``inside`` and not from those ``outside``.
-
-    Example:
-        >>> from ansatz.fitting.refits import Refit
-        >>> Refit._fields
-        ('inside', 'outside', 'raw')
-    """
+    """What a model says that learned from the rows ``inside`` and not from those ``outside``."""
 
     inside: Tensor
     outside: Tensor

@@ -8,15 +8,7 @@ from ansatz.errors import AnsatzError, DataError, UsageError
 
 
 def answer_of(network: nn.Module, inputs: tuple[Tensor, ...]) -> Tensor:
-    """What a network answers to a few examples, without learning from them.
-
-    Example:
-        >>> import torch
-        >>> from torch import nn
-        >>> from ansatz.fitting.rehearsal import answer_of
-        >>> answer_of(nn.Linear(3, 2), (torch.zeros(1, 3),)).shape
-        torch.Size([1, 2])
-    """
+    """What a network answers to a few examples, without learning from them."""
     was_training = network.training
     try:
         with torch.no_grad():
@@ -42,12 +34,6 @@ def require_outputs(network: nn.Module, inputs: tuple[Tensor, ...], outputs: int
         network: asked about the first two rows.
         inputs: of all rows.
         outputs: parameters of the likelihood.
-
-    Example:
-        >>> import torch
-        >>> from torch import nn
-        >>> from ansatz.fitting.rehearsal import require_outputs
-        >>> require_outputs(nn.Linear(3, 2), (torch.zeros(1, 3),), 2)
     """
     got = answer_of(network, take_rows(inputs, slice(2)))
     if got.shape[-1] != outputs:

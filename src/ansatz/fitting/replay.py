@@ -33,15 +33,6 @@ class Replay(NamedTuple):
 
     ``problem`` and ``origin`` are None for a model of ``estimator.fit(X, y)``, whose rows were
     given anew: then all of them are test rows.
-
-    Example:
-        >>> import ansatz
-        >>> from ansatz.fitting.replay import replay
-        >>> table = {"x": range(50), "y": range(50)}
-        >>> fit = ansatz.fit(table, target="y", likelihood="normal", network="linear")
-        >>> found = replay(fit)
-        >>> len(found.learn.y), len(found.test.y)
-        (40, 10)
     """
 
     name: str  # what messages call the model
@@ -74,18 +65,6 @@ def replay(model: Any, data: Any = None) -> Replay:
     Raises:
         DataError: the table is gone or is no longer what the model was fitted to.
         ModelError: the model was saved without a record of its rows.
-
-    Example:
-        >>> import ansatz
-        >>> from ansatz.fitting.replay import replay
-        >>> table = {"x": range(50), "y": range(50)}
-        >>> fit = ansatz.fit(table, target="y", likelihood="normal", network="linear")
-        >>> replay(fit.model, table).parts.test.shape
-        (10,)
-        >>> replay(fit.model, {"x": range(50), "y": range(1, 51)})
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.DataError: the table is not what the model was fitted to: cells differ. ...
     """
     if isinstance(model, Fit):
         name, found = _name(model), model.fitted

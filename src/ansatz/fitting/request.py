@@ -143,14 +143,7 @@ class Request(NamedTuple):
 
 
 def defaults(table: type) -> dict[str, Any]:
-    """The defaults of the options of a table.
-
-    Example:
-        >>> from ansatz.fitting import FitOptions
-        >>> from ansatz.fitting.request import defaults
-        >>> defaults(FitOptions)["seed"]
-        0
-    """
+    """The defaults of the options of a table."""
     return {name: copy.copy(each.option.default) for name, each in declared(table).items()}
 
 
@@ -161,14 +154,6 @@ def validated(given: Mapping[str, Any], table: type, source: str) -> dict[str, A
         given: by name; None is not given, and neither is a default.
         table: a ``TypedDict`` of options.
         source: what messages call the call, the command or the file.
-
-    Example:
-        >>> from ansatz.fitting import FitOptions
-        >>> from ansatz.fitting.request import validated
-        >>> validated({"target": "y", "likelyhood": "gamma"}, FitOptions, "fit.toml")
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.UsageError: fit.toml: unknown key 'likelyhood'. Did you mean 'likelihood'?
     """
     from pydantic import ValidationError
 

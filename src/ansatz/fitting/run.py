@@ -25,12 +25,6 @@ class Run:
         request: what was asked: ``out``, ``overwrite``, ``resume``, ``force``, and what the trainer
             shows.
         fingerprint: of data and options, compared when resuming.
-
-    Example:
-        >>> from ansatz.fitting.run import Run
-        >>> from ansatz.fitting import Request
-        >>> Run(Request.of({"y": [1.0]}, {"progress": "auto"}), {}).trainer_options()
-        {'progress': 'auto', 'tensorboard': None}
     """
 
     def __init__(self, request: Request, fingerprint: dict[str, str]) -> None:

@@ -35,11 +35,6 @@ class Settings:
         time_limit: seconds of training.
         threads: None chooses by the network's size.
         progress: 0 silent, 1 a progress bar, 2 one line per evaluation, or ``"auto"``.
-
-    Example:
-        >>> from ansatz.fitting.settings import Settings
-        >>> Settings("gamma", options={"epochs": 5}).get("epochs")
-        5
     """
 
     likelihood: str | Likelihood = "normal"

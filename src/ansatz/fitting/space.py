@@ -7,13 +7,7 @@ if TYPE_CHECKING:
 
 
 class Range(NamedTuple):
-    """Numbers from ``low`` to ``high``; on the log scale where that spans a factor of ten.
-
-    Example:
-        >>> from ansatz.fitting.space import Range
-        >>> Range(16, 512).log, Range(1, 4).log, Range(16, 512).whole
-        (True, False, True)
-    """
+    """Numbers from ``low`` to ``high``; on the log scale where that spans a factor of ten."""
 
     low: float
     high: float
@@ -38,13 +32,7 @@ class Range(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """One of several values.
-
-    Example:
-        >>> from ansatz.fitting.space import Choice
-        >>> Choice(("relu", "silu")).sentence()
-        'relu, silu'
-    """
+    """One of several values."""
 
     values: tuple[Any, ...]
 
@@ -74,12 +62,6 @@ def training_space(recipe: "Recipe", rows: float) -> Space:
     Args:
         recipe: the default for these rows.
         rows: the sum of their weights.
-
-    Example:
-        >>> from ansatz.fitting.recipe import Recipe
-        >>> from ansatz.fitting.space import training_space
-        >>> list(training_space(Recipe(batch_size=32), 1_000))
-        ['learning_rate', 'weight_decay', 'batch_size']
     """
     space: Space = {"learning_rate": Range(3e-4, 3e-2), "weight_decay": Range(1e-4, 1.0)}
     if recipe.batch_size:
@@ -101,11 +83,6 @@ def network_space(network: str | None, training: Space) -> Space:
     Args:
         network: by name; None where several are tried.
         training: its space.
-
-    Example:
-        >>> from ansatz.fitting.space import network_space
-        >>> list(network_space("mlp", {}))
-        ['width', 'depth', 'dropout', 'activation']
     """
     if network != "mlp":
         return training

@@ -19,13 +19,7 @@ if TYPE_CHECKING:
 
 
 class SavedSummary(BaseModel):
-    """A summary that was saved with its model: the text, and the numbers behind it.
-
-    Example:
-        >>> from ansatz.fitting.summaries import SavedSummary
-        >>> print(SavedSummary(text="Call: y ~ x", table={}))
-        Call: y ~ x
-    """
+    """A summary that was saved with its model: the text, and the numbers behind it."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -69,15 +63,6 @@ def summarize(
         y: their outcomes.
         training: (X, y) of the fit; without them effects have no intervals.
         refits: bootstrap refits behind the intervals; 0 for none.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.fitting.summaries import summarize
-        >>> x = np.arange(8.0).reshape(-1, 1)
-        >>> model = Regressor(network="linear").fit(x, np.array([1, 3, 5, 8, 9, 11, 12, 15.0]))
-        >>> "(Intercept)" in str(summarize(model))
-        True
     """
     model = estimator.model_
     own = model.structure.summary(model) or model.outcome.summary(model)

@@ -23,13 +23,6 @@ class TensorExporter(Exporter):
     Args:
         encoder: of the fit.
         as_rows: makes rows of what a user has.
-
-    Example:
-        >>> from ansatz.data import Preprocessor
-        >>> from ansatz.fitting.tensor_exporter import TensorExporter
-        >>> encoder = Preprocessor.fit({"a": [1.0, 2.0]})
-        >>> [given.takes for given in TensorExporter(encoder, dict).inputs]
-        ['encoded numbers (N, 1)']
     """
 
     preprocessing = "outside the graph: inputs are encoded as in the fit"

@@ -73,11 +73,6 @@ class TensorStructure(Structure):
     - ``encoder(rows, weight, recipe, options)`` and ``load_encoder(state)``.
 
     Each other method may be replaced by a better one.
-
-    Example:
-        >>> from ansatz.fitting.tensor_structure import TensorStructure
-        >>> TensorStructure().network("row")
-        'mlp'
     """
 
     name: ClassVar[str] = "tensor"

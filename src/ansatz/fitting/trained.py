@@ -18,16 +18,6 @@ class Trained:
         name: the network as the registry spells it, or its class.
         options: of its factory; None for a network of the user's own.
         dtype: the floating-point type in which the network predicts.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.fitting.trained import Trained
-        >>> from ansatz.likelihoods import Normal
-        >>> from ansatz.training import Supervised
-        >>> goal = Supervised(Normal(dispersion=1.0))
-        >>> trained = Trained(torch.nn.Linear(2, 1), goal, "Linear", None)
-        >>> trained((torch.zeros(5, 2, dtype=torch.float64),)).shape
-        torch.Size([5, 1])
     """
 
     def __init__(

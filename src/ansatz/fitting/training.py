@@ -251,17 +251,7 @@ def start_objective(law: Likelihood, job: Job, dtype: torch.dtype = torch.float3
 
 
 def build_objective(likelihood: Likelihood, rows: Batch) -> Supervised:
-    """The objective of ``rows``: outcomes checked, unit and floor observed, started at the MLE.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data import Batch
-        >>> from ansatz.fitting.training import build_objective
-        >>> from ansatz.likelihoods import Poisson
-        >>> rows = Batch.of(torch.zeros(3, 1), torch.tensor([0.0, 2.0, 4.0]))
-        >>> build_objective(Poisson(), rows).shift.exp()
-        tensor([2.])
-    """
+    """The objective of ``rows``: outcomes checked, unit and floor observed, started at the MLE."""
     likelihood = copy.deepcopy(likelihood).to(rows.weight.dtype)
     likelihood.check(rows.target)
     likelihood.observe(rows.target, rows.weight)
@@ -280,19 +270,7 @@ def build_network(
     dtype: torch.dtype,
     seed: int,
 ) -> nn.Module:
-    """A network by name, or a copy of the user's own, in ``dtype``.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.fitting.training import build_network
-        >>> from ansatz.spec import InputSpec
-        >>> spec = InputSpec.of(3)
-        >>> network = build_network(
-        ...     "mlp", {}, inputs=spec, outputs=2, dtype=torch.float32, seed=0
-        ... )
-        >>> network(torch.zeros(1, 3)).shape
-        torch.Size([1, 2])
-    """
+    """A network by name, or a copy of the user's own, in ``dtype``."""
     if isinstance(network, nn.Module):
         if next(network.parameters(), None) is None:
             raise UsageError(f"the network {type(network).__name__} has no parameters to train.")
@@ -333,16 +311,6 @@ def build_step(
         seed: of dropout.
         schedule: of the learning rate.
         groups: parameters of the network with rates of their own.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.fitting.training import build_step
-        >>> from ansatz.fitting.recipe import Recipe
-        >>> from ansatz.likelihoods import Normal
-        >>> from ansatz.training import Supervised
-        >>> step = build_step(torch.nn.Linear(2, 2), Supervised(Normal()), Recipe(), seed=0)
-        >>> hasattr(step, "step")
-        True
     """
     if AnalyticStep.supports(network, objective):
         return AnalyticStep(

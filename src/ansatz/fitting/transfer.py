@@ -18,11 +18,6 @@ class Transfer(NamedTuple):
         groups: of the optimizer: earlier layers move less; None gives all layers one rate.
         callbacks: that wake frozen layers.
         notes: what was loaded and what was left.
-
-    Example:
-        >>> from ansatz.fitting.transfer import Transfer
-        >>> Transfer().groups is None
-        True
     """
 
     groups: list[dict[str, Any]] | None = None
@@ -36,17 +31,6 @@ def begin_transfer(network: nn.Module, plan: Plan) -> Transfer:
     Args:
         network: fresh.
         plan: names the file and what to freeze.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.fitting.plan import Plan
-        >>> from ansatz.fitting.recipe import Recipe
-        >>> from ansatz.fitting.transfer import begin_transfer
-        >>> network = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Linear(4, 1))
-        >>> plan = Plan(None, network, {}, Recipe(), 0, {"freeze": "backbone"})
-        >>> _ = begin_transfer(network, plan)
-        >>> network[0].weight.requires_grad, network[1].weight.requires_grad
-        (False, True)
     """
     file, frozen_part = plan.options.get("pretrained"), plan.options.get("freeze")
     if file is None and frozen_part is None:

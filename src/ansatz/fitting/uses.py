@@ -28,13 +28,6 @@ class Uses(BaseModel):
         exposure: its logarithm is added to the linear predictor.
         group: rows alike in it stay on one side of every split.
         time: splits are forward in it.
-
-    Example:
-        >>> import pandas as pd
-        >>> from ansatz.fitting.uses import Uses
-        >>> uses = Uses(target=["y"], weights="w")
-        >>> list(uses.features(pd.DataFrame({"a": [1], "y": [2], "w": [1]})))
-        ['a']
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -211,14 +204,7 @@ class Uses(BaseModel):
 
 
 def near_columns(name: str, frame: pd.DataFrame) -> str:
-    """What a wrong name may have meant: the nearest column, or the first twenty.
-
-    Example:
-        >>> import pandas as pd
-        >>> from ansatz.fitting.uses import near_columns
-        >>> near_columns("prise", pd.DataFrame({"price": [1], "area": [2]}))
-        "Did you mean 'price'?"
-    """
+    """What a wrong name may have meant: the nearest column, or the first twenty."""
     names = [str(column) for column in frame.columns]
     near = difflib.get_close_matches(name, names, n=1)
     return f"Did you mean '{near[0]}'?" if near else f"Columns: {', '.join(names[:20])}."

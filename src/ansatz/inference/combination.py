@@ -21,14 +21,6 @@ class Combination:
         laws: one per member, fitted.
         weights: ``(S,)``, normalised here.
         factor: of recalibration; for merged laws the temperature that raw is divided by.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.inference.combination import Combination
-        >>> from ansatz.likelihoods import Bernoulli
-        >>> both = Combination([Bernoulli(), Bernoulli()], torch.ones(2))
-        >>> both.serve([torch.logit(torch.tensor([[p]])) for p in (0.2, 0.6)]).sigmoid()
-        tensor([[0.4000]])
     """
 
     def __init__(self, laws: Sequence[Likelihood], weights: Tensor, factor: float = 1.0) -> None:

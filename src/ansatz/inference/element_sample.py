@@ -22,11 +22,6 @@ class Cells(NamedTuple):
         example: ``(M,)``, which example each is of, in ascending order.
         place: ``(M,)``, its position among the cells of its example.
         weight: ``(M,)``, the labelled cells that it stands for.
-
-    Example:
-        >>> from ansatz.inference.element_sample import Cells
-        >>> Cells._fields
-        ('example', 'place', 'weight')
     """
 
     example: Tensor
@@ -41,13 +36,6 @@ def draw_cells(y: Tensor, seed: int, most: int = CELLS) -> Cells:
         y: ``(N, *size)`` codes, -1 where there is no label.
         seed: of the draw.
         most: cells of all examples together, though at least one of each.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.inference.element_sample import draw_cells
-        >>> cells = draw_cells(torch.tensor([[0, -1, 1], [-1, 1, 1]]), seed=0, most=2)
-        >>> cells.example.tolist(), cells.weight.tolist()
-        ([0, 1], [2.0, 2.0])
     """
     source, each = generator(seed, "cells"), max(1, most // max(len(y), 1))
     parts = []

@@ -54,14 +54,6 @@ class EnsemblePosterior:
         members: of one likelihood; a linear model may be the last of them.
         weights: ``(S,)``.
         factor: of recalibration; 1 for none.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> x = np.linspace(0, 1, 40)[:, None]
-        >>> model = Regressor(inference="ensemble", members=2, epochs=2).fit(x, x[:, 0])
-        >>> len(model.model_.posterior.networks)
-        2
     """
 
     name: ClassVar[str] = "ensemble"
@@ -206,11 +198,6 @@ class Ensemble(Inference):
     References:
         Lakshminarayanan et al. (2017), Simple and scalable predictive uncertainty estimation using
         deep ensembles. https://arxiv.org/abs/1612.01474
-
-    Example:
-        >>> from ansatz.inference.ensemble import Ensemble
-        >>> Ensemble().averages
-        True
     """
 
     name: ClassVar[str] = "ensemble"

@@ -28,20 +28,6 @@ class MemberObjective(nn.Module):
 
     Shapes:
         - output: ``(S, B, P)``, or ``(S, B, K * P)`` for K targets.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data import Batch
-        >>> from ansatz.data.member_source import MemberSource
-        >>> from ansatz.inference.member_objective import MemberObjective
-        >>> from ansatz.likelihoods import Normal
-        >>> from ansatz.training import Supervised
-        >>> objective = MemberObjective(Supervised(Normal(dispersion=1.0)), members=2)
-        >>> rows = Batch.of(torch.zeros(3, 1), torch.ones(3))
-        >>> batch = MemberSource(rows, [torch.arange(3)] * 2, batch_size=0).all_rows()
-        >>> losses, gradient = objective.gradient(torch.zeros(2, 3, 1), batch, [])
-        >>> gradient.sum(1).tolist()
-        [[-1.0], [-1.0]]
     """
 
     def __init__(self, objective: Supervised, members: int) -> None:

@@ -30,18 +30,6 @@ class MemberPasses:
 
     Shapes:
         - inputs: ``(S, B, D)``; outputs and their gradient: ``(S, B, P)``.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.inference.member_passes import MemberPasses
-        >>> W, b = torch.ones(2, 1, 3), torch.zeros(2, 1)
-        >>> dW, db = torch.empty_like(W), torch.empty_like(b)
-        >>> passes = MemberPasses([W], [b], [dW], [db], torch.nn.ReLU())
-        >>> passes.forward(torch.ones(2, 4, 3)).shape
-        torch.Size([2, 4, 1])
-        >>> passes.backward(torch.ones(2, 4, 1))
-        >>> db.tolist()
-        [[4.0], [4.0]]
     """
 
     def __init__(

@@ -43,25 +43,6 @@ class MemberStep:
             evaluations and when its state is asked for, no longer at every step, as an average
             of the weights would need it.
         seed: of the dropout masks.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data import Batch
-        >>> from ansatz.data.member_source import MemberSource
-        >>> from ansatz.inference.member_objective import MemberObjective
-        >>> from ansatz.inference.member_step import MemberStep
-        >>> from ansatz.inference.members import Members
-        >>> from ansatz.likelihoods import Normal
-        >>> from ansatz.networks import MLP
-        >>> from ansatz.training import Supervised
-        >>> network = Members([MLP(3, 2, widths=(8,)) for _ in range(4)])
-        >>> step = MemberStep(network, MemberObjective(Supervised(Normal()), 4))
-        >>> x = torch.randn(16, 3)
-        >>> rows = Batch.of(x, x.sum(1))
-        >>> batch = MemberSource(rows, [torch.arange(16)] * 4, batch_size=0).all_rows()
-        >>> losses = [step.step(batch)["loss"] for _ in range(50)]
-        >>> losses[-1] < losses[0]
-        True
     """
 
     network: nn.Module

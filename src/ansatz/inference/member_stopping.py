@@ -14,20 +14,6 @@ class MemberStopping:
     Args:
         parameters: of all members, each with a leading axis of S.
         patience: evaluations without a new lowest loss that a member endures; None for any number.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.inference.member_stopping import MemberStopping
-        >>> weight = torch.tensor([[1.0], [1.0]])
-        >>> stopping = MemberStopping([weight], patience=1)
-        >>> stopping.judge(torch.tensor([3.0, 3.0]))
-        True
-        >>> _ = weight.fill_(2.0)
-        >>> stopping.judge(torch.tensor([4.0, 2.0])), stopping.exhausted
-        (True, False)
-        >>> stopping.restore()
-        >>> weight.flatten().tolist()
-        [1.0, 2.0]
     """
 
     def __init__(self, parameters: list[Tensor], patience: int | None) -> None:

@@ -22,14 +22,6 @@ class Members(nn.Module):
     Shapes:
         - x: ``(B, D)`` for all members, or ``(S, B, D)``, rows of its own for each.
         - returns: ``(S, B, P)``.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.inference.members import Members
-        >>> from ansatz.networks import MLP
-        >>> members = Members([MLP(3, 2, widths=(8,)) for _ in range(4)])
-        >>> members(torch.zeros(5, 3)).shape
-        torch.Size([4, 5, 2])
     """
 
     def __init__(self, networks: Sequence[MLP]) -> None:

@@ -21,11 +21,6 @@ class Point(Inference):
 
     References:
         Goodfellow, Bengio and Courville (2016), Deep Learning, section 5.5.
-
-    Example:
-        >>> from ansatz.inference.point import Point
-        >>> Point().averages
-        False
     """
 
     name: ClassVar[str] = "point"

@@ -20,14 +20,7 @@ from ansatz.training import History, Supervised, Trainer
 
 
 class Rows(NamedTuple):
-    """What a member learns from and what stops it.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.inference.training import Rows
-        >>> Rows(torch.arange(4), torch.arange(4, 5)).dropout
-        0.0
-    """
+    """What a member learns from and what stops it."""
 
     train: Tensor
     valid: Tensor
@@ -35,13 +28,7 @@ class Rows(NamedTuple):
 
 
 class MemberRecipe(Protocol):
-    """What a member's training asks of a recipe.
-
-    Example:
-        >>> from ansatz.inference.training import MemberRecipe
-        >>> list(MemberRecipe.__annotations__)[:2]
-        ['steps', 'batch_size']
-    """
+    """What a member's training asks of a recipe."""
 
     steps: int  # the budget
     batch_size: int  # rows per member and step; 0 for all
@@ -74,12 +61,6 @@ def train_together(
         recipe: how each is trained.
         seed: of order and dropout.
         trainer_options: further ones.
-
-    Example:
-        >>> import inspect
-        >>> from ansatz.inference.training import train_together
-        >>> list(inspect.signature(train_together).parameters)[:3]
-        ['rows', 'members', 'networks']
     """
     step = MemberStep(
         Members(networks),
@@ -123,13 +104,7 @@ def _unstack(
 
 
 def member_folder(options: dict[str, Any], number: int) -> dict[str, Any]:
-    """The trainer's options with a checkpoint folder of the member's own.
-
-    Example:
-        >>> from ansatz.inference.training import member_folder
-        >>> member_folder({"progress": 0}, 3)
-        {'progress': 0}
-    """
+    """The trainer's options with a checkpoint folder of the member's own."""
     if options.get("checkpoint") is None:
         return options
     return {**options, "checkpoint": Path(options["checkpoint"]) / f"member-{number}"}

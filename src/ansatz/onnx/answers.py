@@ -12,13 +12,6 @@ def law_parameters(law: Likelihood, raw: Tensor) -> dict[str, Tensor]:
     Args:
         law: the likelihood.
         raw: ``(N, ..., P)``.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import Normal
-        >>> from ansatz.onnx.answers import law_parameters
-        >>> list(law_parameters(Normal(dispersion=2.0), torch.zeros(1, 1)))
-        ['law_mean', 'law_sd']
     """
     if not law.is_law:
         return {}
@@ -45,13 +38,6 @@ def _tensors(distribution: Distribution, prefix: str) -> dict[str, Tensor]:
 
 
 def curve_times(law: Likelihood) -> list[float]:
-    """The times of the survival curves that a law without a formula gives; empty for others.
-
-    Example:
-        >>> from ansatz.likelihoods import Weibull
-        >>> from ansatz.onnx.answers import curve_times
-        >>> curve_times(Weibull())
-        []
-    """
+    """The times of the survival curves that a law without a formula gives; empty for others."""
     times = getattr(law, "baseline_times", getattr(law, "cuts", None))
     return [] if times is None else times.tolist()

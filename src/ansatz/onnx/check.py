@@ -28,11 +28,6 @@ def verify(model: Model, content: bytes, outputs: list[str], *, double: bool) ->
         content: of the file.
         outputs: the names of its outputs.
         double: whether it was exported in double precision.
-
-    Example:
-        >>> from ansatz.onnx.check import verify
-        >>> callable(verify)
-        True
     """
     kind, exporter, offset = np.float64 if double else np.float32, exporter_of(model), None
     rows, cells = exporter.made_up(0, kind)
@@ -58,13 +53,7 @@ def verify(model: Model, content: bytes, outputs: list[str], *, double: bool) ->
 
 
 def run(content: bytes, inputs: dict[str, NDArray[Any]]) -> list[NDArray[Any]]:
-    """All outputs of a graph in onnxruntime, on one thread.
-
-    Example:
-        >>> from ansatz.onnx.check import run
-        >>> callable(run)
-        True
-    """
+    """All outputs of a graph in onnxruntime, on one thread."""
     try:
         import onnxruntime
     except ImportError:

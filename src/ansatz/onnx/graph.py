@@ -19,13 +19,7 @@ _CATEGORIES = 2  # of ai.onnx.ml, the first version whose LabelEncoder maps text
 
 
 def trace(served: ServedModel) -> "onnx.ModelProto":
-    """The graph of the module, its rows a free axis, names as torch chose them.
-
-    Example:
-        >>> from ansatz.onnx.graph import ROWS, trace
-        >>> callable(trace), ROWS  # the free axis
-        (True, 'N')
-    """
+    """The graph of the module, its rows a free axis, names as torch chose them."""
     rows = torch.export.Dim(ROWS)
     example = served.example()
     with torch.no_grad(), quiet():
@@ -70,11 +64,6 @@ def finish(
         inputs: in the order of the module's arguments.
         outputs: the names of the outputs.
         labels: what the codes of ``prediction`` stand for; None where it is a number.
-
-    Example:
-        >>> import onnx
-        >>> from ansatz.onnx.graph import finish
-        >>> finish(onnx.ModelProto(), [], [], None)
     """
     _rename(proto.graph, inputs, outputs)
     for k, given in enumerate(inputs):
@@ -166,14 +155,6 @@ def _name_classes(graph: "onnx.GraphProto", labels: list[Any]) -> None:
 
 
 def label_list(model: Model) -> list[Any] | None:
-    """What the codes of a prediction stand for, as plain data; None where it is a number.
-
-    Example:
-        >>> from ansatz import Classifier
-        >>> from ansatz.onnx.graph import label_list
-        >>> model = Classifier(network="linear").fit([[1.0], [2.0], [1.5]], ["no", "yes", "yes"])
-        >>> label_list(model.model_)
-        ['no', 'yes']
-    """
+    """What the codes of a prediction stand for, as plain data; None where it is a number."""
     labels = model.outcome.labels
     return None if labels is None else labels.tolist()

@@ -19,16 +19,7 @@ OFFSETS = {
 
 
 def fitted_model(given: Any) -> Model:
-    """The fitted model of an estimator, of the result of a fit or a search, or itself.
-
-    Example:
-        >>> from ansatz import Regressor
-        >>> from ansatz.onnx.inputs import fitted_model
-        >>> fitted_model(Regressor())
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.UsageError: this Regressor is not fitted yet: call fit first.
-    """
+    """The fitted model of an estimator, of the result of a fit or a search, or itself."""
     face = getattr(given, "model", given)  # of ansatz.fit, the fitted estimator in it
     found = getattr(face, "model_", face)
     if isinstance(found, Model):
@@ -39,16 +30,7 @@ def fitted_model(given: Any) -> Model:
 
 
 def exporter_of(model: Model) -> Exporter:
-    """What the model's structure does inside a graph; one that has no graph is refused.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.onnx.inputs import exporter_of
-        >>> model = Regressor(network="linear").fit(np.arange(6.0).reshape(3, 2), [1.0, 2.0, 4.0])
-        >>> exporter_of(model.model_).preprocessing
-        'inside the graph: numbers in their units, missing ones as the mean'
-    """
+    """What the model's structure does inside a graph; one that has no graph is refused."""
     found: Exporter | None = model.structure.exporter(model.encoder, model.features.get("names"))
     if found is None:
         raise UsageError(f"models of structure '{model.structure.name}' cannot be exported.")
@@ -56,16 +38,7 @@ def exporter_of(model: Model) -> Exporter:
 
 
 def graph_inputs(model: Model) -> list[Input]:
-    """The inputs of a fitted model, in the order of its columns, offsets last.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.onnx.inputs import graph_inputs
-        >>> model = Regressor(network="linear").fit(np.arange(6.0).reshape(3, 2), [1.0, 2.0, 4.0])
-        >>> [(given.name, given.kind) for given in graph_inputs(model.model_)]
-        [('X', 'matrix')]
-    """
+    """The inputs of a fitted model, in the order of its columns, offsets last."""
     kinds = [outcomes.registry.get(name) for name in outcomes.names()]
     reserved = {"raw"}.union(*(kind.outputs for kind in kinds))
     found = [*exporter_of(model).inputs, *offset_inputs(model)]
@@ -73,17 +46,7 @@ def graph_inputs(model: Model) -> list[Input]:
 
 
 def offset_inputs(model: Model) -> list[Input]:
-    """What is added to the linear predictor, as inputs of a graph.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.onnx.inputs import offset_inputs
-        >>> model = Regressor("poisson", network="linear")
-        >>> x, y = np.arange(3.0).reshape(-1, 1), [1.0, 2.0, 4.0]
-        >>> [given.name for given in offset_inputs(model.fit(x, y, offset=[0.0, 0.1, 0.2]).model_)]
-        ['offset']
-    """
+    """What is added to the linear predictor, as inputs of a graph."""
     if not model.has_offset:
         return []
     named: dict[str, str | None] = {"offset": "offset"}

@@ -28,16 +28,6 @@ def describe(model: Model, served: ServedModel) -> dict[str, Any]:
     Args:
         model: fitted.
         served: what is exported of it.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.onnx import served_module
-        >>> from ansatz.onnx.metadata import describe
-        >>> x = np.linspace(0, 1, 9).reshape(-1, 1)
-        >>> model = Regressor(network="linear").fit(x, x[:, 0])
-        >>> describe(model.model_, served_module(model))["link"]
-        'identity'
     """
     law = getattr(served.law, "law", served.law)  # what is censored, or what members share
     law = getattr(law, "law", law)
@@ -68,16 +58,7 @@ def describe(model: Model, served: ServedModel) -> dict[str, Any]:
 
 
 def attach(proto: "onnx.ModelProto", told: dict[str, Any]) -> None:
-    """Writes the metadata into the file: text as it is, the rest as JSON.
-
-    Example:
-        >>> import onnx
-        >>> from ansatz.onnx.metadata import attach
-        >>> proto = onnx.ModelProto()
-        >>> attach(proto, {"law": "normal", "target": ["y"], "times": None})
-        >>> [(entry.key, entry.value) for entry in proto.metadata_props]
-        [('law', 'normal'), ('target', '["y"]')]
-    """
+    """Writes the metadata into the file: text as it is, the rest as JSON."""
     proto.producer_name, proto.producer_version = "ansatz", str(told.get("ansatz_version", ""))
     proto.doc_string = "Columns or cells in, a predictive law out; see the metadata."
     del proto.metadata_props[:]

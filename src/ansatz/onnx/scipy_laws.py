@@ -29,11 +29,6 @@ def interval_recipe(
         name: the law.
         outputs: the names of the outputs.
         intervals: how to get one from an output of the outcome, by the output's name.
-
-    Example:
-        >>> from ansatz.onnx.scipy_laws import interval_recipe
-        >>> interval_recipe("normal", ["raw", "law_mean", "law_sd"])
-        'scipy.stats.norm(law_mean, law_sd).interval(level); exp and log are those of numpy.'
     """
     needed = set(re.findall(r"law_\w+", SCIPY.get(name, "")))
     if needed and needed <= set(outputs):

@@ -34,16 +34,6 @@ class Member(nn.Module):
     Shapes:
         - cells: ``(N, ...)`` each; offset ``(N,)``.
         - returns: the raw numbers, ``(N, P)`` or ``(N, K, P)``.
-
-    Example:
-        >>> import numpy as np
-        >>> import torch
-        >>> from ansatz import Regressor
-        >>> from ansatz.onnx import served_module
-        >>> x = np.linspace(0, 1, 20).reshape(-1, 1)
-        >>> served = served_module(Regressor(network="linear").fit(x, 2 * x[:, 0] + 1))
-        >>> served.first((torch.ones(1, 1),), None).item()
-        3.0
     """
 
     def __init__(self, columns: nn.Module, trained: Trained, kind: torch.dtype) -> None:
@@ -211,13 +201,7 @@ def _traceable(answer: Answer, law: Likelihood, raw: Tensor) -> list[str] | None
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Keeps torch's tracer from writing its intermediate graphs to the terminal.
-
-    Example:
-        >>> from ansatz.onnx.served import quiet
-        >>> with quiet():
-        ...     pass
-    """
+    """Keeps torch's tracer from writing its intermediate graphs to the terminal."""
     before, nowhere = logging.root.manager.disable, io.StringIO()
     logging.disable(logging.CRITICAL)
     # torch's own trace is always on and describes every graph to whoever listens.

@@ -14,12 +14,6 @@ _STIRLING = (12, -360, 1260, -1680, 1188)  # its coefficients are one over these
 def log1p(x: Tensor) -> Tensor:
     """Log(1 + x) with all digits for small x, though 1 + x has lost them.
 
-    Example:
-        >>> import torch
-        >>> from ansatz.onnx.special import log1p
-        >>> log1p(torch.tensor([1e-10]))
-        tensor([1.0000e-10])
-
     References:
         Kahan (1982), see Higham (2002), Accuracy and Stability of Numerical Algorithms, 1.14.1.
     """
@@ -30,14 +24,7 @@ def log1p(x: Tensor) -> Tensor:
 
 
 def expm1(x: Tensor) -> Tensor:
-    """Exp(x) - 1 with all digits for small x.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.onnx.special import expm1
-        >>> expm1(torch.tensor([1e-10, -1000.0]))
-        tensor([ 1.0000e-10, -1.0000e+00])
-    """
+    """Exp(x) - 1 with all digits for small x."""
     u = torch.exp(x)
     plain = (u == 1) | (u == 0) | u.isinf()
     log_u = torch.where(plain, 1.0, torch.log(torch.where(plain, 2.0, u)))
@@ -46,14 +33,7 @@ def expm1(x: Tensor) -> Tensor:
 
 
 def lgamma(x: Tensor) -> Tensor:
-    """Log Gamma(x) for x > 0: Stirling's series at x + 8, and the recurrence back.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.onnx.special import lgamma
-        >>> lgamma(torch.tensor([5.0])).exp()  # 4!
-        tensor([24.])
-    """
+    """Log Gamma(x) for x > 0: Stirling's series at x + 8, and the recurrence back."""
     kind, x = x.dtype, x.double()  # the two parts cancel
     product = torch.ones_like(x)
     for k in range(_SHIFT):
@@ -70,27 +50,13 @@ def lgamma(x: Tensor) -> Tensor:
 
 
 def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
-    """Log(1 + e^x), the larger part outside of the logarithm; runtimes lack it in doubles.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.onnx.special import softplus
-        >>> softplus(torch.tensor([-50.0, 50.0]))
-        tensor([1.9287e-22, 5.0000e+01])
-    """
+    """Log(1 + e^x), the larger part outside of the logarithm; runtimes lack it in doubles."""
     x = beta * x
     return (x.clamp(min=0) + log1p(torch.exp(-x.abs()))) / beta
 
 
 def clamp(x: Tensor, min: float | None = None, max: float | None = None) -> Tensor:
-    """Numbers cut at two bounds; torch writes its own only where both bounds are of one type.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.onnx.special import clamp
-        >>> clamp(torch.tensor([-1.0, 9.0]), 0, 5.0)
-        tensor([0., 5.])
-    """
+    """Numbers cut at two bounds; torch writes its own only where both bounds are of one type."""
     if min is not None:
         x = torch.maximum(x, x.new_full((), min))
     return x if max is None else torch.minimum(x, x.new_full((), max))
@@ -100,12 +66,6 @@ def atan2(y: Tensor, x: Tensor) -> Tensor:
     """The angle of the point (x, y) in (-pi, pi].
 
     The angle is halved three times, by tan(a/2) = y / (r + x), then the series takes over.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.onnx.special import atan2
-        >>> atan2(torch.tensor([1.0, 0.0]), torch.tensor([0.0, -1.0])) / math.pi
-        tensor([0.5000, 1.0000])
     """
     t = torch.minimum(y.abs(), x.abs()) / torch.maximum(y.abs(), x.abs()).clamp(min=1e-30)
     for _ in range(3):
@@ -132,12 +92,6 @@ def adaptive_mean(x: Tensor, output_size: Sequence[int]) -> Tensor:
     """Means over so many blocks along each axis: one matrix of shares per axis.
 
     Block i of n is that of torch, from floor(i L / n) to ceil((i + 1) L / n) of L cells.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.onnx.special import adaptive_mean
-        >>> adaptive_mean(torch.arange(5.0), [2])
-        tensor([1., 3.])
     """
     for axis, count in enumerate(output_size, x.ndim - len(output_size)):
         if count == 1:
@@ -153,13 +107,7 @@ def adaptive_mean(x: Tensor, output_size: Sequence[int]) -> Tensor:
 
 
 def replacements() -> dict[Any, Callable[..., Tensor]]:
-    """The operations that are replaced before a graph is written.
-
-    Example:
-        >>> from ansatz.onnx.special import replacements
-        >>> len(replacements())
-        7
-    """
+    """The operations that are replaced before a graph is written."""
     aten = torch.ops.aten
     return {
         aten.adaptive_avg_pool3d.default: adaptive_mean,

@@ -45,15 +45,7 @@ CLASS_LAWS = ("bernoulli", "categorical", "ordinal", "cross_entropy", "focal")
 
 
 class Classes(Outcome):
-    """One of several classes.
-
-    Example:
-        >>> from ansatz.fitting.settings import Settings
-        >>> from ansatz.outcomes.classes import Classes
-        >>> codes, target = Classes().encode(["b", "a", "b"], Settings("auto"), reset=True)
-        >>> codes.tolist(), target.classes
-        ([1.0, 0.0, 1.0], 2)
-    """
+    """One of several classes."""
 
     name: ClassVar[str] = "class"
     face: ClassVar[str] = "ansatz.estimators.classifier:Classifier"

@@ -38,18 +38,7 @@ MASK_LAWS = ("categorical", "cross_entropy", "focal", "dice", "sum")
 
 
 class Mask(Outcome):
-    """One of several classes for every cell of a signal, an image or a volume.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.fitting.settings import Settings
-        >>> from ansatz.outcomes.mask import Mask
-        >>> y = np.zeros((2, 4, 4), dtype=int)
-        >>> y[:, 1:3] = 7
-        >>> codes, target = Mask().encode(y, Settings("categorical"), reset=True)
-        >>> target.axis, target.shape, target.classes
-        ('element', (4, 4), 2)
-    """
+    """One of several classes for every cell of a signal, an image or a volume."""
 
     name: ClassVar[str] = "mask"
     face: ClassVar[str] = "ansatz.estimators.segmenter:Segmenter"

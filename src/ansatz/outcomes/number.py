@@ -39,15 +39,7 @@ ELSEWHERE = {  # laws of other outcomes -> what to take instead
 
 
 class Number(Outcome):
-    """A number, several numbers at once, or a vector of them.
-
-    Example:
-        >>> from ansatz.fitting.settings import Settings
-        >>> from ansatz.outcomes.number import Number
-        >>> codes, target = Number().encode([1.0, 2.0], Settings("normal"), reset=True)
-        >>> target.shape
-        ()
-    """
+    """A number, several numbers at once, or a vector of them."""
 
     name: ClassVar[str] = "number"
     face: ClassVar[str] = "ansatz.estimators.regressor:Regressor"

@@ -36,15 +36,7 @@ from ansatz.training import Supervised
 
 
 class Ranking(Outcome):
-    """The order in which items are ranked, some of them perhaps left out.
-
-    Example:
-        >>> from ansatz.fitting.settings import Settings
-        >>> from ansatz.outcomes.ranking import Ranking
-        >>> codes, target = Ranking().encode(["b>a", "a>b"], Settings("plackett_luce"), reset=True)
-        >>> target.classes
-        2
-    """
+    """The order in which items are ranked, some of them perhaps left out."""
 
     name: ClassVar[str] = "ranking"
     face: ClassVar[str] = "ansatz.estimators.ranker:Ranker"

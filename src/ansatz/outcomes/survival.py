@@ -35,16 +35,7 @@ from ansatz.spec import TargetSpec
 
 
 class SurvivalTime(Outcome):
-    """The time until an event, perhaps censored or entered late, of one or several causes.
-
-    Example:
-        >>> from ansatz.fitting.settings import Settings
-        >>> from ansatz.outcomes.survival import SurvivalTime
-        >>> outcome = SurvivalTime()
-        >>> codes, target = outcome.encode([2.0, 3.0], Settings("weibull"), reset=True)
-        >>> target.event, outcome.causes
-        ((3,), 1)
-    """
+    """The time until an event, perhaps censored or entered late, of one or several causes."""
 
     name: ClassVar[str] = "survival"
     face: ClassVar[str] = "ansatz.estimators.survival:SurvivalRegressor"

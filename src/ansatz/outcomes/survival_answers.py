@@ -18,15 +18,7 @@ CURVE_INTERVAL = (
 
 
 def survival_answers(law: Likelihood, raw: Tensor) -> dict[str, Tensor]:
-    """Medians; of laws without a formula the curves at their times, too.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import Weibull
-        >>> from ansatz.outcomes.survival_answers import survival_answers
-        >>> list(survival_answers(Weibull(), torch.zeros(1, 2)))
-        ['prediction']
-    """
+    """Medians; of laws without a formula the curves at their times, too."""
     distribution = law.distribution(raw)
     if not isinstance(distribution, CurveDistribution):
         return {"prediction": distribution.median}
@@ -38,15 +30,7 @@ def survival_answers(law: Likelihood, raw: Tensor) -> dict[str, Tensor]:
 
 
 def curve_median(curve: CurveDistribution) -> Tensor:
-    """The first time at which survival is one half, without a search in a sorted list.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import CurveDistribution
-        >>> from ansatz.outcomes.survival_answers import curve_median
-        >>> curve_median(CurveDistribution(torch.tensor([1.0, 3.0]), torch.tensor([[0.8, 0.4]])))
-        tensor([3.])
-    """
+    """The first time at which survival is one half, without a search in a sorted list."""
     hazard, knots, slope = curve.hazard, curve.knots, curve.slope  # (N, T + 1), (T + 1,)
     half = torch.tensor(math.log(2), dtype=hazard.dtype)
     place = (hazard < half).sum(-1)  # of the first knot with H >= log 2

@@ -31,11 +31,6 @@ def survival_law(
         options: of a law given by name.
         causes: how many kinds of events there are.
         constant_dispersion: whether the spread is the same for all x, unless options say it.
-
-    Example:
-        >>> from ansatz.outcomes.survival_law import survival_law
-        >>> survival_law("weibull").name
-        'censored'
     """
     given = dict(options or {})
     name = law if isinstance(law, str) else law.name
@@ -57,14 +52,7 @@ def survival_law(
 
 
 def survival_target(law: Likelihood, outcomes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Outcomes ``(N, 4)`` of lower, upper, cause and entry as the ``(N, 3)`` that the law takes.
-
-    Example:
-        >>> from ansatz.outcomes.survival_law import survival_law, survival_target
-        >>> from ansatz.outcomes.survival_times import survival_outcomes
-        >>> survival_target(survival_law("cox"), survival_outcomes([5.0], event=[0])).tolist()
-        [[5.0, 0.0, -inf]]
-    """
+    """Outcomes ``(N, 4)`` of lower, upper, cause and entry as the ``(N, 3)`` that the law takes."""
     lower, upper, cause, entry = outcomes.T
     if not isinstance(law, Cox | DiscreteHazard):
         _refuse_negative(law, lower, upper)
@@ -82,15 +70,7 @@ def survival_target(law: Likelihood, outcomes: NDArray[np.float64]) -> NDArray[n
 def times_and_causes(
     law: Likelihood, y: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """Times and causes (0: censored) of a law's outcomes; None if any is known as an interval.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.outcomes.survival_law import survival_law, times_and_causes
-        >>> y = np.array([[5.0, 5.0, -np.inf], [8.0, np.inf, -np.inf]])
-        >>> times_and_causes(survival_law("weibull"), y)[1]
-        array([1., 0.])
-    """
+    """Times and causes (0: censored) of a law's outcomes; None if any is known as an interval."""
     if isinstance(law, Cox | DiscreteHazard):
         return y[:, 0], y[:, 1]
     lower, upper = y[:, 0], y[:, 1]

@@ -42,11 +42,6 @@ class Followed(NamedTuple):
         time: ``(M,)``, of the training rows; empty where they are intervals or entered late.
         event: ``(M,)``, 0 where censored.
         weight: ``(M,)``.
-
-    Example:
-        >>> from ansatz.outcomes.survival_metrics import Followed
-        >>> Followed._fields
-        ('horizon', 'time', 'event', 'weight')
     """
 
     horizon: float
@@ -98,12 +93,6 @@ def judge_survival(
         y: ``(N, 3)`` in the law's form.
         weight: ``(N,)`` frequency weights.
         followed: how long the training rows were followed.
-
-    Example:
-        >>> import inspect
-        >>> from ansatz.outcomes.survival_metrics import judge_survival
-        >>> list(inspect.signature(judge_survival).parameters)[:2]
-        ['law', 'raw']
     """
     weight = torch.ones(len(raw), dtype=torch.float64) if weight is None else weight
     found: Metrics = {}
@@ -145,15 +134,7 @@ def _late(y: Tensor) -> Tensor | None:
 
 
 def risk_of(law: Likelihood, raw: Tensor, horizon: float) -> Tensor:
-    """A number per row, higher for earlier events.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.outcomes.survival_metrics import risk_of
-        >>> from ansatz.likelihoods import Cox
-        >>> risk_of(Cox(), torch.tensor([[0.3]]), 1.0)
-        tensor([0.3000])
-    """
+    """A number per row, higher for earlier events."""
     if isinstance(law, Cox):
         return raw[:, 0]
     with torch.no_grad():
@@ -167,14 +148,6 @@ def restricted_mean(law: Distribution, horizon: float) -> Tensor:
 
     By Gauss-Legendre panels between quantiles of each row's law, so that a curve that falls
     steeply anywhere is met there.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.outcomes.survival_metrics import restricted_mean
-        >>> from ansatz.likelihoods import GammaDistribution
-        >>> law = GammaDistribution(torch.zeros(1), torch.ones(1))
-        >>> round(restricted_mean(law, 2.0).item(), 6)  # 1 - e^-2
-        0.864665
     """
     if isinstance(law, CurveDistribution):
         return law.restricted_mean(horizon)
@@ -193,16 +166,7 @@ def restricted_mean(law: Distribution, horizon: float) -> Tensor:
 
 
 def log_survival_at(law: Distribution, times: Sequence[float]) -> Tensor:
-    """log P(T > t), ``(N, len(times))``, of each row at each time.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.outcomes.survival_metrics import log_survival_at
-        >>> from ansatz.likelihoods import GammaDistribution
-        >>> law = GammaDistribution(torch.zeros(3), torch.ones(3))
-        >>> log_survival_at(law, [1.0, 2.0])[0]  # exponential
-        tensor([-1., -2.])
-    """
+    """log P(T > t), ``(N, len(times))``, of each row at each time."""
     like = law.mean
     at = torch.tensor(times, dtype=like.dtype).unsqueeze(1)  # (T, 1)
     block = max(1, BLOCK // max(1, len(like)))
@@ -263,13 +227,6 @@ def hazard(law: Distribution, times: Tensor) -> Tensor:
     """f(t) / S(t) of each row, ``(N, len(times))``.
 
     For a curve of steps, the slope of the cumulative hazard around t.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.outcomes.survival_metrics import hazard
-        >>> from ansatz.likelihoods import GammaDistribution
-        >>> hazard(GammaDistribution(torch.zeros(1), torch.ones(1)), torch.tensor([2.0, 9.0]))
-        tensor([[1., 1.]])
     """
     if isinstance(law, CurveDistribution) and law.interpolation == "step":
         knots = torch.cat([law.times.new_zeros(1), law.times])

@@ -30,10 +30,6 @@ def survival_outcomes(
             censored; further whole numbers are causes. All events if there is none.
         entry: ``(N,)`` times from which rows were watched.
         upper: ``(N,)`` right ends: then y are the left ends, and the outcome lies between.
-
-    Example:
-        >>> survival_outcomes([5.0, 8.0], event=[1, 0]).tolist()
-        [[5.0, 5.0, 1.0, -inf], [8.0, inf, 0.0, -inf]]
     """
     if y is None:
         raise DataError("a survival model requires y to be passed, but the target y is None.")

@@ -18,13 +18,6 @@ def find_temperature(logits: Tensor, y: Tensor, weight: Tensor) -> float:
         y: ``(N,)`` class codes.
         weight: ``(N,)``.
 
-    Example:
-        >>> import torch
-        >>> logits = torch.tensor([[3.0, 0.0]]).repeat(4, 1)
-        >>> T = find_temperature(logits, torch.tensor([0, 0, 0, 1]), torch.ones(4))
-        >>> round(torch.softmax(logits[0] / T, 0)[0].item(), 3)
-        0.75
-
     References:
         Guo et al. (2017), On calibration of modern neural networks.
         https://arxiv.org/abs/1706.04599

@@ -170,15 +170,7 @@ def report_model(
 
 
 def check_costs(costs: dict[str, float]) -> dict[str, float]:
-    """Costs that go together, all of them positive.
-
-    Example:
-        >>> from ansatz.report.assembly import check_costs
-        >>> check_costs({"under": 5.0})
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.UsageError: --cost-under and --cost-over go together: ...
-    """
+    """Costs that go together, all of them positive."""
     for one, other in (("under", "over"), ("miss", "alarm")):
         if (one in costs) != (other in costs):
             raise UsageError(

@@ -13,14 +13,6 @@ class Change(NamedTuple):
     r"""b = g(a), verified on every row, and log |g'(a)| of each.
 
     A density of b is one of a by :math:`p_a(a) = p_b(g(a))\, |g'(a)|`.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.report.change_of_variable import find_change
-        >>> a = np.array([2.0, 4.0, 8.0])
-        >>> change = find_change(a, np.log(a))
-        >>> change.name, change.log_slope.round(3).tolist()
-        ('log', [-0.693, -1.386, -2.079])
     """
 
     name: str
@@ -58,15 +50,6 @@ def find_change(a: Array, b: Array) -> Change | None:
     Args:
         a: ``(N,)`` outcomes of the one model.
         b: ``(N,)`` outcomes of the other, of the same rows.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.report.change_of_variable import find_change
-        >>> metres = np.array([1.0, 2.0, 3.5])
-        >>> find_change(metres, 100 * metres).name
-        'units'
-        >>> find_change(metres, metres[::-1]) is None
-        True
     """
     if a.shape != b.shape or a.ndim != 1 or len(np.unique(a)) < 2:
         return None

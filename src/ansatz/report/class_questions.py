@@ -20,11 +20,6 @@ class Question(NamedTuple):
         name: of the event.
         event: ``(N,)``, 0 or 1.
         probability: ``(N,)``.
-
-    Example:
-        >>> from ansatz.report.class_questions import Question
-        >>> Question._fields
-        ('name', 'event', 'probability')
     """
 
     name: str
@@ -38,15 +33,6 @@ def questions(evidence: Evidence) -> list[Question]:
     Two classes: the second. Ordered ones: whether the outcome is above each threshold. Others:
     each class against the rest, the six most frequent ones, and whether the most probable class
     is the right one.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Classifier
-        >>> from ansatz.report import gather
-        >>> from ansatz.report.class_questions import questions
-        >>> x, y = np.linspace(0, 1, 40).reshape(-1, 1), np.array(["no", "yes"] * 20)
-        >>> [q.name for q in questions(gather(Classifier(network="linear").fit(x, y), x, y))]
-        ['yes']
     """
     probs, code = class_probabilities(evidence)
     labels = evidence.classes
@@ -71,17 +57,7 @@ def questions(evidence: Evidence) -> list[Question]:
 
 
 def class_probabilities(evidence: Evidence) -> tuple[Numbers, NDArray[np.intp]]:
-    """Predicted probabilities ``(N, K)`` and the codes of the outcomes ``(N,)``.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Classifier
-        >>> from ansatz.report import gather
-        >>> from ansatz.report.class_questions import class_probabilities
-        >>> x, y = np.linspace(0, 1, 40).reshape(-1, 1), np.array(["no", "yes"] * 20)
-        >>> class_probabilities(gather(Classifier(network="linear").fit(x, y), x, y))[0].shape
-        (40, 2)
-    """
+    """Predicted probabilities ``(N, K)`` and the codes of the outcomes ``(N,)``."""
     law = evidence.distribution
     assert law is not None
     with torch.no_grad():

@@ -25,15 +25,7 @@ Model = Any  # a folder, a Fit, an estimator or its fitting.Model
 
 @dataclass
 class Scored:
-    """A score of both models and their paired difference.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.report.compare import Scored
-        >>> from ansatz.report.difference import paired_difference
-        >>> Scored("crps", False, 1.0, 2.0, paired_difference(np.ones(3), np.zeros(3))).a
-        1.0
-    """
+    """A score of both models and their paired difference."""
 
     name: str
     higher: bool  # whether larger is better
@@ -73,17 +65,6 @@ class Comparison:
         metrics: every metric of both on the test rows.
         methods: of refits, where asked for.
         differs: the settings that are not the same.
-
-    Example:
-        >>> import ansatz
-        >>> table = {"x": range(60), "y": [3 * (k % 2) + k % 5 for k in range(60)]}
-        >>> fits = [
-        ...     ansatz.fit(table, target="y", likelihood=law, network="linear")
-        ...     for law in ("poisson", "negative_binomial")
-        ... ]
-        >>> found = ansatz.compare(*fits)
-        >>> found.scores[0].name, found.scores[0].difference.rows
-        ('log score', 12)
     """
 
     a: str
@@ -175,16 +156,6 @@ def compare_fits(a: Replay, b: Replay) -> Comparison:
     Args:
         a: the one, with its rows.
         b: the other.
-
-    Example:
-        >>> import ansatz
-        >>> from ansatz.fitting.replay import replay
-        >>> from ansatz.report.compare import compare_fits
-        >>> table = {"x": range(50), "y": range(50)}
-        >>> fit = ansatz.fit(table, target="y", likelihood="normal", network="linear")
-        >>> found = replay(fit)
-        >>> compare_fits(found._replace(name="A"), found._replace(name="B")).better is None
-        True
     """
     first, second, cautions = _on_test_rows(a, b)
     scores, pair = _scored(first, second)

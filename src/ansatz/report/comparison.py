@@ -33,13 +33,7 @@ WITHOUT_ERROR = {"ece"}  # a sum of absolute values: it is biased and far from n
 
 
 class Score(NamedTuple):
-    """A number with its standard error; nan where it cannot be told.
-
-    Example:
-        >>> from ansatz.report.comparison import Score
-        >>> Score(1.5, 0.5).ratio
-        3.0
-    """
+    """A number with its standard error; nan where it cannot be told."""
 
     value: float
     error: float
@@ -51,13 +45,7 @@ class Score(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """One metric of every model, and by how much the first is better than each other.
-
-    Example:
-        >>> from ansatz.report.comparison import Comparison
-        >>> Comparison._fields
-        ('metric', 'scores', 'better')
-    """
+    """One metric of every model, and by how much the first is better than each other."""
 
     metric: str
     scores: dict[str, Score]
@@ -65,13 +53,7 @@ class Comparison(NamedTuple):
 
 
 def higher_is_better(metric: str) -> bool:
-    """Whether more of a metric is better.
-
-    Example:
-        >>> from ansatz.report.comparison import higher_is_better
-        >>> higher_is_better("auc"), higher_is_better("nll"), higher_is_better("c_index_2")
-        (True, False, True)
-    """
+    """Whether more of a metric is better."""
     return metric in HIGHER or metric.startswith(("c_index", "dice_"))
 
 
@@ -81,17 +63,6 @@ def compare(evidence: Evidence) -> list[Comparison]:
     Standard errors are those of a mean over rows, of the delta method for RMSE and R2, DeLong's
     for the area under the ROC curve; clustered by group, Newey and West's over time; of a
     bootstrap of rows or groups for what is no mean of rows (concordance, integrated Brier score).
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.report.comparison import compare
-        >>> x = np.arange(60.0).reshape(-1, 1)
-        >>> y = x[:, 0] + np.cos(x[:, 0])
-        >>> model = Regressor("normal", network="linear").fit(x, y)
-        >>> [found.metric for found in compare(gather(model, x, y))]
-        ['nll', 'crps', 'rmse', 'mae', 'r2']
     """
     if "compare" not in evidence.kept:
         evidence.kept["compare"] = _compare(evidence, rivals(evidence))

@@ -14,16 +14,6 @@ def chapters(evidence: Evidence) -> list[Chapter]:
 
     Outcomes place theirs from 30 to 39, structures from 40 to 79, before decisions, and from 90
     on, after them.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.report.contents import chapters
-        >>> x = np.arange(9.0).reshape(-1, 1)
-        >>> evidence = gather(Regressor(network="linear").fit(x, x[:, 0]), x, x[:, 0])
-        >>> chapters(evidence)[-1].words
-        'the data'
     """
     general = _ALWAYS + evidence.outcome_report.chapters()
     return sorted(general + evidence.contribution.chapters(evidence.axis))

@@ -18,13 +18,7 @@ if TYPE_CHECKING:
 
 
 class Unit(NamedTuple):
-    """What an example is called.
-
-    Example:
-        >>> from ansatz.report.contribution import Unit
-        >>> Unit("image", "images").an
-        'an image'
-    """
+    """What an example is called."""
 
     one: str
     many: str
@@ -43,11 +37,6 @@ class Novelty(NamedTuple):
         name: for an axis.
         title: in one word.
         meaning: in a sentence.
-
-    Example:
-        >>> from ansatz.report.contribution import Novelty
-        >>> Novelty._fields
-        ('value', 'name', 'title', 'meaning')
     """
 
     value: NDArray[np.float64]
@@ -63,11 +52,6 @@ class Contribution:
         caveat: the last sentence of the page.
         draws_confusion: whether a chapter draws the confusion matrix; else it is a table.
         no_novelty: why there is no :meth:`novelty`.
-
-    Example:
-        >>> from ansatz.report.contribution import Contribution
-        >>> Contribution().chapters("row")
-        []
     """
 
     caveat = "It describes the model, not causes."
@@ -116,13 +100,6 @@ class Contribution:
 
 
 def contribution(structure: Structure | type[Structure]) -> Contribution:
-    """What a structure contributes.
-
-    Example:
-        >>> from ansatz import structures
-        >>> from ansatz.report.contribution import contribution
-        >>> contribution(structures.create("vector")).caveat
-        'Importance and effects describe predictions, not causes.'
-    """
+    """What a structure contributes."""
     found: Contribution = load(structure.report)()
     return found

@@ -18,11 +18,6 @@ class Reliability(NamedTuple):
         weight: ``(M,)``, rows at each forecast.
         low: ``(M,)``: where ``calibrated`` lies with 90 % at each forecast if forecasts are right.
         high: ``(M,)``.
-
-    Example:
-        >>> from ansatz.report.corp import Reliability
-        >>> Reliability._fields[:2]
-        ('forecast', 'calibrated')
     """
 
     forecast: Numbers
@@ -46,13 +41,6 @@ class Decomposition(NamedTuple):
         miscalibration: what isotonic recalibration would gain.
         discrimination: what recalibrated forecasts gain over the constant one.
         uncertainty: the score of the constant forecast, the event's frequency.
-
-    Example:
-        >>> from ansatz.report.corp import decompose
-        >>> found = decompose([0, 1, 0, 1], [0.2, 0.9, 0.2, 0.9])
-        >>> total = found.miscalibration - found.discrimination + found.uncertainty
-        >>> round(abs(total - found.score), 12)
-        0.0
     """
 
     score: float
@@ -83,11 +71,6 @@ def reliability(
         resamples: behind the band.
         level: of the band at each forecast.
         seed: of the resamples.
-
-    Example:
-        >>> from ansatz.report.corp import reliability
-        >>> reliability([0, 1, 0, 1], [0.1, 0.2, 0.3, 0.9]).calibrated.tolist()
-        [0.0, 0.5, 0.5, 1.0]
 
     References:
         Dimitriadis, Gneiting and Jordan (2021), Stable reliability diagrams for probabilistic
@@ -129,11 +112,6 @@ def decompose(
         score: which.
         weight: ``(N,)`` frequency weights.
 
-    Example:
-        >>> from ansatz.report.corp import decompose
-        >>> decompose([0, 1], [0.5, 0.5]).uncertainty
-        0.25
-
     References:
         Dimitriadis, Gneiting and Jordan (2021), eq. 5. https://doi.org/10.1073/pnas.2016191118
     """
@@ -149,14 +127,7 @@ def decompose(
 
 
 def add(parts: list[Decomposition]) -> Decomposition:
-    """The decomposition of a sum of scores, as Brier's of K classes is one.
-
-    Example:
-        >>> from ansatz.report.corp import add, decompose
-        >>> part = decompose([0, 1], [0.5, 0.5])
-        >>> add([part, part]).score
-        0.5
-    """
+    """The decomposition of a sum of scores, as Brier's of K classes is one."""
     return Decomposition(*(sum(column) for column in zip(*parts, strict=True)))
 
 

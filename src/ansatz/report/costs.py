@@ -20,13 +20,7 @@ if TYPE_CHECKING:
 
 
 class Decision(NamedTuple):
-    """A rule and what it costs per row.
-
-    Example:
-        >>> from ansatz.report.costs import Decision
-        >>> Decision("P > 0.5", 2.5, 0.1).cost
-        2.5
-    """
+    """A rule and what it costs per row."""
 
     rule: str
     cost: float
@@ -42,11 +36,6 @@ def best_threshold(miss: float, alarm: float) -> float:
     Args:
         miss: cost of a positive row taken for negative, :math:`c_m`.
         alarm: cost of a negative row taken for positive, :math:`c_a`.
-
-    Example:
-        >>> from ansatz.report.costs import best_threshold
-        >>> best_threshold(miss=9.0, alarm=1.0)
-        0.1
 
     References:
         Elkan (2001), The foundations of cost-sensitive learning, eq. 2.
@@ -64,11 +53,6 @@ def best_level(under: float, over: float) -> float:
         under: cost of each unit that the decision falls short, :math:`c_u`.
         over: cost of each unit too many, :math:`c_o`.
 
-    Example:
-        >>> from ansatz.report.costs import best_level
-        >>> best_level(under=3.0, over=1.0)
-        0.75
-
     References:
         Arrow, Harris and Marschak (1951), Optimal inventory policy.
     """
@@ -80,12 +64,6 @@ def class_costs(event: Tensor, taken: Tensor, miss: float, alarm: float) -> Tens
 
     Shapes:
         - event, taken: ``(N,)``, 1 where positive and where taken for positive.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.report.costs import class_costs
-        >>> class_costs(torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0]), 9.0, 1.0).tolist()
-        [9.0, 1.0, 0.0]
     """
     return (
         miss * ((event == 1) & (taken == 0)).double()
@@ -98,12 +76,6 @@ def number_costs(y: Tensor, decision: Tensor, under: float, over: float) -> Tens
 
     Shapes:
         - y, decision: ``(N,)``.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.report.costs import number_costs
-        >>> number_costs(torch.tensor([3.0, 1.0]), torch.tensor([1.0, 2.0]), 5.0, 1.0).tolist()
-        [10.0, 1.0]
     """
     gap = (y - decision).double()
     return under * gap.clamp(min=0) + over * (-gap).clamp(min=0)
@@ -114,18 +86,6 @@ def section(evidence: Evidence) -> Section | None:
 
     Args:
         evidence: of a model on its test rows, with costs in its settings.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.report.costs import section
-        >>> x = np.random.default_rng(0).normal(size=(60, 1))
-        >>> y = x[:, 0] + np.cos(9 * x[:, 0])
-        >>> model = Regressor("normal", network="linear").fit(x, y)
-        >>> settings = {"costs": {"under": 5.0, "over": 1.0}}
-        >>> section(gather(model, x, y, settings=settings)).title
-        'Decisions from costs'
     """
     costs = evidence.settings.get("costs") or {}
     if not costs:
@@ -222,14 +182,6 @@ def draw_costs(axes: "Axes", grid: np.ndarray, curve: np.ndarray, marks: dict[st
         grid: thresholds or levels.
         curve: mean cost at each.
         marks: rules by name.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.report.costs import draw_costs
-        >>> from ansatz.figures.style import figure
-        >>> with figure(3, 2) as paper:
-        ...     marks = {"theory": 0.2, "default": 0.5}
-        ...     draw_costs(paper.subplots(), np.arange(3.0), np.ones(3), marks)
     """
     axes.plot(grid, curve, color=MODEL)
     for colour, (name, place) in zip((LINEAR, INK), marks.items(), strict=True):

@@ -42,13 +42,6 @@ def draw_coverage(
         found: in the order of the axis.
         title: above it.
         label: of the axis.
-
-    Example:
-        >>> from ansatz.report.coverage import draw_coverage
-        >>> from ansatz.report.intervals import coverage
-        >>> from ansatz.figures.style import figure
-        >>> with figure() as paper:
-        ...     draw_coverage(paper.subplots(), [coverage([True], [0.9], [1.0], level=0.9)])
     """
     x = np.arange(len(found))
     observed = np.array([part.observed for part in found])
@@ -66,18 +59,7 @@ def draw_coverage(
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Coverage at 50, 80, 90 and 95 %, by predicted spread and by group; None without intervals.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.report.coverage import section
-        >>> x = np.linspace(0, 1, 60).reshape(-1, 1)
-        >>> model = Regressor(network="linear").fit(x, x[:, 0] ** 2)
-        >>> section(gather(model, x, x[:, 0] ** 2)).title
-        'Do intervals hold what they promise?'
-    """
+    """Coverage at 50, 80, 90 and 95 %, by predicted spread and by group; None without intervals."""
     if isinstance(evidence.law, Quantiles):
         return _of_quantiles(evidence)
     outcomes = targets(evidence)

@@ -25,13 +25,6 @@ class Difference(NamedTuple):
         worst_share: the share of the total difference that comes from the 1 % of the rows on
             which the scores differ most; None where the total is 0.
         worst_rows: how many these are.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.report.difference import paired_difference
-        >>> found = paired_difference(np.array([3.0, 2.0, 4.0]), np.array([1.0, 1.0, 1.0]))
-        >>> round(found.mean, 3), round(found.error, 3), found.is_clear
-        (2.0, 0.577, True)
     """
 
     mean: float
@@ -83,14 +76,6 @@ def paired_difference(
         group: ``(N,)``; rows alike in it belong together, a missing value is a group by itself.
         time: ``(N,)`` numbers or dates.
 
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.report.difference import paired_difference
-        >>> d = np.array([1.0, 1.0, 0.0, 0.0])
-        >>> alone, together = paired_difference(d, 0 * d), paired_difference(d, 0 * d, group=d)
-        >>> round(alone.error, 3), round(together.error, 3)
-        (0.289, 0.5)
-
     References:
         Diebold and Mariano (1995), Comparing predictive accuracy.
         Newey and West (1987), A simple, positive semi-definite, heteroskedasticity and
@@ -136,12 +121,6 @@ def corrected_error(
 
     Returns:
         The mean, and the standard error; None for a single split.
-
-    Example:
-        >>> from ansatz.report.difference import corrected_error
-        >>> mean, error = corrected_error([0.1, 0.3, 0.2, 0.2], tested=25, learned=75)
-        >>> round(error, 4)
-        0.0624
 
     References:
         Nadeau and Bengio (2003), Inference for the generalization error, equation 17.
@@ -196,13 +175,7 @@ def _newey_west(
 
 
 def moments(time: ArrayLike) -> NDArray[np.intp]:
-    """The place of each row's time among the distinct times, in order.
-
-    Example:
-        >>> from ansatz.report.difference import moments
-        >>> moments(["2024-02-01", "2024-01-01", "2024-02-01"]).tolist()
-        [1, 0, 1]
-    """
+    """The place of each row's time among the distinct times, in order."""
     import pandas as pd
 
     from ansatz.data.dates import as_dates

@@ -29,11 +29,6 @@ class AngularErrors(NamedTuple):
         bias: their mean direction, 0 for the right law.
         concentration: observed over expected mean cosine, 1 for the right law; below 1 the law
             is too sure.
-
-    Example:
-        >>> from ansatz.report.directions import AngularErrors
-        >>> AngularErrors._fields
-        ('error', 'bias', 'concentration')
     """
 
     error: Numbers
@@ -58,15 +53,6 @@ def angular_errors(
         y: ``(N,)`` radians.
         weight: ``(N,)`` frequency weights.
         group: ``(N,)``, rows that may depend on each other.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import VonMisesDistribution
-        >>> from ansatz.report.directions import angular_errors
-        >>> law = VonMisesDistribution(2 * torch.ones(4), torch.zeros(4))
-        >>> y = torch.tensor([0.1, 0.3, 0.2, 0.2])
-        >>> round(angular_errors(law, y).bias.value, 4)
-        0.2
 
     References:
         Mardia and Jupp (2000), Directional Statistics, chapter 5.
@@ -94,17 +80,6 @@ def draw_errors(axes: "Axes", found: AngularErrors, density: tuple[Numbers, Numb
         axes: of matplotlib.
         found: the errors.
         density: angles and the mean predicted density there.
-
-    Example:
-        >>> import numpy as np
-        >>> import torch
-        >>> from ansatz.likelihoods import VonMisesDistribution
-        >>> from ansatz.report.directions import angular_errors, draw_errors
-        >>> from ansatz.figures.style import figure
-        >>> law = VonMisesDistribution(torch.ones(9), torch.zeros(9))
-        >>> found = angular_errors(law, torch.linspace(-1, 1, 9))
-        >>> with figure() as paper:
-        ...     draw_errors(paper.subplots(), found, (np.zeros(1), np.ones(1)))
     """
     edges = np.linspace(-np.pi, np.pi, int(np.clip(len(found.error) // 12, 9, 37)))
     heights, _ = np.histogram(found.error, edges, density=True)
@@ -118,18 +93,7 @@ def draw_errors(axes: "Axes", found: AngularErrors, density: tuple[Numbers, Numb
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Errors of directions; None for other outcomes.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.report.directions import section
-        >>> x = np.linspace(0, 1, 60).reshape(-1, 1)
-        >>> model = Regressor("von_mises", network="linear").fit(x, np.sin(9 * x[:, 0]))
-        >>> section(gather(model, x, np.sin(9 * x[:, 0]))).title
-        'Errors of direction'
-    """
+    """Errors of directions; None for other outcomes."""
     law = evidence.distribution
     if law is None or not getattr(law, "circular", False) or evidence.value.ndim > 1:
         return None

@@ -23,11 +23,6 @@ class Curve(NamedTuple):
         area: under it.
         low: of the 95 % interval of the area.
         high: see ``low``.
-
-    Example:
-        >>> from ansatz.report.discrimination import Curve
-        >>> Curve._fields
-        ('x', 'y', 'area', 'low', 'high')
     """
 
     x: Numbers
@@ -51,11 +46,6 @@ def roc_curve(
         score: ``(N,)``, higher for events.
         weight: ``(N,)`` frequency weights.
         group: ``(N,)``, rows that may depend on each other.
-
-    Example:
-        >>> from ansatz.report.discrimination import roc_curve
-        >>> roc_curve([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]).area
-        0.75
 
     References:
         DeLong, DeLong and Clarke-Pearson (1988). https://doi.org/10.2307/2531595
@@ -97,11 +87,6 @@ def precision_recall_curve(
         resamples: bootstrap samples.
         seed: of the samples.
 
-    Example:
-        >>> from ansatz.report.discrimination import precision_recall_curve
-        >>> round(precision_recall_curve([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]).area, 4)
-        0.8333
-
     References:
         Boyd, Eng and Page (2013), Area under the precision-recall curve.
         https://doi.org/10.1007/978-3-642-40994-3_29
@@ -123,13 +108,7 @@ def precision_recall_curve(
 def bootstrap_counts(
     rows: int, resamples: int, seed: int = 0, group: ArrayLike | None = None
 ) -> Iterator[Numbers]:
-    """How often each row is drawn in each bootstrap sample of rows, or of whole groups.
-
-    Example:
-        >>> from ansatz.report.discrimination import bootstrap_counts
-        >>> [int(counts.sum()) for counts in bootstrap_counts(5, 3)]
-        [5, 5, 5]
-    """
+    """How often each row is drawn in each bootstrap sample of rows, or of whole groups."""
     generator = np.random.default_rng(seed)
     place = np.arange(rows)
     if group is not None:
@@ -156,13 +135,7 @@ def _average_precision(recall: Numbers, precision: Numbers) -> float:
 
 
 def logit_interval(share: float, error: float, level: float = 0.95) -> tuple[float, float]:
-    """The normal interval on the logit scale, which stays within (0, 1).
-
-    Example:
-        >>> from ansatz.report.discrimination import logit_interval
-        >>> [round(end, 3) for end in logit_interval(0.9, 0.02)]
-        [0.853, 0.933]
-    """
+    """The normal interval on the logit scale, which stays within (0, 1)."""
     if not 0 < share < 1 or not error > 0:
         return share, share
     z = float(stats.norm.ppf((1 + level) / 2))
@@ -191,11 +164,6 @@ def confusion(
         predicted: ``(N,)`` codes.
         classes: how many there are.
         weight: ``(N,)`` frequency weights.
-
-    Example:
-        >>> from ansatz.report.discrimination import confusion
-        >>> confusion([0, 0, 1], [0, 1, 1], 2).tolist()
-        [[1.0, 1.0], [0.0, 1.0]]
     """
     code = np.asarray(y, dtype=np.intp) * classes + np.asarray(predicted, dtype=np.intp)
     w = None if weight is None else np.asarray(weight, dtype=np.float64)

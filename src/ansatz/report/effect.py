@@ -9,13 +9,7 @@ from scipy import stats
 
 
 class Effect(NamedTuple):
-    """An effect size with its 95 % interval, and the p-value of its being ``neutral``.
-
-    Example:
-        >>> from ansatz.report.effect import Effect
-        >>> Effect("dispersion ratio", 1.4, 1.2, 1.6, 1.0, 0.001).excludes_neutral
-        True
-    """
+    """An effect size with its 95 % interval, and the p-value of its being ``neutral``."""
 
     name: str
     value: float
@@ -31,14 +25,7 @@ class Effect(NamedTuple):
 
 
 def cluster_sums(values: ArrayLike, group: ArrayLike | None) -> NDArray[np.float64]:
-    """Sums of rows ``(N, ...)`` within each group; the rows themselves without groups.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.report.effect import cluster_sums
-        >>> cluster_sums([1.0, 2.0, 4.0], ["a", "a", "b"]).tolist()
-        [3.0, 4.0]
-    """
+    """Sums of rows ``(N, ...)`` within each group; the rows themselves without groups."""
     rows = np.asarray(values, dtype=np.float64)
     if group is None:
         return rows
@@ -70,11 +57,6 @@ def ratio(
         expected: ``(N,)``, their expectations under the law.
         weight: ``(N,)`` frequency weights.
         group: ``(N,)``.
-
-    Example:
-        >>> from ansatz.report.effect import ratio
-        >>> ratio("events", [1.0, 0.0, 1.0, 0.0], [0.25] * 4).value
-        2.0
     """
     o, e = np.asarray(observed, dtype=np.float64), np.asarray(expected, dtype=np.float64)
     w = np.ones(len(o)) if weight is None else np.asarray(weight, dtype=np.float64)
@@ -93,13 +75,7 @@ def ratio(
 
 
 def monte_carlo_p(simulated: ArrayLike, observed: float) -> float:
-    """The two-sided p-value of a statistic among simulations of it.
-
-    Example:
-        >>> from ansatz.report.effect import monte_carlo_p
-        >>> monte_carlo_p([1.0, 2.0, 3.0], 9.0)
-        0.5
-    """
+    """The two-sided p-value of a statistic among simulations of it."""
     values = np.asarray(simulated, dtype=np.float64)
     above = (1 + int((values >= observed).sum())) / (1 + len(values))
     below = (1 + int((values <= observed).sum())) / (1 + len(values))

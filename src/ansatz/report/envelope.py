@@ -18,11 +18,6 @@ class Envelope(NamedTuple):
         expected: ``(M,)``, the means k / (n + 1) of the order statistics it is given at.
         low: ``(M,)``.
         high: ``(M,)``.
-
-    Example:
-        >>> from ansatz.report.envelope import Envelope
-        >>> Envelope._fields
-        ('expected', 'low', 'high')
     """
 
     expected: Numbers
@@ -44,12 +39,6 @@ def uniform_envelope(count: int, level: float = 0.95, seed: int = 0) -> Envelope
         count: n.
         level: of all together.
         seed: of the simulation.
-
-    Example:
-        >>> from ansatz.report.envelope import uniform_envelope
-        >>> band = uniform_envelope(99)
-        >>> bool(((band.low < band.expected) & (band.expected < band.high)).all())
-        True
 
     References:
         Aldor-Noiman et al. (2013), The power to see: a new graphical test of normality.
@@ -79,14 +68,7 @@ def _places(count: int) -> Numbers:
 
 
 def holds(ordered: Numbers, band: Envelope) -> bool:
-    """Whether sorted numbers in [0, 1] stay within the envelope at its places.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.report.envelope import holds, uniform_envelope
-        >>> holds(np.linspace(0.01, 0.99, 99), uniform_envelope(99))
-        True
-    """
+    """Whether sorted numbers in [0, 1] stay within the envelope at its places."""
     count = len(ordered)
     places = np.rint(band.expected * (count + 1)).astype(np.intp) - 1
     values = ordered[places]

@@ -17,31 +17,12 @@ def estimate_metrics(evidence: Evidence, forecast: Forecast) -> dict[str, Estima
     Args:
         evidence: of a model on its test rows.
         forecast: of the model, or of a rival.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.report.estimates import estimate_metrics
-        >>> from ansatz.report.rivals import rivals
-        >>> x = np.arange(60.0).reshape(-1, 1)
-        >>> y = x[:, 0] + np.cos(x[:, 0])
-        >>> evidence = gather(Regressor(network="linear").fit(x, y), x, y)
-        >>> list(estimate_metrics(evidence, rivals(evidence).find("model")))
-        ['nll', 'crps', 'mae', 'rmse', 'r2']
     """
     return evidence.outcome_report.estimates(evidence, forecast)
 
 
 def estimate_nll(evidence: Evidence, forecast: Forecast) -> dict[str, Estimate]:
-    """The mean negative log-likelihood, where all forecasts have it in one measure.
-
-    Example:
-        >>> import inspect
-        >>> from ansatz.report.estimates import estimate_nll
-        >>> list(inspect.signature(estimate_nll).parameters)
-        ['evidence', 'forecast']
-    """
+    """The mean negative log-likelihood, where all forecasts have it in one measure."""
     # A loss of classes is evaluated by the probabilities that it is served as.
     has_nll = evidence.law.is_law or evidence.classes is not None
     if forecast.losses is None or not has_nll:
@@ -50,14 +31,7 @@ def estimate_nll(evidence: Evidence, forecast: Forecast) -> dict[str, Estimate]:
 
 
 def estimates_of_numbers(evidence: Evidence, forecast: Forecast) -> dict[str, Estimate]:
-    """Log score, CRPS or energy score, and errors of the point prediction.
-
-    Example:
-        >>> import inspect
-        >>> from ansatz.report.estimates import estimates_of_numbers
-        >>> list(inspect.signature(estimates_of_numbers).parameters)
-        ['evidence', 'forecast']
-    """
+    """Log score, CRPS or energy score, and errors of the point prediction."""
     y, weight = evidence.value, evidence.weight
     found = estimate_nll(evidence, forecast)
     law, point = forecast.distribution, forecast.point

@@ -21,13 +21,7 @@ if TYPE_CHECKING:
 
 
 class Learned(NamedTuple):
-    """The rows that the model learned from.
-
-    Example:
-        >>> from ansatz.report.evidence import Learned
-        >>> Learned._fields
-        ('X', 'y', 'weight', 'offset', 'job')
-    """
+    """The rows that the model learned from."""
 
     X: Any  # as sections take them: a frame, grids
     y: Any  # as given

@@ -7,18 +7,7 @@ from ansatz.report.what_was_fitted import describe_network, law_name
 
 
 def headline(evidence: Evidence) -> list[str]:
-    """What was fitted and whether it beats simpler models; whether it is calibrated.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.report.headline import headline
-        >>> x = np.arange(60.0).reshape(-1, 1)
-        >>> model = Regressor("normal", network="linear").fit(x, np.cos(x[:, 0]))
-        >>> headline(gather(model, x, np.cos(x[:, 0])))[1].startswith("Calibration:")
-        True
-    """
+    """What was fitted and whether it beats simpler models; whether it is calibrated."""
     count = len(evidence.weight)
     what = (
         f"{describe_network(evidence).capitalize()} of {printable(evidence.target, 80)} with the "
@@ -36,16 +25,6 @@ def calibration(evidence: Evidence) -> str:
 
     Numbers: the coverage of 90 % intervals with a Wilson interval. Classes: Spiegelhalter's test
     of the probabilities. Survival: whether as many rows had the event as the curves expected.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.report.headline import calibration
-        >>> x = np.random.default_rng(0).normal(size=(100, 2))
-        >>> model = Regressor("normal", network="linear").fit(x[:, :1], x[:, 1])
-        >>> calibration(gather(model, x[:, :1], x[:, 1]))[:36]
-        'its 90 % intervals cover 89 % of the'
 
     References:
         Spiegelhalter (1986), Probabilistic prediction in patient management and clinical trials.

@@ -12,18 +12,7 @@ LEVEL = 0.9  # of the intervals whose coverage is told
 
 
 def of_intervals(evidence: Evidence) -> str:
-    """The coverage of 90 % intervals with a Wilson interval.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.report.interval_words import of_intervals
-        >>> x = np.random.default_rng(0).normal(size=(100, 2))
-        >>> model = Regressor("normal", network="linear").fit(x[:, :1], x[:, 1])
-        >>> of_intervals(gather(model, x[:, :1], x[:, 1]))[:36]
-        'its 90 % intervals cover 89 % of the'
-    """
+    """The coverage of 90 % intervals with a Wilson interval."""
     assert evidence.distribution is not None
     with torch.no_grad():
         low, high = evidence.distribution.interval(LEVEL)

@@ -29,11 +29,6 @@ class Coverage(NamedTuple):
         high: see ``low``.
         width: the mean length of the intervals; infinite where any is.
         rows: how many, by weight.
-
-    Example:
-        >>> from ansatz.report.intervals import Coverage
-        >>> Coverage("all rows", 0.9, 0.9, 0.88, 0.86, 0.9, 3.2, 900.0).holds
-        True
     """
 
     label: str
@@ -69,11 +64,6 @@ def coverage(
         level: that was asked for.
         weight: ``(N,)`` frequency weights.
         label: of the rows.
-
-    Example:
-        >>> from ansatz.report.intervals import coverage
-        >>> coverage([True] * 9 + [False], [0.9] * 10, [1.0] * 10, level=0.9).observed
-        0.9
     """
     held = np.asarray(inside, dtype=np.float64)
     w = np.ones(len(held)) if weight is None else np.asarray(weight, dtype=np.float64)
@@ -93,11 +83,6 @@ class Intervals(NamedTuple):
         inside: ``(N,)``, whether the outcome lies in it.
         nominal: ``(N,)``, the probability that the law gives it.
         width: ``(N,)``.
-
-    Example:
-        >>> from ansatz.report.intervals import Intervals
-        >>> Intervals._fields
-        ('level', 'inside', 'nominal', 'width')
     """
 
     level: float
@@ -120,14 +105,6 @@ def intervals(
         y: ``(N,)`` or ``(N, K)``.
         level: :math:`1 - \alpha`.
         found: the transforms, if they are at hand.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import Poisson
-        >>> from ansatz.report.intervals import intervals
-        >>> law = Poisson().distribution(torch.zeros(1, 1, dtype=torch.float64))
-        >>> round(intervals(law, torch.zeros(1), 0.8).nominal.item(), 3)  # of 0, 1, 2
-        0.92
     """
     found = transform(distribution, y) if found is None else found
     tail = (1 - level) / 2
@@ -156,14 +133,6 @@ def covered(
         weight: ``(N,)`` frequency weights.
         rows: which.
         label: of the rows.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import NormalDistribution
-        >>> from ansatz.report.intervals import covered, intervals
-        >>> law = NormalDistribution(torch.zeros(100), torch.ones(100))
-        >>> covered(intervals(law, torch.zeros(100), 0.9)).observed
-        1.0
     """
     w = np.ones(len(found.inside)) if weight is None else np.asarray(weight, dtype=np.float64)
     parts = (found.inside[rows], found.nominal[rows], found.width[rows])
@@ -180,15 +149,6 @@ def censored_coverage(found: Transform, level: float, weight: ArrayLike | None =
         found: the transforms.
         level: :math:`1 - \alpha`.
         weight: ``(N,)`` frequency weights.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.report.intervals import censored_coverage
-        >>> from ansatz.report.transform import Transform
-        >>> u = np.linspace(0.005, 0.995, 100)
-        >>> known = Transform(u, u, 1 - u, 1 - u, np.zeros(100, dtype=bool))
-        >>> round(censored_coverage(known, 0.9).observed, 2)
-        0.9
     """
     w = np.ones(len(found.lower)) if weight is None else np.asarray(weight, dtype=np.float64)
     right = found.censored & (found.above_upper <= 0)
@@ -238,14 +198,6 @@ def by_spread(
         found: the intervals.
         weight: ``(N,)`` frequency weights.
         parts: how many.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import NormalDistribution
-        >>> from ansatz.report.intervals import by_spread, intervals
-        >>> law = NormalDistribution(torch.zeros(200), torch.linspace(1, 2, 200))
-        >>> len(by_spread(intervals(law, torch.zeros(200), 0.9)))
-        10
     """
     order = np.argsort(np.nan_to_num(found.width, posinf=np.finfo(np.float64).max), kind="stable")
     pieces = np.array_split(order, max(1, min(parts, len(order) // 20)))
@@ -266,15 +218,6 @@ def by_group(
         group: ``(N,)`` names.
         weight: ``(N,)`` frequency weights.
         most: groups that are shown.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import NormalDistribution
-        >>> from ansatz.report.intervals import by_group, intervals
-        >>> law = NormalDistribution(torch.zeros(60), torch.ones(60))
-        >>> found = intervals(law, torch.zeros(60), 0.9)
-        >>> [part.label for part in by_group(found, ["a"] * 40 + ["b"] * 20)]
-        ['a', 'b']
     """
     names = np.asarray(group).astype(str)
     labels, counts = np.unique(names, return_counts=True)

@@ -16,18 +16,7 @@ if TYPE_CHECKING:
 
 
 class Judged(NamedTuple):
-    """A model and the predictive law that it serves for each of some rows.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report.judged import judge_rows
-        >>> x = np.arange(20.0).reshape(-1, 1)
-        >>> model = Regressor(network="linear").fit(x, x[:, 0] % 3)
-        >>> job = model.read_again(x, x[:, 0] % 3)
-        >>> judge_rows("line", model.model_, job).log_scores.shape
-        torch.Size([20])
-    """
+    """A model and the predictive law that it serves for each of some rows."""
 
     name: str
     model: Model
@@ -70,16 +59,6 @@ def judge_rows(name: str, model: Model, job: Job) -> Judged:
         name: what messages call the model.
         model: fitted.
         job: rows with outcomes, as the pipeline reads them.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Classifier
-        >>> from ansatz.report.judged import judge_rows
-        >>> x = np.arange(20.0).reshape(-1, 1)
-        >>> model = Classifier(network="linear").fit(x, np.arange(20) % 2)
-        >>> job = model.read_again(x, np.arange(20) % 2)
-        >>> judge_rows("logit", model.model_, job).law_name
-        'bernoulli'
     """
     served = model.predictive(job.rows, job.offset, notes=[])
     return Judged(name, model, job, *served, *model.outcome.distribution(served, job.y))

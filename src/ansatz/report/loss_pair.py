@@ -16,17 +16,6 @@ def loss_pair(a: Judged, b: Judged) -> ScorePair:
     """By the loss of the first that is no law; the other enters with what the loss asks for.
 
     That is its mean for a squared error, its median for an absolute one, its quantiles.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report.judged import judge_rows
-        >>> from ansatz.report.loss_pair import loss_pair
-        >>> x = np.arange(20.0).reshape(-1, 1)
-        >>> job = Regressor().read(x, x[:, 0] % 3)
-        >>> made = [Regressor(law, network="linear").fit(x, job.y) for law in ("mse", "normal")]
-        >>> loss_pair(*(judge_rows(each.likelihood, each.model_, job) for each in made)).name
-        'mse'
     """
     owner = a if a.distribution is None else b
     if change_between(a, b) is not None:

@@ -10,21 +10,7 @@ from ansatz.report.judged import Judged
 
 
 def require_same_kind(a: Judged, b: Judged) -> None:
-    """Refuses to compare classes with numbers, or models that know different classes.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Classifier, Regressor
-        >>> from ansatz.report.judged import judge_rows
-        >>> from ansatz.report.measure import require_same_kind
-        >>> x, y = np.arange(20.0).reshape(-1, 1), np.arange(20) % 2
-        >>> made = [kind(network="linear").fit(x, y) for kind in (Regressor, Classifier)]
-        >>> judged = [judge_rows("it", each.model_, each.read_again(x, y)) for each in made]
-        >>> require_same_kind(*judged)
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.DataError: it predicts numbers and it classes: ...
-    """
+    """Refuses to compare classes with numbers, or models that know different classes."""
     first, second = a.model.outcome, b.model.outcome
     if first.name != second.name:
         raise DataError(
@@ -39,14 +25,7 @@ def require_same_kind(a: Judged, b: Judged) -> None:
 
 
 def change_between(a: Judged, b: Judged) -> Change | None:
-    """How the other model's outcomes are made of the one's; None where they are the same.
-
-    Example:
-        >>> import inspect
-        >>> from ansatz.report.measure import change_between
-        >>> list(inspect.signature(change_between).parameters)
-        ['a', 'b']
-    """
+    """How the other model's outcomes are made of the one's; None where they are the same."""
     first, second = a.value.numpy(), b.value.numpy()
     if first.shape == second.shape and np.array_equal(first, second):
         return None
@@ -68,12 +47,6 @@ def require_same_measure(a: Judged, b: Judged, change: Change | None) -> None:
         a: the one model of numbers.
         b: the other.
         change: between their outcomes, if they are not the same.
-
-    Example:
-        >>> import inspect
-        >>> from ansatz.report.measure import require_same_measure
-        >>> list(inspect.signature(require_same_measure).parameters)
-        ['a', 'b', 'change']
     """
     first, second = a.distribution, b.distribution
     assert first is not None and second is not None
@@ -113,17 +86,7 @@ def _require_same_atoms(a: Judged, b: Judged) -> None:
 
 
 def atoms(distribution: Distribution) -> set[float]:
-    """The ends of the support that have a probability of their own, as 0 has for tweedie.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import Gamma, Tweedie
-        >>> from ansatz.report.measure import atoms
-        >>> atoms(Tweedie().distribution(torch.zeros(1, 2)))
-        {0.0}
-        >>> atoms(Gamma().distribution(torch.zeros(1, 2)))
-        set()
-    """
+    """The ends of the support that have a probability of their own, as 0 has for tweedie."""
     found: set[float] = set()
     with torch.no_grad():
         like = distribution.mean
@@ -141,13 +104,6 @@ def atoms(distribution: Distribution) -> set[float]:
 
 
 def require_same_outcomes(a: Judged, b: Judged) -> None:
-    """Refuses rows whose classes, orders or times are not the same; numbers may change scale.
-
-    Example:
-        >>> import inspect
-        >>> from ansatz.report.measure import require_same_outcomes
-        >>> list(inspect.signature(require_same_outcomes).parameters)
-        ['a', 'b']
-    """
+    """Refuses rows whose classes, orders or times are not the same; numbers may change scale."""
     if not a.outcome_report.same_outcomes(a, b):
         raise DataError(f"{a.name} and {b.name} have other outcomes in the same rows.")

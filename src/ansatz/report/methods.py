@@ -26,17 +26,7 @@ Progress = Callable[[int, int], None]
 
 
 class Candidate(NamedTuple):
-    """A method by the task that it fits and the rows as that reads them.
-
-    Example:
-        >>> import ansatz
-        >>> from ansatz.fitting.replay import replay
-        >>> from ansatz.report.methods import candidate
-        >>> table = {"x": range(50), "y": range(50)}
-        >>> fit = ansatz.fit(table, target="y", likelihood="normal", network="linear")
-        >>> len(candidate(replay(fit)).job.y)
-        50
-    """
+    """A method by the task that it fits and the rows as that reads them."""
 
     name: str
     task: Task  # its outcome has read the rows
@@ -51,11 +41,6 @@ class Method(NamedTuple):
         score: its mean over the splits.
         gain: the mean by which it is better than the first; negative: worse.
         error: Nadeau and Bengio's standard error of the gain; None where undefined.
-
-    Example:
-        >>> from ansatz.report.methods import Method
-        >>> Method("wide", -1.2, 0.3, 0.1).is_clear
-        True
     """
 
     name: str
@@ -70,14 +55,7 @@ class Method(NamedTuple):
 
 
 class Methods(NamedTuple):
-    """Several methods on the same splits, the first being the reference.
-
-    Example:
-        >>> from ansatz.report.methods import Method, Methods
-        >>> table = [Method("line", -1.5, 0.0, 0.0), Method("wide", -1.2, 0.3, 0.1)]
-        >>> Methods(table, "log score", True, 5, 2, 200, 50.0, 150.0, ()).best.name
-        'wide'
-    """
+    """Several methods on the same splits, the first being the reference."""
 
     table: list[Method]
     score: str  # what it is called
@@ -96,17 +74,7 @@ class Methods(NamedTuple):
 
 
 def candidate(found: Replay) -> Candidate:
-    """The method that made a model, ready to be fitted to some of its rows.
-
-    Example:
-        >>> import ansatz
-        >>> from ansatz.fitting.replay import replay
-        >>> from ansatz.report.methods import candidate
-        >>> table = {"x": range(50), "y": range(50)}
-        >>> fit = ansatz.fit(table, target="y", likelihood="normal", network="linear")
-        >>> candidate(replay(fit)).task.settings.network
-        'linear'
-    """
+    """The method that made a model, ready to be fitted to some of its rows."""
     if found.problem is None:
         raise UsageError(
             f"{found.name} was made by estimator.fit(X, y) and has no record to refit it from: fit "
@@ -138,19 +106,6 @@ def compare_methods(
         repeats: with other folds each.
         seed: of folds and refits.
         progress: called with the number of refits done and of all.
-
-    Example:
-        >>> import ansatz
-        >>> from ansatz.fitting.replay import replay
-        >>> from ansatz.report.methods import candidate, compare_methods
-        >>> table = {"x": [k % 7 for k in range(60)], "y": [k % 7 + k % 3 / 2 for k in range(60)]}
-        >>> fits = [
-        ...     ansatz.fit(table, target="y", likelihood=law, network="linear")
-        ...     for law in ("normal", "laplace")
-        ... ]
-        >>> found = compare_methods([candidate(replay(fit)) for fit in fits], folds=3, repeats=1)
-        >>> found.score, len(found.table), found.rows
-        ('log score', 2, 60)
     """
     _require_same_rows(candidates)
     first = candidates[0]

@@ -20,11 +20,6 @@ class NormalScores(NamedTuple):
         location: their mean, 0 for the right law; positive where outcomes are above forecasts.
         spread: their standard deviation, 1 for the right law; above 1 where the law is too narrow.
         p_value: of the Wald test that both are as they should be.
-
-    Example:
-        >>> from ansatz.report.normal_scores import NormalScores
-        >>> NormalScores._fields
-        ('location', 'spread', 'p_value')
     """
 
     location: Effect
@@ -46,16 +41,6 @@ def normal_scores(
         found: the transforms.
         weight: ``(N,)`` frequency weights.
         group: ``(N,)``, rows that may depend on each other.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import NormalDistribution
-        >>> from ansatz.report.normal_scores import normal_scores
-        >>> from ansatz.report.transform import transform
-        >>> y = torch.linspace(-3, 3, 101, dtype=torch.float64)
-        >>> law = NormalDistribution(torch.zeros_like(y), 0.5 * torch.ones_like(y))
-        >>> round(normal_scores(transform(law, y)).spread.value, 2)  # a sd of 1.75, said 0.5
-        3.5
 
     References:
         Berkowitz (2001), Testing density forecasts, with applications to risk management.

@@ -12,19 +12,7 @@ from ansatz.report.paired_scores import ScorePair
 
 
 def number_pair(a: Judged, b: Judged) -> ScorePair:
-    """The log scores of two models of numbers; a loss that is not a law is compared by itself.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report.judged import judge_rows
-        >>> from ansatz.report.number_pair import number_pair
-        >>> x = np.arange(20.0).reshape(-1, 1)
-        >>> model = Regressor(network="linear").fit(x, x[:, 0] % 3)
-        >>> judged = judge_rows("line", model.model_, model.read_again(x, x[:, 0] % 3))
-        >>> number_pair(judged, judged).name
-        'log score'
-    """
+    """The log scores of two models of numbers; a loss that is not a law is compared by itself."""
     if a.distribution is None or b.distribution is None:
         return loss_pair(a, b)
     change = change_between(a, b)
@@ -40,26 +28,12 @@ def number_pair(a: Judged, b: Judged) -> ScorePair:
 
 
 def log_score_pair(a: Judged, b: Judged) -> ScorePair:
-    """The log scores of two models that have one measure.
-
-    Example:
-        >>> import inspect
-        >>> from ansatz.report.number_pair import log_score_pair
-        >>> list(inspect.signature(log_score_pair).parameters)
-        ['a', 'b']
-    """
+    """The log scores of two models that have one measure."""
     return ScorePair("log score", a.log_scores.numpy(), b.log_scores.numpy(), higher=True)
 
 
 def number_beside(a: Judged, b: Judged) -> ScorePair | None:
-    """CRPS or energy score of two models; None for losses and targets on different scales.
-
-    Example:
-        >>> import inspect
-        >>> from ansatz.report.number_pair import number_beside
-        >>> list(inspect.signature(number_beside).parameters)
-        ['a', 'b']
-    """
+    """CRPS or energy score of two models; None for losses and targets on different scales."""
     if a.distribution is None or b.distribution is None or change_between(a, b) is not None:
         return None
     for name in ("energy_score", "crps"):

@@ -44,11 +44,6 @@ class OutcomeReport:
 
     Attributes:
         prediction: what a fitted value is called, on an axis.
-
-    Example:
-        >>> from ansatz.report.outcome_report import OutcomeReport
-        >>> OutcomeReport().chapters()[0].words
-        'probability integral transform'
     """
 
     prediction = "prediction"

@@ -18,16 +18,6 @@ def outcome_words(evidence: Evidence, row: int, limit: int = 18) -> str:
         evidence: of a model on its test rows.
         row: its number among them, from 0.
         limit: letters; the middle of more is left out.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.report.outcome_words import outcome_words
-        >>> x = np.arange(9.0).reshape(-1, 1)
-        >>> y = np.stack([x[:, 0], x[:, 0] / 3], 1)
-        >>> outcome_words(gather(Regressor("normal", network="linear").fit(x, y), x, y), 2)
-        '2, 0.667'
     """
     words = evidence.outcome_report.words(evidence, row)
     return _short(shown_outcome(evidence, row) if words is None else words, limit)
@@ -40,16 +30,6 @@ def prediction_words(evidence: Evidence, row: int, limit: int = 18) -> str:
         evidence: of a model on its test rows.
         row: its number among them, from 0.
         limit: letters; the middle of more is left out.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.report.outcome_words import prediction_words
-        >>> x = np.arange(9.0).reshape(-1, 1)
-        >>> model = Regressor(network="linear").fit(x, x[:, 0])
-        >>> prediction_words(gather(model, x, x[:, 0]), 2)
-        '2'
     """
     return _short(shown_prediction(evidence, row), limit)
 
@@ -59,17 +39,7 @@ def _short(value: Cell, limit: int) -> str:
 
 
 def shown_outcome(evidence: Evidence, row: int) -> Cell:
-    """The outcome of a test row as a table shows it.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.report.outcome_words import shown_outcome
-        >>> x = np.arange(9.0).reshape(-1, 1)
-        >>> shown_outcome(gather(Regressor(network="linear").fit(x, x[:, 0]), x, x[:, 0]), 2)
-        2.0
-    """
+    """The outcome of a test row as a table shows it."""
     given = evidence.y.iloc[row] if hasattr(evidence.y, "iloc") else np.asarray(evidence.y)[row]
     if hasattr(given, "items"):  # a row of several columns
         return ", ".join(
@@ -81,18 +51,7 @@ def shown_outcome(evidence: Evidence, row: int) -> Cell:
 
 
 def shown_prediction(evidence: Evidence, row: int) -> Cell:
-    """The prediction of a test row as a table shows it; of classes the most probable one.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.report.outcome_words import shown_prediction
-        >>> x = np.arange(9.0).reshape(-1, 1)
-        >>> evidence = gather(Regressor(network="linear").fit(x, x[:, 0]), x, x[:, 0])
-        >>> round(shown_prediction(evidence, 2), 6)
-        2.0
-    """
+    """The prediction of a test row as a table shows it; of classes the most probable one."""
     law = evidence.distribution
     if evidence.classes is not None and evidence.outcome.ndim == 1:
         probs = law.probs[row]  # type: ignore[union-attr]
@@ -109,14 +68,7 @@ def shown_prediction(evidence: Evidence, row: int) -> Cell:
 
 
 def shown_cell(value: Any) -> Cell:
-    """A value of data as a table shows it; None where it is missing.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.report.outcome_words import shown_cell
-        >>> shown_cell(np.int64(3)), shown_cell(float("nan"))
-        (3, None)
-    """
+    """A value of data as a table shows it; None where it is missing."""
     if value is None or (isinstance(value, float) and value != value):
         return None
     if isinstance(value, bool | np.bool_):

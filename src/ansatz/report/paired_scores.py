@@ -15,12 +15,6 @@ class ScorePair(NamedTuple):
         b: ``(N,)`` of the other.
         higher: whether larger is better.
         note: what is to be said about it.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.report.paired_scores import ScorePair
-        >>> ScorePair("log score", np.zeros(2), np.ones(2), higher=True).gain.tolist()
-        [-1.0, -1.0]
     """
 
     name: str

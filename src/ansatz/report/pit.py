@@ -34,11 +34,6 @@ class PitHistogram(NamedTuple):
         all_low: above this and below ``all_high`` all bars lie together with 95 %.
         all_high: see ``all_low``.
         rows: how many, by weight.
-
-    Example:
-        >>> from ansatz.report.pit import PitHistogram
-        >>> PitHistogram._fields[:2]
-        ('edges', 'heights')
     """
 
     edges: Numbers
@@ -74,15 +69,6 @@ def mean_pit(found: Transform, u: ArrayLike, weight: ArrayLike | None = None) ->
         found: the transforms.
         u: where.
         weight: ``(N,)`` frequency weights.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import BernoulliDistribution
-        >>> from ansatz.report.pit import mean_pit
-        >>> from ansatz.report.transform import transform
-        >>> found = transform(BernoulliDistribution(torch.zeros(1)), torch.ones(1))
-        >>> mean_pit(found, [0.25, 0.75, 1.0]).tolist()
-        [0.0, 0.5, 1.0]
 
     References:
         Czado, Gneiting and Held (2009), Predictive model assessment for count data, eq. 2.
@@ -133,16 +119,6 @@ def pit_histogram(
         weight: ``(N,)`` frequency weights.
         seed: of the simulation.
 
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import NormalDistribution
-        >>> from ansatz.report.pit import pit_histogram
-        >>> from ansatz.report.transform import transform
-        >>> law = NormalDistribution(torch.zeros(400), torch.ones(400))
-        >>> histogram = pit_histogram(transform(law, torch.zeros(400)), bins=5)
-        >>> histogram.heights.tolist(), histogram.holds
-        ([0.0, 0.0, 5.0, 0.0, 0.0], False)
-
     References:
         Czado, Gneiting and Held (2009), Predictive model assessment for count data.
         https://doi.org/10.1111/j.1541-0420.2009.01191.x
@@ -177,16 +153,6 @@ def draw_pit(axes: "Axes", histogram: PitHistogram, title: str = "") -> None:
         axes: of matplotlib.
         histogram: to be drawn.
         title: above it.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import NormalDistribution
-        >>> from ansatz.report.pit import draw_pit, pit_histogram
-        >>> from ansatz.figures.style import figure
-        >>> from ansatz.report.transform import transform
-        >>> law = NormalDistribution(torch.zeros(50), torch.ones(50))
-        >>> with figure() as paper:
-        ...     draw_pit(paper.subplots(), pit_histogram(transform(law, torch.randn(50))))
     """
     axes.axhspan(histogram.all_low, histogram.all_high, color=INK, alpha=0.12, lw=0)
     axes.axhspan(histogram.low, histogram.high, color=INK, alpha=0.18, lw=0)
@@ -201,18 +167,7 @@ def draw_pit(axes: "Axes", histogram: PitHistogram, title: str = "") -> None:
 
 
 def section(evidence: Evidence) -> Section | None:
-    """The histogram for every outcome that is a number with a law; None where there is none.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.report.pit import section
-        >>> x = np.linspace(0, 1, 60).reshape(-1, 1)
-        >>> model = Regressor(network="linear").fit(x, x[:, 0] ** 2)
-        >>> section(gather(model, x, x[:, 0] ** 2)).title
-        'Are the predicted distributions right?'
-    """
+    """The histogram for every outcome that is a number with a law; None where there is none."""
     outcomes = targets(evidence)
     if not outcomes:
         return None

@@ -20,11 +20,6 @@ class QuantileLine(NamedTuple):
         low: ``(B,)``: all parts lie above it and below ``high`` with 95 %.
         high: ``(B,)``.
         p_value: of the part that is furthest off, for having looked at all of them.
-
-    Example:
-        >>> from ansatz.report.quantile_lines import QuantileLine
-        >>> QuantileLine._fields[0]
-        'level'
     """
 
     level: float
@@ -52,13 +47,6 @@ def quantile_lines(
         uniform: ``(N,)`` residuals.
         fitted: ``(N,)`` predictions, whose order matters only.
         levels: of the quantiles.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.report.quantile_lines import quantile_lines
-        >>> lines = quantile_lines(np.linspace(0, 1, 500), np.linspace(0, 1, 500))
-        >>> lines[1].p_value < 1e-6  # residuals rise with the prediction
-        True
     """
     u, order = np.asarray(uniform), np.argsort(np.asarray(fitted), kind="stable")
     parts = np.array_split(u[order], int(np.clip(len(u) // 150, 1, 10)))

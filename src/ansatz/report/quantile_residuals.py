@@ -40,14 +40,6 @@ def draw_uniform_qq(axes: "Axes", uniform: Numbers, band: Envelope) -> None:
         axes: of matplotlib.
         uniform: ``(N,)`` residuals.
         band: the envelope of N uniform numbers.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.report.envelope import uniform_envelope
-        >>> from ansatz.report.quantile_residuals import draw_uniform_qq
-        >>> from ansatz.figures.style import figure
-        >>> with figure() as paper:
-        ...     draw_uniform_qq(paper.subplots(), np.random.rand(50), uniform_envelope(50))
     """
     rows = len(uniform)
     expected = np.arange(1, rows + 1) / (rows + 1)
@@ -71,15 +63,6 @@ def draw_quantile_lines(
         uniform: ``(N,)`` residuals.
         fitted: ``(N,)`` predictions.
         lines: their quantiles.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.report.quantile_lines import quantile_lines
-        >>> from ansatz.report.quantile_residuals import draw_quantile_lines
-        >>> from ansatz.figures.style import figure
-        >>> u, fitted = np.random.rand(90), np.arange(90.0)
-        >>> with figure() as paper:
-        ...     draw_quantile_lines(paper.subplots(), u, fitted, quantile_lines(u, fitted))
     """
     rank = (stats.rankdata(fitted, "ordinal") - 0.5) / len(fitted)
     x, y = thin(rank, uniform, limit=800)
@@ -96,18 +79,7 @@ def draw_quantile_lines(
 
 
 def section(evidence: Evidence) -> Section | None:
-    """QQ, quartiles along the predictions, and the tests; None where there are no residuals.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.report.quantile_residuals import section
-        >>> x = np.linspace(0, 1, 60).reshape(-1, 1)
-        >>> model = Regressor(network="linear").fit(x, x[:, 0] ** 2)
-        >>> section(gather(model, x, x[:, 0] ** 2)).title
-        'Quantile residuals'
-    """
+    """QQ, quartiles along the predictions, and the tests; None where there are no residuals."""
     outcomes = targets(evidence)
     if not outcomes:
         return None

@@ -39,11 +39,6 @@ class Change(NamedTuple):
         before: mean negative log-likelihood.
         after: the same with recalibration.
         difference: after - before, with its 95 % interval; below 0 is better.
-
-    Example:
-        >>> from ansatz.report.recalibration import Change
-        >>> Change._fields
-        ('before', 'after', 'difference')
     """
 
     before: float
@@ -67,16 +62,6 @@ def change_of_score(
         y: outcomes.
         weight: ``(N,)`` frequency weights.
         group: ``(N,)``, rows that may depend on each other.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import NormalDistribution
-        >>> from ansatz.report.recalibration import change_of_score
-        >>> y = torch.tensor([-2.0, 2.0, -1.0, 1.0])
-        >>> narrow = NormalDistribution(torch.zeros(4), 0.5 * torch.ones(4))
-        >>> right = NormalDistribution(torch.zeros(4), 1.6 * torch.ones(4))
-        >>> change_of_score(narrow, right, y).difference.value < 0
-        True
     """
     with torch.no_grad():
         losses = [-law.log_prob(y).reshape(len(y), -1).mean(1).double() for law in (before, after)]
@@ -97,12 +82,6 @@ def paired_change(
         after: ``(N,)``.
         weight: ``(N,)`` frequency weights.
         group: ``(N,)``, rows that may depend on each other.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.report.recalibration import paired_change
-        >>> paired_change(torch.tensor([1.0, 2.0]), torch.tensor([0.5, 1.0])).difference.value
-        -0.75
     """
     first, second = (mean_estimate(loss, weight) for loss in (before, after))
     change = second.minus(first)
@@ -116,18 +95,7 @@ def paired_change(
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Before and after on test rows; one sentence where there was no recalibration.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.report.recalibration import section
-        >>> x = np.linspace(0, 1, 60).reshape(-1, 1)
-        >>> model = Regressor(network="linear").fit(x, x[:, 0] ** 2)
-        >>> section(gather(model, x, x[:, 0] ** 2)).lead
-        'No recalibration took part: the predictive is served as it was fitted.'
-    """
+    """Before and after on test rows; one sentence where there was no recalibration."""
     if evidence.distribution is None:
         return None
     done = evidence.model.recalibration

@@ -14,13 +14,7 @@ _TOLD = ("options", "network", "inference", "pretrained", "freeze", "test")
 
 
 class Setting(NamedTuple):
-    """One setting that differs; None where a model does not have it.
-
-    Example:
-        >>> from ansatz.report.recipe_difference import Setting
-        >>> Setting("dropout", 0.1, 0.3).b
-        0.3
-    """
+    """One setting that differs; None where a model does not have it."""
 
     name: str
     a: Any
@@ -28,18 +22,7 @@ class Setting(NamedTuple):
 
 
 def recipe_difference(a: Model, b: Model) -> list[Setting]:
-    """Law, network, training, columns and split of two models, where they differ.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report.recipe_difference import recipe_difference
-        >>> x = np.arange(20.0).reshape(-1, 1)
-        >>> line = Regressor(network="linear").fit(x, x[:, 0])
-        >>> other = Regressor("laplace", network="linear").fit(x, x[:, 0])
-        >>> recipe_difference(line.model_, other.model_)[0]
-        Setting(name='likelihood', a='normal', b='laplace')
-    """
+    """Law, network, training, columns and split of two models, where they differ."""
     first, second = recipe_of(a), recipe_of(b)
     recipes = [model.recipe for model in (a, b)]
     if (recipes[0] is None) != (recipes[1] is None):  # nothing of a training to set side by side
@@ -58,16 +41,7 @@ def recipe_difference(a: Model, b: Model) -> list[Setting]:
 
 
 def recipe_of(model: Model) -> dict[str, Any]:
-    """Everything that decided a fitted model besides its rows, flat, by name.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report.recipe_difference import recipe_of
-        >>> x = np.arange(20.0).reshape(-1, 1)
-        >>> recipe_of(Regressor(network="linear").fit(x, x[:, 0]).model_)["network"]
-        'linear'
-    """
+    """Everything that decided a fitted model besides its rows, flat, by name."""
     said = describe_model(model)
     origin = provenance_of(model)
     found: dict[str, Any] = {"likelihood": said["likelihood"]}

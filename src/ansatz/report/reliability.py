@@ -34,15 +34,6 @@ def draw_reliability(axes: "Axes", found: Reliability, title: str = "") -> None:
         axes: of matplotlib.
         found: what to draw.
         title: above it.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.report.corp import reliability
-        >>> from ansatz.report.reliability import draw_reliability
-        >>> from ansatz.figures.style import figure
-        >>> p = np.random.rand(60)
-        >>> with figure() as paper:
-        ...     draw_reliability(paper.subplots(), reliability(np.random.rand(60) < p, p))
     """
     edges = np.linspace(0, 1, 31)
     counts, _ = np.histogram(found.forecast, edges, weights=found.weight)
@@ -76,13 +67,6 @@ def draw_curves(axes: "Axes", curves: dict[str, Curve], *, kind: str) -> None:
         axes: of matplotlib.
         curves: by the name of their event.
         kind: ``"roc"`` or ``"precision-recall"``.
-
-    Example:
-        >>> from ansatz.report.discrimination import roc_curve
-        >>> from ansatz.report.reliability import draw_curves
-        >>> from ansatz.figures.style import figure
-        >>> with figure() as paper:
-        ...     draw_curves(paper.subplots(), {"a": roc_curve([0, 1], [0.1, 0.9])}, kind="roc")
     """
     if kind == "roc":
         axes.plot([0, 1], [0, 1], color=INK, lw=0.8)
@@ -99,17 +83,7 @@ def draw_curves(axes: "Axes", curves: dict[str, Curve], *, kind: str) -> None:
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Reliability, decomposed scores, ROC, precision and recall, confusion; None if no classes.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Classifier
-        >>> from ansatz.report import gather
-        >>> from ansatz.report.reliability import section
-        >>> x, y = np.linspace(0, 1, 40).reshape(-1, 1), np.array(["no", "yes"] * 20)
-        >>> section(gather(Classifier(network="linear").fit(x, y), x, y)).title
-        'Are the probabilities right?'
-    """
+    """Reliability, decomposed scores, ROC, precision and recall, confusion; None if no classes."""
     law = evidence.distribution
     if law is None or not is_classes(law) or hasattr(law, "ranks") or evidence.value.ndim > 1:
         return None

@@ -39,15 +39,6 @@ def draw_along(
 
     Returns:
         The share of places where the line leaves the band; 5 % would by chance.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.report.residual_panels import draw_along
-        >>> from ansatz.figures.style import figure
-        >>> x = np.linspace(0, 1, 80)
-        >>> with figure() as paper:
-        ...     draw_along(paper.subplots(), x, 4 + 0 * x)
-        1.0
     """
     line = local_linear(x, y)
     reach = 1.96 * spread * line.factor
@@ -65,13 +56,6 @@ def draw_normal_qq(axes: "Axes", scores: Numbers) -> None:
     Args:
         axes: of matplotlib.
         scores: ``(N,)``.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.report.residual_panels import draw_normal_qq
-        >>> from ansatz.figures.style import figure
-        >>> with figure() as paper:
-        ...     draw_normal_qq(paper.subplots(), np.random.randn(50))
     """
     rows = len(scores)
     band = uniform_envelope(rows)
@@ -93,18 +77,7 @@ def draw_normal_qq(axes: "Axes", scores: Numbers) -> None:
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Four panels for every outcome that is a number with a law.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.report.residual_panels import section
-        >>> x = np.linspace(0, 1, 60).reshape(-1, 1)
-        >>> model = Regressor(network="linear").fit(x, x[:, 0] ** 2)
-        >>> section(gather(model, x, x[:, 0] ** 2)).title
-        'The four panels'
-    """
+    """Four panels for every outcome that is a number with a law."""
     outcomes = targets(evidence)
     if not outcomes:
         return None

@@ -24,11 +24,6 @@ class Residuals(NamedTuple):
     Args:
         uniform: ``(R, N)``, uniform if the law is right.
         normal: ``(R, N)``, the same as standard normal.
-
-    Example:
-        >>> from ansatz.report.residual_tests import Residuals
-        >>> Residuals._fields
-        ('uniform', 'normal')
     """
 
     uniform: Numbers
@@ -45,15 +40,6 @@ def quantile_residuals(found: Transform, *, repeats: int = 20, seed: int = 0) ->
         found: the transforms.
         repeats: R.
         seed: of the draws.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import Poisson
-        >>> from ansatz.report.residual_tests import quantile_residuals
-        >>> from ansatz.report.transform import transform
-        >>> law = Poisson().distribution(torch.zeros(3, 1))
-        >>> quantile_residuals(transform(law, torch.tensor([0.0, 1.0, 2.0]))).uniform.shape
-        (20, 3)
 
     References:
         Dunn and Smyth (1996), Randomized quantile residuals. https://doi.org/10.2307/1390802
@@ -73,12 +59,6 @@ def uniformity(uniform: Numbers) -> Effect:
 
     Args:
         uniform: ``(R, N)``.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.report.residual_tests import uniformity
-        >>> round(uniformity(np.linspace(0, 0.5, 400).reshape(1, -1)).value, 2)
-        0.5
     """
     found = [stats.kstest(row, "uniform") for row in uniform]
     distance = float(np.median([test.statistic for test in found]))
@@ -98,12 +78,6 @@ def outliers(uniform: Numbers, simulations: int = SIMULATIONS) -> Effect:
     Args:
         uniform: ``(R, N)``.
         simulations: S.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.report.residual_tests import outliers
-        >>> outliers(np.linspace(0.005, 0.995, 1000).reshape(1, -1)).value
-        0.0
     """
     tail = 1 / (simulations + 1)
     rows = uniform.shape[1]
@@ -135,12 +109,6 @@ def dispersion(
         simulated: ``(S, N)`` draws of the laws.
         weight: ``(N,)`` frequency weights.
         group: ``(N,)``.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.report.residual_tests import dispersion
-        >>> dispersion(torch.zeros(4), torch.ones(4), torch.tensor([2.0, -2.0, 2.0, -2.0])).value
-        4.0
 
     References:
         Hartig, DHARMa: residual diagnostics for hierarchical regression models (R package).
@@ -175,11 +143,6 @@ def zero_inflation(
         weight: ``(N,)`` frequency weights.
         group: ``(N,)``.
         seed: of the simulation behind the p-value.
-
-    Example:
-        >>> from ansatz.report.residual_tests import zero_inflation
-        >>> round(zero_inflation([True] * 30 + [False] * 70, [0.15] * 100).value, 6)
-        2.0
     """
     p = np.asarray(probability, dtype=np.float64)
     seen = np.asarray(zero, dtype=np.float64)
@@ -195,15 +158,7 @@ def zero_inflation(
 
 
 def simulate(distribution: Distribution, seed: int = 0) -> Tensor:
-    """Draws of each row's law, ``(S, *batch_shape)``: 250, or fewer (at least 120) of many rows.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import NormalDistribution
-        >>> from ansatz.report.residual_tests import simulate
-        >>> simulate(NormalDistribution(torch.zeros(3), torch.ones(3))).shape
-        torch.Size([250, 3])
-    """
+    """Draws of each row's law, ``(S, *batch_shape)``: 250, or fewer (at least 120) of many rows."""
     rows = max(1, distribution.batch_shape.numel())
     count = int(np.clip(_BUDGET // rows, 120, SIMULATIONS))
     generator = torch.Generator().manual_seed(seed)

@@ -6,13 +6,7 @@ MOST = 3  # curves in one panel
 
 
 class Response(NamedTuple):
-    """What is drawn: the names of the numbers, and where a time is part of them.
-
-    Example:
-        >>> from ansatz.report.response import Response
-        >>> Response(("mean of y",), (0,), 0.0).names
-        ('mean of y',)
-    """
+    """What is drawn: the names of the numbers, and where a time is part of them."""
 
     names: tuple[str, ...]
     picks: tuple[int, ...]  # which of a vector

@@ -15,13 +15,7 @@ from ansatz.report.evidence import Evidence
 
 
 class Forecast(NamedTuple):
-    """What one model says about the test rows.
-
-    Example:
-        >>> from ansatz.report.rivals import Forecast
-        >>> Forecast._fields[:3]
-        ('name', 'distribution', 'point')
-    """
+    """What one model says about the test rows."""
 
     name: str
     distribution: Distribution | None
@@ -31,13 +25,7 @@ class Forecast(NamedTuple):
 
 
 class Rivals(NamedTuple):
-    """The model first, then those beside it, and why one is missing.
-
-    Example:
-        >>> from ansatz.report.rivals import Rivals
-        >>> Rivals([], []).notes
-        []
-    """
+    """The model first, then those beside it, and why one is missing."""
 
     forecasts: list[Forecast]
     notes: list[str]
@@ -51,16 +39,6 @@ def rivals(evidence: Evidence) -> Rivals:
     """The model, the linear and the constant model of its law, and what the structure adds.
 
     The rivals learn from the rows that the model learned from; without these there are none.
-
-    Example:
-        >>> import ansatz
-        >>> from ansatz.fitting.replay import replay
-        >>> from ansatz.report import replayed
-        >>> from ansatz.report.rivals import rivals
-        >>> table = {"x": range(60), "y": [k % 7 for k in range(60)]}
-        >>> fit = ansatz.fit(table, target="y", likelihood="normal", network="linear")
-        >>> [found.name for found in rivals(replayed(replay(fit))).forecasts]
-        ['model', 'constant', 'boosted trees']
     """
     if "rivals" not in evidence.kept:
         evidence.kept["rivals"] = _compete(evidence)
@@ -107,12 +85,6 @@ def forecast_of(evidence: Evidence, name: str, predictive: Predictive) -> Foreca
         evidence: gives the outcomes.
         name: of the model.
         predictive: of the test rows.
-
-    Example:
-        >>> import inspect
-        >>> from ansatz.report.rivals import forecast_of
-        >>> list(inspect.signature(forecast_of).parameters)
-        ['evidence', 'name', 'predictive']
     """
     outcome, y, law = evidence.model.outcome, evidence.outcome, predictive.law
     distribution, _ = outcome.distribution(predictive, y)

@@ -17,16 +17,6 @@ def row_error(evidence: Evidence, influence: Tensor, rows: Tensor | None = None)
         evidence: of the rows.
         influence: ``(N,)``.
         rows: the numbers of those that it is about; all by default.
-
-    Example:
-        >>> import numpy as np, torch
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.report.row_error import row_error
-        >>> x = np.arange(4.0).reshape(-1, 1)
-        >>> evidence = gather(Regressor(network="linear").fit(x, x[:, 0]), x, x[:, 0])
-        >>> row_error(evidence, torch.tensor([-1.0, 1.0]), torch.tensor([0, 1]))
-        1.0
     """
     keep = slice(None) if rows is None else rows
     group, time = ordered_codes(evidence, "group"), ordered_codes(evidence, "time")
@@ -38,18 +28,7 @@ def row_error(evidence: Evidence, influence: Tensor, rows: Tensor | None = None)
 
 
 def ordered_codes(evidence: Evidence, name: Literal["group", "time"]) -> Tensor | None:
-    """Group or time of the test rows as ordered codes, ``(N,)``; None without it.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.report.row_error import ordered_codes
-        >>> x = np.arange(4.0).reshape(-1, 1)
-        >>> model = Regressor(network="linear").fit(x, x[:, 0])
-        >>> ordered_codes(gather(model, x, x[:, 0], group=np.array(list("baba"))), "group").tolist()
-        [1, 0, 1, 0]
-    """
+    """Group or time of the test rows as ordered codes, ``(N,)``; None without it."""
     values = getattr(evidence, name)
     if values is None:
         return None

@@ -15,19 +15,6 @@ def score_pair(a: Judged, b: Judged) -> ScorePair:
     Args:
         a: the one model on some rows.
         b: the other on the same rows.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report.judged import judge_rows
-        >>> from ansatz.report.score_pair import score_pair
-        >>> x, y = np.arange(20.0).reshape(-1, 1), np.arange(20.0) % 3 + 1
-        >>> made = [Regressor(law, network="linear").fit(x, y) for law in ("normal", "poisson")]
-        >>> job = made[0].read_again(x, y)
-        >>> score_pair(*(judge_rows(each.likelihood, each.model_, job) for each in made))
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.DataError: normal has a density and poisson probabilities: ...
     """
     require_same_kind(a, b)
     return a.outcome_report.score_pair(a, b)
@@ -41,16 +28,5 @@ def score_beside(a: Judged, b: Judged) -> ScorePair | None:
     Args:
         a: the one model.
         b: the other.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report.judged import judge_rows
-        >>> from ansatz.report.score_pair import score_beside
-        >>> x = np.arange(20.0).reshape(-1, 1)
-        >>> model = Regressor(network="linear").fit(x, x[:, 0] % 3)
-        >>> judged = judge_rows("line", model.model_, model.read_again(x, x[:, 0] % 3))
-        >>> score_beside(judged, judged).name
-        'crps'
     """
     return a.outcome_report.score_beside(a, b)

@@ -24,14 +24,7 @@ COLOURS = {"model": MODEL, "linear": LINEAR, "constant": INK, "boosted trees": T
 
 
 def verdict(evidence: Evidence, rival: str = "linear") -> str:
-    """Whether the model beats a rival, by how many standard errors; empty without that rival.
-
-    Example:
-        >>> from ansatz.report.comparison import Score
-        >>> from ansatz.report.scores import judge_difference
-        >>> judge_difference("the linear model", "nll", Score(0.2, 0.05), 500)
-        'It beats the linear model by 0.200 ± 0.050 in nll, 4.0 standard errors.'
-    """
+    """Whether the model beats a rival, by how many standard errors; empty without that rival."""
     first = next((c for c in compare(evidence) if rival in c.better), None)
     if first is None:
         return ""
@@ -48,14 +41,9 @@ def judge_difference(
 ) -> str:
     """The sentence about a difference: below two standard errors it is not distinguishable.
 
-    Example:
-        >>> from ansatz.report.comparison import Score
-        >>> from ansatz.report.scores import judge_difference
-        >>> judge_difference("the linear model", "nll", Score(0.02, 0.05), 50)
-        'It is not distinguishable from the linear model: the difference in nll is 0.020 ± 0.050, \
-0.4 standard errors (with 50 rows the standard error itself is not reliable).'
-        >>> judge_difference("the linear model", "nll", Score(0.3, 1e-16), 500)
-        'It beats the linear model by 0.3 ± 1e−16 in nll, more than 1,000 standard errors.'
+    0.4 standard errors (with 50 rows the standard error itself is not reliable).'
+            >>> judge_difference("the linear model", "nll", Score(0.3, 1e-16), 500)
+            'It beats the linear model by 0.3 ± 1e−16 in nll, more than 1,000 standard errors.'
     """
     doubt = (
         f" (with {rows:.0f} {unit} the standard error itself is not reliable)" if rows < FEW else ""
@@ -85,13 +73,6 @@ def draw_scores(axes: "Axes", comparison: Comparison) -> None:
     Args:
         axes: to draw on.
         comparison: one metric.
-
-    Example:
-        >>> from ansatz.report.comparison import Comparison, Score
-        >>> from ansatz.report.scores import draw_scores
-        >>> from ansatz.figures.style import figure
-        >>> with figure(3, 2) as paper:
-        ...     draw_scores(paper.subplots(), Comparison("nll", {"model": Score(1.0, 0.1)}, {}))
     """
     names = list(comparison.scores)
     for place, name in enumerate(names):
@@ -110,13 +91,7 @@ def draw_scores(axes: "Axes", comparison: Comparison) -> None:
 
 
 def worst_share(evidence: Evidence, rival: str) -> float | None:
-    """The share of the difference in nll that the 1 % of rows with the largest differences make.
-
-    Example:
-        >>> from ansatz.report.scores import worst_share
-        >>> worst_share.__name__
-        'worst_share'
-    """
+    """The share of the difference in nll that the 1 % of rows with the largest differences make."""
     found = rivals(evidence)
     other = found.find(rival)
     mine = found.forecasts[0]
@@ -131,19 +106,7 @@ def worst_share(evidence: Evidence, rival: str) -> float | None:
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Metrics with standard errors, and paired differences.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.report.scores import section
-        >>> x = np.random.default_rng(0).normal(size=(60, 1))
-        >>> y = x[:, 0] + np.cos(9 * x[:, 0])
-        >>> model = Regressor("normal", network="linear").fit(x, y)
-        >>> section(gather(model, x, y)).title
-        'Scores'
-    """
+    """Metrics with standard errors, and paired differences."""
     comparisons = compare(evidence)
     found = rivals(evidence)
     names = [forecast.name for forecast in found.forecasts]

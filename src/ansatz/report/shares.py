@@ -7,13 +7,7 @@ from scipy import stats
 
 
 class Share(NamedTuple):
-    """A share with an interval.
-
-    Example:
-        >>> from ansatz.report.shares import wilson
-        >>> wilson(9, 10).value
-        0.9
-    """
+    """A share with an interval."""
 
     value: float
     low: float
@@ -29,11 +23,6 @@ def wilson(count: float, total: float, level: float = 0.95) -> Share:
         count: how often; a sum of frequency weights need not be whole.
         total: n.
         level: of the interval.
-
-    Example:
-        >>> from ansatz.report.shares import wilson
-        >>> [round(end, 3) for end in wilson(90, 100)]
-        [0.9, 0.826, 0.945]
 
     References:
         Wilson (1927), Probable inference, the law of succession, and statistical inference.
@@ -55,11 +44,6 @@ def clopper_pearson(count: int, total: int, level: float = 0.95) -> Share:
         count: how often.
         total: of how many.
         level: of the interval.
-
-    Example:
-        >>> from ansatz.report.shares import clopper_pearson
-        >>> [round(end, 3) for end in clopper_pearson(0, 10)]
-        [0.0, 0.0, 0.308]
 
     References:
         Clopper and Pearson (1934), The use of confidence or fiducial limits.

@@ -15,11 +15,6 @@ class Smooth(NamedTuple):
         x: ``(M,)``, where it was computed.
         value: ``(M,)``.
         factor: ``(M,)``: the standard error is this times the sd of one point.
-
-    Example:
-        >>> from ansatz.report.smooth import Smooth
-        >>> Smooth._fields
-        ('x', 'value', 'factor')
     """
 
     x: Numbers
@@ -40,13 +35,6 @@ def local_linear(x: ArrayLike, y: ArrayLike, *, share: float = 0.5, points: int 
         y: ``(N,)``.
         share: of the points that each line is fitted to.
         points: places.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.report.smooth import local_linear
-        >>> x = np.linspace(0, 1, 50)
-        >>> bool(np.allclose(local_linear(x, 2 * x).value, 2 * local_linear(x, 2 * x).x))
-        True
 
     References:
         Cleveland (1979), Robust locally weighted regression and smoothing scatterplots.

@@ -27,14 +27,6 @@ class Transform(NamedTuple):
         above_lower: ``(N,)``, 1 - lower.
         above_upper: ``(N,)``, 1 - upper.
         censored: ``(N,)``, where the outcome is known in part.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import NormalDistribution
-        >>> from ansatz.report.transform import transform
-        >>> law = NormalDistribution(torch.zeros(2), torch.ones(2))
-        >>> transform(law, torch.tensor([0.0, 1.645])).upper.round(2).tolist()
-        [0.5, 0.95]
     """
 
     lower: Numbers
@@ -79,14 +71,6 @@ def transform(distribution: Distribution, y: Tensor, *, rounding: float = 0.0) -
         rounding: the unit that outcomes of a continuous law were rounded to; then the law is
             asked for F(y - rounding / 2) and F(y + rounding / 2).
 
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import BernoulliDistribution
-        >>> from ansatz.report.transform import transform
-        >>> found = transform(BernoulliDistribution(torch.zeros(2)), torch.tensor([0.0, 1.0]))
-        >>> found.lower.tolist(), found.upper.tolist()
-        ([0.0, 0.5], [0.5, 1.0])
-
     References:
         Rosenblatt (1952), Remarks on a multivariate transformation.
         Dawid (1984), Statistical theory: the prequential approach.
@@ -120,15 +104,6 @@ def transform_censored(
         lower: ``(N,)``, equal to ``upper`` where the outcome is known.
         upper: ``(N,)``, infinite where it is known to be above ``lower`` only.
         entry: ``(N,)``, from where rows were watched; minus infinity is always.
-
-    Example:
-        >>> import math, torch
-        >>> from ansatz.likelihoods import NormalDistribution
-        >>> from ansatz.report.transform import transform_censored
-        >>> law = NormalDistribution(torch.zeros(1), torch.ones(1))
-        >>> found = transform_censored(law, torch.zeros(1), torch.full((1,), math.inf))
-        >>> found.lower.item(), found.upper.item(), found.censored.item()
-        (0.5, 1.0, True)
     """
     lower, upper = lower.to(torch.float64), upper.to(torch.float64)
     known = lower == upper

@@ -25,11 +25,6 @@ class Target(NamedTuple):
         transform: of each row.
         fitted: ``(N,)``, what the model expects: the mean, or the median where there is none.
         rounding: the unit outcomes of a continuous law were rounded to, 0 if none matters.
-
-    Example:
-        >>> from ansatz.report.univariate import Target
-        >>> Target._fields
-        ('name', 'column', 'transform', 'fitted', 'rounding')
     """
 
     name: str
@@ -44,31 +39,12 @@ class Target(NamedTuple):
 
 
 def is_classes(distribution: Distribution) -> bool:
-    """Whether outcomes are classes, which have no cumulative distribution to be judged by.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import BernoulliDistribution
-        >>> from ansatz.report.univariate import is_classes
-        >>> is_classes(BernoulliDistribution(torch.zeros(1)))
-        True
-    """
+    """Whether outcomes are classes, which have no cumulative distribution to be judged by."""
     return hasattr(distribution, "probs") and not hasattr(distribution, "trials")
 
 
 def targets(evidence: Evidence) -> list[Target]:
-    """The outcomes that are numbers with a law; none for classes, rankings, vectors and losses.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.report.univariate import targets
-        >>> x = np.linspace(0, 1, 40).reshape(-1, 1)
-        >>> model = Regressor(network="linear").fit(x, x[:, 0] ** 2)
-        >>> len(targets(gather(model, x, x[:, 0] ** 2)))
-        1
-    """
+    """The outcomes that are numbers with a law; none for classes, rankings, vectors and losses."""
     if "targets" not in evidence.kept:  # several sections ask
         evidence.kept["targets"] = evidence.outcome_report.targets(evidence)
     found: list[Target] = evidence.kept["targets"]
@@ -76,14 +52,7 @@ def targets(evidence: Evidence) -> list[Target]:
 
 
 def targets_of_numbers(evidence: Evidence) -> list[Target]:
-    """Each column of numbers with its transform; several columns by their names.
-
-    Example:
-        >>> import inspect
-        >>> from ansatz.report.univariate import targets_of_numbers
-        >>> list(inspect.signature(targets_of_numbers).parameters)
-        ['evidence']
-    """
+    """Each column of numbers with its transform; several columns by their names."""
     law = evidence.distribution
     if law is None or isinstance(law, VectorDistribution):
         return []
@@ -106,15 +75,7 @@ def _number(law: Distribution, y: Tensor, column: int | None, name: str) -> Targ
 
 
 def fitted_values(law: Distribution) -> Tensor:
-    """The mean of each row's law, the median of all where any mean is not finite.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import NormalDistribution
-        >>> from ansatz.report.univariate import fitted_values
-        >>> fitted_values(NormalDistribution(torch.ones(1), torch.ones(1)))
-        tensor([1.])
-    """
+    """The mean of each row's law, the median of all where any mean is not finite."""
     with torch.no_grad():
         mean = law.mean
         return mean if bool(mean.isfinite().all()) else law.median

@@ -40,14 +40,6 @@ def average_rank(
         draws: S.
         seed: of the draws.
 
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import MultivariateNormal
-        >>> from ansatz.report.vectors import average_rank
-        >>> law = MultivariateNormal(covariance="diagonal").distribution(torch.zeros(1, 4))
-        >>> round(average_rank(law, torch.full((1, 2), 9.0)).upper.item(), 6)  # above all draws
-        1.0
-
     References:
         Thorarinsdottir, Scheuerer and Heinz (2016), Assessing the calibration of high-dimensional
         ensemble forecasts using rank histograms. https://doi.org/10.1080/10618600.2014.977447
@@ -76,17 +68,6 @@ def draw_histograms(axes: "list[Axes]", found: dict[str, PitHistogram]) -> None:
     Args:
         axes: of matplotlib.
         found: by name.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.report.pit import pit_histogram
-        >>> from ansatz.figures.style import figure
-        >>> from ansatz.report.transform import Transform
-        >>> from ansatz.report.vectors import draw_histograms
-        >>> u = np.random.rand(90)
-        >>> one = pit_histogram(Transform(u, u, 1 - u, 1 - u, u < 0))
-        >>> with figure() as paper:
-        ...     draw_histograms([paper.subplots()], {"a": one})
     """
     for place, (name, histogram) in zip(axes, found.items(), strict=False):
         draw_pit(place, histogram, name)
@@ -96,19 +77,7 @@ def draw_histograms(axes: "list[Axes]", found: dict[str, PitHistogram]) -> None:
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Histograms of the single numbers and of joint ranks; None for other outcomes.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.report.vectors import section
-        >>> x = np.linspace(0, 1, 60).reshape(-1, 1)
-        >>> y = np.random.default_rng(0).normal(size=(60, 2))
-        >>> model = Regressor("multivariate_normal", network="linear").fit(x, y)
-        >>> section(gather(model, x, y)).title
-        'Are the predicted distributions right?'
-    """
+    """Histograms of the single numbers and of joint ranks; None for other outcomes."""
     law = evidence.distribution
     if not isinstance(law, VectorDistribution):
         return None

@@ -5,27 +5,14 @@ from ansatz.report.normal_scores import NormalScores
 
 
 def p_text(p: float | None) -> str:
-    """A p-value as it is printed.
-
-    Example:
-        >>> from ansatz.report.verdict import p_text
-        >>> p_text(0.0312), p_text(1e-9), p_text(None)
-        ('0.031', '< 0.001', '–')
-    """
+    """A p-value as it is printed."""
     if p is None or p != p:
         return "–"
     return "< 0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
 
 
 def effect_row(effect: Effect, prefix: str = "") -> list[str]:
-    """Name, estimate, interval, what a right law has, p-value.
-
-    Example:
-        >>> from ansatz.report.effect import Effect
-        >>> from ansatz.report.verdict import effect_row
-        >>> effect_row(Effect("dispersion", 1.254, 1.1, 1.4, 1.0, 0.02))
-        ['dispersion', '1.25', '1.10 to 1.40', '1', '0.020']
-    """
+    """Name, estimate, interval, what a right law has, p-value."""
     digits = 3 if max(abs(effect.low), abs(effect.high), abs(effect.value)) < 0.2 else 2
     if effect.value != effect.value:
         return [f"{prefix}{effect.name}", "–", "–", f"{effect.neutral:g}", "–"]
@@ -46,15 +33,6 @@ def say_scores(scores: NormalScores, name: str = "") -> str:
 
     Effects below a tenth are called small whatever their p-value: with many rows every law is
     found to be wrong, and that is not the question.
-
-    Example:
-        >>> from ansatz.report.effect import Effect
-        >>> from ansatz.report.normal_scores import NormalScores
-        >>> from ansatz.report.verdict import say_scores
-        >>> location = Effect("location", 0.01, -0.05, 0.07, 0.0)
-        >>> spread = Effect("spread", 1.52, 1.4, 1.65, 1.0)
-        >>> say_scores(NormalScores(location, spread, 0.0))
-        'The predicted spread is too small by a factor of 1.52 (1.40 to 1.65).'
     """
     found = []
     spread, location = scores.spread, scores.location

@@ -17,15 +17,6 @@ def fits_verdict(a: str, b: str, difference: Difference, pair: ScorePair) -> tup
         b: name of the other.
         difference: of their gains, positive where a is better.
         pair: their scores.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.report.difference import paired_difference
-        >>> from ansatz.report.paired_scores import ScorePair
-        >>> from ansatz.report.verdicts import fits_verdict
-        >>> pair = ScorePair("log score", np.array([1.0, 1.2, 1.1]), np.zeros(3), higher=True)
-        >>> fits_verdict("A", "B", paired_difference(pair.a, pair.b), pair)[0]
-        'A is better: its log score is higher by 1.1 (standard error 0.058) on 3 test rows.'
     """
     name = "loss" if pair.note and "is a loss" in pair.note else _called(pair.name)
     rows = f"on {difference.rows} test rows"
@@ -58,15 +49,7 @@ def fits_verdict(a: str, b: str, difference: Difference, pair: ScorePair) -> tup
 
 
 def methods_verdict(methods: Methods) -> tuple[str, str | None]:
-    """Which method is better on average over refits; None where chance explains it.
-
-    Example:
-        >>> from ansatz.report.methods import Method, Methods
-        >>> from ansatz.report.verdicts import methods_verdict
-        >>> table = [Method("line", -1.5, 0.0, 0.0), Method("wide", -1.4, 0.1, 0.2)]
-        >>> methods_verdict(Methods(table, "log score", True, 5, 2, 200, 40.0, 160.0, ()))[0]
-        'Not distinguishable as methods: wide and line differ by 0.1 in log score with a corrected standard error of 0.2 over 10 refits.'
-    """  # noqa: E501
+    """Which method is better on average over refits; None where chance explains it."""
     first = methods.table[0]
     others = sorted(methods.table[1:], key=lambda method: -method.gain)
     rival = others[0]

@@ -36,13 +36,6 @@ def draw_history(axes: "Axes", history: "History") -> None:
     Args:
         axes: to draw on.
         history: of the training.
-
-    Example:
-        >>> from ansatz.figures.style import figure
-        >>> from ansatz.report.what_was_fitted import draw_history
-        >>> from ansatz.training import History
-        >>> with figure(3, 2) as paper:
-        ...     draw_history(paper.subplots(), History([{"step": 1, "valid_loss": 2.0}]))
     """
     for name, label, colour in (
         ("running_loss", "training (running, with dropout)", INK),
@@ -67,18 +60,7 @@ def draw_history(axes: "Axes", history: "History") -> None:
 
 
 def command_line(evidence: Evidence) -> str | None:
-    """The exact command that repeats the fit; None for a model made in Python.
-
-    Example:
-        >>> import ansatz
-        >>> from ansatz.fitting.replay import replay
-        >>> from ansatz.report import replayed
-        >>> from ansatz.report.what_was_fitted import command_line
-        >>> table = {"x": range(50), "y": range(50)}
-        >>> fit = ansatz.fit(table, target="y", likelihood="normal", network="linear")
-        >>> command_line(replayed(replay(fit)))
-        'ansatz fit TABLE --target y --likelihood normal --network linear --seed 0 --test 0.2'
-    """
+    """The exact command that repeats the fit; None for a model made in Python."""
     origin = provenance_of(evidence.model)
     if origin is None:
         return None
@@ -114,20 +96,7 @@ def _must_name_structure(origin: Origin) -> bool:
 
 
 def python_lines(evidence: Evidence) -> str:
-    """The same as lines of Python.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.report.what_was_fitted import python_lines
-        >>> x = np.arange(9.0).reshape(-1, 1)
-        >>> model = Regressor("normal", network="linear").fit(x, x[:, 0])
-        >>> print(python_lines(gather(model, x, x[:, 0])))
-        from ansatz import Regressor
-        model = Regressor(likelihood='normal', network='linear')
-        model.fit(X, y)
-    """
+    """The same as lines of Python."""
     origin = provenance_of(evidence.model)
     if origin is None:
         face = face_of(evidence.model)
@@ -150,19 +119,7 @@ def _constructor(face: Any) -> str:
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Law, network, recipe, learning curves, and the lines that repeat the fit.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.report.what_was_fitted import section
-        >>> x = np.random.default_rng(0).normal(size=(60, 1))
-        >>> y = x[:, 0] + np.cos(9 * x[:, 0])
-        >>> model = Regressor("normal", network="linear").fit(x, y)
-        >>> section(gather(model, x, y)).title
-        'What was fitted'
-    """
+    """Law, network, recipe, learning curves, and the lines that repeat the fit."""
     fit, model = evidence.fit, evidence.model
     parts: list[Text | Table | Figure] = [Table(["", ""], _facts(evidence), "")]
     if fit.get("candidates"):
@@ -179,18 +136,7 @@ def section(evidence: Evidence) -> Section | None:
 
 
 def describe_network(evidence: Evidence) -> str:
-    """The network in a few words.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.report.what_was_fitted import describe_network
-        >>> x = np.arange(9.0).reshape(-1, 1)
-        >>> model = Regressor("normal", network="linear").fit(x, x[:, 0])
-        >>> describe_network(gather(model, x, x[:, 0]))
-        'a linear model'
-    """
+    """The network in a few words."""
     model = evidence.model
     if not model.has_features:
         return "a constant model"
@@ -203,18 +149,7 @@ def describe_network(evidence: Evidence) -> str:
 
 
 def law_name(evidence: Evidence) -> str:
-    """The law as the user would say it.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.report.what_was_fitted import law_name
-        >>> x = np.arange(9.0).reshape(-1, 1)
-        >>> model = Regressor("gamma", network="linear").fit(x, x[:, 0] + 1)
-        >>> law_name(gather(model, x, x[:, 0] + 1))
-        'gamma'
-    """
+    """The law as the user would say it."""
     told = evidence.fit.get("likelihood")
     return str(told or getattr(evidence.law, "law", evidence.law).name)
 

@@ -27,13 +27,7 @@ from ansatz.tuning.space import settings_of
 
 
 class OutOfTime(Exception):
-    """The search ran out of time within a trial, which then does not count.
-
-    Example:
-        >>> from ansatz.tuning.inner_folds import OutOfTime
-        >>> issubclass(OutOfTime, Exception)
-        True
-    """
+    """The search ran out of time within a trial, which then does not count."""
 
 
 class InnerFolds(NamedTuple):
@@ -46,11 +40,6 @@ class InnerFolds(NamedTuple):
         folds: of the training rows.
         law: where a configuration names none.
         network: where a configuration names none.
-
-    Example:
-        >>> from ansatz.tuning.inner_folds import InnerFolds
-        >>> InnerFolds._fields[:3]
-        ('request', 'problem', 'rows')
     """
 
     request: Request
@@ -117,16 +106,7 @@ def _until(deadline: float | None, limit: float | None = None) -> float | None:
 
 
 def make_folds(learn: Job, count: int, seed: int) -> Folds:
-    """Folds of the rows to learn from; by group and, forward, by time.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.tuning.inner_folds import make_folds
-        >>> job = Regressor().read(np.arange(9.0).reshape(-1, 1), np.arange(9.0))
-        >>> len(make_folds(job, 3, seed=0))
-        3
-    """
+    """Folds of the rows to learn from; by group and, forward, by time."""
     folds = [
         (inside, outside)
         for inside, outside in choose_folds(learn, count, derive(seed, "tuning") >> 32)
@@ -143,12 +123,6 @@ def comparable_laws(folds: InnerFolds, laws: list[str]) -> tuple[list[str], list
     """The candidates whose scores have one measure with the default's, and the others.
 
     Told by the constant model of each: a density and probabilities cannot compete.
-
-    Example:
-        >>> import inspect
-        >>> from ansatz.tuning.inner_folds import comparable_laws
-        >>> list(inspect.signature(comparable_laws).parameters)
-        ['folds', 'laws']
     """
     others = [law for law in laws if law != folds.law]
     if not others:

@@ -44,13 +44,7 @@ class Trial(BaseModel):
 
 
 class Record(BaseModel):
-    """The file of a search: what it searches, and the trials so far.
-
-    Example:
-        >>> from ansatz.tuning.journal import Record
-        >>> Record(fingerprint={"data": "a"}).trials
-        []
-    """
+    """The file of a search: what it searches, and the trials so far."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -66,13 +60,6 @@ class Journal:
         fingerprint: of data, options and space, compared when resuming.
         overwrite: start anew.
         resume: go on with what is there.
-
-    Example:
-        >>> from ansatz.tuning.journal import Journal, Trial
-        >>> journal = Journal(None, {}, overwrite=False, resume=False)
-        >>> journal.add(Trial(number=0, parameters={}, scores=[1.0]))
-        >>> len(journal.trials)
-        1
     """
 
     def __init__(

@@ -20,15 +20,6 @@ def known_options(task: Task, network: str, law: str) -> list[str]:
         task: of the fits.
         network: by name.
         law: by name.
-
-    Example:
-        >>> from ansatz import Regressor
-        >>> from ansatz.tuning.options import known_options
-        >>> task = Regressor().task([[1.0]])
-        >>> "dropout" in known_options(task, "mlp", "normal")
-        True
-        >>> "augment" in known_options(task, "mlp", "normal")
-        False
     """
     names = settings_with(task.structure.name) - _NOT_SEARCHED
     names -= settings_of("outcome") - task.outcome.settings
@@ -44,17 +35,6 @@ def network_values(task: Task, learn: Job) -> dict[str, Any]:
     Args:
         task: with the network by name.
         learn: the training rows.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Classifier
-        >>> from ansatz.tuning.options import network_values
-        >>> x, y = np.zeros((4, 16, 16), np.float32), [0, 1, 0, 1]
-        >>> model = Classifier(network="small_resnet", network_options={"depth": 8})
-        >>> job = model.read(x, y)
-        >>> found = network_values(model.task(x), job)
-        >>> found["depth"], found["dropout"]
-        (8, 0.0)
     """
     plan = task.plan(task.recipe(learn), learn)
     found = inspect.signature(networks.registry.get(plan.network_name)).parameters.values()

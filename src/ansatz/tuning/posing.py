@@ -34,12 +34,6 @@ def pose_search(
         problem: the data.
         changes: to the default space.
         folds: of the rows to learn from.
-
-    Example:
-        >>> import inspect
-        >>> from ansatz.tuning.posing import pose_search
-        >>> list(inspect.signature(pose_search).parameters)[:2]
-        ['request', 'problem']
     """
     options, given = request.options, request.settings()
     network, asked = network_of(request, problem), read_space(changes)
@@ -125,13 +119,7 @@ def _space(
 
 
 def read_space(changes: Sequence[str] | Mapping[str, Any]) -> Space:
-    """Changes to the space, as texts or as a mapping.
-
-    Example:
-        >>> from ansatz.tuning.posing import read_space
-        >>> read_space({"dropout": (0.0, 0.3), "activation": ["relu"]})["dropout"]
-        Range(low=0.0, high=0.3)
-    """
+    """Changes to the space, as texts or as a mapping."""
     if not isinstance(changes, Mapping):
         return parse_space([changes] if isinstance(changes, str) else changes)
     texts = []
@@ -146,13 +134,7 @@ def read_space(changes: Sequence[str] | Mapping[str, Any]) -> Space:
 
 
 def default_point(inner: InnerFolds, whole: Space) -> dict[str, Any] | None:
-    """The default recipe as a point of the space, if it lies in it.
-
-    Example:
-        >>> from ansatz.tuning.posing import default_point
-        >>> default_point.__name__
-        'default_point'
-    """
+    """The default recipe as a point of the space, if it lies in it."""
     task, learn = inner.task({})
     own = {} if inner.network == "mlp" else network_values(task, learn)
     own["network"] = inner.network

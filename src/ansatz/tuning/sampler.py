@@ -15,12 +15,7 @@ STARTUP = 10  # trials at random before the tree of Parzen estimators has someth
 
 
 def require_optuna() -> None:
-    """Says how to install optuna where it is missing.
-
-    Example:
-        >>> from ansatz.tuning.sampler import require_optuna
-        >>> require_optuna()
-    """
+    """Says how to install optuna where it is missing."""
     try:
         import optuna  # noqa: F401
     except ImportError:
@@ -38,13 +33,6 @@ def next_point(space: Space, trials: Sequence[Trial], number: int, seed: int) ->
         trials: finished ones.
         number: of the trial to come.
         seed: of the search.
-
-    Example:
-        >>> from ansatz.tuning.sampler import next_point
-        >>> from ansatz.tuning.space import parse_space
-        >>> space = parse_space(["dropout=0..0.5"])
-        >>> next_point(space, [], 1, seed=0) == next_point(space, [], 1, seed=0)
-        True
 
     References:
         Bergstra et al. (2011), Algorithms for hyper-parameter optimization.

@@ -23,11 +23,6 @@ def save_search(
         place: the model's folder.
         fingerprint: of data, options and space.
         overwrite: replace what is there.
-
-    Example:
-        >>> from ansatz.tuning.saved_search import save_search
-        >>> save_search.__name__
-        'save_search'
     """
     model = result.fit.fitted
     model.evidence["tuning"] = {
@@ -52,13 +47,7 @@ def _dump(dimension: Any) -> str:
 
 
 def finished_search(place: Path | None, fingerprint: dict[str, str], resume: bool) -> Tuning | None:
-    """The search that is already there, when asked to resume it.
-
-    Example:
-        >>> from ansatz.tuning.saved_search import finished_search
-        >>> finished_search(None, {}, resume=False) is None
-        True
-    """
+    """The search that is already there, when asked to resume it."""
     if place is None or not resume or not place.exists():
         return None
     model = load_model(place)

@@ -38,12 +38,6 @@ def search(
 
     Returns:
         Whether the time was up before the trials were done.
-
-    Example:
-        >>> import inspect
-        >>> from ansatz.tuning.search import search
-        >>> list(inspect.signature(search).parameters)[:3]
-        ['folds', 'space', 'journal']
     """
     deadline = None if time_limit is None else time.monotonic() + time_limit
     while len(journal.trials) <= trials:
@@ -65,15 +59,7 @@ def search(
 
 
 def best_of(trials: list[Trial]) -> Trial:
-    """The trial of the best score, the earliest of equals.
-
-    Example:
-        >>> from ansatz.tuning.journal import Trial
-        >>> from ansatz.tuning.search import best_of
-        >>> a, b = (Trial(number=k, parameters={}, scores=[float(k)]) for k in range(2))
-        >>> best_of([a, b]).number
-        1
-    """
+    """The trial of the best score, the earliest of equals."""
     done = [trial for trial in trials if trial.score is not None]
     if not done:
         raise NumericalError(f"no trial could be fitted: {trials[0].reason}")

@@ -15,13 +15,6 @@ def searched_networks(asked: Space, network: str, *, solves: bool) -> list[str]:
         asked: changes to the space.
         network: of the fits, where it is not searched.
         solves: whether the linear model is solved, not trained: then it has nothing to search.
-
-    Example:
-        >>> from ansatz.tuning.searched_networks import searched_networks
-        >>> from ansatz.tuning.space import parse_space
-        >>> asked = parse_space(["network=lenet5,small_resnet"])
-        >>> searched_networks(asked, "lenet5", solves=False)
-        ['lenet5', 'small_resnet']
     """
     wanted = asked.get("network")
     if wanted is None:
@@ -41,17 +34,6 @@ def require_answers(task: Task, learn: Job) -> None:
     Args:
         task: with the network by name.
         learn: the training rows.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Classifier
-        >>> from ansatz.tuning.searched_networks import require_answers
-        >>> model, x = Classifier(network="unet"), np.zeros((4, 16, 16), np.float32)
-        >>> job = model.read(x, [0, 1, 0, 1])
-        >>> require_answers(model.task(x), job)
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.UsageError: unet labels every cell; these outcomes are one for each example.
     """
     task.rehearse(learn)
     plan, inputs = task.plan(task.recipe(learn), learn), learn.rows.spec or InputSpec.of(1)

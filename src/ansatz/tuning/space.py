@@ -68,13 +68,6 @@ def settings_of(parameters: Mapping[str, Any], network: str = "mlp") -> dict[str
     Args:
         parameters: the point.
         network: by name; others have a width or a depth of their own.
-
-    Example:
-        >>> from ansatz.tuning.space import settings_of
-        >>> settings_of({"width": 64, "depth": 2, "dropout": 0.1})
-        {'dropout': 0.1, 'widths': [64, 64]}
-        >>> settings_of({"width": 64}, "small_resnet")
-        {'width': 64}
     """
     if network != "mlp":
         return dict(parameters)
@@ -94,12 +87,6 @@ def point_of(
         law: by name.
         space: what may vary.
         network: its name and its own options, which win over the recipe's.
-
-    Example:
-        >>> from ansatz.fitting.recipe import Recipe
-        >>> from ansatz.tuning.space import parse_space, point_of
-        >>> point_of(Recipe(widths=(128, 128)), "normal", parse_space(["width=16..256"]))
-        {'width': 128}
     """
     values = {**recipe.model_dump(), "likelihood": law}
     if recipe.widths and len(set(recipe.widths)) == 1:
@@ -112,15 +99,7 @@ def point_of(
 
 
 def check_space(space: Space, known: Sequence[str]) -> None:
-    """Refuses names that are no option of the fit.
-
-    Example:
-        >>> from ansatz.tuning.space import check_space, parse_space
-        >>> check_space(parse_space(["droput=0..0.3"]), ["dropout"])
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.UsageError: --space: unknown option 'droput'. Did you mean 'dropout'?
-    """
+    """Refuses names that are no option of the fit."""
     import difflib
 
     names = ["likelihood", "network", *known]

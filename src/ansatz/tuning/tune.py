@@ -73,12 +73,6 @@ def tune_request(asked: Request, how: SearchOptions) -> Tuning:
     Args:
         asked: the fit.
         how: all options of the search.
-
-    Example:
-        >>> import inspect
-        >>> from ansatz.tuning.tune import tune_request
-        >>> list(inspect.signature(tune_request).parameters)
-        ['asked', 'how']
     """
     began = clock.perf_counter()
     require_optuna()

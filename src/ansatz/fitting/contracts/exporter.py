@@ -47,14 +47,7 @@ class Input:
 
 
 class Exporter(Protocol):
-    """From cells as a service has them to a network's inputs, as operations on tensors.
-
-    Example:
-        >>> from ansatz import Regressor
-        >>> model = Regressor(network="linear").fit([[1.0], [2.0], [4.0]], [1.0, 2.0, 3.0]).model_
-        >>> [each.name for each in model.structure.exporter(model.encoder, None).inputs]
-        ['X']
-    """
+    """From cells as a service has them to a network's inputs, as operations on tensors."""
 
     inputs: list[Input]
     preprocessing: str  # what happens inside the graph, in words

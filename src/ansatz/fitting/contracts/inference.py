@@ -32,15 +32,7 @@ class Predictive(NamedTuple):
 
 
 class Composition(NamedTuple):
-    """What a posterior computes from the networks of its members, as operations on tensors.
-
-    Example:
-        >>> import torch
-        >>> from ansatz import Regressor
-        >>> model = Regressor(network="linear").fit([[1.0], [2.0], [4.0]], [1.0, 2.0, 3.0]).model_
-        >>> len(model.posterior.composition(torch.float64).members)
-        1
-    """
+    """What a posterior computes from the networks of its members, as operations on tensors."""
 
     members: "list[tuple[Encoder, Trained]]"  # each with the encoder of its inputs
     law: Likelihood | None = None  # of the combination; None for the only member's own

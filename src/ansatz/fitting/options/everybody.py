@@ -13,13 +13,7 @@ _SWITCH: Any = {**_RUN, "default": False, "reads": bool}
 
 
 class AxesOptions(TypedDict, total=False):
-    """What x, y and the inference are.
-
-    Example:
-        >>> from ansatz.fitting.options.everybody import AxesOptions
-        >>> AxesOptions(likelihood="gamma")
-        {'likelihood': 'gamma'}
-    """
+    """What x, y and the inference are."""
 
     x: Annotated[
         str | None,
@@ -78,13 +72,7 @@ class AxesOptions(TypedDict, total=False):
 
 
 class TestOptions(TypedDict, total=False):
-    """Which rows are held out for the test.
-
-    Example:
-        >>> from ansatz.fitting.options.everybody import TestOptions
-        >>> TestOptions(test=0.3)
-        {'test': 0.3}
-    """
+    """Which rows are held out for the test."""
 
     test: Annotated[
         float | None,
@@ -95,13 +83,7 @@ class TestOptions(TypedDict, total=False):
 
 
 class FoldOptions(TypedDict, total=False):
-    """Folds in place of one test share.
-
-    Example:
-        >>> from ansatz.fitting.options.everybody import FoldOptions
-        >>> FoldOptions(folds=5)
-        {'folds': 5}
-    """
+    """Folds in place of one test share."""
 
     folds: Annotated[
         int | None,
@@ -110,13 +92,7 @@ class FoldOptions(TypedDict, total=False):
 
 
 class RowOptions(TypedDict, total=False):
-    """Columns that say something about the rows.
-
-    Example:
-        >>> from ansatz.fitting.options.everybody import RowOptions
-        >>> RowOptions(group="patient")
-        {'group': 'patient'}
-    """
+    """Columns that say something about the rows."""
 
     group: Annotated[str | None, Option("Rows alike in this column stay on one side.", **_COLUMN)]
     time: Annotated[str | None, Option("Test on the latest rows by this column.", **_COLUMN)]
@@ -143,13 +119,7 @@ class RowOptions(TypedDict, total=False):
 
 
 class PlaceOptions(TypedDict, total=False):
-    """Where the model goes.
-
-    Example:
-        >>> from ansatz.fitting.options.everybody import PlaceOptions
-        >>> PlaceOptions(out="houses-model")
-        {'out': 'houses-model'}
-    """
+    """Where the model goes."""
 
     out: Annotated[
         str | Path | None,
@@ -158,13 +128,7 @@ class PlaceOptions(TypedDict, total=False):
 
 
 class RunOptions(TypedDict, total=False):
-    """How a run goes.
-
-    Example:
-        >>> from ansatz.fitting.options.everybody import RunOptions
-        >>> RunOptions(device="cpu", seed=1)
-        {'device': 'cpu', 'seed': 1}
-    """
+    """How a run goes."""
 
     overwrite: Annotated[bool, Option("Replace what is at --out.", **_SWITCH)]
     resume: Annotated[bool, Option("Go on where an interrupted run stopped.", **_SWITCH)]
@@ -181,13 +145,7 @@ class RunOptions(TypedDict, total=False):
 
 
 class TrainingRunOptions(TypedDict, total=False):
-    """How one training goes.
-
-    Example:
-        >>> from ansatz.fitting.options.everybody import TrainingRunOptions
-        >>> TrainingRunOptions(time_limit=60.0)
-        {'time_limit': 60.0}
-    """
+    """How one training goes."""
 
     force: Annotated[bool, Option("Resume although data or options changed.", **_SWITCH)]
     time_limit: Annotated[
@@ -212,13 +170,7 @@ class TrainingRunOptions(TypedDict, total=False):
 
 
 class ProcessOptions(TypedDict, total=False):
-    """How many processes a command starts.
-
-    Example:
-        >>> from ansatz.fitting.options.everybody import ProcessOptions
-        >>> ProcessOptions(processes=2)
-        {'processes': 2}
-    """
+    """How many processes a command starts."""
 
     processes: Annotated[
         int,
@@ -234,13 +186,7 @@ class ProcessOptions(TypedDict, total=False):
 
 
 class MemoryOptions(TypedDict, total=False):
-    """What may be held in memory.
-
-    Example:
-        >>> from ansatz.fitting.options.everybody import MemoryOptions
-        >>> MemoryOptions(memory_limit="4GB")
-        {'memory_limit': '4GB'}
-    """
+    """What may be held in memory."""
 
     stream: Annotated[
         bool | None,
@@ -269,13 +215,7 @@ class MemoryOptions(TypedDict, total=False):
 
 
 class TrainingSettings(TypedDict, total=False):
-    """The recipe of the training, as ``--set`` and ``options=`` take it.
-
-    Example:
-        >>> from ansatz.fitting.options.everybody import TrainingSettings
-        >>> TrainingSettings(epochs=20)
-        {'epochs': 20}
-    """
+    """The recipe of the training, as ``--set`` and ``options=`` take it."""
 
     epochs: Annotated[float, Option("Passes over the rows, in place of the budget of steps.")]
     batch_size: Annotated[int, Option("Rows per step; 0 takes all rows at once.")]
@@ -288,13 +228,7 @@ class TrainingSettings(TypedDict, total=False):
 
 
 class NetworkSettings(TypedDict, total=False):
-    """The options of the default network, as ``--set`` takes them; others have their own.
-
-    Example:
-        >>> from ansatz.fitting.options.everybody import NetworkSettings
-        >>> NetworkSettings(widths=[64, 64])
-        {'widths': [64, 64]}
-    """
+    """The options of the default network, as ``--set`` takes them; others have their own."""
 
     widths: Annotated[Sequence[int], Option("Hidden units per layer.")]
     activation: Annotated[str, Option("Of the hidden layers.")]

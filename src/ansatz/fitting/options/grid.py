@@ -18,13 +18,7 @@ _FREEZE = "Leave this of the network as it began: backbone, or a number of group
 
 
 class FileReading(TypedDict, total=False):
-    """What files of images are, to fits and to predictions.
-
-    Example:
-        >>> from ansatz.fitting.options.grid import FileReading
-        >>> FileReading(pages="volume")
-        {'pages': 'volume'}
-    """
+    """What files of images are, to fits and to predictions."""
 
     pages: Annotated[
         Literal["auto", "first", "images", "volume"],
@@ -51,13 +45,7 @@ class FileReading(TypedDict, total=False):
 
 
 class MaskReading(TypedDict, total=False):
-    """Where masks are.
-
-    Example:
-        >>> from ansatz.fitting.options.grid import MaskReading
-        >>> MaskReading(masks="labels/")
-        {'masks': 'labels/'}
-    """
+    """Where masks are."""
 
     masks: Annotated[
         Any,
@@ -73,13 +61,7 @@ class MaskReading(TypedDict, total=False):
 
 
 class GridOptions(MaskReading, FileReading, total=False):
-    """The options of signals, images and volumes.
-
-    Example:
-        >>> from ansatz.fitting.options.grid import GridOptions
-        >>> GridOptions(size=64)
-        {'size': 64}
-    """
+    """The options of signals, images and volumes."""
 
     image: Annotated[
         str | None,
@@ -153,13 +135,7 @@ class GridOptions(MaskReading, FileReading, total=False):
 
 
 class GridSettings(TypedDict, total=False):
-    """Options of the training on grids, as ``--set`` takes them.
-
-    Example:
-        >>> from ansatz.fitting.options.grid import GridSettings
-        >>> GridSettings(augment=False)
-        {'augment': False}
-    """
+    """Options of the training on grids, as ``--set`` takes them."""
 
     augment: Annotated[Any, Option("Whether to augment the examples, or how.")]
     pretrained: Annotated[str | Path, Option(_WEIGHTS)]
@@ -167,13 +143,7 @@ class GridSettings(TypedDict, total=False):
 
 
 class MaskSettings(TypedDict, total=False):
-    """Options of the prediction of masks, as ``--set`` takes them.
-
-    Example:
-        >>> from ansatz.fitting.options.grid import MaskSettings
-        >>> MaskSettings(tile=256)
-        {'tile': 256}
-    """
+    """Options of the prediction of masks, as ``--set`` takes them."""
 
     tile: Annotated[int, Option("Side of the tiles in which large examples are predicted.")]
     clean: Annotated[Mapping[str, Any], Option("Small components to remove from masks.")]

@@ -6,12 +6,6 @@ from ansatz.fitting.options.option import Option
 
 
 class InferenceSettings(TypedDict, total=False):
-    """The options of an ensemble.
-
-    Example:
-        >>> from ansatz.fitting.options.inference import InferenceSettings
-        >>> InferenceSettings(members=8)
-        {'members': 8}
-    """
+    """The options of an ensemble."""
 
     members: Annotated[int, Option("Networks of the ensemble.")]

@@ -75,13 +75,7 @@ def _json(value: Any) -> str:
 
 
 class Declared(NamedTuple):
-    """An option with its type.
-
-    Example:
-        >>> from ansatz.fitting.options import FitOptions, declared
-        >>> declared(FitOptions)["seed"].type
-        <class 'int'>
-    """
+    """An option with its type."""
 
     type: Any
     option: Option
@@ -111,11 +105,6 @@ def with_signature(table: type) -> Callable[[F], F]:
     """Shows the options of a table in the signature and the docstring of a function.
 
     The type checker reads ``**options: Unpack[table]``; this is for ``help`` and notebooks.
-
-    Example:
-        >>> import inspect, ansatz
-        >>> inspect.signature(ansatz.fit).parameters["seed"].default
-        0
     """
 
     def show(function: F) -> F:

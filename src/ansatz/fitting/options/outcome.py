@@ -10,13 +10,7 @@ _COLUMN: Any = {"panel": MODEL, "metavar": "COL", "limits": {"min_length": 1}}
 
 
 class OutcomeOptions(TypedDict, total=False):
-    """The columns that tell the outcome.
-
-    Example:
-        >>> from ansatz.fitting.options.outcome import OutcomeOptions
-        >>> OutcomeOptions(target="weeks", event="died")
-        {'target': 'weeks', 'event': 'died'}
-    """
+    """The columns that tell the outcome."""
 
     target: Annotated[
         str | Sequence[str],
@@ -50,13 +44,7 @@ class OutcomeOptions(TypedDict, total=False):
 
 
 class OutcomeSettings(TypedDict, total=False):
-    """Options of classes, rankings and intervals, as ``--set`` takes them.
-
-    Example:
-        >>> from ansatz.fitting.options.outcome import OutcomeSettings
-        >>> OutcomeSettings(class_weight="balanced")
-        {'class_weight': 'balanced'}
-    """
+    """Options of classes, rankings and intervals, as ``--set`` takes them."""
 
     classes: Annotated[Sequence[Any], Option("The classes, in their order.")]
     class_weight: Annotated[

@@ -9,13 +9,7 @@ from ansatz.errors import ModelError, UsageError
 
 
 def words(text: str) -> list[str]:
-    """Splits "A,B" at the commas; a name that holds a comma is quoted as in a CSV file.
-
-    Example:
-        >>> from ansatz.fitting.options.parsing import words
-        >>> words('price,"size, m2"')
-        ['price', 'size, m2']
-    """
+    """Splits "A,B" at the commas; a name that holds a comma is quoted as in a CSV file."""
     import csv
 
     row = next(csv.reader([text], skipinitialspace=True), [])
@@ -23,24 +17,12 @@ def words(text: str) -> list[str]:
 
 
 def separator(text: str) -> str:
-    r"""Reads a delimiter; a tab may be typed as a word.
-
-    Example:
-        >>> from ansatz.fitting.options.parsing import separator
-        >>> separator("tab"), separator(";")
-        ('\t', ';')
-    """
+    r"""Reads a delimiter; a tab may be typed as a word."""
     return "\t" if text in ("\\t", "tab") else text
 
 
 def sides(text: str) -> list[int]:
-    """Reads whole numbers from 1 on, with ``x`` or commas between them.
-
-    Example:
-        >>> from ansatz.fitting.options.parsing import sides
-        >>> sides("48,64"), sides("48x64")
-        ([48, 64], [48, 64])
-    """
+    """Reads whole numbers from 1 on, with ``x`` or commas between them."""
     try:
         found = [int(word) for word in re.split("[x,]", text.lower())]
     except ValueError:
@@ -51,13 +33,7 @@ def sides(text: str) -> list[int]:
 
 
 def number_or_colour(text: str) -> int | str:
-    """Reads a whole number, or a colour as ``#rrggbb``.
-
-    Example:
-        >>> from ansatz.fitting.options.parsing import number_or_colour
-        >>> number_or_colour("255"), number_or_colour("#00FF00")
-        (255, '#00ff00')
-    """
+    """Reads a whole number, or a colour as ``#rrggbb``."""
     if re.fullmatch("#[0-9a-f]{6}", text.lower()):
         return text.lower()
     try:
@@ -69,24 +45,12 @@ def number_or_colour(text: str) -> int | str:
 
 
 def number_or_word(text: str) -> int | str:
-    """Reads a whole number where the text is one.
-
-    Example:
-        >>> from ansatz.fitting.options.parsing import number_or_word
-        >>> number_or_word("3"), number_or_word("last")
-        (3, 'last')
-    """
+    """Reads a whole number where the text is one."""
     return int(text) if text.isdigit() else text
 
 
 def read_roles(pairs: Sequence[str]) -> dict[str, str]:
-    """Reads COL=ROLE words.
-
-    Example:
-        >>> from ansatz.fitting.options.parsing import read_roles
-        >>> read_roles(["zip=categorical"])
-        {'zip': 'categorical'}
-    """
+    """Reads COL=ROLE words."""
     found = {}
     for pair in pairs:
         key, equals, value = pair.rpartition("=")
@@ -97,13 +61,7 @@ def read_roles(pairs: Sequence[str]) -> dict[str, str]:
 
 
 def read_settings(pairs: Sequence[str]) -> dict[str, Any]:
-    """Reads KEY=VALUE words whose values are JSON.
-
-    Example:
-        >>> from ansatz.fitting.options.parsing import read_settings
-        >>> read_settings(["widths=[64,64]", "activation=relu"])
-        {'widths': [64, 64], 'activation': 'relu'}
-    """
+    """Reads KEY=VALUE words whose values are JSON."""
     found: dict[str, Any] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
@@ -114,29 +72,13 @@ def read_settings(pairs: Sequence[str]) -> dict[str, Any]:
 
 
 def refuse_weights_file(column: str) -> None:
-    """Refuses a file of weights where a column of weights is meant.
-
-    Example:
-        >>> from ansatz.fitting.options.parsing import refuse_weights_file
-        >>> refuse_weights_file("resnet18.pth")
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.UsageError: --weights names a column; to begin with a file: --pretrained ...
-    """
+    """Refuses a file of weights where a column of weights is meant."""
     if Path(column).suffix.lower() in (".safetensors", ".pth", ".pt"):
         raise UsageError(f"--weights names a column; to begin with a file: --pretrained {column}.")
 
 
 def require_weights(path: str) -> None:
-    """Refuses a file of weights that is not there.
-
-    Example:
-        >>> from ansatz.fitting.options.parsing import require_weights
-        >>> require_weights("gone.pth")
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.ModelError: gone.pth: no such file of weights. Check its name.
-    """
+    """Refuses a file of weights that is not there."""
     if not Path(path).is_file():
         raise ModelError(f"{path}: no such file of weights. Check its name.")
 

@@ -10,13 +10,7 @@ SEARCH = "The search"
 
 
 class SearchOptions(TypedDict, total=False):
-    """What ``ansatz tune`` takes besides the options of a fit.
-
-    Example:
-        >>> from ansatz.fitting.options.search import SearchOptions
-        >>> SearchOptions(searches=10)
-        {'searches': 10}
-    """
+    """What ``ansatz tune`` takes besides the options of a fit."""
 
     searches: Annotated[
         int,
@@ -53,13 +47,7 @@ class SearchOptions(TypedDict, total=False):
 
 
 class TunedPlaceOptions(TypedDict, total=False):
-    """Where the model that a search chose goes.
-
-    Example:
-        >>> from ansatz.fitting.options.search import TunedPlaceOptions
-        >>> TunedPlaceOptions(out="houses-tuned")
-        {'out': 'houses-tuned'}
-    """
+    """Where the model that a search chose goes."""
 
     out: Annotated[
         str | Path | None,

@@ -88,23 +88,11 @@ class TuneOptions(
 
 
 class ReadingAgain(FileReading, TableReading, MemoryOptions, total=False):
-    """How the data of a prediction are read.
-
-    Example:
-        >>> from ansatz.fitting.options.tables import ReadingAgain
-        >>> ReadingAgain(delimiter=";")
-        {'delimiter': ';'}
-    """
+    """How the data of a prediction are read."""
 
 
 class ReadingOutcomes(MaskReading, ReadingAgain, total=False):
-    """How the data of an evaluation are read.
-
-    Example:
-        >>> from ansatz.fitting.options.tables import ReadingOutcomes
-        >>> ReadingOutcomes(masks="labels/")
-        {'masks': 'labels/'}
-    """
+    """How the data of an evaluation are read."""
 
 
 class Owner(NamedTuple):
@@ -115,11 +103,6 @@ class Owner(NamedTuple):
         tables: of options that have a name in ``ansatz.fit`` and on the command line.
         settings: tables of those that ``--set`` takes.
         data: for a structure, what such data are called.
-
-    Example:
-        >>> from ansatz.fitting.options.tables import OWNERS
-        >>> [owner.data for owner in OWNERS.values() if owner.data][0]
-        'tables'
     """
 
     name: str
@@ -140,36 +123,18 @@ OWNERS = {owner.name: owner for owner in _OWNERS}
 
 
 def settings_of(owner: str) -> frozenset[str]:
-    """Lists the options of an owner that ``--set`` takes.
-
-    Example:
-        >>> from ansatz.fitting.options.tables import settings_of
-        >>> sorted(settings_of("vector"))
-        ['bins', 'quantile']
-    """
+    """Lists the options of an owner that ``--set`` takes."""
     return frozenset(name for table in OWNERS[owner].settings for name in declared(table))
 
 
 @cache
 def fit_settings() -> frozenset[str]:
-    """Lists the options of all owners that ``--set`` takes.
-
-    Example:
-        >>> from ansatz.fitting.options.tables import fit_settings
-        >>> "epochs" in fit_settings()
-        True
-    """
+    """Lists the options of all owners that ``--set`` takes."""
     return frozenset().union(*(settings_of(owner) for owner in OWNERS))
 
 
 def settings_with(structure: str) -> frozenset[str]:
-    """Lists the options that ``--set`` takes where x is of a structure.
-
-    Example:
-        >>> from ansatz.fitting.options.tables import settings_with
-        >>> "augment" in settings_with("grid"), "augment" in settings_with("vector")
-        (True, False)
-    """
+    """Lists the options that ``--set`` takes where x is of a structure."""
     others = [name for name, each in OWNERS.items() if each.data and name != structure]
     return fit_settings().difference(*map(settings_of, others))
 
@@ -184,13 +149,6 @@ def refuse_foreign(
         structure: by name.
         settings: whether they are options that ``--set`` takes.
         fitted: whether a model has settled the structure.
-
-    Example:
-        >>> from ansatz.fitting.options.tables import refuse_foreign
-        >>> refuse_foreign(["seed", "pages"], "vector")
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.UsageError: 'pages' is an option of images, and these are tables: leave it ...
     """
     for name in names:
         for owner, each in OWNERS.items():

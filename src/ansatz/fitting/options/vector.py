@@ -10,13 +10,7 @@ _READ: Any = {"panel": READING, "reader": True}
 
 
 class TableReading(TypedDict, total=False):
-    """How a file of a table is read.
-
-    Example:
-        >>> from ansatz.fitting.options.vector import TableReading
-        >>> TableReading(delimiter=";")
-        {'delimiter': ';'}
-    """
+    """How a file of a table is read."""
 
     delimiter: Annotated[
         str | None,
@@ -79,13 +73,7 @@ class TableReading(TypedDict, total=False):
 
 
 class VectorOptions(TableReading, total=False):
-    """The options of tables.
-
-    Example:
-        >>> from ansatz.fitting.options.vector import VectorOptions
-        >>> VectorOptions(roles={"zip": "categorical"})
-        {'roles': {'zip': 'categorical'}}
-    """
+    """The options of tables."""
 
     roles: Annotated[
         Mapping[str, str] | None,
@@ -110,13 +98,7 @@ class VectorOptions(TableReading, total=False):
 
 
 class VectorSettings(TypedDict, total=False):
-    """Options of the training on tables, as ``--set`` takes them.
-
-    Example:
-        >>> from ansatz.fitting.options.vector import VectorSettings
-        >>> VectorSettings(bins=16)
-        {'bins': 16}
-    """
+    """Options of the training on tables, as ``--set`` takes them."""
 
     quantile: Annotated[
         bool | Sequence[str],

@@ -28,13 +28,6 @@ def draw_brier(axes: "Axes", times: Numbers, model: Numbers, reference: Numbers)
         times: ``(T,)``.
         model: ``(T,)``.
         reference: ``(T,)``.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.figures.style import figure
-        >>> from ansatz.outcomes.report.brier_over_time import draw_brier
-        >>> with figure() as paper:
-        ...     draw_brier(paper.subplots(), np.arange(3.0), np.ones(3), np.ones(3))
     """
     axes.plot(times, reference, color=LINEAR, label="Kaplan-Meier", ls=(0, (4, 2)))
     axes.plot(times, model, color=MODEL, label="model")
@@ -45,14 +38,7 @@ def draw_brier(axes: "Axes", times: Numbers, model: Numbers, reference: Numbers)
 
 
 def brier_parts(evidence: Evidence, rows: SurvivalRows) -> list[Text | Table | Figure]:
-    """The figure and a sentence; a sentence alone where there is no such score.
-
-    Example:
-        >>> import inspect
-        >>> from ansatz.outcomes.report.brier_over_time import brier_parts
-        >>> list(inspect.signature(brier_parts).parameters)
-        ['evidence', 'rows']
-    """
+    """The figure and a sentence; a sentence alone where there is no such score."""
     outcome = evidence.model.of_times
     followed = outcome.followed
     if rows.entry is not None or not len(followed.time):

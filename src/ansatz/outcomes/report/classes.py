@@ -23,13 +23,7 @@ from ansatz.report.rivals import Forecast
 
 
 class ClassesReport(OutcomeReport):
-    """Asks whether probabilities of classes are right.
-
-    Example:
-        >>> from ansatz.outcomes.report.classes import ClassesReport
-        >>> ClassesReport().prediction
-        'prediction'
-    """
+    """Asks whether probabilities of classes are right."""
 
     def calibration(self, evidence: Evidence) -> str:
         """Spiegelhalter's test of the probabilities."""
@@ -74,14 +68,7 @@ class ClassesReport(OutcomeReport):
 
 
 def labels_of(judged: Judged) -> NDArray[Any]:
-    """Outcomes as text; codes below 0 stand for what has no label.
-
-    Example:
-        >>> import inspect
-        >>> from ansatz.outcomes.report.classes import labels_of
-        >>> list(inspect.signature(labels_of).parameters)
-        ['judged']
-    """
+    """Outcomes as text; codes below 0 stand for what has no label."""
     codes = judged.job.y.long().numpy()
     labels = np.append(np.asarray(judged.model.outcome.labels).astype(str), "")
     found: NDArray[Any] = labels[np.where(codes < 0, len(labels) - 1, codes)]
@@ -93,13 +80,6 @@ def spiegelhalter(event: Tensor, forecast: Tensor, weight: Tensor) -> float:
 
     .. math:: z = \frac{\sum_i w_i (y_i - p_i)(1 - 2 p_i)}
               {\sqrt{\sum_i w_i (1 - 2 p_i)^2 p_i (1 - p_i)}}
-
-    Example:
-        >>> import torch
-        >>> from ansatz.outcomes.report.classes import spiegelhalter
-        >>> p = torch.tensor([0.2, 0.2, 0.2, 0.2, 0.2])
-        >>> round(spiegelhalter(torch.tensor([1.0, 0, 0, 0, 0]), p, torch.ones(5)), 6)
-        0.0
 
     References:
         Spiegelhalter (1986), Probabilistic prediction in patient management and clinical trials.

@@ -16,14 +16,7 @@ _RESAMPLES, _FEWER = 100, 30  # of up to 3,000 rows, and of more
 
 
 def concordance_table(evidence: Evidence, rows: SurvivalRows) -> Table:
-    """Harrell's, Uno's and Antolini's C with bootstrap standard errors of subjects.
-
-    Example:
-        >>> import inspect
-        >>> from ansatz.outcomes.report.concordance import concordance_table
-        >>> list(inspect.signature(concordance_table).parameters)
-        ['evidence', 'rows']
-    """
+    """Harrell's, Uno's and Antolini's C with bootstrap standard errors of subjects."""
     measures = _measures(evidence, rows)
     weight = torch.from_numpy(rows.weight)
     resamples = _RESAMPLES if len(weight) <= 3_000 else _FEWER

@@ -31,11 +31,6 @@ class FirstPlaces(NamedTuple):
         expected: ``(K,)``, the sum of their predicted probabilities.
         ratios: observed over expected, with intervals.
         p_value: of Pearson's chi-square over items, which the model was not fitted to.
-
-    Example:
-        >>> from ansatz.outcomes.report.first_places import FirstPlaces
-        >>> FirstPlaces._fields
-        ('observed', 'expected', 'ratios', 'p_value')
     """
 
     observed: Numbers
@@ -61,15 +56,6 @@ def first_places(
         y: ``(N, L)`` orders, best first, -1 behind the last ranked item.
         weight: ``(N,)`` frequency weights.
         group: ``(N,)``, rows that may depend on each other.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import RankingDistribution
-        >>> from ansatz.outcomes.report.first_places import first_places
-        >>> law = RankingDistribution(torch.zeros(4, 2))
-        >>> orders = torch.tensor([[0, 1], [0, 1], [0, 1], [1, 0]])
-        >>> first_places(law, orders).expected.tolist()
-        [2.0, 2.0]
     """
     code = y.long()
     rows, items = len(code), distribution.items
@@ -96,16 +82,6 @@ def draw_first_places(axes: "Axes", found: FirstPlaces, names: list[str]) -> Non
         axes: of matplotlib.
         found: first places.
         names: of the items.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import RankingDistribution
-        >>> from ansatz.outcomes.report.first_places import draw_first_places, first_places
-        >>> from ansatz.figures.style import figure
-        >>> law = RankingDistribution(torch.zeros(4, 2))
-        >>> orders = torch.tensor([[0, 1], [0, 1], [0, 1], [1, 0]])
-        >>> with figure() as paper:
-        ...     draw_first_places(paper.subplots(), first_places(law, orders), ["a", "b"])
     """
     chosen = np.argsort(-found.expected, kind="stable")[:MOST][::-1]
     place = np.arange(len(chosen))
@@ -121,18 +97,7 @@ def draw_first_places(axes: "Axes", found: FirstPlaces, names: list[str]) -> Non
 
 
 def section(evidence: Evidence) -> Section | None:
-    """First places observed and expected; None for other outcomes.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Ranker
-        >>> from ansatz.report import gather
-        >>> from ansatz.outcomes.report.first_places import section
-        >>> y = np.array([["a", "b", "c"], ["b", "a", "c"], ["a", "c", "b"], ["c", "b", "a"]])
-        >>> model = Ranker(network="linear").fit(None, y)
-        >>> section(gather(model, None, y)).title
-        'Do items come first as often as predicted?'
-    """
+    """First places observed and expected; None for other outcomes."""
     law = evidence.distribution
     if not isinstance(law, RankingDistribution):
         return None

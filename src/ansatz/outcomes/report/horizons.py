@@ -23,11 +23,6 @@ class Risk(NamedTuple):
         low: of the 95 % interval of ``observed``.
         high: see ``low``.
         rows: how many, by weight.
-
-    Example:
-        >>> from ansatz.outcomes.report.horizons import Risk
-        >>> Risk._fields
-        ('predicted', 'observed', 'low', 'high', 'rows')
     """
 
     predicted: float
@@ -56,11 +51,6 @@ def observed_risk(
         horizon: by when.
         weight: ``(N,)`` frequency weights.
         entry: ``(N,)``, from when rows were watched.
-
-    Example:
-        >>> from ansatz.outcomes.report.horizons import observed_risk
-        >>> [round(end, 3) for end in observed_risk([1.0, 2.0, 3.0, 4.0], [1, 1, 1, 1], 2.5)]
-        [0.5, 0.155, 0.942]
 
     References:
         Kalbfleisch and Prentice (2002), The Statistical Analysis of Failure Time Data, section 1.4.
@@ -104,11 +94,6 @@ def incidence_risk(
         weight: ``(N,)`` frequency weights.
         resamples: bootstrap samples of rows.
         seed: of them.
-
-    Example:
-        >>> from ansatz.outcomes.report.horizons import incidence_risk
-        >>> round(incidence_risk([1.0, 2.0, 3.0], [1, 2, 1], 2.5, 1)[0], 4)
-        0.3333
     """
     t = torch.from_numpy(np.asarray(time, dtype=np.float64))
     d = torch.from_numpy(np.asarray(event).astype(np.int64))
@@ -124,13 +109,7 @@ def incidence_risk(
 
 
 def choose_horizons(time: ArrayLike, event: ArrayLike, count: int = 3) -> list[float]:
-    """Times by which a quarter, a half and three quarters of the seen events have happened.
-
-    Example:
-        >>> from ansatz.outcomes.report.horizons import choose_horizons
-        >>> choose_horizons([1.0, 2.0, 3.0, 4.0, 5.0], [1, 1, 1, 1, 1])
-        [2.0, 3.0, 4.0]
-    """
+    """Times by which a quarter, a half and three quarters of the seen events have happened."""
     seen = np.asarray(time, dtype=np.float64)[np.asarray(event) > 0]
     if not len(seen):
         return []
@@ -160,13 +139,6 @@ def calibrate(
         weight: ``(N,)`` frequency weights.
         entry: ``(N,)``.
         parts: how many; by default about 80 rows in each, 1 to 10 parts.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.outcomes.report.horizons import calibrate
-        >>> found = calibrate(np.full(100, 0.5), np.arange(100.0), np.ones(100), 49.0, parts=1)
-        >>> round(found[0].observed, 6), found[0].predicted
-        (0.5, 0.5)
     """
     p, t, d = (np.asarray(part, dtype=np.float64) for part in (risk, time, event))
     w = np.ones(len(t)) if weight is None else np.asarray(weight, dtype=np.float64)
@@ -189,13 +161,7 @@ def calibrate(
 def reference_curve(
     time: ArrayLike, event: ArrayLike, times: Sequence[float], weight: ArrayLike | None = None
 ) -> Numbers:
-    """The Kaplan-Meier curve of training rows at some times: a forecast that knows no x.
-
-    Example:
-        >>> from ansatz.outcomes.report.horizons import reference_curve
-        >>> reference_curve([1.0, 2.0], [1, 1], [1.5]).tolist()
-        [0.5]
-    """
+    """The Kaplan-Meier curve of training rows at some times: a forecast that knows no x."""
     t = torch.from_numpy(np.asarray(time, dtype=np.float64))
     d = torch.from_numpy((np.asarray(event) > 0).astype(np.int64))
     w = None if weight is None else torch.from_numpy(np.asarray(weight, dtype=np.float64))

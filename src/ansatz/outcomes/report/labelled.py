@@ -6,12 +6,5 @@ from ansatz.data.unlabelled import UNLABELLED
 
 
 def labelled(y: Tensor) -> Tensor:
-    """1 where a cell has a label, ``(N, *size)`` in double.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.outcomes.report.labelled import labelled
-        >>> labelled(torch.tensor([[0, -1]])).tolist()
-        [[1.0, 0.0]]
-    """
+    """1 where a cell has a label, ``(N, *size)`` in double."""
     return (y != UNLABELLED).double()

@@ -29,11 +29,6 @@ class MaskReport(OutcomeReport):
 
     An example is one unit: its elements are not independent of each other, and a standard error
     that counts elements would be far too small.
-
-    Example:
-        >>> from ansatz.outcomes.report.mask import MaskReport
-        >>> MaskReport().chapters()[0].words
-        'scores of each class'
     """
 
     def chapters(self) -> list[Chapter]:

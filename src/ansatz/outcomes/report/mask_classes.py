@@ -15,18 +15,7 @@ MOST = 20  # classes
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Dice, IoU, boundary F1 and wrong cells of every class and model.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Segmenter
-        >>> from ansatz.report import gather
-        >>> from ansatz.outcomes.report.mask_classes import section
-        >>> images = np.random.default_rng(0).normal(size=(6, 8, 8)).astype(np.float32)
-        >>> model = Segmenter(network="linear_pixels", epochs=1).fit(images, images > 0)
-        >>> section(gather(model, images, images > 0)).title
-        'Scores of each class'
-    """
+    """Dice, IoU, boundary F1 and wrong cells of every class and model."""
     forecasts = rivals(evidence).forecasts
     classes = [] if evidence.classes is None else [str(name) for name in evidence.classes]
     rows: list[list[Cell]] = []

@@ -9,18 +9,7 @@ from ansatz.report.recalibration import NONE, TITLE, paired_change
 
 
 def section(evidence: Evidence) -> Section | None:
-    """The log score of cells before and after; one sentence where there was no recalibration.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Segmenter
-        >>> from ansatz.report import gather
-        >>> from ansatz.outcomes.report.mask_recalibration import section
-        >>> images = np.random.default_rng(0).normal(size=(6, 8, 8)).astype(np.float32)
-        >>> model = Segmenter(network="linear_pixels", epochs=1).fit(images, images > 0)
-        >>> section(gather(model, images, images > 0)).lead
-        'No recalibration took part: the predictive is served as it was fitted.'
-    """
+    """The log score of cells before and after; one sentence where there was no recalibration."""
     if not evidence.law.is_law:
         return None
     done = evidence.model.recalibration

@@ -21,13 +21,7 @@ MOST = 5  # classes that are asked about
 
 
 class Cells(NamedTuple):
-    """Labelled cells drawn at random from all test images alike.
-
-    Example:
-        >>> from ansatz.outcomes.report.mask_reliability import Cells
-        >>> Cells._fields
-        ('probabilities', 'codes', 'image')
-    """
+    """Labelled cells drawn at random from all test images alike."""
 
     probabilities: Tensor  # (M, K)
     codes: Tensor  # (M,)
@@ -35,18 +29,7 @@ class Cells(NamedTuple):
 
 
 def draw_cells(evidence: Evidence) -> Cells:
-    """A sample of labelled cells, as many of each image.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Segmenter
-        >>> from ansatz.report import gather
-        >>> from ansatz.outcomes.report.mask_reliability import draw_cells
-        >>> images = np.random.default_rng(0).normal(size=(6, 8, 8)).astype(np.float32)
-        >>> model = Segmenter(network="linear_pixels", epochs=1).fit(images, images > 0)
-        >>> draw_cells(gather(model, images, images > 0)).probabilities.shape
-        torch.Size([384, 2])
-    """
+    """A sample of labelled cells, as many of each image."""
     if "cells" not in evidence.kept:
         evidence.kept["cells"] = _draw(evidence)
     found: Cells = evidence.kept["cells"]
@@ -73,16 +56,6 @@ def of_cells(evidence: Evidence) -> str:
     """Whether predicted classes of cells are as often right as their probabilities say.
 
     The standard error counts images: cells of one image are not independent.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Segmenter
-        >>> from ansatz.report import gather
-        >>> from ansatz.outcomes.report.mask_reliability import of_cells
-        >>> images = np.random.default_rng(0).normal(size=(6, 8, 8)).astype(np.float32)
-        >>> model = Segmenter(network="linear_pixels", epochs=1).fit(images, images > 0)
-        >>> of_cells(gather(model, images, images > 0))[:37]
-        'the probability of the class that it '
     """
     cells = draw_cells(evidence)
     said, top = cells.probabilities.max(1)
@@ -104,18 +77,7 @@ def of_cells(evidence: Evidence) -> str:
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Reliability diagrams of the classes of cells.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Segmenter
-        >>> from ansatz.report import gather
-        >>> from ansatz.outcomes.report.mask_reliability import section
-        >>> images = np.random.default_rng(0).normal(size=(6, 8, 8)).astype(np.float32)
-        >>> model = Segmenter(network="linear_pixels", epochs=1).fit(images, images > 0)
-        >>> section(gather(model, images, images > 0)).title
-        "Are the cells' probabilities right?"
-    """
+    """Reliability diagrams of the classes of cells."""
     cells = draw_cells(evidence)
     count = cells.probabilities.shape[1]
     asked = [1] if count == 2 else list(range(min(count, MOST + 1)))

@@ -24,13 +24,7 @@ _FIRST = Chapter(33, "first places of rankings", "ansatz.outcomes.report.first_p
 
 
 class RankingReport(OutcomeReport):
-    """Asks whether items come first as often as predicted.
-
-    Example:
-        >>> from ansatz.outcomes.report.ranking import RankingReport
-        >>> RankingReport().chapters()[-1].words
-        'first places of rankings'
-    """
+    """Asks whether items come first as often as predicted."""
 
     def chapters(self) -> list[Chapter]:
         """Those of any law, and one on first places."""

@@ -33,13 +33,7 @@ _CURVES = Chapter(
 
 
 class SurvivalReport(OutcomeReport):
-    """Asks whether survival curves are right.
-
-    Example:
-        >>> from ansatz.outcomes.report.survival import SurvivalReport
-        >>> SurvivalReport().chapters()[-1].words
-        'calibration of survival'
-    """
+    """Asks whether survival curves are right."""
 
     prediction = "predicted mean time"
 

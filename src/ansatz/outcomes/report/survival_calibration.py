@@ -37,13 +37,6 @@ def draw_horizon(axes: "Axes", found: list[Risk], title: str = "") -> None:
         axes: of matplotlib.
         found: parts of the rows.
         title: above it.
-
-    Example:
-        >>> from ansatz.outcomes.report.horizons import Risk
-        >>> from ansatz.figures.style import figure
-        >>> from ansatz.outcomes.report.survival_calibration import draw_horizon
-        >>> with figure() as paper:
-        ...     draw_horizon(paper.subplots(), [Risk(0.2, 0.25, 0.2, 0.3, 100.0)])
     """
     x = np.array([part.predicted for part in found])
     y = np.array([part.observed for part in found])
@@ -60,19 +53,7 @@ def draw_horizon(axes: "Axes", found: list[Risk], title: str = "") -> None:
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Calibration at three horizons, Brier score over time, concordance.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import SurvivalRegressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.outcomes.report.survival_calibration import section
-        >>> x, time = np.linspace(0, 1, 60).reshape(-1, 1), np.linspace(5, 1, 60)
-        >>> y = np.stack([time, np.arange(60) % 4 > 0], 1)
-        >>> model = SurvivalRegressor("weibull", network="linear").fit(x, y)
-        >>> section(gather(model, x, y)).title
-        'Are the survival curves right?'
-    """
+    """Calibration at three horizons, Brier score over time, concordance."""
     rows = survival_rows(evidence)
     if rows is None:
         sentence = (

@@ -12,25 +12,7 @@ from ansatz.report.paired_scores import ScorePair
 
 
 def by_brier(a: Judged, b: Judged) -> bool:
-    """Whether the two have no likelihood in common, and the Brier score must serve.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import SurvivalRegressor
-        >>> from ansatz.outcomes.survival_times import survival_outcomes
-        >>> from ansatz.report.judged import judge_rows
-        >>> from ansatz.outcomes.report.survival_pair import by_brier
-        >>> rng = np.random.default_rng(0)
-        >>> x, time, event = rng.normal(size=(40, 1)), rng.exponential(size=40), np.ones(40)
-        >>> made = [
-        ...     SurvivalRegressor(law, network="linear").fit(x, time, event=event)
-        ...     for law in ("cox", "weibull")
-        ... ]
-        >>> y = survival_outcomes(time, event=event)
-        >>> jobs = [model.read_again(x, y) for model in made]
-        >>> by_brier(*(judge_rows("it", m.model_, job) for m, job in zip(made, jobs, strict=True)))
-        True
-    """
+    """Whether the two have no likelihood in common, and the Brier score must serve."""
     measures = [_measure(judged) for judged in (a, b)]
     if "intervals" in measures and measures[0] == measures[1]:
         assert isinstance(a.law, DiscreteHazard) and isinstance(b.law, DiscreteHazard)
@@ -48,14 +30,7 @@ def _measure(judged: Judged) -> str:
 
 
 def survival_pair(a: Judged, b: Judged) -> ScorePair:
-    """By the likelihood that both have, else by the integrated Brier score.
-
-    Example:
-        >>> import inspect
-        >>> from ansatz.outcomes.report.survival_pair import survival_pair
-        >>> list(inspect.signature(survival_pair).parameters)
-        ['a', 'b']
-    """
+    """By the likelihood that both have, else by the integrated Brier score."""
     if not by_brier(a, b):
         name = "partial log score" if isinstance(a.law, Cox) else "log score"
         note = "each row's share of the partial likelihood." if isinstance(a.law, Cox) else None
@@ -71,14 +46,7 @@ def survival_pair(a: Judged, b: Judged) -> ScorePair:
 
 
 def integrated_brier_pair(a: Judged, b: Judged) -> ScorePair | None:
-    """Each row's part of the integrated Brier score; None where it is not defined.
-
-    Example:
-        >>> import inspect
-        >>> from ansatz.outcomes.report.survival_pair import integrated_brier_pair
-        >>> list(inspect.signature(integrated_brier_pair).parameters)
-        ['a', 'b']
-    """
+    """Each row's part of the integrated Brier score; None where it is not defined."""
     followed = a.model.of_times.followed
     known = times_and_causes(a.law, a.job.y.numpy())
     if known is None or not len(followed.time) or _has_causes(a) or _has_causes(b):

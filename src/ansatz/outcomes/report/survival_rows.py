@@ -19,11 +19,6 @@ class SurvivalRows(NamedTuple):
         cause: ``(N,)``, 0 for censored.
         weight: ``(N,)``.
         entry: ``(N,)``, or None where all were watched from the beginning.
-
-    Example:
-        >>> from ansatz.outcomes.report.survival_rows import SurvivalRows
-        >>> SurvivalRows._fields
-        ('time', 'cause', 'weight', 'entry')
     """
 
     time: Numbers
@@ -33,14 +28,7 @@ class SurvivalRows(NamedTuple):
 
 
 def survival_rows(evidence: Evidence) -> SurvivalRows | None:
-    """Times, causes and entries; None where an event is known as an interval only.
-
-    Example:
-        >>> import inspect
-        >>> from ansatz.outcomes.report.survival_rows import survival_rows
-        >>> list(inspect.signature(survival_rows).parameters)
-        ['evidence']
-    """
+    """Times, causes and entries; None where an event is known as an interval only."""
     known = times_and_causes(evidence.law, evidence.outcome.numpy())
     if known is None:
         return None

@@ -20,14 +20,6 @@ class GridEncoder:
 
     Args:
         preprocessor: learned from training examples.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data.grids import GridPreprocessor, Grids
-        >>> from ansatz.structures.grid.encoder import GridEncoder
-        >>> encoder = GridEncoder(GridPreprocessor.fit(Grids.of(torch.rand(4, 1, 8, 8))))
-        >>> encoder.spec.size
-        (8, 8)
     """
 
     dtype = torch.float32

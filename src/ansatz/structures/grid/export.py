@@ -22,15 +22,6 @@ class GridExporter(Exporter):
     Args:
         encoder: of the fit.
         names: of features, which cells do not have.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data.grids import GridPreprocessor, Grids
-        >>> from ansatz.structures.grid.encoder import GridEncoder
-        >>> from ansatz.structures.grid.export import GridExporter
-        >>> encoder = GridEncoder(GridPreprocessor.fit(Grids.of(torch.rand(4, 1, 8, 8))))
-        >>> GridExporter(encoder).example(torch.float32)[0].shape
-        torch.Size([11, 1, 8, 8])
     """
 
     preprocessing = "inside the graph: every channel with mean 0 and spread 1"
@@ -79,16 +70,6 @@ class GridCells(nn.Module):
     Shapes:
         - x: ``(N, C, *size)``, numbers as they are stored: bytes from 0 to 255.
         - returns: a tuple of the same shape.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data.grids import Grids, GridPreprocessor
-        >>> from ansatz.structures.grid.export import GridCells
-        >>> grids = Grids(torch.randint(0, 256, (9, 1, 4, 4), dtype=torch.uint8))
-        >>> cells = GridCells(GridPreprocessor.fit(grids))
-        >>> (z,) = cells(grids.load().float())
-        >>> bool(z.mean().abs() < 1e-5)
-        True
     """
 
     def __init__(self, preprocessor: GridPreprocessor) -> None:

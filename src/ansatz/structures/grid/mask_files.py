@@ -17,15 +17,7 @@ Value = int | tuple[int, int, int]  # a byte, or red, green and blue
 
 
 def mask_values(classes: Sequence[Any]) -> dict[Any, Value]:
-    """What a pixel of each class holds: its own number or colour, if it has one, else its place.
-
-    Example:
-        >>> from ansatz.structures.grid.mask_files import mask_values
-        >>> mask_values(["0", "255"]), mask_values(["cell", "wall"])
-        ({'0': 0, '255': 255}, {'cell': 0, 'wall': 1})
-        >>> mask_values(["#000000", "#ff8000"])
-        {'#000000': (0, 0, 0), '#ff8000': (255, 128, 0)}
-    """
+    """What a pixel of each class holds: its own number or colour, if it has one, else its place."""
     from ansatz.data.grids.colours import are_colours, rgb_of
 
     words = [str(name) for name in classes]
@@ -37,14 +29,7 @@ def mask_values(classes: Sequence[Any]) -> dict[Any, Value]:
 
 
 def pixels_of(labels: "NDArray[Any]", values: Mapping[Any, Value]) -> "NDArray[Any]":
-    """Bytes ``(..., H, W)``, or ``(..., H, W, 3)`` where the values are colours.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.structures.grid.mask_files import pixels_of
-        >>> pixels_of(np.array([["a", "b"]]), {"a": 0, "b": 255}).tolist()
-        [[0, 255]]
-    """
+    """Bytes ``(..., H, W)``, or ``(..., H, W, 3)`` where the values are colours."""
     import numpy as np
 
     levels = np.array(list(values.values()), np.uint8)  # (K,) or (K, 3)
@@ -55,15 +40,7 @@ def pixels_of(labels: "NDArray[Any]", values: Mapping[Any, Value]) -> "NDArray[A
 
 
 def file_stems(names: Sequence[str]) -> list[str]:
-    """A file's name without its ending for each example's name, no two alike.
-
-    Example:
-        >>> from ansatz.structures.grid.mask_files import file_stems
-        >>> file_stems(["a/1.jpg", "b/1.jpg"]), file_stems(["1.jpg", "1.png"])
-        (['a-1', 'b-1'], ['1.jpg', '1.png'])
-        >>> file_stems(["../a/1.jpg", "../b/1.jpg"])
-        ['a-1', 'b-1']
-    """
+    """A file's name without its ending for each example's name, no two alike."""
     flat = [_flat(name) for name in names]
     short = [str(Path(name).with_suffix("")) for name in flat]
     chosen = short if len(set(short)) == len(short) else flat
@@ -85,12 +62,6 @@ def restored(labels: "NDArray[Any]", size: tuple[int, int]) -> "NDArray[Any]":
     Args:
         labels: ``(H, W)``, of the image as it was fitted.
         size: (height, width) of the image.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.structures.grid.mask_files import restored
-        >>> restored(np.array([[9, 9], [1, 2], [3, 4], [9, 9]]), (4, 4))[0].tolist()
-        [1, 1, 2, 2]
     """
     import numpy as np
 
@@ -104,14 +75,7 @@ def restored(labels: "NDArray[Any]", size: tuple[int, int]) -> "NDArray[Any]":
 
 
 def encode_mask(values: "NDArray[Any]") -> bytes:
-    """A PNG file of bytes ``(H, W)``, or of colours ``(H, W, 3)``.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.structures.grid.mask_files import encode_mask
-        >>> encode_mask(np.zeros((4, 4), np.uint8))[1:4]
-        b'PNG'
-    """
+    """A PNG file of bytes ``(H, W)``, or of colours ``(H, W, 3)``."""
     from PIL import Image
 
     page = io.BytesIO()
@@ -120,14 +84,7 @@ def encode_mask(values: "NDArray[Any]") -> bytes:
 
 
 def encode_stack(pages: Sequence[bytes]) -> bytes:
-    """A TIFF file with a page for each PNG file.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.structures.grid.mask_files import encode_mask, encode_stack
-        >>> encode_stack([encode_mask(np.zeros((4, 4), np.uint8))] * 3)[:2] in (b"II", b"MM")
-        True
-    """
+    """A TIFF file with a page for each PNG file."""
     from PIL import Image
 
     first, *others = (Image.open(io.BytesIO(page)) for page in pages)
@@ -145,17 +102,6 @@ def write_mask_files(out: Path, stacks: Mapping[str, Sequence[bytes]], *, overwr
         out: a folder, or a file that ends in .tif or .tiff.
         stacks: the pages of each as PNG files; several become one TIFF file.
         overwrite: replace what is there.
-
-    Example:
-        >>> import tempfile
-        >>> import numpy as np
-        >>> from pathlib import Path
-        >>> from ansatz.structures.grid.mask_files import encode_mask, write_mask_files
-        >>> page = encode_mask(np.zeros((4, 4), np.uint8))
-        >>> with tempfile.TemporaryDirectory() as parent:
-        ...     write_mask_files(Path(parent, "m"), {"a.tif": [page, page]}, overwrite=False)
-        ...     [path.name for path in Path(parent, "m").iterdir()]
-        ['a.tif']
     """
     from ansatz.storage import write_file
 
@@ -173,14 +119,7 @@ def write_mask_files(out: Path, stacks: Mapping[str, Sequence[bytes]], *, overwr
 
 
 def is_tiff(path: Path) -> bool:
-    """Whether a file is called as TIFF files are.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from ansatz.structures.grid.mask_files import is_tiff
-        >>> is_tiff(Path("labels.TIF")), is_tiff(Path("labels"))
-        (True, False)
-    """
+    """Whether a file is called as TIFF files are."""
     return path.suffix.lower() in (".tif", ".tiff")
 
 
@@ -191,15 +130,6 @@ def write_mask_folder(out: Path, files: Mapping[str, bytes], *, overwrite: bool)
         out: the folder; one that holds anything but PNG and TIFF files is never replaced.
         files: the content of each by name.
         overwrite: replace a folder of masks.
-
-    Example:
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> from ansatz.structures.grid.mask_files import write_mask_folder
-        >>> with tempfile.TemporaryDirectory() as parent:
-        ...     write_mask_folder(Path(parent, "masks"), {"1.png": b""}, overwrite=False)
-        ...     [path.name for path in Path(parent, "masks").iterdir()]
-        ['1.png']
     """
     from ansatz.storage.disk import (
         check_space,

@@ -59,14 +59,6 @@ def pose_grids(
         options: of the law.
         drop: columns to leave out; none of them is a feature anyway.
         reader: options of :func:`ansatz.data.grids.read_grids`.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.structures.grid.problem import pose_grids
-        >>> from ansatz.fitting.uses import Uses
-        >>> arrays = {"x": np.zeros((4, 8, 8), np.uint8), "y": np.array([0, 1, 1, 0])}
-        >>> pose_grids(arrays, Uses(target=["y"])).kind
-        'class'
     """
     table = read_grids(data, **(reader or {}))
     for name in drop:

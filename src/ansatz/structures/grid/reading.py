@@ -29,15 +29,6 @@ def read_like(model: Model, data: Any, *, outcomes: bool = True, **options: Any)
         outcomes: whether they are judged; False reads the examples alone.
         options: of :func:`ansatz.data.grids.read_grids`: ``on_corrupt``, ``memory_limit``,
             ``pages``, ``masks``.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Classifier
-        >>> from ansatz.structures.grid.reading import read_like
-        >>> images = np.random.default_rng(0).normal(size=(20, 12, 12)).astype(np.float32)
-        >>> model = Classifier(network="linear_grid", epochs=1).fit(images, np.arange(20) % 2)
-        >>> len(read_like(model.model_, {"x": images, "y": np.arange(20) % 2}))
-        20
     """
     reading = {**_reading(model, data, outcomes=outcomes), **options}
     return read_grids(data, outcomes=outcomes, **reading)
@@ -53,15 +44,6 @@ def read_each_like(model: Model, data: Any, *, notes: list[str], **options: Any)
         data: as of :func:`read_like`.
         notes: takes what was assumed; complete at the end.
         options: as of :func:`read_like`.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Segmenter
-        >>> from ansatz.structures.grid.reading import read_each_like
-        >>> x = np.random.default_rng(0).normal(size=(6, 8, 8)).astype(np.float32)
-        >>> model = Segmenter(network="linear_pixels", epochs=1).fit(x, x > 0)
-        >>> [len(each.table) for each in read_each_like(model.model_, {"x": x}, notes=[])]
-        [6]
     """
     reading = {**_reading(model, data, outcomes=False), **options}
     return read_each(data, notes=notes, **reading)
@@ -160,13 +142,6 @@ def holds_signals(data: Any, reader: Mapping[str, Any]) -> bool:
 
 
 def special_columns(uses: Uses) -> list[str]:
-    """Columns of a table that are no part of its rows' signals.
-
-    Example:
-        >>> from ansatz.structures.grid.reading import special_columns
-        >>> from ansatz.fitting.uses import Uses
-        >>> special_columns(Uses(target=["rhythm"], group="patient"))
-        ['rhythm', 'patient']
-    """
+    """Columns of a table that are no part of its rows' signals."""
     named = [uses.weights, uses.offset, uses.exposure, uses.group, uses.time, uses.event]
     return [*uses.outcome_columns, *(name.split("=")[0] for name in named if name)]

@@ -22,12 +22,6 @@ def choose_grid_recipe(
         inputs: what an example looks like.
         masks: whether the outcome is a label for every cell.
         coupled: whether the loss compares examples (Cox): then a step needs many of them.
-
-    Example:
-        >>> from ansatz.structures.grid.recipe import choose_grid_recipe
-        >>> from ansatz.spec import InputSpec
-        >>> choose_grid_recipe(60_000, InputSpec.grid(1, 28, 28)).batch_size
-        64
     """
     if masks:
         return _masks(rows, inputs.size)
@@ -61,14 +55,6 @@ def default_options(network: object, inputs: InputSpec | None = None) -> dict[st
     Args:
         network: by name, or a module.
         inputs: what an example looks like.
-
-    Example:
-        >>> from ansatz.structures.grid.recipe import default_options
-        >>> from ansatz.spec import InputSpec
-        >>> default_options("unet"), default_options("resnet18")
-        ({'width': 16}, {})
-        >>> default_options("unet", InputSpec.grid(1, 20, 20))
-        {'width': 16, 'depth': 3}
     """
     options = {"width": 16} if network in ("unet", "attention_unet") else {}
     side = max(inputs.size, default=0) if inputs is not None else 0
@@ -79,13 +65,7 @@ def default_options(network: object, inputs: InputSpec | None = None) -> dict[st
 
 
 def linear_grid_recipe(rows: float, *, masks: bool = False) -> Recipe:
-    """The recipe of the linear model beside a network: short, without variations.
-
-    Example:
-        >>> from ansatz.structures.grid.recipe import linear_grid_recipe
-        >>> linear_grid_recipe(60_000).augment
-        False
-    """
+    """The recipe of the linear model beside a network: short, without variations."""
     batch = 2 if masks else 64
     return Recipe(
         batch_size=batch,

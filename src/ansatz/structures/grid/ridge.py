@@ -47,16 +47,6 @@ def fit_ridge_grid(law: Likelihood, job: Job, seed: int) -> tuple[GridEncoder, T
         job: examples with one outcome each.
         seed: of the folds.
 
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.structures.grid.ridge import fit_ridge_grid
-        >>> from ansatz.likelihoods import Normal
-        >>> images = np.random.default_rng(0).normal(size=(20, 8, 8))
-        >>> job = Regressor().read(images, images[:, 0, 0])
-        >>> fit_ridge_grid(Normal(), job, seed=0)[1].name
-        'linear_grid'
-
     References:
         Hastie, Tibshirani and Friedman (2009), The Elements of Statistical Learning, 18.3.5.
     """

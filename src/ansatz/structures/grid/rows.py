@@ -89,14 +89,7 @@ def _stacked(X: Any) -> NDArray[Any]:
 
 
 def looks_like_grids(X: Any) -> bool:
-    """Whether X can only be signals, images or volumes: by its axes, or by its files' names.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.structures.grid.rows import looks_like_grids
-        >>> looks_like_grids(np.zeros((5, 8, 8))), looks_like_grids(np.zeros((5, 8)))
-        (True, False)
-    """
+    """Whether X can only be signals, images or volumes: by its axes, or by its files' names."""
     if isinstance(X, Grids | GridTable):
         return True
     if isinstance(X, str | PathLike):

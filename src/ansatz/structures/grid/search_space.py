@@ -29,17 +29,6 @@ def grid_space(
         facts: about the examples.
         network: by name; None where several are tried.
         takes: the options of all networks that are tried.
-
-    Example:
-        >>> from ansatz.fitting.contracts.structure import Facts
-        >>> from ansatz.spec import InputSpec, TargetSpec
-        >>> from ansatz.structures.grid.recipe import choose_grid_recipe
-        >>> from ansatz.structures.grid.search_space import grid_space
-        >>> facts = Facts(1_000, InputSpec.grid(1, 28, 28), TargetSpec(classes=10))
-        >>> recipe = choose_grid_recipe(1_000, facts.spec)
-        >>> space = grid_space(recipe, facts, network="lenet5")
-        >>> list(space), space["batch_size"].sentence()
-        (['learning_rate', 'weight_decay', 'batch_size', 'augment'], '16, 32, 64')
     """
     assert facts.spec is not None
     space = network_space(network, training_space(recipe, facts.rows))

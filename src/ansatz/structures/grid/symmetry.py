@@ -6,13 +6,7 @@ from ansatz.symmetry.suitable import OF_GRIDS, OF_IMAGES
 
 
 def acting_group(name: str, size: tuple[int, ...]) -> Group:
-    """The group of a name that acts on examples of such a size.
-
-    Example:
-        >>> from ansatz.structures.grid.symmetry import acting_group
-        >>> acting_group("shift", (32, 32)).reach
-        2
-    """
+    """The group of a name that acts on examples of such a size."""
     acting = OF_IMAGES if len(size) == 2 else OF_GRIDS
     if name not in acting:
         create(name)  # says so if there is none
@@ -22,13 +16,7 @@ def acting_group(name: str, size: tuple[int, ...]) -> Group:
 
 
 def mask_symmetry(name: str, size: tuple[int, ...]) -> Group:
-    """The group of a name that moves the cells of such grids; flips along every axis.
-
-    Example:
-        >>> from ansatz.structures.grid.symmetry import mask_symmetry
-        >>> mask_symmetry("flip", (8, 8)).axes
-        (-2, -1)
-    """
+    """The group of a name that moves the cells of such grids; flips along every axis."""
     if name == "flip":
         return create("flip", axes=tuple(range(-len(size), 0)))
     if len(size) < 2:

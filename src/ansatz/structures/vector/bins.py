@@ -25,14 +25,6 @@ def choose_bins(
         wanted: how many there would be if columns and rows were few.
         network: by name, or a module.
         network_options: as the user set them.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.structures.vector.bins import choose_bins
-        >>> from ansatz.structures.vector.rows import TableRows
-        >>> rows = TableRows(np.zeros((3, 20)))
-        >>> choose_bins(rows, 32, "mlp"), choose_bins(rows, 32, "random_features")
-        (25, 0)
     """
     embeds = "numeric_embedding" in (network_options or {})
     if network != "mlp" or embeds:

@@ -17,12 +17,6 @@ def date_waves(time: Tensor) -> Tensor:
 
     Shapes:
         - returns: ``(N, 7)`` double: trend, then sine and cosine of year, week and day.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.structures.vector.calendar import date_waves
-        >>> date_waves(torch.tensor([129_600_000_000]))[0, 0].item()  # 1970-01-02 12:00
-        1.5
     """
     missing = time == NO_DATE
     time = torch.where(missing, 0, time)
@@ -46,12 +40,6 @@ def day_of_year(day: Tensor) -> Tensor:
 
     Args:
         day: int64.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.structures.vector.calendar import day_of_year
-        >>> day_of_year(torch.tensor([0, 59, 365]))
-        tensor([ 0, 59,  0])
     """
     day = day + 719_468  # days since March 1st of the year 0
     in_era = torch.remainder(day, 146_097)

@@ -19,13 +19,6 @@ class TableEncoder:
 
     Args:
         preprocessor: learned from training rows.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.data import Column, Preprocessor
-        >>> from ansatz.structures.vector.encoder import TableEncoder
-        >>> TableEncoder(Preprocessor.fit(np.zeros((3, 2)), None)).spec.features
-        2
     """
 
     dtype = torch.float64
@@ -59,12 +52,6 @@ class TableEncoder:
 
 
 def bent_columns(options: Mapping[str, Any]) -> bool | list[str]:
-    """Reads which columns are bent to normal scores: all, none, or those named.
-
-    Example:
-        >>> from ansatz.structures.vector.encoder import bent_columns
-        >>> bent_columns({}), bent_columns({"quantile": ("age",)})
-        (False, ['age'])
-    """
+    """Reads which columns are bent to normal scores: all, none, or those named."""
     given = options.get("quantile") or False
     return given if isinstance(given, bool) else list(given)

@@ -36,15 +36,6 @@ class TableExporter(Exporter):
     Args:
         encoder: of the fit.
         names: of the columns, where the rows of the fit had some.
-
-    Example:
-        >>> from ansatz.data import Preprocessor
-        >>> from ansatz.structures.vector.encoder import TableEncoder
-        >>> from ansatz.structures.vector.export import TableExporter
-        >>> table = {"age": [20.0, 40.0], "sex": ["F", "M"]}
-        >>> exporter = TableExporter(TableEncoder(Preprocessor.fit(table)), ["age", "sex"])
-        >>> [(given.name, given.kind) for given in exporter.inputs]
-        [('age', 'number'), ('sex', 'category')]
     """
 
     def __init__(self, encoder: TableEncoder, names: Sequence[str] | None) -> None:

@@ -57,18 +57,6 @@ class FoldNetworks:
         job: the rows.
         folds: rows to learn from and rows to judge, from ``choose_folds``.
         seed: of initial weights, order and dropout, the same for every law.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.structures.vector.fold_networks import FoldNetworks
-        >>> from ansatz.fitting.out_of_fold import choose_folds
-        >>> from ansatz.likelihoods import Normal
-        >>> x = np.linspace(-1, 1, 60)
-        >>> job = Regressor().read(x[:, None], x**2)
-        >>> networks = FoldNetworks(job, choose_folds(job, 3, seed=0), seed=0)
-        >>> bool(networks.scores(Normal()).isfinite().all())
-        True
     """
 
     def __init__(self, job: Job, folds: Folds, *, seed: int) -> None:
@@ -213,12 +201,6 @@ def normal_scores(y: Tensor) -> Tensor:
     Shapes:
         - y: ``(N,)`` or ``(N, C)``.
         - returns: ``(N,)`` in float64.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.structures.vector.fold_networks import normal_scores
-        >>> normal_scores(torch.tensor([5.0, 700.0, 6.0]))
-        tensor([-0.9674,  0.9674,  0.0000], dtype=torch.float64)
     """
     values = y.numpy()
     if values.ndim > 1:

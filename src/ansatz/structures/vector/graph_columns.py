@@ -29,14 +29,6 @@ class TableColumns(nn.Module):
     Shapes:
         - columns: ``(N,)`` each, or one ``(N, D)``; codes as int64.
         - returns: ``(N, D)``, and ``(N, C)`` int64 where columns are embedded.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data import Preprocessor
-        >>> from ansatz.structures.vector.graph_columns import TableColumns
-        >>> preprocessor = Preprocessor.fit({"age": [20.0, 40.0, 60.0]})
-        >>> TableColumns(preprocessor)(torch.tensor([40.0]))[0]
-        tensor([[0.]])
     """
 
     center: Tensor
@@ -122,15 +114,6 @@ class Cut(nn.Module):
 
     Shapes:
         - x: ``(N,)`` float64, nan where missing; returns ``(N, T)``.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data.bins import Bins
-        >>> from ansatz.structures.vector.graph_columns import Cut
-        >>> bins = Bins(edges=[0.0, 1.0, 3.0], center=[0.0, 0.0], scale=[1.0, 1.0])
-        >>> Cut(bins)(torch.tensor([2.0, torch.nan]).double())
-        tensor([[1.0000, 0.5000],
-                [0.0000, 0.0000]], dtype=torch.float64)
     """
 
     edges: Tensor
@@ -157,13 +140,6 @@ class Bend(nn.Module):
 
     Shapes:
         - x: ``(N,)``, nan where missing; returns ``(N,)``.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data.quantiles import Curve
-        >>> from ansatz.structures.vector.graph_columns import Bend
-        >>> Bend(Curve(values=[0.0, 2.0], levels=[-1.0, 1.0]))(torch.tensor([1.0, 9.0]).double())
-        tensor([0., 1.], dtype=torch.float64)
     """
 
     values: Tensor

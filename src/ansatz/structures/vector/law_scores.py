@@ -68,16 +68,6 @@ def linear_scores(law: Likelihood, job: Job, folds: Folds, step: Tensor | float 
 
     Returns:
         ``(N,)`` in float64, nan for rows that no fold judges.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.fitting.out_of_fold import choose_folds
-        >>> from ansatz.structures.vector.law_scores import linear_scores
-        >>> from ansatz.likelihoods import Poisson
-        >>> job = Regressor().read(np.arange(6.0).reshape(-1, 1), np.array([0, 1, 1, 2, 4, 5.0]))
-        >>> linear_scores(Poisson(), job, choose_folds(job, 3, seed=0)).shape
-        torch.Size([6])
     """
     scores = torch.full((len(job.y),), torch.nan, dtype=torch.float64)
     for learn, judged in folds:

@@ -36,16 +36,6 @@ def fit_linear_model(
             the law was made with ``dispersion="predicted"`` in so many words.
         class_names: names of the classes.
         null: whether the model without x is fitted too, for the summary.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.structures.vector.linear_model import fit_linear_model
-        >>> from ansatz.likelihoods import Poisson
-        >>> job = Regressor().read(np.arange(6.0).reshape(-1, 1), np.array([0, 1, 1, 2, 4, 5.0]))
-        >>> _, (fit,) = fit_linear_model(Poisson(), job)
-        >>> fit.converged
-        True
     """
     if dispersion is None:
         told = getattr(law, "law", law).options.get("dispersion")

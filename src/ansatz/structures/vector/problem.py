@@ -43,12 +43,6 @@ def pose(
         roles: what columns are, where the guess would be wrong.
         drop: columns to leave out.
         reader: options of :func:`ansatz.data.read_table`.
-
-    Example:
-        >>> from ansatz.structures.vector.problem import pose
-        >>> from ansatz.fitting.uses import Uses
-        >>> pose({"a": [1.0, 2.0, 4.0], "y": [0.5, 1.5, 2.5]}, Uses(target=["y"])).likelihood
-        'normal'
     """
     words = {*drop, *(name for name, role in (roles or {}).items() if role != "numeric")}
     origin, frame, notes = _open(data, reader or {}, words)

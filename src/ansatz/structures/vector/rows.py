@@ -23,13 +23,6 @@ class TableRows:
         columns: the roles of a frame's columns; None for an array.
         names: of an array's columns, where they have some.
         stream: the rows on disk that these belong to; rows taken from these have none.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.structures.vector.rows import TableRows
-        >>> rows = TableRows(np.zeros((5, 2)))
-        >>> len(rows[np.array([0, 3])]), rows.has_features
-        (2, True)
     """
 
     spec = None  # how many features a network sees depends on levels and missing values

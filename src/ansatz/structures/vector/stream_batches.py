@@ -26,12 +26,6 @@ def stream_recipe(recipe: Recipe, stream: StreamPart, options: Mapping[str, Any]
         recipe: of a table of that many rows, with what the user set.
         stream: the training rows.
         options: what the user set.
-
-    Example:
-        >>> import inspect
-        >>> from ansatz.structures.vector.stream_batches import stream_recipe
-        >>> list(inspect.signature(stream_recipe).parameters)
-        ['recipe', 'stream', 'options']
     """
     rows, epochs = int(stream.counts.sum()), options.get("epochs")
     if recipe.batch_size == 0:
@@ -56,12 +50,6 @@ def stream_source(
         encoder: tells how large an encoded row is.
         feed: how batches are drawn.
         encode: turns rows into tensors.
-
-    Example:
-        >>> import inspect
-        >>> from ansatz.structures.vector.stream_batches import stream_source
-        >>> list(inspect.signature(stream_source).parameters)
-        ['stream', 'encoder', 'feed', 'encode']
     """
     counts, made = stream.counts, encoder.preprocessor
     width = len(made.feature_names) + 4 + len(made.spec.cardinalities)

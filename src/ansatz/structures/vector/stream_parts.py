@@ -22,13 +22,7 @@ SAMPLED = 30_000  # rows of each part that are held in memory
 
 
 class StreamParts(NamedTuple):
-    """The split of a stream.
-
-    Example:
-        >>> from ansatz.structures.vector.stream_parts import StreamParts
-        >>> StreamParts._fields[:2]
-        ('rows', 'weight')
-    """
+    """The split of a stream."""
 
     rows: NDArray[np.int64]  # (3, blocks): training, validation and test rows of each block
     weight: NDArray[np.float64]  # (3,)
@@ -52,13 +46,7 @@ class StreamParts(NamedTuple):
 
 
 class StreamPart(NamedTuple):
-    """The rows of a stream that train, that stop the training, or that test.
-
-    Example:
-        >>> from ansatz.structures.vector.stream_parts import StreamPart
-        >>> StreamPart._fields
-        ('table', 'parts', 'number')
-    """
+    """The rows of a stream that train, that stop the training, or that test."""
 
     table: StreamedRows
     parts: StreamParts
@@ -109,12 +97,6 @@ def divide(
         learner: is shown the training rows.
         law: refuses outcomes that it cannot produce; None lets all pass.
         sampled: rows of each part that are kept.
-
-    Example:
-        >>> import inspect
-        >>> from ansatz.structures.vector.stream_parts import divide
-        >>> list(inspect.signature(divide).parameters)[:3]
-        ['rows', 'split', 'learner']
     """
     blocks = rows.disk.blocks
     counts = np.zeros((3, len(blocks)), dtype=np.int64)

@@ -25,13 +25,7 @@ _MOST_CLASSES = 1_001  # of which one row each is kept; more are refused anyway
 
 @dataclass(frozen=True)
 class TableOnDisk:
-    """A table in blocks, and what each column is for.
-
-    Example:
-        >>> from ansatz.structures.vector.stream_problem import TableOnDisk
-        >>> list(TableOnDisk.__dataclass_fields__)[:3]
-        ['origin', 'uses', 'columns']
-    """
+    """A table in blocks, and what each column is for."""
 
     origin: str  # what errors call the table
     uses: Uses
@@ -73,15 +67,6 @@ def pose_stream(
         reader: options of :func:`ansatz.data.read_table`.
         seed: of the sample.
         why: the table is not read at once, in a sentence.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from ansatz.structures.vector.stream_problem import pose_stream
-        >>> from ansatz.fitting.uses import Uses
-        >>> folder = pathlib.Path(tempfile.mkdtemp())
-        >>> _ = (folder / "t.csv").write_text("a,y\n1,0.5\n2,1.5\n4,2.5\n")
-        >>> pose_stream(folder / "t.csv", Uses(target=["y"]), folder).likelihood
-        'normal'
     """
     words = {*drop, *(name for name, role in (roles or {}).items() if role != "numeric")}
     watcher = _Watcher(str(data), uses, dict(roles or {}), list(drop), seed)

@@ -16,13 +16,7 @@ SAMPLED = 30_000  # rows that are held in memory
 
 
 class StreamedEvaluation(NamedTuple):
-    """Metrics of all rows, and which of them come from a sample.
-
-    Example:
-        >>> from ansatz.structures.vector.streamed_evaluation import StreamedEvaluation
-        >>> StreamedEvaluation({"nll": 1.0}, 10, [], 10).rows
-        10
-    """
+    """Metrics of all rows, and which of them come from a sample."""
 
     metrics: Metrics
     rows: int
@@ -39,15 +33,6 @@ def evaluate_stream(
         face: the estimator of a model of :func:`ansatz.fit`: it knows its columns by name.
         frames: rows with outcomes; their index numbers them.
         sampled: rows that are kept for metrics that are no means.
-
-    Example:
-        >>> import ansatz, pandas as pd
-        >>> from ansatz.structures.vector.streamed_evaluation import evaluate_stream
-        >>> table = pd.DataFrame({"x": range(60), "y": [k * 2.0 for k in range(60)]})
-        >>> fit = ansatz.fit(table, target="y", likelihood="normal", network="linear")
-        >>> found = evaluate_stream(fit.model, [table.iloc[:30], table.iloc[30:]])
-        >>> found.rows, found.metrics["rmse"] < 1e-6
-        (60, True)
     """
     model, pooled, sample = face.model_, PooledMetrics(), RowSample(sampled)
     for frame in frames:

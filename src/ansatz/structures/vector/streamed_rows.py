@@ -24,11 +24,6 @@ class StreamedRows:
         disk: the table.
         task: its outcome knows the classes and the names.
         factors: ``(K,)``, what the weight of each class is multiplied by; None for 1.
-
-    Example:
-        >>> from ansatz.structures.vector.streamed_rows import StreamedRows
-        >>> callable(StreamedRows.job)
-        True
     """
 
     def __init__(

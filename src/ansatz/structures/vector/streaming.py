@@ -30,14 +30,7 @@ ADVICE = "for a table in memory: --no-stream"
 
 
 def why_a_stream(request: Request) -> str | None:
-    """Says why the rows are not read at once; None where they are.
-
-    Example:
-        >>> from ansatz.fitting import Request
-        >>> from ansatz.structures.vector.streaming import why_a_stream
-        >>> why_a_stream(Request.of("t.csv", {"target": "y", "stream": True}))
-        'the table was read as a stream, as asked.'
-    """
+    """Says why the rows are not read at once; None where they are."""
     data, options = request.data, request.options
     named = isinstance(data, str) and data in ansatz_data.names() and not Path(data).exists()
     if named or not isinstance(data, str | Path):
@@ -56,16 +49,6 @@ def streaming(request: Request, how: Mapping[str, Any], why: str) -> Iterator[Pr
             names.
         how: the data are read.
         why: they are not read at once.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from ansatz.fitting import Request
-        >>> from ansatz.structures.vector.streaming import streaming
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "t.csv"
-        >>> _ = path.write_text("x,y\n1,0.5\n2,1.5\n4,2.5\n")
-        >>> with streaming(Request.of(path, {"target": "y"}), {}, "") as problem:
-        ...     problem.size
-        3
     """
     options, uses = request.options, request.column_roles()
     if request.settings().get("calibration"):
@@ -82,16 +65,7 @@ def streaming(request: Request, how: Mapping[str, Any], why: str) -> Iterator[Pr
 def refuse_what_cannot_stream(
     uses: Uses, likelihood: str | None, inference: str, folds: int | None
 ) -> None:
-    """Refuses what needs all rows in memory.
-
-    Example:
-        >>> from ansatz.structures.vector.streaming import refuse_what_cannot_stream
-        >>> from ansatz.fitting.uses import Uses
-        >>> refuse_what_cannot_stream(Uses(target=["t"]), "cox", "point", None)
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.UsageError: cox compares every row with all others, ... --no-stream
-    """
+    """Refuses what needs all rows in memory."""
     if inference != "point":
         raise UsageError(f"inference '{inference}' does not read a stream yet; {ADVICE}")
     if folds is not None:
@@ -119,12 +93,6 @@ def split_stream(problem: Problem, task: Task, job: Job, test: float) -> Split:
         task: what will be fitted; its outcome has read the problem's sample.
         job: that sample.
         test: share of the rows for the test, met as a coin meets it.
-
-    Example:
-        >>> import inspect
-        >>> from ansatz.structures.vector.streaming import split_stream
-        >>> list(inspect.signature(split_stream).parameters)
-        ['problem', 'task', 'job', 'test']
     """
     disk = problem.on_disk
     assert isinstance(disk, TableOnDisk)

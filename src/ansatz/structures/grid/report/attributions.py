@@ -28,11 +28,6 @@ class Attributions(NamedTuple):
         gain: ``(B,)``, by how much the outputs at the examples are larger.
         gap: ``(B,)``, by how much the sums of the integrated gradients are larger than that.
         steps: points that these were computed at.
-
-    Example:
-        >>> from ansatz.structures.grid.report.attributions import Attributions
-        >>> Attributions._fields
-        ('maps', 'start', 'gain', 'gap', 'steps')
     """
 
     maps: dict[str, NDArray[np.float64]]
@@ -77,14 +72,6 @@ def attributions(
 
     Shapes:
         - x: ``(B, C, *size)``.
-
-    Example:
-        >>> import torch
-        >>> from torch import nn
-        >>> from ansatz.structures.grid.report.attributions import attributions
-        >>> network = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(72, 3))
-        >>> list(attributions(network, torch.randn(2, 1, 8, 8)).maps)
-        ['integrated gradients', 'Grad-CAM', 'occlusion']
     """
     at, start, gain = _outputs(network, x, target, baseline)
     batch = max(len(x), min(256, NUMBERS // x[0].numel()))

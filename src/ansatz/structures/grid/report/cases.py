@@ -23,18 +23,7 @@ LISTED = 12
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Pictures of the largest and the least losses; None for classes, which have mistakes.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.structures.grid.report.cases import section
-        >>> images = np.random.default_rng(0).normal(size=(20, 12, 12)).astype(np.float32)
-        >>> model = Regressor(network="linear_grid", epochs=1).fit(images, images.mean((1, 2)))
-        >>> section(gather(model, images, images.mean((1, 2)))).title
-        'The best and the worst predictions'
-    """
+    """Pictures of the largest and the least losses; None for classes, which have mistakes."""
     if evidence.classes is not None:
         return None
     losses = evidence.row_losses().numpy()

@@ -28,18 +28,7 @@ PAIRS = 10
 
 
 def section(evidence: Evidence) -> Section | None:
-    """The confusion matrix of the test rows as a picture; None where outcomes are no classes.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Classifier
-        >>> from ansatz.report import gather
-        >>> from ansatz.structures.grid.report.confusion import section
-        >>> images = np.random.default_rng(0).normal(size=(20, 12, 12)).astype(np.float32)
-        >>> model = Classifier(network="linear_grid", epochs=1).fit(images, np.arange(20) % 2)
-        >>> section(gather(model, images, np.arange(20) % 2)).title
-        'Which classes are taken for which'
-    """
+    """The confusion matrix of the test rows as a picture; None where outcomes are no classes."""
     if evidence.classes is None or evidence.distribution is None:
         return None
     probs, code = class_probabilities(evidence)
@@ -57,12 +46,6 @@ def draw_confusion(axes: "Axes", counts: ArrayLike, names: Sequence[str]) -> Non
 
     Shapes:
         - counts: ``(K, K)``.
-
-    Example:
-        >>> from ansatz.structures.grid.report.confusion import draw_confusion
-        >>> from ansatz.figures.style import figure
-        >>> with figure(3, 3) as paper:
-        ...     draw_confusion(paper.subplots(), [[8, 2], [1, 9]], ["cat", "dog"])
     """
     matrix = np.asarray(counts, dtype=np.float64)
     k = len(matrix)
@@ -109,13 +92,6 @@ def confusion_section(
 
     Shapes:
         - truth: ``(N,)``; probabilities: ``(N, K)``.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.structures.grid.report.confusion import confusion_section
-        >>> p = np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7]])
-        >>> confusion_section([0, 1, 1], p, ["cat", "dog"]).title
-        'Which classes are taken for which'
     """
     code, probs = np.asarray(truth), np.asarray(probabilities, dtype=np.float64)
     if not len(code):

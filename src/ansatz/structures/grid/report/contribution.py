@@ -36,13 +36,7 @@ _CHAPTERS: dict[str, list[Chapter]] = {
 
 
 class GridReport(Contribution):
-    """Adds pictures of examples, attributions, filters and certificates of symmetry.
-
-    Example:
-        >>> from ansatz.structures.grid.report.contribution import GridReport
-        >>> GridReport().chapters("element")[0].words
-        'masks over their images'
-    """
+    """Adds pictures of examples, attributions, filters and certificates of symmetry."""
 
     caveat = "What predictions rest on describes the network, not causes."
     draws_confusion = True

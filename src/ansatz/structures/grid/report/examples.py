@@ -19,18 +19,7 @@ EACH = 8  # images of a class
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Some examples of each class, and the notes of the fit.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Classifier
-        >>> from ansatz.report import gather
-        >>> from ansatz.structures.grid.report.examples import section
-        >>> images = np.random.default_rng(0).normal(size=(20, 12, 12)).astype(np.float32)
-        >>> model = Classifier(network="linear_grid", epochs=1).fit(images, np.arange(20) % 2)
-        >>> section(gather(model, images, np.arange(20) % 2)).title
-        'What the images look like'
-    """
+    """Some examples of each class, and the notes of the fit."""
     notes: list[Any] = [Text(note, _kind(note)) for note in evidence.fit.get("notes", [])]
     if evidence.axis == "row" and evidence.classes is not None:
         codes, classes = evidence.value.long().numpy(), list(evidence.classes)
@@ -79,13 +68,6 @@ def examples_section(
     Shapes:
         - images: ``(N, H, W, C)`` or ``(N, H, W)``.
         - truth: ``(N,)``.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.structures.grid.report.examples import examples_section
-        >>> images = np.zeros((6, 8, 8, 1), np.uint8)
-        >>> examples_section(images, [0, 0, 1, 1, 1, 1], ["cat", "dog"], each=2).title
-        'What the images look like'
     """
     code = np.asarray(truth)
     counts = np.bincount(code, minlength=len(classes))

@@ -27,11 +27,6 @@ class Explained(NamedTuple):
         subject: what rests on the cells.
         signs: what the two colours mean.
         is_number: whether it has the unit of the outcome.
-
-    Example:
-        >>> from ansatz.structures.grid.report.explained import Explained
-        >>> Explained._fields
-        ('network', 'target', 'subject', 'signs', 'is_number')
     """
 
     network: nn.Module
@@ -51,17 +46,6 @@ class RawNumbers(nn.Module):
     Shapes:
         - x: ``(B, C, *size)``, standardised.
         - returns: what ``number`` gives.
-
-    Example:
-        >>> import numpy as np
-        >>> import torch
-        >>> from ansatz import Regressor
-        >>> from ansatz.structures.grid.report.explained import RawNumbers
-        >>> images = np.random.default_rng(0).normal(size=(20, 12, 12)).astype(np.float32)
-        >>> model = Regressor("poisson", network="linear_grid", epochs=1).fit(images, range(20))
-        >>> (trained,) = model.model_.posterior.networks
-        >>> RawNumbers(trained, lambda raw: raw[:, 0].exp())(torch.zeros(20, 1, 12, 12)).shape
-        torch.Size([20])
     """
 
     def __init__(self, trained: Trained, number: Number) -> None:
@@ -89,18 +73,6 @@ def explained(evidence: Evidence, rows: NDArray[np.intp], x: Tensor) -> Explaine
         evidence: of a model of grids, no masks.
         rows: the examples, by their numbers among the test rows.
         x: the same, as the network takes them.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.structures.grid.report.explained import explained
-        >>> from ansatz.structures.grid.report.network import inputs_of
-        >>> images = np.random.default_rng(0).normal(size=(20, 12, 12)).astype(np.float32)
-        >>> model = Regressor("poisson", network="linear_grid", epochs=1).fit(images, range(20))
-        >>> evidence = gather(model, images, range(20))
-        >>> explained(evidence, np.arange(2), inputs_of(evidence, np.arange(2))).subject
-        'the predicted mean'
     """
     trained = one_network(evidence)
     raw = _raw(trained, x)

@@ -18,18 +18,7 @@ MAPS = 31  # beside the image
 
 
 def section(evidence: Evidence) -> Section | None:
-    """The filters of the first convolution and its maps of one test image; None without one.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Segmenter
-        >>> from ansatz.report import gather
-        >>> from ansatz.structures.grid.report.filters import section
-        >>> images = np.random.default_rng(0).normal(size=(6, 8, 8)).astype(np.float32)
-        >>> model = Segmenter(network="linear_pixels", epochs=1).fit(images, images > 0)
-        >>> section(gather(model, images, images > 0)).title
-        'What the first layer looks for'
-    """
+    """The filters of the first convolution and its maps of one test image; None without one."""
     network = one_network(evidence).network
     if evidence.unit != IMAGE or not convolutions(network):
         return None
@@ -64,12 +53,6 @@ def filters_section(
         - kernels: ``(F, C, h, w)``; filters that are not of images give no section.
         - image: ``(H, W, C)`` or ``(H, W)``.
         - maps: ``(F, H', W')``.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.structures.grid.report.filters import filters_section
-        >>> filters_section(np.random.randn(8, 3, 5, 5)).title
-        'What the first layer looks for'
     """
     kernels = np.asarray(kernels, dtype=np.float64)
     if kernels.ndim != 4 or not kernels.size:

@@ -21,18 +21,7 @@ SHOWN = 24  # mistakes
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Mistakes in the order of their confidence; None where outcomes are no classes.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Classifier
-        >>> from ansatz.report import gather
-        >>> from ansatz.structures.grid.report.mistakes import section
-        >>> images = np.random.default_rng(0).normal(size=(20, 12, 12)).astype(np.float32)
-        >>> model = Classifier(network="linear_grid", epochs=1).fit(images, np.arange(20) % 2)
-        >>> section(gather(model, images, np.arange(20) % 2)).title
-        'The most confident mistakes'
-    """
+    """Mistakes in the order of their confidence; None where outcomes are no classes."""
     if evidence.classes is None or evidence.distribution is None:
         return None
     probs, code = class_probabilities(evidence)
@@ -70,14 +59,6 @@ def mistakes_section(
     Shapes:
         - images: ``(N, H, W, C)`` or ``(N, H, W)``.
         - truth: ``(N,)``; probabilities: ``(N, K)``.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.structures.grid.report.mistakes import mistakes_section
-        >>> images = np.zeros((3, 8, 8), np.uint8)
-        >>> p = np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7]])
-        >>> mistakes_section(images, [0, 1, 1], p, ["cat", "dog"]).lead
-        '1 of 3 test images is taken for another class, the most confident one with 80 %.'
     """
     code, probs = np.asarray(truth), np.asarray(probabilities, dtype=np.float64)
     if not len(code):

@@ -26,17 +26,6 @@ class ClassScores(nn.Module):
     Shapes:
         - x: ``(B, C, *size)``, standardised.
         - returns: ``(B, K)``.
-
-    Example:
-        >>> import numpy as np
-        >>> import torch
-        >>> from ansatz import Classifier
-        >>> from ansatz.structures.grid.report.network import ClassScores
-        >>> images = np.random.default_rng(0).normal(size=(20, 12, 12)).astype(np.float32)
-        >>> model = Classifier(network="linear_grid", epochs=1).fit(images, np.arange(20) % 2)
-        >>> (trained,) = model.model_.posterior.networks
-        >>> ClassScores(trained)(torch.zeros(20, 1, 12, 12)).shape
-        torch.Size([20, 2])
     """
 
     def __init__(self, trained: Trained) -> None:
@@ -49,18 +38,7 @@ class ClassScores(nn.Module):
 
 
 def one_network(evidence: Evidence) -> Trained:
-    """The trained network; of several the first.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Classifier
-        >>> from ansatz.report import gather
-        >>> from ansatz.structures.grid.report.network import one_network
-        >>> images = np.random.default_rng(0).normal(size=(20, 12, 12)).astype(np.float32)
-        >>> model = Classifier(network="linear_grid", epochs=1).fit(images, np.arange(20) % 2)
-        >>> one_network(gather(model, images, np.arange(20) % 2)).name
-        'linear_grid'
-    """
+    """The trained network; of several the first."""
     networks = evidence.model.posterior.networks
     if not networks:
         raise UsageError("there is no network to look into.")
@@ -68,69 +46,25 @@ def one_network(evidence: Evidence) -> Trained:
 
 
 def inputs_of(evidence: Evidence, rows: NDArray[Any]) -> Tensor:
-    """What the network takes for some of the test rows.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Classifier
-        >>> from ansatz.report import gather
-        >>> from ansatz.structures.grid.report.network import inputs_of
-        >>> images = np.random.default_rng(0).normal(size=(20, 12, 12)).astype(np.float32)
-        >>> model = Classifier(network="linear_grid", epochs=1).fit(images, np.arange(20) % 2)
-        >>> inputs_of(gather(model, images, np.arange(20) % 2), np.array([3, 5])).shape
-        torch.Size([2, 1, 12, 12])
-    """
+    """What the network takes for some of the test rows."""
     (x,) = evidence.model.encoder.inputs(evidence.X[rows])
     return x
 
 
 def some_rows(evidence: Evidence, count: int) -> NDArray[np.intp]:
-    """So many test rows drawn at random, in order; all where there are no more.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Classifier
-        >>> from ansatz.report import gather
-        >>> from ansatz.structures.grid.report.network import some_rows
-        >>> images = np.random.default_rng(0).normal(size=(20, 12, 12)).astype(np.float32)
-        >>> model = Classifier(network="linear_grid", epochs=1).fit(images, np.arange(20) % 2)
-        >>> len(some_rows(gather(model, images, np.arange(20) % 2), 7))
-        7
-    """
+    """So many test rows drawn at random, in order; all where there are no more."""
     rng = np.random.default_rng(evidence.seed)
     return np.sort(rng.permutation(len(evidence.outcome))[:count]).astype(np.intp)
 
 
 def names_of(evidence: Evidence) -> list[str]:
-    """What the test examples are called: their files, or their numbers in the data, from 1.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Classifier
-        >>> from ansatz.report import gather
-        >>> from ansatz.structures.grid.report.network import names_of
-        >>> images = np.random.default_rng(0).normal(size=(20, 12, 12)).astype(np.float32)
-        >>> model = Classifier(network="linear_grid", epochs=1).fit(images, np.arange(20) % 2)
-        >>> names_of(gather(model, images, np.arange(20) % 2))[:2]
-        ['no. 1', 'no. 2']
-    """
+    """What the test examples are called: their files, or their numbers in the data, from 1."""
     names = evidence.X.names
     return list(names) if names is not None else [f"no. {row}" for row in evidence.rows]
 
 
 def layer_table(evidence: Evidence) -> Table:
-    """The layers with weights, or of few layers all, from the input to the output.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Classifier
-        >>> from ansatz.report import gather
-        >>> from ansatz.structures.grid.report.network import layer_table
-        >>> images = np.random.default_rng(0).normal(size=(20, 12, 12)).astype(np.float32)
-        >>> model = Classifier(network="linear_grid", epochs=1).fit(images, np.arange(20) % 2)
-        >>> layer_table(gather(model, images, np.arange(20) % 2)).head[:3]
-        ['layer', 'type', 'output']
-    """
+    """The layers with weights, or of few layers all, from the input to the output."""
     found = summary(one_network(evidence).network, evidence.model.encoder.spec)
     listed, left = _chosen(found.rows)
     rows: list[list[Cell]] = [

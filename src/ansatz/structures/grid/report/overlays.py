@@ -40,18 +40,7 @@ NOTES = {
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Overlays of the best, the median and the worst case, and where an ensemble disagrees.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Segmenter
-        >>> from ansatz.report import gather
-        >>> from ansatz.structures.grid.report.overlays import section
-        >>> images = np.random.default_rng(0).normal(size=(6, 8, 8)).astype(np.float32)
-        >>> model = Segmenter(network="linear_pixels", epochs=1).fit(images, images > 0)
-        >>> section(gather(model, images, images > 0)).title
-        'Masks, from the best to the worst'
-    """
+    """Overlays of the best, the median and the worst case, and where an ensemble disagrees."""
     truth = slices_of(evidence.outcome.numpy())
     classes = [] if evidence.classes is None else [str(name) for name in evidence.classes]
 
@@ -110,13 +99,6 @@ def overlays_section(
     Shapes:
         - images: ``(N, H, W, C)`` or ``(N, H, W)``.
         - truth, predicted, labelled: ``(N, H, W)``.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.structures.grid.report.overlays import overlays_section
-        >>> images, mask = np.zeros((3, 8, 8), np.uint8), np.tile(np.eye(8, dtype=int), (3, 1, 1))
-        >>> overlays_section(images, mask, mask, ["ground", "line"]).lead[:44]
-        'Dice of line over 3 test images: 1.000 on av'
     """
     y, guess = np.asarray(truth), np.asarray(predicted)
     if not len(y):

@@ -25,11 +25,6 @@ class Curve(NamedTuple):
         strength: from none on.
         correct: right answers at each.
         total: images.
-
-    Example:
-        >>> from ansatz.structures.grid.report.perturbations import Curve
-        >>> Curve("noise", "%", [0, 10], [9, 7], 10).correct[-1] / 10
-        0.7
     """
 
     name: str
@@ -58,13 +53,6 @@ def perturbed(
 
     Shapes:
         - images: ``(N, H, W, C)``, and so the result.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.structures.grid.report.perturbations import perturbed
-        >>> images = np.full((2, 8, 8, 1), 100, np.uint8)
-        >>> bool((perturbed(images, "shift", 2) == 100).all())
-        True
     """
     if strength == 0:
         return images
@@ -97,14 +85,6 @@ def robustness(
         images: of test rows.
         truth: codes of their classes.
         seed: of the directions and the noise.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.structures.grid.report.perturbations import robustness
-        >>> images = np.zeros((4, 16, 16, 1), np.uint8)
-        >>> curves = robustness(lambda x: np.eye(2)[[0] * len(x)], images, [0, 0, 0, 1])
-        >>> [curve.name for curve in curves], curves[0].correct[0]
-        (['shift', 'rotation', 'noise'], 3)
     """
     code = np.asarray(truth)
     side = min(images.shape[1:3])

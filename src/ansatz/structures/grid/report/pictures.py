@@ -20,15 +20,6 @@ def pictures_of(grids: Grids) -> NDArray[Any]:
 
     Args:
         grids: the examples.
-
-    Example:
-        >>> import numpy as np, torch
-        >>> from ansatz.data.grids import Grids
-        >>> from ansatz.structures.grid.report.pictures import pictures_of
-        >>> pictures_of(Grids.of(np.zeros((2, 8, 9), np.uint8))).shape
-        (2, 8, 9, 1)
-        >>> pictures_of(Grids(torch.zeros(2, 1, 50))).shape
-        (2, 48, 96, 3)
     """
     values = grids.load().numpy()  # (N, C, *size)
     axes = values.ndim - 2
@@ -55,27 +46,12 @@ class _Late:
 
 
 def shown_late(grids: Grids) -> NDArray[Any]:
-    """The same as something that is indexed like an array: files are read where they are shown.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.data.grids import Grids
-        >>> from ansatz.structures.grid.report.pictures import shown_late
-        >>> shown_late(Grids.of(np.zeros((2, 8, 9), np.uint8)))[np.array([1])].shape
-        (1, 8, 9, 1)
-    """
+    """The same as something that is indexed like an array: files are read where they are shown."""
     return cast(NDArray[Any], _Late(grids))
 
 
 def slices_of(masks: NDArray[Any]) -> NDArray[Any]:
-    """Masks ``(N, *size)`` as the pictures of their examples show them; those of signals as bands.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.structures.grid.report.pictures import slices_of
-        >>> slices_of(np.zeros((2, 4, 8, 9))).shape, slices_of(np.zeros((2, 50))).shape
-        ((2, 8, 9), (2, 48, 96))
-    """
+    """Masks ``(N, *size)`` as the pictures of their examples show them; those of signals as bands."""
     if masks.ndim == 4:
         return masks[:, masks.shape[1] // 2]
     if masks.ndim == 2:

@@ -34,18 +34,7 @@ CROP = {1: 128, 2: 128, 3: 32}  # cells of a side of what masks are certified on
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Accuracy under shifts, turns and noise, and certificates of symmetry.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Classifier
-        >>> from ansatz.report import gather
-        >>> from ansatz.structures.grid.report.robustness import section
-        >>> images = np.random.default_rng(0).normal(size=(20, 12, 12)).astype(np.float32)
-        >>> model = Classifier(network="linear_grid", epochs=1).fit(images, np.arange(20) % 2)
-        >>> section(gather(model, images, np.arange(20) % 2)).title
-        'When images move, turn or grow noisy'
-    """
+    """Accuracy under shifts, turns and noise, and certificates of symmetry."""
     found, notes = certificates(evidence)
     curves, said = _curves(evidence)
     made = robustness_section(curves, found, unit=evidence.unit)
@@ -101,16 +90,6 @@ def certificates(evidence: Evidence) -> tuple[list[Certificate], list[str]]:
 
     Returns:
         Certificates, and what is to be said about them.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Classifier
-        >>> from ansatz.report import gather
-        >>> from ansatz.structures.grid.report.robustness import certificates
-        >>> images = np.random.default_rng(0).normal(size=(20, 12, 12)).astype(np.float32)
-        >>> model = Classifier(network="linear_grid", epochs=1).fit(images, np.arange(20) % 2)
-        >>> [found.group for found in certificates(gather(model, images, np.arange(20) % 2))[0]]
-        ['shift', 'cyclic_shift', 'flip', 'rotation90', 'rotation']
     """
     dense = evidence.axis == "element"
     count = affordable(evidence, WORK, least=2, most=256, times=ELEMENTS + 1)
@@ -153,13 +132,6 @@ def draw_curve(axes: "Axes", curve: Curve) -> None:
     Args:
         axes: of matplotlib.
         curve: what to draw.
-
-    Example:
-        >>> from ansatz.structures.grid.report.perturbations import Curve
-        >>> from ansatz.structures.grid.report.robustness import draw_curve
-        >>> from ansatz.figures.style import figure
-        >>> with figure() as paper:
-        ...     draw_curve(paper.subplots(), Curve("noise", "%", [0, 10], [9, 7], 10))
     """
     shares = [wilson(n, curve.total) for n in curve.correct]
     value, low, high = (100 * np.array(part) for part in zip(*shares, strict=True))
@@ -178,12 +150,6 @@ def robustness_section(
         curves: see :func:`ansatz.structures.grid.report.perturbations.robustness`.
         certificates: see :func:`ansatz.symmetry.certify`.
         unit: what an example is called.
-
-    Example:
-        >>> from ansatz.structures.grid.report.perturbations import Curve
-        >>> from ansatz.structures.grid.report.robustness import robustness_section
-        >>> robustness_section([Curve("noise", "%", [0, 10], [90, 70], 100)]).lead
-        'Right answers go from 90 % to 70 % under noise of 10 %.'
     """
     parts: list[Text | Table | Figure] = []
     if curves:

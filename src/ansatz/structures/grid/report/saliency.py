@@ -36,11 +36,6 @@ class Chosen(NamedTuple):
         rows: their numbers among the test rows, from 0.
         labels: prediction and outcome of each.
         words: how they were chosen.
-
-    Example:
-        >>> from ansatz.structures.grid.report.saliency import Chosen
-        >>> Chosen._fields
-        ('rows', 'labels', 'words')
     """
 
     rows: NDArray[np.intp]
@@ -49,18 +44,7 @@ class Chosen(NamedTuple):
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Attributions of some good and some bad predictions, of classes and numbers alike.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Classifier
-        >>> from ansatz.report import gather
-        >>> from ansatz.structures.grid.report.saliency import section
-        >>> images = np.random.default_rng(0).normal(size=(20, 12, 12)).astype(np.float32)
-        >>> model = Classifier(network="linear_grid", epochs=1).fit(images, np.arange(20) % 2)
-        >>> section(gather(model, images, np.arange(20) % 2)).title
-        'What predictions rest on'
-    """
+    """Attributions of some good and some bad predictions, of classes and numbers alike."""
     count, overlap = _count(evidence)
     choose = _numbers if evidence.classes is None else _classes
     chosen = choose(evidence, count)

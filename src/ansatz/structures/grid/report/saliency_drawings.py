@@ -54,13 +54,6 @@ def draw_images(
 
     Returns:
         The ``<svg>`` element.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.structures.grid.report.saliency_drawings import draw_images
-        >>> maps = {"occlusion": np.random.randn(2, 8, 8)}
-        >>> draw_images(np.zeros((2, 8, 8), np.uint8), maps, ["cat", "dog"]).startswith("<svg")
-        True
     """
     ground = pictures(images, SIDE)
     columns = [ground, *(_heat(ground, np.asarray(heat)) for heat in maps.values())]
@@ -87,13 +80,6 @@ def draw_signals(
 
     Returns:
         The ``<svg>`` element.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.structures.grid.report.saliency_drawings import draw_signals
-        >>> wave = np.sin(np.arange(50.0)).reshape(1, 1, 50)
-        >>> draw_signals(wave, {"occlusion": wave[:, 0]}, ["a wave"]).startswith("<svg")
-        True
     """
     each = CURVE + len(maps) * (GAP + BAND) + APART
     tall = len(signals) * each - APART
@@ -193,14 +179,6 @@ def strongest_slices(maps: Mapping[str, NDArray[Any]]) -> NDArray[np.intp]:
     Shapes:
         - maps: ``(N, D, H, W)`` each.
         - returns: ``(N,)``, counted from 0.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.structures.grid.report.saliency_drawings import strongest_slices
-        >>> heat = np.zeros((2, 5, 4, 4))
-        >>> heat[0, 3, 1, 1] = -1.0
-        >>> strongest_slices({"occlusion": heat})
-        array([3, 2])
     """
     each = [np.abs(np.nan_to_num(heat)).sum((2, 3)) for heat in maps.values()]  # (N, D)
     totals = [part.sum(1, keepdims=True) for part in each]
@@ -217,12 +195,6 @@ def sliced(cells: NDArray[Any], at: NDArray[np.intp]) -> NDArray[Any]:
 
     Shapes:
         - cells: ``(N, D, ...)``; at: ``(N,)``; returns ``(N, ...)``.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.structures.grid.report.saliency_drawings import sliced
-        >>> sliced(np.arange(12).reshape(2, 3, 2), np.array([0, 2])).tolist()
-        [[0, 1], [10, 11]]
     """
     found: NDArray[Any] = cells[np.arange(len(at)), at]
     return found

@@ -22,15 +22,6 @@ def sample_rows(model: Model, job: Job, *, seed: int = 0) -> NDArray[np.intp] | 
         model: fitted.
         job: the test rows.
         seed: of the draw.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Classifier
-        >>> from ansatz.structures.grid.report.sample import sample_rows
-        >>> images, y = np.zeros((9, 8, 8), np.float32), np.arange(9) % 2
-        >>> model = Classifier(network="linear_grid", epochs=1, holdout=0.0).fit(images, y)
-        >>> sample_rows(model.model_, model.read_again(images, y)) is None
-        True
     """
     dense = job.target.axis == "element"
     fewest = FEWEST_MASKS if dense else FEWEST
@@ -47,35 +38,13 @@ def sample_rows(model: Model, job: Job, *, seed: int = 0) -> NDArray[np.intp] | 
 
 
 def multiply_adds(model: Model) -> int:
-    """What the prediction of one example takes; of an ensemble, by all its members.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Classifier
-        >>> from ansatz.structures.grid.report.sample import multiply_adds
-        >>> images = np.random.default_rng(0).normal(size=(20, 12, 12)).astype(np.float32)
-        >>> settings = {"network": "linear_grid", "epochs": 1, "holdout": 0.0}
-        >>> multiply_adds(Classifier(**settings).fit(images, np.arange(20) % 2).model_)
-        144
-    """
+    """What the prediction of one example takes; of an ensemble, by all its members."""
     spec, networks = model.encoder.spec, model.posterior.networks
     return max(1, sum(max(1, summary(each.answering, spec).multiply_adds) for each in networks))
 
 
 def affordable(evidence: Evidence, budget: float, *, least: int, most: int, times: int = 1) -> int:
-    """How many examples can be predicted ``times`` times for so many multiply-adds.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Classifier
-        >>> from ansatz.report import gather
-        >>> from ansatz.structures.grid.report.sample import affordable
-        >>> images = np.random.default_rng(0).normal(size=(20, 12, 12)).astype(np.float32)
-        >>> model = Classifier(network="linear_grid", epochs=1).fit(images, np.arange(20) % 2)
-        >>> evidence = gather(model, images, np.arange(20) % 2)
-        >>> affordable(evidence, 1e6, least=1, most=500, times=100)
-        69
-    """
+    """How many examples can be predicted ``times`` times for so many multiply-adds."""
     if "multiply_adds" not in evidence.kept:
         evidence.kept["multiply_adds"] = multiply_adds(evidence.model)
     one: int = evidence.kept["multiply_adds"]

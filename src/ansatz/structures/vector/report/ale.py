@@ -11,30 +11,14 @@ Numbers = NDArray[np.float64]
 
 
 class Curve(NamedTuple):
-    """A centred effect at places of a column.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.structures.vector.report.ale import Curve
-        >>> Curve(np.arange(3.0), np.zeros((3, 1))).effect.shape
-        (3, 1)
-    """
+    """A centred effect at places of a column."""
 
     at: Numbers  # (K,): edges of the bins, or codes of the levels
     effect: Numbers  # (K, R)
 
 
 def bin_edges(values: Numbers, bins: int = 20) -> Numbers:
-    """Edges between which lie about equally many values, each of them once.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.structures.vector.report.ale import bin_edges
-        >>> bin_edges(np.array([0.0, 0, 0, 1, 2]), 2).tolist()
-        [0.0, 2.0]
-        >>> bin_edges(np.arange(5.0), 2).tolist()
-        [0.0, 2.0, 4.0]
-    """
+    """Edges between which lie about equally many values, each of them once."""
     known = values[np.isfinite(values)]
     if not len(known):
         return known
@@ -56,14 +40,6 @@ def accumulate(
         predict: (row numbers, values of the column there) to predictions ``(n, R)``.
         values: ``(N,)``, of the rows; missing ones take no part.
         edges: ``(K,)``, increasing.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.structures.vector.report.ale import accumulate, bin_edges
-        >>> x = np.linspace(0, 1, 101)
-        >>> curve = accumulate(lambda rows, x: 3 * x[:, None], x, bin_edges(x, 4))
-        >>> (curve.effect[-1] - curve.effect[0]).item()
-        3.0
 
     References:
         Apley and Zhu (2020), Visualizing the effects of predictor variables in black box
@@ -90,15 +66,6 @@ def accumulate_levels(
         predict: (row numbers, codes of the level there) to predictions ``(n, R)``.
         codes: ``(N,)``, of the rows; negative ones take no part.
         order: codes in the order in which effects are accumulated.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.structures.vector.report.ale import accumulate_levels
-        >>> worth = np.array([[0.0], [5.0], [1.0]])
-        >>> codes = np.array([0, 1, 2, 0, 1, 2])
-        >>> curve = accumulate_levels(lambda rows, k: worth[k], codes, [0, 2, 1])
-        >>> curve.effect[:, 0].tolist()
-        [-2.0, -1.0, 3.0]
     """
     steps = []
     for below, above in pairwise(order):

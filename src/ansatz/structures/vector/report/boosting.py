@@ -45,17 +45,6 @@ def boosted(evidence: "Evidence") -> tuple[Trees | None, str]:
 
     Returns:
         The forecast, or None; and what should be said about it.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.structures.vector.report.boosting import boosted
-        >>> x = np.arange(60.0).reshape(-1, 1)
-        >>> model = Regressor("normal", network="linear").fit(x, x[:, 0])
-        >>> trees, _ = boosted(gather(model, x, x[:, 0], training=(x, x[:, 0])))
-        >>> trees[1].shape
-        torch.Size([60])
     """
     why = _why_not(evidence)
     if why:
@@ -81,14 +70,6 @@ def encode_columns(
 
     Returns:
         ``(N, D)``, and which of the columns are unordered categories.
-
-    Example:
-        >>> import pandas as pd
-        >>> from ansatz.data import Column
-        >>> from ansatz.structures.vector.report.boosting import encode_columns
-        >>> column = Column(name="sex", role="categorical", levels=("F", "M"))
-        >>> encode_columns(pd.DataFrame({"sex": ["M", "F", None]}), [column])[0][:, 0].tolist()
-        [1.0, 0.0, nan]
     """
     import pandas as pd
 
@@ -114,14 +95,7 @@ def encode_columns(
 
 
 def level_codes(cells: "pd.Series", levels: Sequence[str]) -> NDArray[np.intp]:
-    """The place of each cell among the levels, -1 where it is missing or none of them.
-
-    Example:
-        >>> import pandas as pd
-        >>> from ansatz.structures.vector.report.boosting import level_codes
-        >>> level_codes(pd.Series(["b", None, "c"]), ("a", "b")).tolist()
-        [1, -1, -1]
-    """
+    """The place of each cell among the levels, -1 where it is missing or none of them."""
     place = {level: code for code, level in enumerate(levels)}
     codes, names = spelled(cells)
     known = np.array([place.get(name, -1) for name in names] + [-1], dtype=np.intp)

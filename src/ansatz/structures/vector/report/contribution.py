@@ -29,13 +29,7 @@ _CHAPTERS = [
 
 
 class VectorReport(Contribution):
-    """Adds chapters on columns, and boosted trees as a baseline.
-
-    Example:
-        >>> from ansatz.structures.vector.report.contribution import VectorReport
-        >>> VectorReport().chapters("row")[0].words
-        'importance of columns'
-    """
+    """Adds chapters on columns, and boosted trees as a baseline."""
 
     caveat = "Importance and effects describe predictions, not causes."
 

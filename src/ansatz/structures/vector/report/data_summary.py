@@ -25,16 +25,7 @@ TOP = 4  # levels told by name
 
 
 class ColumnSummary(NamedTuple):
-    """What a column holds.
-
-    Example:
-        >>> import pandas as pd
-        >>> from ansatz.data import Column
-        >>> from ansatz.structures.vector.report.data_summary import summarize_column
-        >>> found = summarize_column(pd.Series([1.0, 2.0, 9.0]), Column(name="a", role="numeric"))
-        >>> found.words
-        '1 · 1.5 · 2 · 5.5 · 9'
-    """
+    """What a column holds."""
 
     name: str
     role: str
@@ -51,13 +42,6 @@ def summarize_column(cells: "pd.Series", column: "Column") -> ColumnSummary:
     Args:
         cells: the column.
         column: what it is.
-
-    Example:
-        >>> import pandas as pd
-        >>> from ansatz.data import Column
-        >>> from ansatz.structures.vector.report.data_summary import summarize_column
-        >>> summarize_column(pd.Series(["u", "v", "u"]), Column(name="k", role="categorical")).words
-        'u 67 %, v 33 %'
     """
     missing = int(cells.isna().sum())
     words, counts, edges = "", np.zeros(0, dtype=np.int64), np.zeros(0)
@@ -91,15 +75,6 @@ def draw_column(axes: "Axes", summary: ColumnSummary) -> None:
     Args:
         axes: to draw on.
         summary: of the column.
-
-    Example:
-        >>> import pandas as pd
-        >>> from ansatz.data import Column
-        >>> from ansatz.structures.vector.report.data_summary import draw_column, summarize_column
-        >>> from ansatz.figures.style import figure
-        >>> found = summarize_column(pd.Series([1.0, 2.0]), Column(name="a", role="numeric"))
-        >>> with figure(3, 2) as paper:
-        ...     draw_column(paper.subplots(), found)
     """
     axes.set_title(printable(summary.name, 22), fontsize=8, color=INK)
     for side in axes.spines.values():
@@ -126,19 +101,7 @@ def draw_column(axes: "Axes", summary: ColumnSummary) -> None:
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Rows, columns, small histograms, and the notes of the fit about its data.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.structures.vector.report.data_summary import section
-        >>> x = np.random.default_rng(0).normal(size=(60, 1))
-        >>> y = x[:, 0] + np.cos(9 * x[:, 0])
-        >>> model = Regressor("normal", network="linear").fit(x, y)
-        >>> section(gather(model, x, y)).title
-        'The data'
-    """
+    """Rows, columns, small histograms, and the notes of the fit about its data."""
     frame, where = _rows(evidence)
     summaries = [
         summarize_column(frame[column.name], column)

@@ -31,13 +31,7 @@ REFITS = 8  # at most, unless asked for
 
 
 class Effect(NamedTuple):
-    """The effect of one column, by the model and by refits.
-
-    Example:
-        >>> from ansatz.structures.vector.report.effects import Effect
-        >>> Effect._fields
-        ('column', 'curve', 'again', 'labels', 'values')
-    """
+    """The effect of one column, by the model and by refits."""
 
     column: str
     curve: Curve
@@ -57,19 +51,6 @@ def refit_models(evidence: Evidence) -> tuple[list[Model], str]:
 
     Returns:
         The fitted models, and what should be said about the bands.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.structures.vector.report.effects import refit_models
-        >>> x = np.arange(30.0).reshape(-1, 1)
-        >>> model = Regressor("normal", network="linear").fit(x, x[:, 0] + x[:, 0] % 3)
-        >>> evidence = gather(
-        ...     model, x, x[:, 0], training=(x, x[:, 0] + x[:, 0] % 3), settings={"refits": 2}
-        ... )
-        >>> len(refit_models(evidence)[0])
-        2
     """
     if evidence.learn is None:
         return [], "Without the rows learned from there are no refits, and so no bands."
@@ -109,17 +90,6 @@ def effects(evidence: Evidence, models: list[Model], names: list[str]) -> list[E
         evidence: of a model on its test rows.
         models: refits.
         names: of the columns.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.structures.vector.report.effects import effects
-        >>> x = np.arange(40.0).reshape(-1, 1)
-        >>> model = Regressor("normal", network="linear").fit(x, 2 * x[:, 0] + x[:, 0] % 3)
-        >>> curve = effects(gather(model, x, x[:, 0]), [], ["x0"])[0].curve
-        >>> round(float((curve.effect[-1] - curve.effect[0])[0] / 39), 1)
-        2.0
     """
     response = evidence.outcome_report.response(evidence)
     if response is None:
@@ -215,17 +185,6 @@ def draw_effect(axes: "Axes", effect: Effect, response: Response) -> None:
         axes: to draw on.
         effect: of one column.
         response: what the curves are.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.structures.vector.report.ale import Curve
-        >>> from ansatz.structures.vector.report.effects import Effect, draw_effect
-        >>> from ansatz.report.response import Response
-        >>> from ansatz.figures.style import figure
-        >>> curve = Curve(np.arange(3.0), np.zeros((3, 1)))
-        >>> effect = Effect("age", curve, [], [], np.arange(3.0))
-        >>> with figure(3, 2) as paper:
-        ...     draw_effect(paper.subplots(), effect, Response(("mean",), (0,)))
     """
     curve, levels = effect.curve, bool(effect.labels)
     at = np.arange(len(curve.at)) if levels else curve.at
@@ -256,19 +215,7 @@ def draw_effect(axes: "Axes", effect: Effect, response: Response) -> None:
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Curves of the most important columns.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.structures.vector.report.effects import section
-        >>> x = np.random.default_rng(0).normal(size=(60, 1))
-        >>> y = x[:, 0] + np.cos(9 * x[:, 0])
-        >>> model = Regressor("normal", network="linear").fit(x, y)
-        >>> section(gather(model, x, y, settings={"refits": 0})).title
-        'Effects'
-    """
+    """Curves of the most important columns."""
     response = evidence.outcome_report.response(evidence)
     names = [name for item in importances(evidence) for name in item.columns][:MOST]
     if not names:

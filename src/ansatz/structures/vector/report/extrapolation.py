@@ -17,13 +17,7 @@ SHOWN = 15
 
 
 class Beyond(NamedTuple):
-    """Rows of a column outside what the training rows had.
-
-    Example:
-        >>> from ansatz.structures.vector.report.extrapolation import Beyond
-        >>> Beyond("age", "18 to 80", 3, 1, 0).rows
-        4
-    """
+    """Rows of a column outside what the training rows had."""
 
     column: str
     known: str  # range or number of levels
@@ -42,17 +36,6 @@ def extrapolated(evidence: Evidence) -> tuple[list[Beyond], NDArray[np.bool_]]:
 
     Args:
         evidence: with the rows learned from.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.structures.vector.report.extrapolation import extrapolated
-        >>> x = np.arange(20.0).reshape(-1, 1)
-        >>> model = Regressor("normal", network="linear").fit(x, x[:, 0])
-        >>> _, rows = extrapolated(gather(model, x + 5, x[:, 0], training=(x, x[:, 0])))
-        >>> int(rows.sum())
-        5
     """
     assert evidence.learn is not None
     named = evidence.model.columns is not None
@@ -85,19 +68,7 @@ def extrapolated(evidence: Evidence) -> tuple[list[Beyond], NDArray[np.bool_]]:
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Columns with rows beyond the training range, and how well those rows are predicted.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.structures.vector.report.extrapolation import section
-        >>> x = np.random.default_rng(0).normal(size=(60, 1))
-        >>> y = x[:, 0] + np.cos(9 * x[:, 0])
-        >>> model = Regressor("normal", network="linear").fit(x, y)
-        >>> section(gather(model, x, y)).title
-        'Extrapolation'
-    """
+    """Columns with rows beyond the training range, and how well those rows are predicted."""
     if not any(column.used for column in evidence.columns):
         return None
     if evidence.learn is None:

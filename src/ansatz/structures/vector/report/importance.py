@@ -25,13 +25,7 @@ MOST = 25  # groups shown
 
 
 class Importance(NamedTuple):
-    """By how much the loss rises when a group of columns is shuffled.
-
-    Example:
-        >>> from ansatz.structures.vector.report.importance import Importance
-        >>> Importance(("age",), 0.2, 0.01).columns
-        ('age',)
-    """
+    """By how much the loss rises when a group of columns is shuffled."""
 
     columns: tuple[str, ...]
     rise: float
@@ -51,13 +45,6 @@ def associations(numbers: NDArray[np.float64], nominal: Sequence[bool]) -> NDArr
 
     Shapes:
         - returns: ``(D, D)``.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.structures.vector.report.importance import associations
-        >>> x = np.arange(20.0)
-        >>> associations(np.column_stack([x, -(x**3)]), [False, False])[0, 1].round(6)
-        np.float64(1.0)
 
     References:
         Bergsma (2013), A bias-correction for Cramer's V and Tschuprow's T.
@@ -106,14 +93,7 @@ def _ratio(codes: NDArray[np.intp], ranks: NDArray[np.float64]) -> float:
 
 
 def group_columns(strength: NDArray[np.float64], threshold: float = ALIKE) -> list[list[int]]:
-    """Columns joined, directly or through others, by more than the threshold.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.structures.vector.report.importance import group_columns
-        >>> group_columns(np.array([[1, 0.9, 0], [0.9, 1, 0], [0, 0, 1]]))
-        [[0, 1], [2]]
-    """
+    """Columns joined, directly or through others, by more than the threshold."""
     from scipy.sparse.csgraph import connected_components
 
     if not len(strength):
@@ -132,17 +112,6 @@ def importances(evidence: Evidence, repeats: int = REPEATS) -> list[Importance]:
     Args:
         evidence: of a model on its test rows.
         repeats: shuffles of each group.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.structures.vector.report.importance import importances
-        >>> x = np.random.default_rng(0).normal(size=(80, 2))
-        >>> y = x[:, 0] + 0.1 * np.cos(np.arange(80))
-        >>> model = Regressor("normal", network="linear").fit(x, y)
-        >>> importances(gather(model, x, y))[0].columns
-        ('x0',)
 
     References:
         Breiman (2001), Random forests. https://doi.org/10.1023/A:1010933404324
@@ -214,12 +183,6 @@ def draw_importances(axes: "Axes", found: Sequence[Importance]) -> None:
     Args:
         axes: to draw on.
         found: most important first.
-
-    Example:
-        >>> from ansatz.structures.vector.report.importance import Importance, draw_importances
-        >>> from ansatz.figures.style import figure
-        >>> with figure(3, 2) as paper:
-        ...     draw_importances(paper.subplots(), [Importance(("age",), 0.2, 0.01)])
     """
     places = range(len(found))
     axes.barh(places, [item.rise for item in found], color=MODEL, alpha=0.75, height=0.62)
@@ -242,19 +205,7 @@ def _label(item: Importance, limit: int = 3) -> str:
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Groups of columns by importance.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.structures.vector.report.importance import section
-        >>> x = np.random.default_rng(0).normal(size=(60, 1))
-        >>> y = x[:, 0] + np.cos(9 * x[:, 0])
-        >>> model = Regressor("normal", network="linear").fit(x, y)
-        >>> section(gather(model, x, y)).title
-        'What the predictions rest on'
-    """
+    """Groups of columns by importance."""
     found = importances(evidence)
     if not found:
         return None

@@ -24,13 +24,6 @@ def nearest_distance(x: Tensor, learned: Tensor, neighbours: int = 5) -> Numbers
         x: ``(N, D)`` standardised inputs.
         learned: ``(M, D)``.
         neighbours: how many.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.structures.vector.report.novelty import nearest_distance
-        >>> learned = torch.linspace(0, 1, 100).unsqueeze(1)
-        >>> bool(nearest_distance(torch.tensor([[3.0]]), learned)[0] > 50)
-        True
     """
     from sklearn.neighbors import NearestNeighbors
 
@@ -53,16 +46,6 @@ def novelty(evidence: Evidence) -> Novelty | None:
     """Leverage of a linear model; for a network the distance to the rows learned from.
 
     None where the model has no columns, or the rows learned from are not at hand.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.structures.vector.report.novelty import novelty
-        >>> x = np.linspace(0, 1, 60).reshape(-1, 1)
-        >>> model = Regressor(network="linear").fit(x, x[:, 0] ** 2)
-        >>> novelty(gather(model, x, x[:, 0] ** 2)).name
-        'leverage'
     """
     if not len(evidence.X.columns):
         return None

@@ -27,13 +27,7 @@ LEVELS = 20  # of a column that are looked at, the most frequent
 
 
 class Subgroup(NamedTuple):
-    """The mean loss of the rows of a group, against that of all others.
-
-    Example:
-        >>> from ansatz.structures.vector.report.subgroups import Subgroup
-        >>> Subgroup("sex", "F", 50, 1.2, 0.1, 0.3, 0.1, 0.003).rows
-        50
-    """
+    """The mean loss of the rows of a group, against that of all others."""
 
     column: str
     level: str
@@ -53,14 +47,6 @@ def groups_of(cells: "pd.Series", column: Column) -> list[tuple[str, NDArray[np.
     Args:
         cells: the column.
         column: what it is.
-
-    Example:
-        >>> import pandas as pd
-        >>> from ansatz.data import Column
-        >>> from ansatz.structures.vector.report.subgroups import groups_of
-        >>> found = groups_of(pd.Series([1.0, 2, 3, 4, 5, 6]), Column(name="a", role="numeric"))
-        >>> [name for name, _ in found]
-        ['≤ 2.667', '2.667 to 4.333', '> 4.333']
     """
     import pandas as pd
 
@@ -94,19 +80,7 @@ def groups_of(cells: "pd.Series", column: Column) -> list[tuple[str, NDArray[np.
 
 
 def subgroups(evidence: Evidence) -> list[Subgroup]:
-    """Every group that is large enough, the worst first.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.structures.vector.report.subgroups import subgroups
-        >>> x = np.arange(90.0).reshape(-1, 1)
-        >>> y = x[:, 0] + np.where(x[:, 0] > 59, 9 * np.cos(x[:, 0]), 0)
-        >>> worst = subgroups(gather(Regressor("normal", network="linear").fit(x, y), x, y))[0]
-        >>> worst.level
-        '> 59.33'
-    """
+    """Every group that is large enough, the worst first."""
     losses = evidence.row_losses()
     found = []
     for column in evidence.columns:
@@ -141,12 +115,6 @@ def _judge(
 def holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Holm's adjusted p-values: small where a difference stands after looking at all of them.
 
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.structures.vector.report.subgroups import holm
-        >>> holm(np.array([0.01, 0.04, 0.03])).tolist()
-        [0.03, 0.06, 0.06]
-
     References:
         Holm (1979), A simple sequentially rejective multiple test procedure.
     """
@@ -158,19 +126,7 @@ def holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def section(evidence: Evidence) -> Section | None:
-    """The worst groups, with what many comparisons leave of their differences.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.structures.vector.report.subgroups import section
-        >>> x = np.random.default_rng(0).normal(size=(60, 1))
-        >>> y = x[:, 0] + np.cos(9 * x[:, 0])
-        >>> model = Regressor("normal", network="linear").fit(x, y)
-        >>> section(gather(model, np.tile(x, (2, 1)), np.tile(y, 2))).title
-        'Subgroups'
-    """
+    """The worst groups, with what many comparisons leave of their differences."""
     if not evidence.law.additive:
         return Section(
             "Subgroups",

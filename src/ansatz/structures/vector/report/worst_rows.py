@@ -16,33 +16,14 @@ LEVEL = 0.9
 
 
 def worst_rows(losses: torch.Tensor, count: int = COUNT) -> NDArray[np.intp]:
-    """The numbers of the rows with the largest losses, largest first.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.structures.vector.report.worst_rows import worst_rows
-        >>> worst_rows(torch.tensor([0.5, 3.0, 1.0]), 2).tolist()
-        [1, 2]
-    """
+    """The numbers of the rows with the largest losses, largest first."""
     order = np.argsort(-losses.numpy(), kind="stable")
     found: NDArray[np.intp] = order[:count]
     return found
 
 
 def section(evidence: Evidence) -> Section | None:
-    """The worst-fitted rows with outcome, prediction, interval and the columns that matter.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz import Regressor
-        >>> from ansatz.report import gather
-        >>> from ansatz.structures.vector.report.worst_rows import section
-        >>> x = np.random.default_rng(0).normal(size=(60, 1))
-        >>> y = x[:, 0] + np.cos(9 * x[:, 0])
-        >>> model = Regressor("normal", network="linear").fit(x, y)
-        >>> section(gather(model, x, y)).title
-        'Worst-fitted rows'
-    """
+    """The worst-fitted rows with outcome, prediction, interval and the columns that matter."""
     losses = evidence.row_losses()
     chosen = worst_rows(losses)
     names = [name for item in importances(evidence) for name in item.columns][:COLUMNS]
