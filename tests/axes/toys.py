@@ -14,11 +14,11 @@ from ansatz.data import row_keys
 from ansatz.errors import DataError
 from ansatz.fitting.contracts.inference import Fitted, Predictive
 from ansatz.fitting.contracts.outcome import Outcome
-from ansatz.fitting.evaluation import evaluate_predictive
 from ansatz.fitting.job import take
 from ansatz.fitting.joined_structure import JoinedRows, JoinedStructure
-from ansatz.fitting.point_posterior import PointPosterior
+from ansatz.fitting.scores import evaluate_predictive
 from ansatz.fitting.tensor_structure import Read, TensorStructure
+from ansatz.fitting.trained import PointPosterior
 from ansatz.fitting.training import train
 from ansatz.inference.ensemble import EnsemblePosterior
 from ansatz.inference.training import member_folder

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansatz.cli.spreadsheet import csv_blocks, escaped
+from ansatz.cli.predict import csv_blocks, escaped
 
 
 def csv_of(frame, **options):

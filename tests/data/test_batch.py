@@ -19,7 +19,7 @@ from ansatz.data.batch import (
 from ansatz.data.member_source import MemberSource
 from ansatz.data.ragged import Ragged
 from ansatz.training.distributed import Processes
-from ansatz.training.micro_batches import micro_batches
+from ansatz.training.gradient_step import micro_batches
 
 
 class Survival(NamedTuple):

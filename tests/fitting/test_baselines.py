@@ -4,8 +4,7 @@ import statsmodels.api as sm
 from scipy import stats
 
 from ansatz import Classifier, Regressor, structures
-from ansatz.fitting.baselines import constant_predictive
-from ansatz.fitting.evaluation import evaluate_predictive
+from ansatz.fitting.scores import constant_predictive, evaluate_predictive
 from ansatz.likelihoods import Bernoulli, Gamma, Normal, Poisson
 
 X = np.random.default_rng(0).normal(size=(200, 2))

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from ansatz.errors import DataError
-from ansatz.fitting.beside import read_column
+from ansatz.fitting.job import read_column
 
 
 def test_a_column_is_copied_checked_and_may_be_absent():

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 
 from ansatz.data import row_keys
-from ansatz.fitting.duplicates import copied, describe_copies, warn_of_copies
+from ansatz.fitting.split import copied, describe_copies, warn_of_copies
 
 
 def test_copies_share_a_key_wherever_they_stand():

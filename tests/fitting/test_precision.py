@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from ansatz import Regressor
-from ansatz.fitting.precision import needs_double
+from ansatz.fitting.recipe import needs_double
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from ansatz.data import Batch
 from ansatz.data.batch import take_rows
 from ansatz.errors import DataError
 from ansatz.fitting.job import take
-from ansatz.fitting.plan import Plan
 from ansatz.fitting.recipe import Recipe
+from ansatz.fitting.task import Plan
 from ansatz.fitting.training import (
     build_network,
     build_objective,

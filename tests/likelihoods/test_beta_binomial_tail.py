@@ -3,9 +3,8 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from ansatz.likelihoods import beta_binomial_tail
-from ansatz.likelihoods.beta_binomial import BetaBinomialDistribution
-from ansatz.likelihoods.beta_binomial_tail import log_sum_below
+from ansatz.likelihoods import beta_binomial as beta_binomial_tail
+from ansatz.likelihoods.beta_binomial import BetaBinomialDistribution, log_sum_below
 
 
 def exact_tails(k, a, b, n):

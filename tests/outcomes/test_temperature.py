@@ -1,7 +1,7 @@
 import torch
 from torch.testing import assert_close
 
-from ansatz.outcomes.temperature import find_temperature
+from ansatz.outcomes.classes import find_temperature
 
 
 def test_it_finds_the_factor_that_logits_were_multiplied_by():

@@ -6,7 +6,7 @@ import pytest
 from ansatz import Classifier, Ranker, Regressor, Segmenter, SurvivalRegressor
 from ansatz.fitting.contracts.structure import Structure
 from ansatz.report import build, gather
-from ansatz.report.contents import chapters
+from ansatz.report.assembly import chapters
 from ansatz.report.contribution import Contribution, contribution
 
 NUMBERS = [

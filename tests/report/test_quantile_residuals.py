@@ -14,8 +14,8 @@ from ansatz.linear import residuals
 from ansatz.report import gather
 from ansatz.report.effect import monte_carlo_p, ratio
 from ansatz.report.envelope import holds, uniform_envelope
-from ansatz.report.quantile_lines import quantile_lines
-from ansatz.report.quantile_residuals import section
+from ansatz.report.quantile_residuals import quantile_lines, section
+from ansatz.report.residual_panels import local_linear
 from ansatz.report.residual_tests import (
     dispersion,
     outliers,
@@ -24,7 +24,6 @@ from ansatz.report.residual_tests import (
     uniformity,
     zero_inflation,
 )
-from ansatz.report.smooth import local_linear
 from ansatz.report.transform import transform
 
 

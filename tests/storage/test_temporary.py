@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from ansatz.storage.process import host_digest, is_alive
 from ansatz.storage.disk import forget, is_orphan, new_name, remove_orphans
+from ansatz.storage.process import host_digest, is_alive
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import sys
 import pytest
 import torch
 
-from ansatz.training.memory import is_out_of_memory
+from ansatz.training.gradient_step import is_out_of_memory
 
 LIMITED = """
 import resource, torch

@@ -13,7 +13,7 @@ from ansatz.modes import evaluation_mode
 from ansatz.training.callbacks import EarlyStopping
 from ansatz.training.device import choose_threads
 from ansatz.training.finite import all_finite
-from ansatz.training.micro_batches import micro_batches
+from ansatz.training.gradient_step import micro_batches
 from ansatz.training.randomness import own_randomness, random_state, set_random_state
 from ansatz.training.sharded import clip_gradients
 

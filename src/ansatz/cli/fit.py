@@ -8,8 +8,10 @@ import typer
 from ansatz.cli.completion import complete
 from ansatz.cli.destination import require_free, stem
 from ansatz.cli.document import print_document
+from ansatz.cli.evidence import print_columns
 from ansatz.cli.options import takes
 from ansatz.cli.processes import fit_in_processes, follow_launcher, is_first, one_voice
+from ansatz.cli.terminal import remark, say
 from ansatz.fitting.options import FitCommand
 from ansatz.fitting.options.option import RUN
 
@@ -61,7 +63,7 @@ def fit(
     free = request.options["overwrite"] or request.options["resume"]
     require_free(folder, overwrite=free, advice=advice)
     if dry_run:
-        from ansatz.cli.plan import print_plan
+        from ansatz.cli.fit import print_plan
 
         print_plan(request, folder, as_json)
     elif chosen.processes > 1:
@@ -83,3 +85,39 @@ def _run(request: "Request", as_json: bool) -> None:
         print_document(result.to_dict())
     else:
         print_fit(result)
+
+
+def print_plan(request: "Request", folder: Path, as_json: bool) -> None:
+    r"""Prints what ``ansatz fit`` would do with these options."""
+    from ansatz.fitting.first_steps import read_job, reading, task_of, with_structure
+
+    asked = with_structure(request)
+    with reading(asked) as problem:
+        task = task_of(asked, problem)
+        task.rehearse(read_job(problem, task))  # raises what the fit would before training
+    plan: dict[str, Any] = {
+        "rows": problem.size,
+        "likelihood": problem.likelihood if len(problem.laws) == 1 else None,
+        "candidates": problem.laws,
+        "network": str(task.settings.network),
+        "columns": [{"name": c.name, "role": c.role} for c in problem.columns],
+        "out": folder,
+    }
+    why = [] if problem.on_disk is None else [problem.on_disk.why]
+    for note in (*why, *problem.notes):
+        remark(f"note: {note}")
+    if as_json:
+        print_document(plan)
+        return
+    if problem.columns:
+        print_columns(problem.columns)
+        say()
+    law = f"likelihood {problem.likelihood}"
+    if len(problem.laws) > 1:
+        law = f"likelihood chosen among {', '.join(problem.laws)}"
+    spec = problem.rows.spec
+    what = f"{problem.size} rows"
+    if spec is not None:
+        shape = " x ".join(map(str, (spec.features, *spec.size)))
+        what = f"{problem.size} examples of {shape} numbers"
+    say(f"{what}, {law}, network {plan['network']}; would write {folder}")

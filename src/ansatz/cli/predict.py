@@ -1,5 +1,6 @@
 """ansatz predict: a saved model's answers, as CSV or JSON."""
 
+import json
 import math
 import sys
 from collections.abc import Iterable, Iterator
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from ansatz.cli.destination import require_free
-from ansatz.cli.document import print_document
+from ansatz.cli.document import plain, print_document
 from ansatz.cli.options import AGAIN, takes
 from ansatz.cli.terminal import remark, say
 from ansatz.errors import UsageError
@@ -18,6 +19,7 @@ from ansatz.fitting.options.tables import ReadingAgain
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 _NOT_CSV = {".parquet", ".arrow", ".feather", ".npz", ".json", ".xlsx", ".xls", ".gz", ".zip"}
 
@@ -53,8 +55,7 @@ class Output(NamedTuple):
 
     def blocks(self, frames: "Iterable[pd.DataFrame]") -> Iterator[bytes]:
         """What is written, piece by piece."""
-        from ansatz.cli.records import json_blocks
-        from ansatz.cli.spreadsheet import csv_blocks
+        from ansatz.cli.predict import csv_blocks, json_blocks
 
         if self.as_json:
             yield from json_blocks(frames)
@@ -187,3 +188,61 @@ def _send(block: bytes) -> None:
     else:  # bytes: no newline translation, and UTF-8 whatever the terminal's locale
         binary.write(block)
         binary.flush()
+
+
+_BLOCK = 10_000  # rows; a reader that closes the pipe is noticed between blocks
+
+
+def json_blocks(frames: "Iterable[pd.DataFrame]") -> Iterator[bytes]:
+    r"""Frames as a JSON list of their rows, a line each, in blocks of UTF-8.
+
+    Args:
+        frames: parts of one table; the index is the row's id and becomes ``"row"``.
+    """
+    before = "[\n  "
+    for frame in frames:
+        frame = frame.rename_axis(index=frame.index.name or "row").reset_index()
+        names = [str(name) for name in frame.columns]
+        for start in range(0, len(frame), _BLOCK):
+            block = frame.iloc[start : start + _BLOCK]
+            rows = zip(*(block[name].tolist() for name in block.columns), strict=True)
+            lines = [_line(dict(zip(names, row, strict=True))) for row in rows]
+            yield (before + ",\n  ".join(lines)).encode("utf-8", "backslashreplace")
+            before = ",\n  "
+    yield b"[]\n" if before == "[\n  " else b"\n]\n"
+
+
+def _line(record: dict[str, object]) -> str:
+    return json.dumps(plain(record), allow_nan=False, ensure_ascii=False)
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # OWASP, CSV injection (CWE-1236)
+
+
+def escaped(value: Any) -> Any:
+    """A string that a spreadsheet would run gets a leading quote; a number stays what it is."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def csv_blocks(frame: "pd.DataFrame", *, raw: bool = False, header: bool = True) -> Iterator[bytes]:
+    r"""The frame as CSV, header first, in blocks of UTF-8.
+
+    Args:
+        frame: its index is the row's id and becomes the first column.
+        raw: True leaves strings as they are.
+        header: False leaves out the names of the columns.
+    """
+    frame = frame.rename_axis(index=frame.index.name or "row")
+    if not raw:
+        frame = frame.rename(columns=escaped)
+        frame.index = frame.index.map(escaped)
+    for start in range(0, max(len(frame), 1), _BLOCK):
+        block = frame.iloc[start : start + _BLOCK]
+        if not raw:
+            block = block.apply(lambda column: column.map(escaped) if _is_text(column) else column)
+        text = block.to_csv(header=header and start == 0, lineterminator="\n")
+        yield text.encode("utf-8", "backslashreplace")
+
+
+def _is_text(column: "pd.Series") -> bool:
+    return column.dtype.kind not in "biufcmM"

@@ -12,8 +12,8 @@ from torch import nn
 
 from ansatz.data.rankings import Layout
 from ansatz.estimators.estimator import Estimator, Fitted
-from ansatz.fitting.beside import read_column
-from ansatz.fitting.recipe_options import Augment
+from ansatz.fitting.job import read_column
+from ansatz.fitting.recipe import Augment
 from ansatz.likelihoods import Likelihood, RankingDistribution
 from ansatz.metrics import kendall_tau
 

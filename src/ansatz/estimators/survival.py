@@ -11,7 +11,7 @@ from torch import nn
 from ansatz import outcomes
 from ansatz.errors import UsageError
 from ansatz.estimators.estimator import Estimator, Fitted
-from ansatz.fitting.recipe_options import Augment
+from ansatz.fitting.recipe import Augment
 from ansatz.likelihoods import Likelihood
 
 

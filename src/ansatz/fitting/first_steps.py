@@ -5,15 +5,18 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
+import numpy as np
+import torch
+
 from ansatz import likelihoods, networks, outcomes, structures
-from ansatz.errors import UsageError
+from ansatz.errors import DataError, UsageError
 from ansatz.fitting.contracts.structure import Structure
+from ansatz.fitting.job import Job, read_column, read_weights
 from ansatz.fitting.options.tables import fit_settings, settings_of
-from ansatz.fitting.problem import Problem
-from ansatz.fitting.recognition import structure_of
+from ansatz.fitting.problem import Problem, locate
 from ansatz.fitting.request import Request
-from ansatz.fitting.settings import Settings
-from ansatz.fitting.task import Task
+from ansatz.fitting.task import Settings, Task
+from ansatz.structures.registry import DEFAULT
 
 _LAW, _NETWORK = "likelihood.", "network."  # before the keys of their options, where said
 _OF_LINEAR = {"class_weight", "classes", "layout", "prior", "unranked"}
@@ -125,3 +128,85 @@ def _refuse_of_networks(names: list[str], problem: Problem) -> None:
             f"'{names[0]}' is no option of a linear model with likelihood {laws}. To see the "
             f"likelihood's: ansatz show {problem.laws[0]}."
         )
+
+
+def structure_of(
+    data: Any, asked: str | None = None, options: Mapping[str, Any] | None = None
+) -> str:
+    """The structure of data for a fit, by name.
+
+    Args:
+        data: what ``ansatz.fit`` was given.
+        asked: the structure that was asked for; a wrong name suggests the nearest right one.
+        options: of the reader.
+    """
+    if asked is not None and asked != "auto":
+        structures.registry.get(asked)
+        return asked
+    return _first(lambda member: member.recognizes(data, options or {}))
+
+
+def structure_of_rows(X: Any, asked: str = "auto") -> str:
+    """The structure of what was handed to an estimator as X, by name."""
+    if asked != "auto":
+        structures.registry.get(asked)
+        return asked
+    return _first(lambda member: member.recognizes_rows(X))
+
+
+def _first(recognizes: Any) -> str:
+    for name in structures.names():
+        if name != DEFAULT and recognizes(structures.registry.get(name)):
+            return name
+    return DEFAULT
+
+
+def read_job(problem: Problem, task: Task) -> Job:
+    """Reads the rows of a problem for a task; errors name the table's own rows.
+
+    The task's outcome remembers what it read: names and classes.
+
+    Args:
+        problem: rows with their outcomes.
+        task: what will be fitted.
+    """
+    frame = problem.frame
+    weight, offset = problem.uses.weight(frame), problem.uses.offsets(frame)
+    try:
+        job = _read(problem, task, weight, offset)
+    except DataError as error:
+        raise locate(error, problem.origin, frame, problem.uses) from None
+    rows = frame.index.to_numpy()[job.index.numpy()]  # errors name rows as the table counts them
+    if rows.dtype.kind == "i":
+        job = job._replace(index=torch.from_numpy(rows + 1))
+    group, time, part = _order(problem)
+    return job._replace(group=group, time=time, part=part)
+
+
+def _read(problem: Problem, task: Task, weight: Any, offset: Any) -> Job:
+    rows, outcome = problem.rows, task.outcome
+    codes, target = outcome.encode(
+        outcome.beside(problem.outcomes, rows), task.settings, reset=True
+    )
+    mass, extra = read_weights(weight, rows), read_column("offset", offset, len(rows))
+    seen = mass > 0  # a row of weight 0 is a row that is not there
+    if not seen.all():
+        rows, codes, mass = rows[seen], codes[seen], mass[seen]
+        extra = None if extra is None else extra[seen]
+    job = Job(
+        rows,
+        torch.from_numpy(np.array(codes)),  # a copy: the given one may be read-only
+        target,
+        torch.from_numpy(outcome.reweight(codes, mass, task.settings)),
+        None if extra is None else torch.from_numpy(extra),
+        torch.from_numpy(np.flatnonzero(seen)),
+    )
+    return outcome.read(job)
+
+
+def _order(problem: Problem) -> tuple[Any, Any, Any]:
+    """The columns that govern every split."""
+    frame, uses = problem.seen, problem.uses
+    names = uses.group, uses.time, problem.part
+    group, time, part = (None if name is None else frame[name].to_numpy() for name in names)
+    return group, time, part

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from ansatz.errors import UsageError
 from ansatz.fitting.choice import Choice, choose_law
-from ansatz.fitting.duplicates import Keys, copied, describe_copies, warn_of_copies
-from ansatz.fitting.first_steps import reading, task_of, with_structure
+from ansatz.fitting.first_steps import read_job, reading, task_of, with_structure
 from ansatz.fitting.fit_model import fit_model
 from ansatz.fitting.job import Job, take
 from ansatz.fitting.model import Model
@@ -17,12 +16,21 @@ from ansatz.fitting.options import FitOptions
 from ansatz.fitting.options.option import with_signature
 from ansatz.fitting.problem import Problem
 from ansatz.fitting.provenance import Origin, RowMarks, Source
-from ansatz.fitting.reading import read_job
 from ansatz.fitting.request import Request
 from ansatz.fitting.result import Fit, describe_training
 from ansatz.fitting.run import Run, fingerprint
 from ansatz.fitting.scores import Scores, cross_validate, evaluate_all
-from ansatz.fitting.split import Parts, Split, folds_of, holdout_share, split
+from ansatz.fitting.split import (
+    Keys,
+    Parts,
+    Split,
+    copied,
+    describe_copies,
+    folds_of,
+    holdout_share,
+    split,
+    warn_of_copies,
+)
 from ansatz.fitting.task import Task
 from ansatz.storage.json_file import plain
 from ansatz.training.distributed import by_first, in_all_processes

@@ -16,7 +16,7 @@ from ansatz.fitting.uses import Uses
 
 
 class Proposal(NamedTuple):
-    """Candidate laws, simplest first, with options they need and a sentence if there is only one."""
+    """Candidate laws, simplest first, with their options; a sentence where there is one law."""
 
     laws: list[str]
     options: Mapping[str, Any] = MappingProxyType({})

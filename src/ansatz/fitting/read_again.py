@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ansatz.errors import UsageError
 from ansatz.fitting.contracts.outcome import Metrics
 from ansatz.fitting.contracts.rows import Rows
-from ansatz.fitting.duplicates import warn_of_copies
+from ansatz.fitting.split import warn_of_copies
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,6 +9,7 @@ import pandas as pd
 from ansatz import outcomes
 from ansatz.errors import DataError, ModelError, UsageError
 from ansatz.fitting.faces import face_of
+from ansatz.fitting.first_steps import read_job
 from ansatz.fitting.job import Job, take
 from ansatz.fitting.model import Model
 from ansatz.fitting.problem import Problem
@@ -20,7 +21,6 @@ from ansatz.fitting.provenance import (
     provenance_of,
     tables_of,
 )
-from ansatz.fitting.reading import read_job
 from ansatz.fitting.result import Fit
 from ansatz.fitting.saved import load_model
 from ansatz.fitting.split import Parts, split

@@ -20,9 +20,7 @@ from ansatz.fitting.faces import face_of
 from ansatz.fitting.model import Model
 from ansatz.fitting.options.tables import fit_settings
 from ansatz.fitting.recalibration import Recalibration
-from ansatz.fitting.recipe import Recipe, one_line
-from ansatz.fitting.recipe_options import plain_augment
-from ansatz.fitting.settings import ARGUMENTS, Settings
+from ansatz.fitting.recipe import Recipe, one_line, plain_augment
 from ansatz.fitting.specification import (
     FeatureRecord,
     HistoryRecord,
@@ -32,7 +30,7 @@ from ansatz.fitting.specification import (
     Specification,
 )
 from ansatz.fitting.summaries import SavedSummary, summarize_linear
-from ansatz.fitting.task import Task
+from ansatz.fitting.task import ARGUMENTS, Settings, Task
 from ansatz.fitting.trained import Trained
 from ansatz.fitting.training import ready
 from ansatz.fitting.uses import Uses

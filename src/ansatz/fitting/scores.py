@@ -1,19 +1,122 @@
 """How a model does on rows it never saw, beside simpler models of the same law."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
+import torch
+from torch import Tensor
 
-from ansatz.fitting.baselines import constant_predictive
+from ansatz.data.streams import Moments
 from ansatz.fitting.contracts.inference import Predictive
 from ansatz.fitting.contracts.outcome import Metrics
 from ansatz.fitting.fit_model import fit_model
 from ansatz.fitting.job import Job, take
 from ansatz.fitting.model import Model
-from ansatz.fitting.pooled_metrics import PooledMetrics
 from ansatz.fitting.split import Rows
 from ansatz.fitting.task import Task
+from ansatz.fitting.training import start_objective
+from ansatz.likelihoods import Cox, Likelihood, Quantiles
+from ansatz.metrics import judge, pinball
+
+MEANS = ("nll", "crps", "mae", "accuracy", "brier", "pinball", "energy_score", "mean_angular_error")
+
+
+class PooledMetrics:
+    r"""Means over all rows from the means of blocks; other metrics come from a sample.
+
+    A metric that is a mean over rows is the weighted mean of the blocks' values; the RMSE is the
+    root of that of squares, and :math:`R^2 = 1 - \sum (y - f)^2 / \sum (y - \bar y)^2` of sums.
+    What compares rows with each other (AUC, ECE, concordance) is that of ``sample``.
+    """
+
+    def __init__(self) -> None:
+        self._sums: dict[str, float] = {}
+        self._undefined: set[str] = set()
+        self._moments = Moments(1)
+        self._weight = 0.0
+
+    def add(self, metrics: Metrics, y: Tensor, weight: Tensor) -> None:
+        """Takes in the metrics of some rows, their outcomes and weights."""
+        mass = float(weight.sum())
+        if mass == 0:
+            return
+        self._weight += mass
+        for name in (*MEANS, "rmse"):
+            if name in metrics:
+                value = metrics[name]
+                if value is None:
+                    self._undefined.add(name)
+                    continue
+                value = value**2 if name == "rmse" else value
+                self._sums[name] = self._sums.get(name, 0.0) + mass * value
+        if y.ndim == 1 and y.is_floating_point():
+            self._moments.add(y.double().numpy()[:, None], weight.double().numpy())
+        else:
+            self._undefined |= {"rmse", "r2"}  # means over targets: left to the sample
+
+    def result(self, sample: Metrics) -> Metrics:
+        """All metrics, in the order of those of the sample."""
+        found = dict(sample)
+        for name in self._sums:
+            if name in self._undefined:
+                continue
+            mean = self._sums[name] / self._weight
+            found[name] = math.sqrt(mean) if name == "rmse" else mean
+        if "r2" in sample and "rmse" in self._sums and "rmse" not in self._undefined:
+            total = float(self._moments.square[0]) / self._weight
+            error = self._sums["rmse"] / self._weight
+            found["r2"] = 1 - error / total if total > 0 else None
+        return found
+
+    def left(self, names: Iterable[str]) -> list[str]:
+        """Those metrics that come from the sample."""
+        own = {name for name in self._sums if name not in self._undefined}
+        own |= {"r2"} if "rmse" in own else set()
+        return [name for name in names if name not in own]
+
+
+def constant_predictive(law: Likelihood, learn: Job, test: Job) -> Predictive:
+    """The maximum-likelihood constant model of ``learn``, at each row of ``test``.
+
+    Outcomes on the elements of an example all get the shares of the labels in ``learn``.
+    """
+    if test.target.axis != "row":
+        objective = start_objective(law, learn)
+        assert objective.shift is not None
+        shift = objective.shift.double()
+        raw = shift.expand(*test.y.shape, shift.numel()).clone().detach()
+        return Predictive(objective.likelihood, raw)
+    objective = start_objective(law, learn, torch.float64)
+    assert objective.shift is not None
+    raw = objective.attach(torch.zeros(len(test.y), objective.shift.numel()).double(), test.offset)
+    if isinstance(objective.likelihood, Cox):
+        objective.likelihood.set_baseline(torch.zeros(len(learn.y)), learn.y, learn.weight)
+    return Predictive(objective.likelihood, raw.detach())
+
+
+def evaluate_predictive(predictive: Predictive, y: Tensor, weight: Tensor | None = None) -> Metrics:
+    """Every metric that applies: of the law's distribution, or of a loss's point alone.
+
+    Args:
+        predictive: of each row.
+        y: outcomes, ``(N, ...)``.
+        weight: ``(N,)`` frequency weights.
+    """
+    likelihood, raw = predictive
+    with torch.no_grad():
+        if not likelihood.is_law:
+            found = judge(y, point=likelihood.point(raw), weight=weight)
+            if isinstance(likelihood, Quantiles):
+                at = likelihood.quantiles(raw)
+                found = {"pinball": float(pinball(y, at, likelihood.levels, weight)), **found}
+            return found
+        distribution, outcome = likelihood.given(raw, y)
+        # The point that belongs to the outcome: a count of successes, not their share.
+        point = likelihood.point(raw) if outcome is y else distribution.mean
+        return judge(outcome, point=point, distribution=distribution, weight=weight)
+
 
 Answer = Callable[[Job], Predictive]
 

@@ -19,13 +19,12 @@ from ansatz.fitting.contracts.inference import Posterior
 from ansatz.fitting.contracts.structure import Beside, Facts, Feed, LawScores, Linear, Structure
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Model
-from ansatz.fitting.outcome_checks import check_known, check_outcomes
-from ansatz.fitting.plan import Plan
-from ansatz.fitting.problem import Problem
+from ansatz.fitting.problem import Problem, check_known, check_outcomes
 from ansatz.fitting.proposal import Proposal, propose
 from ansatz.fitting.read_again import ReadAgain, Tell
 from ansatz.fitting.recipe import Recipe, default_recipe
 from ansatz.fitting.rehearsal import require_outputs
+from ansatz.fitting.task import Plan
 from ansatz.fitting.tensor_exporter import TensorExporter
 from ansatz.fitting.trained import Trained
 from ansatz.fitting.training import typed

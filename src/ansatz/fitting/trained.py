@@ -1,11 +1,16 @@
 """A trained network with the objective that makes its outputs a law's parameters."""
 
 import copy
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor, nn
 
+from ansatz.fitting.contracts.encoder import Encoder
+from ansatz.fitting.contracts.inference import Composition, Predictive
+from ansatz.fitting.contracts.structure import Structure
+from ansatz.likelihoods import Likelihood
 from ansatz.training import Supervised
 
 
@@ -55,3 +60,76 @@ class Trained:
             **{f"network.{name}": value for name, value in self.network.state_dict().items()},
             **{f"objective.{name}": value for name, value in self.objective.state_dict().items()},
         }
+
+
+class PointPosterior:
+    """All mass on one weight vector.
+
+    Args:
+        structure: of x.
+        encoder: from rows to inputs.
+        trained: the network with its objective.
+        options: of the fit; the structure may have some about predictions.
+    """
+
+    name: ClassVar[str] = "point"
+    keeps_rows: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        structure: Structure,
+        encoder: Encoder,
+        trained: Trained,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.structure, self.encoder, self.trained = structure, encoder, trained
+        self.options = dict(options or {})
+
+    @property
+    def likelihood(self) -> Likelihood:
+        """The law of the predictive."""
+        law: Likelihood = self.trained.likelihood
+        return law
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers were learned."""
+        return self.trained.parameters
+
+    @property
+    def networks(self) -> Sequence[Trained]:
+        """The one network."""
+        return [self.trained]
+
+    def predictive(
+        self, rows: Any, offset: Tensor | None = None, *, notes: list[str] | None = None
+    ) -> Predictive:
+        """The law at the one weight vector."""
+        chunks = self.structure.raws(
+            [self.trained], self.encoder, rows, offset, notes=notes, options=self.options
+        )
+        return Predictive(self.likelihood, torch.cat([raw for each in chunks for raw in each]))
+
+    def answer(self, inputs: tuple[Tensor, ...], offset: Tensor | None = None) -> Tensor:
+        """The law's parameters at encoded inputs."""
+        return self.trained(inputs, offset)
+
+    def components(self, rows: Any, offset: Tensor | None = None) -> list[tuple[float, Predictive]]:
+        """The predictive itself."""
+        return [(1.0, self.predictive(rows, offset))]
+
+    def without_recalibration(self) -> Self:
+        """The same: one network is not recalibrated."""
+        return self
+
+    def composition(self, kind: torch.dtype) -> Composition:
+        """The one network."""
+        return Composition([(self.encoder, self.trained)])
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Weights and state by name."""
+        return self.trained.tensors()
+
+    def record(self) -> dict[str, Any]:
+        """Nothing besides the tensors."""
+        return {}

@@ -18,8 +18,8 @@ from ansatz.fitting.contracts.encoder import Encoder
 from ansatz.fitting.contracts.structure import Feed, Structure
 from ansatz.fitting.inner_split import stopping_folds, stopping_rows
 from ansatz.fitting.job import Job, take
-from ansatz.fitting.plan import Plan
 from ansatz.fitting.recipe import Recipe
+from ansatz.fitting.task import Plan
 from ansatz.fitting.trained import Trained
 from ansatz.fitting.transfer import begin_transfer
 from ansatz.likelihoods import Likelihood

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from torch import nn
 
-from ansatz.fitting.plan import Plan
+from ansatz.fitting.task import Plan
 from ansatz.networks import discriminative_groups, freeze, load_weights
 from ansatz.training import Callback, Unfreezing
 

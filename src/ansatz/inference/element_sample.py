@@ -7,7 +7,7 @@ from torch import Tensor
 
 from ansatz.data.unlabelled import UNLABELLED
 from ansatz.fitting.job import Job
-from ansatz.fitting.point_posterior import PointPosterior
+from ansatz.fitting.trained import PointPosterior
 from ansatz.inference.left_out import OutOfFold, Piece, left_out
 from ansatz.inference.training import Rows
 from ansatz.seeds import generator

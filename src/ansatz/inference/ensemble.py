@@ -21,8 +21,6 @@ from ansatz.fitting.contracts.inference import (
 )
 from ansatz.fitting.contracts.structure import Facts, Structure
 from ansatz.fitting.job import Job, take
-from ansatz.fitting.plan import Plan
-from ansatz.fitting.point_posterior import PointPosterior
 from ansatz.fitting.recalibration import (
     Recalibration,
     find_factor,
@@ -30,9 +28,9 @@ from ansatz.fitting.recalibration import (
     kind_of,
     mean_of,
 )
-from ansatz.fitting.recipe import FEW, SMALL, Recipe
-from ansatz.fitting.recipe_options import require_members
-from ansatz.fitting.trained import Trained
+from ansatz.fitting.recipe import FEW, SMALL, Recipe, require_members
+from ansatz.fitting.task import Plan
+from ansatz.fitting.trained import PointPosterior, Trained
 from ansatz.fitting.training import build_network, build_objective, finish_pair, train, typed
 from ansatz.inference.combination import Combination
 from ansatz.inference.element_sample import judge_elements

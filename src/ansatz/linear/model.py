@@ -1,7 +1,7 @@
 """A likelihood made ready for a linear fit, and its maximum."""
 
 import copy
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
 import torch
 from torch import Tensor
@@ -13,15 +13,10 @@ from ansatz.linear.absolute import KINKED, is_kinked, minimise_absolute, smooth_
 from ansatz.linear.criterion import Criterion, Derivatives, Kind
 from ansatz.linear.family import Family, family_of, precise_loss
 from ansatz.linear.heads import Redundancy, dispersion_columns, find_redundancy, target_of
+from ansatz.linear.naming import inner
 from ansatz.linear.newton import Minimum, minimise
 from ansatz.linear.row_loss import Constants, LawLoss, row_loss
 from ansatz.linear.rows import Rows
-from ansatz.linear.student_limit import (
-    NORMAL_TAILS,
-    freedom,
-    learned_freedom,
-    raw_of_freedom,
-)
 from ansatz.spec import TargetSpec
 
 GATED = ("zero_inflated_poisson", "zero_inflated_negative_binomial")
@@ -303,3 +298,44 @@ class _Smooth:
 
     def __call__(self, likelihood: Likelihood, raw: Tensor, y: Tensor) -> Tensor:
         return smooth_loss(likelihood, raw, y, self.width)
+
+
+NORMAL_TAILS = 1000.0
+
+
+def learned_freedom(likelihood: Likelihood) -> int | None:
+    """Which of the likelihood's parameters is a learned nu, by its place; None without one.
+
+    Example:
+        >>> from ansatz.likelihoods import Normal, StudentT
+        >>> learned_freedom(StudentT(dispersion="constant")), learned_freedom(Normal())
+        (1, None)
+    """
+    if inner(likelihood).name != "student_t":
+        return None
+    names = [name for name, _ in likelihood.named_parameters()]
+    return next((j for j, name in enumerate(names) if name.endswith("freedom.constant")), None)
+
+
+def freedom(likelihood: Likelihood) -> float:
+    """nu.
+
+    Example:
+        >>> from ansatz.likelihoods import StudentT
+        >>> freedom(StudentT(nu=4.0))
+        4.0
+    """
+    head = cast(PositiveHead, inner(likelihood).get_submodule("freedom"))
+    return float(head.value(torch.float64).detach())
+
+
+def raw_of_freedom(likelihood: Likelihood, nu: float) -> Tensor:
+    """The parameter ``()`` whose nu is this.
+
+    Example:
+        >>> from ansatz.likelihoods import StudentT
+        >>> raw_of_freedom(StudentT(), 10.0).shape
+        torch.Size([])
+    """
+    head = cast(PositiveHead, inner(copy.deepcopy(likelihood)).get_submodule("freedom"))
+    return head.start(torch.tensor(nu, dtype=torch.float64)).detach()

@@ -1,15 +1,40 @@
 """Newton's method with damping and step halving, for the losses of linear models."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import torch
 from scipy.optimize import minimize
 from torch import Tensor
 
 from ansatz.linear.criterion import Criterion, Derivatives
-from ansatz.linear.objective import Objective
 from ansatz.linear.separation import Recession, find_recession
+
+
+class Objective(Protocol):
+    """Value, derivatives, and how far a step moves the rows.
+
+    Example:
+        >>> from ansatz.linear.criterion import Criterion
+        >>> hasattr(Criterion, "derivatives") and hasattr(Criterion, "linear")
+        True
+    """
+
+    y: Tensor
+    weight: Tensor
+
+    def value(self, theta: Tensor) -> Tensor:
+        """The total loss."""
+
+    def derivatives(self, theta: Tensor, free: Tensor | None = None) -> Derivatives:
+        """With gradient and Hessian, at least of the free coefficients."""
+
+    def gradient(self, theta: Tensor) -> tuple[Tensor, Tensor]:
+        """Value and gradient only."""
+
+    def linear(self, theta: Tensor) -> Tensor:
+        """``(N, Z)``: the numbers that each row's loss depends on."""
+
 
 GRADIENT_TOLERANCE = 1e-8
 STEP_TOLERANCE = 1e-6

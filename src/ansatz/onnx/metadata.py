@@ -1,6 +1,8 @@
 """What a file says about itself: the law, its columns, its outputs and where it came from."""
 
 import json
+import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import ansatz
@@ -10,11 +12,11 @@ from ansatz.fitting.model import Model
 from ansatz.onnx.answers import curve_times
 from ansatz.onnx.graph import label_list
 from ansatz.onnx.inputs import exporter_of
-from ansatz.onnx.scipy_laws import interval_recipe
 from ansatz.onnx.served import ServedModel
 
 if TYPE_CHECKING:
     import onnx
+
 
 _RAW = (
     "the raw numbers of the law, (N, P), (N, targets, P) or of each cell (N, *size, P); the first "
@@ -74,3 +76,44 @@ def _column(given: Input) -> dict[str, Any]:
     if given.is_text:
         said["levels"] = [level for level in given.codes if level]
     return said
+
+
+SCIPY = {
+    "beta": "beta(1 / (1 + exp(-law_logits)) / law_dispersion, "
+    "1 / (1 + exp(law_logits)) / law_dispersion)",
+    "exponential": "expon(0, exp(law_log_mean))",
+    "gamma": "gamma(1 / law_dispersion, 0, exp(law_log_mean) * law_dispersion)",
+    "generalized_pareto": "genpareto(law_shape, 0, exp(law_log_scale))",
+    "inverse_gaussian": "invgauss(exp(law_log_mean) * law_dispersion, 0, 1 / law_dispersion)",
+    "laplace": "laplace(law_location, law_scale)",
+    "log_normal": "lognorm(law_sigma, 0, exp(law_log_median))",
+    "negative_binomial": "nbinom(1 / law_dispersion, 1 / (1 + law_dispersion * exp(law_log_mean)))",
+    "normal": "norm(law_mean, law_sd)",
+    "poisson": "poisson(exp(law_log_rate))",
+    "student_t": "t(law_nu, law_location, law_scale)",
+    "weibull": "weibull_min(1 / law_sigma, 0, exp(law_log_scale))",
+}
+
+
+def interval_recipe(
+    name: str, outputs: list[str], intervals: Mapping[str, str] | None = None
+) -> str:
+    """How to get the equal-tailed interval from the outputs of an exported model.
+
+    Args:
+        name: the law.
+        outputs: the names of the outputs.
+        intervals: how to get one from an output of the outcome, by the output's name.
+    """
+    needed = set(re.findall(r"law_\w+", SCIPY.get(name, "")))
+    if needed and needed <= set(outputs):
+        return f"scipy.stats.{SCIPY[name]}.interval(level); exp and log are those of numpy."
+    for output, words in (intervals or {}).items():
+        if output in outputs:
+            return words
+    if any(output.startswith("law_") for output in outputs) and name in SCIPY:
+        return (
+            "the quantiles (1 - level) / 2 and (1 + level) / 2 of the mixture of the members' laws "
+            "with 'weights', for laws of the whole line stretched about its mean by 'factor'."
+        )
+    return "the quantiles (1 - level) / 2 and (1 + level) / 2 of the law, in ansatz: interval(X)."

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
 from sklearn.utils import column_or_1d, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _assert_all_finite
@@ -23,12 +24,12 @@ from ansatz.fitting.contracts.outcome import (
     labels_of,
     plain_labels,
 )
-from ansatz.fitting.evaluation import evaluate_predictive
 from ansatz.fitting.intervals import refuse_others
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Given, Model
 from ansatz.fitting.refits import out_of_fold
-from ansatz.fitting.settings import Settings
+from ansatz.fitting.scores import evaluate_predictive
+from ansatz.fitting.task import Settings
 from ansatz.fitting.uses import Uses
 from ansatz.likelihoods import (
     CategoricalDistribution,
@@ -38,7 +39,6 @@ from ansatz.likelihoods import (
     Likelihood,
 )
 from ansatz.metrics import judge
-from ansatz.outcomes.temperature import find_temperature
 from ansatz.spec import TargetSpec
 
 CLASS_LAWS = ("bernoulli", "categorical", "ordinal", "cross_entropy", "focal")
@@ -318,3 +318,30 @@ class Classes(Outcome):
         weights = state["log_weights"]
         self.log_weights = None if weights is None else [float(each) for each in weights]
         self.temperature = float(state["temperature"])
+
+
+def find_temperature(logits: Tensor, y: Tensor, weight: Tensor) -> float:
+    r"""The temperature T of the best log score of softmax(logits / T).
+
+    .. math:: \hat T = \arg\max_T \sum_i w_i \log \mathrm{softmax}(z_i / T)_{y_i}
+
+    A T above 1 takes confidence back. The logits must come from models that did not learn from
+    the rows they are judged on, or T comes out too small.
+
+    Args:
+        logits: ``(N, K)``.
+        y: ``(N,)`` class codes.
+        weight: ``(N,)``.
+
+    References:
+        Guo et al. (2017), On calibration of modern neural networks.
+        https://arxiv.org/abs/1706.04599
+    """
+    finite = logits.clamp(min=torch.finfo(logits.dtype).min / 1e4)
+
+    def loss(log_temperature: float) -> float:
+        log_p = torch.log_softmax(finite * torch.exp(torch.tensor(-log_temperature)), -1)
+        return -float(weight @ log_p.gather(-1, y.unsqueeze(-1)).squeeze(-1))
+
+    best = minimize_scalar(loss, bounds=(-3.0, 3.0), method="bounded")
+    return float(torch.exp(torch.tensor(best.x, dtype=torch.float64)))

@@ -28,7 +28,7 @@ from ansatz.fitting.contracts.outcome import (
 )
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Given, Model
-from ansatz.fitting.settings import Settings
+from ansatz.fitting.task import Settings
 from ansatz.fitting.uses import Uses
 from ansatz.likelihoods import Distribution, Likelihood
 from ansatz.metrics import boundary_f1, dice, iou, pixel_error

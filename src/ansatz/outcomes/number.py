@@ -15,11 +15,11 @@ from ansatz import likelihoods
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.contracts.inference import Predictive
 from ansatz.fitting.contracts.outcome import Metrics, Outcome
-from ansatz.fitting.evaluation import evaluate_predictive
 from ansatz.fitting.intervals import interval_of, refuse_others
 from ansatz.fitting.model import Given, Model
-from ansatz.fitting.outcome_checks import numbers_of
-from ansatz.fitting.settings import Settings
+from ansatz.fitting.problem import numbers_of
+from ansatz.fitting.scores import evaluate_predictive
+from ansatz.fitting.task import Settings
 from ansatz.fitting.uses import Uses
 from ansatz.likelihoods import BetaBinomial, Binomial, Likelihood, NormalMixture
 from ansatz.spec import TargetSpec

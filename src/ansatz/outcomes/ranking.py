@@ -23,12 +23,12 @@ from ansatz.fitting.contracts.outcome import (
     plain_labels,
 )
 from ansatz.fitting.contracts.structure import Linear, Structure
-from ansatz.fitting.evaluation import evaluate_predictive
 from ansatz.fitting.intervals import refuse_others
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Given, Model
-from ansatz.fitting.settings import Settings
+from ansatz.fitting.scores import evaluate_predictive
 from ansatz.fitting.summaries import SavedSummary
+from ansatz.fitting.task import Settings
 from ansatz.fitting.uses import Uses
 from ansatz.likelihoods import Likelihood, PlackettLuce, RankingDistribution
 from ansatz.spec import TargetSpec

@@ -13,10 +13,53 @@ from ansatz.figures.section import Chapter, Section, Text
 from ansatz.fitting.model import Model
 from ansatz.fitting.replay import replay
 from ansatz.registry import load
-from ansatz.report.contents import chapters
 from ansatz.report.evidence import Evidence
 from ansatz.report.gathering import gather, replayed
-from ansatz.report.headline import headline
+from ansatz.report.scores import verdict
+from ansatz.report.what_was_fitted import describe_network, law_name
+
+
+def headline(evidence: Evidence) -> list[str]:
+    """What was fitted and whether it beats simpler models; whether it is calibrated."""
+    count = len(evidence.weight)
+    what = (
+        f"{describe_network(evidence).capitalize()} of {printable(evidence.target, 80)} with the "
+        f"{law_name(evidence)} {'law' if evidence.law.is_law else 'loss'}, judged on {count} "
+        f"{evidence.unit.many} that it never saw:"
+    )
+    beats = verdict(evidence, "linear") or verdict(evidence, "constant")
+    if not beats:
+        beats = "there was no simpler model to compare it with."
+    return [f"{what} {beats[0].lower()}{beats[1:]}", f"Calibration: {calibration(evidence)}"]
+
+
+def calibration(evidence: Evidence) -> str:
+    """Whether what is said to happen so often does, in a sentence.
+
+    Numbers: the coverage of 90 % intervals with a Wilson interval. Classes: Spiegelhalter's test
+    of the probabilities. Survival: whether as many rows had the event as the curves expected.
+
+    References:
+        Spiegelhalter (1986), Probabilistic prediction in patient management and clinical trials.
+        https://doi.org/10.1002/sim.4780050506
+    """
+    return evidence.outcome_report.calibration(evidence)
+
+
+_ALWAYS = [
+    Chapter(10, "what was fitted", "ansatz.report.what_was_fitted:section"),
+    Chapter(20, "scores beside other models", "ansatz.report.scores:section"),
+]
+
+
+def chapters(evidence: Evidence) -> list[Chapter]:
+    """Lists the chapters of a report in the order of the page.
+
+    Outcomes place theirs from 30 to 39, structures from 40 to 79, before decisions, and from 90
+    on, after them.
+    """
+    general = _ALWAYS + evidence.outcome_report.chapters()
+    return sorted(general + evidence.contribution.chapters(evidence.axis))
 
 
 class Report(NamedTuple):

@@ -1,12 +1,13 @@
 """What an outcome contributes to a report and to a comparison: chapters, words, scores."""
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ansatz.figures.number import number
+from ansatz.figures.number import number, percent
 from ansatz.figures.printable import printable
 from ansatz.figures.section import Chapter
 from ansatz.fitting.contracts.inference import Predictive
@@ -14,16 +15,17 @@ from ansatz.fitting.contracts.outcome import Outcome
 from ansatz.metrics import Estimate
 from ansatz.report.estimates import estimates_of_numbers
 from ansatz.report.evidence import Evidence
-from ansatz.report.interval_words import of_intervals
 from ansatz.report.measure import change_between
 from ansatz.report.number_pair import number_beside, number_pair
 from ansatz.report.response import MOST, Response
 from ansatz.report.rivals import Forecast
+from ansatz.report.shares import wilson
 from ansatz.report.univariate import Target, targets_of_numbers
 
 if TYPE_CHECKING:
     from ansatz.report.judged import Judged
     from ansatz.report.paired_scores import ScorePair
+
 
 # Each is None where it does not apply to the law.
 _CHAPTERS = [
@@ -120,3 +122,32 @@ class OutcomeReport:
     def score_beside(self, a: "Judged", b: "Judged") -> "ScorePair | None":
         """A second score; None where there is none for both."""
         return number_beside(a, b)
+
+
+LEVEL = 0.9  # of the intervals whose coverage is told
+
+
+def of_intervals(evidence: Evidence) -> str:
+    """The coverage of 90 % intervals with a Wilson interval."""
+    assert evidence.distribution is not None
+    with torch.no_grad():
+        low, high = evidence.distribution.interval(LEVEL)
+    inside = ((evidence.value >= low) & (evidence.value <= high)).double()
+    if getattr(evidence.distribution, "circular", False):  # an arc may pass the cut
+        turn = 2 * math.pi
+        inside = (((evidence.value - low) % turn) <= ((high - low) % turn)).double()
+    rows = inside.reshape(len(inside), -1).mean(1)
+    total = float(evidence.weight.sum())
+    share, least, most = wilson(float((rows * evidence.weight).sum()), total)
+    range_ = (
+        f"{percent(share)} of the {evidence.unit.many} (95 % interval {percent(least)} to "
+        f"{percent(most)})"
+    )
+    said = f"its {LEVEL:.0%} intervals".replace("%", " %")
+    if least <= LEVEL <= most:
+        return f"{said} cover {range_}, as they should."
+    if share > LEVEL:
+        if evidence.distribution.discrete:
+            return f"{said} cover {range_}; intervals of counts cover at least what they promise."
+        return f"{said} cover {range_}: they are too wide."
+    return f"{said} cover {range_}: they are too narrow."

@@ -6,10 +6,9 @@ from typing import NamedTuple
 from torch import Tensor
 
 from ansatz.errors import AnsatzError
-from ansatz.fitting.baselines import constant_predictive
 from ansatz.fitting.contracts.inference import Predictive
 from ansatz.fitting.contracts.outcome import Metrics
-from ansatz.fitting.scores import is_linear
+from ansatz.fitting.scores import constant_predictive, is_linear
 from ansatz.likelihoods import Distribution
 from ansatz.report.evidence import Evidence
 

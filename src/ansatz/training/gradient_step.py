@@ -3,12 +3,13 @@
 import logging
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ansatz.data.batch import Batch
+from ansatz.data.batch import Batch, take_rows
 from ansatz.errors import NumericalError, ResourceError, UsageError
 from ansatz.training.common_gradient import (
     GatheredNetwork,
@@ -18,8 +19,6 @@ from ansatz.training.common_gradient import (
 from ansatz.training.diagnosis import diagnose
 from ansatz.training.distributed import Processes
 from ansatz.training.finite import all_finite
-from ansatz.training.memory import is_out_of_memory
-from ansatz.training.micro_batches import micro_batches
 from ansatz.training.objectives import Loss, is_additive
 from ansatz.training.optimizer_layout import align_state
 from ansatz.training.sharded import clip_gradients, has_shards, local_parts, shard_optimizer
@@ -378,3 +377,38 @@ class GradientStep:
         self.notes.append(note)
         _log.warning(note)
         return pieces
+
+
+_WORDS = ("out of memory", "not enough memory", "can't allocate memory", "cannot allocate memory")
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """True for the errors that mean "too little memory", of any device and of the host.
+
+    Example:
+        >>> from ansatz.training.gradient_step import is_out_of_memory
+        >>> is_out_of_memory(RuntimeError("DefaultCPUAllocator: not enough memory: you tried ..."))
+        True
+    """
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return True
+    return isinstance(error, RuntimeError) and any(w in str(error).lower() for w in _WORDS)
+
+
+def micro_batches(batch: Batch, pieces: int) -> list[Batch]:
+    """The rows of ``batch`` in at most ``pieces`` runs of nearly equal length.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data import Batch
+        >>> from ansatz.training.gradient_step import micro_batches
+        >>> batch = Batch.of(torch.randn(5, 2), torch.zeros(5))
+        >>> [piece.index.tolist() for piece in micro_batches(batch, 2)]
+        [[0, 1], [2, 3, 4]]
+    """
+    rows = len(batch.index)
+    pieces = min(pieces, rows)
+    if pieces <= 1:
+        return [batch]
+    bounds = [rows * i // pieces for i in range(pieces + 1)]
+    return [take_rows(batch, slice(*ends)) for ends in pairwise(bounds)]

@@ -11,10 +11,10 @@ from typing import Any, Literal
 import torch
 
 from ansatz.data.source import Source
-from ansatz.errors import DataError, NumericalError, UsageError
+from ansatz.errors import DataError, MissingExtraError, NumericalError, UsageError
 from ansatz.storage import RunLock
 from ansatz.training.averaging import Average, Averaging
-from ansatz.training.callbacks import Callback, Callbacks
+from ansatz.training.callbacks import Callback, Callbacks, Run
 from ansatz.training.device import (
     choose_device,
     choose_threads,
@@ -26,11 +26,10 @@ from ansatz.training.distributed import Processes, current_processes
 from ansatz.training.interrupt import Interrupted, Signals
 from ansatz.training.joining import device_of_process, join
 from ansatz.training.loop import Loop, Plan
-from ansatz.training.progress import History, Level, create_progress
+from ansatz.training.progress import History, Level, Record, create_progress
 from ansatz.training.randomness import own_randomness
 from ansatz.training.run_folder import RunFolder, Saved
 from ansatz.training.step import Step
-from ansatz.training.tensorboard import TensorBoard
 
 _log = logging.getLogger(__name__)
 
@@ -330,3 +329,41 @@ def _name(error: BaseException) -> str:
     if isinstance(error, NumericalError):
         return "numerical failure"
     return "interrupted" if isinstance(error, KeyboardInterrupt) else "error"
+
+
+class TensorBoard(Callback):
+    """Writes every number of every record as a scalar.
+
+    A resumed run hides the points after the step it resumed from, so no curve is drawn twice.
+
+    Args:
+        folder: for ``tensorboard --logdir``.
+
+    Example:
+        >>> from ansatz.training.trainer import TensorBoard
+        >>> TensorBoard("runs/a").folder.name
+        'a'
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self._writer: Any = None
+
+    def on_start(self, run: Run) -> None:
+        """Opens the log."""
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError as error:
+            raise MissingExtraError("TensorBoard logs", "tb") from error
+        purge = run.number + 1 if run.number else None
+        self._writer = SummaryWriter(str(self.folder), purge_step=purge)
+
+    def on_evaluation(self, run: Run, record: Record) -> None:
+        """One point per number."""
+        for name, value in record.items():
+            if name != "step" and isinstance(value, int | float) and not isinstance(value, bool):
+                self._writer.add_scalar(name, value, run.number)
+
+    def on_end(self, run: Run, history: History) -> None:
+        """Closes the log."""
+        self._writer.close()

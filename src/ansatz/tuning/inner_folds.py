@@ -10,15 +10,14 @@ from numpy.typing import NDArray
 
 from ansatz.errors import DataError, NumericalError
 from ansatz.fitting import Request
-from ansatz.fitting.baselines import constant_predictive
 from ansatz.fitting.contracts.inference import Posterior
-from ansatz.fitting.first_steps import split_options, task_of
+from ansatz.fitting.first_steps import read_job, split_options, task_of
 from ansatz.fitting.fit_model import fit_model
 from ansatz.fitting.job import Job, take
 from ansatz.fitting.model import Model
 from ansatz.fitting.out_of_fold import Folds, choose_folds
 from ansatz.fitting.problem import Problem
-from ansatz.fitting.reading import read_job
+from ansatz.fitting.scores import constant_predictive
 from ansatz.fitting.task import Task
 from ansatz.report.judged import Judged, judge_rows
 from ansatz.report.score_pair import score_pair

@@ -1,25 +1,25 @@
 """Data read for a search: which rows evaluate, what may vary."""
 
+import inspect
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ansatz import likelihoods
+from ansatz import likelihoods, networks
 from ansatz.errors import UsageError
 from ansatz.fitting import Request
 from ansatz.fitting.choice import choose_law
-from ansatz.fitting.first_steps import network_of, task_of
+from ansatz.fitting.first_steps import network_of, read_job, task_of
 from ansatz.fitting.fit import note_on_parts
 from ansatz.fitting.job import Job
+from ansatz.fitting.options.tables import settings_of, settings_with
 from ansatz.fitting.problem import Problem
-from ansatz.fitting.reading import read_job
 from ansatz.fitting.space import Choice, Space
 from ansatz.fitting.split import Split, split
 from ansatz.fitting.task import Task
+from ansatz.spec import InputSpec
 from ansatz.tuning.inner_folds import InnerFolds, comparable_laws, make_folds
-from ansatz.tuning.options import known_options, network_values
-from ansatz.tuning.searched_networks import require_answers, searched_networks
-from ansatz.tuning.space import check_space, parse_space, point_of
+from ansatz.tuning.space import SHAPE, check_space, parse_space, point_of
 
 SHARE = 0.2  # of the rows, kept from the search
 
@@ -139,3 +139,76 @@ def default_point(inner: InnerFolds, whole: Space) -> dict[str, Any] | None:
     own = {} if inner.network == "mlp" else network_values(task, learn)
     own["network"] = inner.network
     return point_of(task.recipe(learn), inner.law, whole, own)
+
+
+def searched_networks(asked: Space, network: str, *, solves: bool) -> list[str]:
+    """The names of ``--space network=A,B``, or the one network of every fit.
+
+    Args:
+        asked: changes to the space.
+        network: of the fits, where it is not searched.
+        solves: whether the linear model is solved, not trained: then it has nothing to search.
+    """
+    wanted = asked.get("network")
+    if wanted is None:
+        return [network]
+    if not isinstance(wanted, Choice):
+        raise UsageError("--space network: give names, network=A,B.")
+    for name in wanted.values:
+        networks.registry.get(name)
+        if name == "linear" and solves:
+            raise UsageError("--space network: a linear model has nothing to search: leave it out.")
+    return list(wanted.values)
+
+
+def require_answers(task: Task, learn: Job) -> None:
+    """Raises, before any work, what a fit would raise about the network and its options.
+
+    Args:
+        task: with the network by name.
+        learn: the training rows.
+    """
+    task.rehearse(learn)
+    plan, inputs = task.plan(task.recipe(learn), learn), learn.rows.spec or InputSpec.of(1)
+    made = networks.create(plan.network_name, inputs=inputs, outputs=2, **plan.network_options)
+    axis = learn.target.axis
+    task.structure.require_answers(made.eval(), plan.network_name, inputs, axis)
+
+
+_NOT_SEARCHED = {"n_jobs", "verbose", "warm_start"}  # options that change no model
+
+
+def known_options(task: Task, network: str, law: str) -> list[str]:
+    """Options of the fit, the network and the law, by name.
+
+    Args:
+        task: of the fits.
+        network: by name.
+        law: by name.
+    """
+    names = settings_with(task.structure.name) - _NOT_SEARCHED
+    names -= settings_of("outcome") - task.outcome.settings
+    names = names | set(SHAPE) if network == "mlp" else names - settings_of("network")
+    names |= _arguments(networks.registry.get(network))
+    names |= _arguments(likelihoods.registry.get(law))
+    return sorted(names - {"inputs", "outputs", "generator"})
+
+
+def network_values(task: Task, learn: Job) -> dict[str, Any]:
+    """The options of a network as a fit would make it, its own defaults among them.
+
+    Args:
+        task: with the network by name.
+        learn: the training rows.
+    """
+    plan = task.plan(task.recipe(learn), learn)
+    found = inspect.signature(networks.registry.get(plan.network_name)).parameters.values()
+    own = {each.name: each.default for each in found if each.default is not inspect.Parameter.empty}
+    own.pop("generator", None)
+    return {**own, **plan.network_options}
+
+
+def _arguments(function: Callable[..., Any]) -> set[str]:
+    kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    found = inspect.signature(function).parameters.values()
+    return {parameter.name for parameter in found if parameter.kind not in kinds}

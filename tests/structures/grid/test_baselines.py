@@ -6,9 +6,8 @@ import pytest
 import torch
 
 from ansatz import Classifier, Segmenter, SurvivalRegressor
-from ansatz.fitting.baselines import constant_predictive
 from ansatz.fitting.job import take
-from ansatz.fitting.scores import evaluate_all
+from ansatz.fitting.scores import constant_predictive, evaluate_all
 
 
 def halves(count=60):

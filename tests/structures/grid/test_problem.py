@@ -7,7 +7,7 @@ from PIL import Image
 
 import ansatz
 from ansatz.errors import DataError, UsageError
-from ansatz.fitting.recognition import structure_of
+from ansatz.fitting.first_steps import structure_of
 from ansatz.fitting.replay import replay
 from ansatz.fitting.uses import Uses
 from ansatz.structures.grid.problem import grid_problem, pose_grids

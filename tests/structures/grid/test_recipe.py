@@ -3,8 +3,8 @@ import pytest
 from pydantic import ValidationError
 
 from ansatz import Regressor, structures
-from ansatz.fitting.evaluation import evaluate_predictive
 from ansatz.fitting.recipe import Recipe
+from ansatz.fitting.scores import evaluate_predictive
 from ansatz.likelihoods import Normal
 from ansatz.spec import InputSpec
 from ansatz.structures.grid.recipe import choose_grid_recipe, default_options, linear_grid_recipe

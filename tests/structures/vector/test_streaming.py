@@ -18,14 +18,13 @@ from ansatz.data.streams.hash_split import TRAIN
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting import Request
 from ansatz.fitting.contracts.structure import Feed
-from ansatz.fitting.first_steps import task_of
-from ansatz.fitting.pooled_metrics import PooledMetrics
-from ansatz.fitting.reading import read_job
+from ansatz.fitting.first_steps import read_job, task_of
 from ansatz.fitting.recipe import Recipe
+from ansatz.fitting.scores import PooledMetrics
 from ansatz.fitting.uses import Uses
 from ansatz.metrics import judge
 from ansatz.structures.vector import stream_batches, stream_problem, streaming
-from ansatz.structures.vector.streamed_evaluation import evaluate_stream
+from ansatz.structures.vector.reading_again import evaluate_stream
 from ansatz.training import loop as training_loop
 
 SMALL = {"epochs": 2, "widths": [8], "batch_size": 32}

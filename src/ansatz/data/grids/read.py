@@ -1,6 +1,6 @@
 """Grids from wherever they are."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, Unpack
@@ -9,6 +9,7 @@ import numpy as np
 from torch import Tensor
 
 from ansatz.data.files import LIMIT_BYTES, checked_path
+from ansatz.data.frames import as_frame
 from ansatz.data.grids.arrays import from_arrays
 from ansatz.data.grids.assemble import assemble
 from ansatz.data.grids.find import ARRAYS, is_data_set, is_table, list_files
@@ -20,7 +21,6 @@ from ansatz.data.grids.listing import family
 from ansatz.data.grids.options import Options, refuse_given
 from ansatz.data.grids.pieces import cut_pieces
 from ansatz.data.grids.reading_options import GridOptions
-from ansatz.data.grids.signals import read_signals
 from ansatz.data.grids.volumes import load_array
 from ansatz.data.npz import load_npz
 from ansatz.errors import DataError, UsageError
@@ -193,3 +193,43 @@ def _from_idx(path: Path, options: Options) -> GridTable:
     labels = read_idx(beside)
     names = options.classes or tuple(str(k) for k in range(int(labels.max(initial=0)) + 1))
     return from_arrays({"x": values, "class": labels}, str(path), options._replace(classes=names))
+
+
+def read_signals(data: Any, target: Sequence[str] = ()) -> GridTable:
+    """Signals of one channel: the columns of numbers, in their order, that are not targets.
+
+    Args:
+        data: a table's file or frame.
+        target: columns that stay columns, if they are there; those of words do so anyway.
+
+    Example:
+        >>> import pandas as pd
+        >>> from ansatz.data.grids.read import read_signals
+        >>> frame = pd.DataFrame({"a": [1.0, 2], "b": [3.0, 4], "c": [5.0, 6], "y": [0, 1]})
+        >>> read_signals(frame, ["y"]).grids.load()[0]
+        tensor([[1., 3., 5.]])
+    """
+    origin, notes = "the table", []
+    if isinstance(data, str | PathLike):
+        from ansatz.data.table import read_table
+
+        table = read_table(data)
+        frame, origin, notes = table.frame, table.origin, list(table.notes)
+    else:
+        frame = as_frame(data)
+    there = [name for name in target if name in frame.columns]
+    given = frame.drop(columns=there).select_dtypes(["number", "bool"])
+    numbers = list(given.columns)
+    if len(numbers) < 2:
+        raise DataError(f"{origin}: a signal needs at least two columns of numbers.")
+    values = frame[numbers].to_numpy(dtype=np.float32)
+    if np.isnan(values).any():
+        row, column = np.argwhere(np.isnan(values))[0]
+        raise DataError(
+            f"{origin}, row {row + 1}, column '{numbers[column]}': a gap in a signal. Fill it, or "
+            "leave the row out."
+        )
+    grids = Grids(as_values(values, origin).unsqueeze(1))
+    rest = frame.drop(columns=numbers).reset_index(drop=True)
+    notes.append(f"{len(numbers)} columns of numbers were read as a signal of one channel.")
+    return GridTable(origin, rest, grids, None, notes, there[0] if there else None)

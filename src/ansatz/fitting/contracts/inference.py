@@ -13,8 +13,8 @@ from ansatz.likelihoods import Distribution, Likelihood
 if TYPE_CHECKING:
     from ansatz.fitting.contracts.structure import Facts, Structure
     from ansatz.fitting.job import Job
-    from ansatz.fitting.plan import Plan
     from ansatz.fitting.recipe import Recipe
+    from ansatz.fitting.task import Plan
     from ansatz.fitting.trained import Trained
     from ansatz.training import History, Step
 

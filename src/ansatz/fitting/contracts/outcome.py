@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ansatz.fitting.contracts.structure import Linear, Structure
     from ansatz.fitting.job import Job
     from ansatz.fitting.model import Given, Model
-    from ansatz.fitting.settings import Settings
+    from ansatz.fitting.task import Settings
     from ansatz.fitting.uses import Uses
 
 Metrics = dict[str, float | None]

@@ -7,8 +7,8 @@ import torch
 from ansatz.fitting.contracts.structure import Structure
 from ansatz.fitting.job import Job, take
 from ansatz.fitting.out_of_fold import choose_folds
-from ansatz.fitting.plan import Plan
-from ansatz.fitting.point_posterior import PointPosterior
+from ansatz.fitting.task import Plan
+from ansatz.fitting.trained import PointPosterior
 from ansatz.fitting.training import train
 from ansatz.likelihoods import Cox, Likelihood
 from ansatz.likelihoods.log_risk import Fold, fair_log_risks

@@ -9,8 +9,7 @@ import pandas as pd
 
 from ansatz.data.grids import GridTable, read_grids
 from ansatz.errors import DataError, UsageError
-from ansatz.fitting.outcome_checks import check_outcomes
-from ansatz.fitting.problem import Problem
+from ansatz.fitting.problem import Problem, check_outcomes
 from ansatz.fitting.proposal import Proposal, propose
 from ansatz.fitting.uses import Uses, near_columns
 from ansatz.structures.grid.reading import holds_signals, sides, special_columns

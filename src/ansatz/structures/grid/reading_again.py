@@ -14,7 +14,7 @@ from ansatz.data.grids import Grids, GridTable
 from ansatz.data.streams.available import parse_bytes
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.model import Model
-from ansatz.fitting.outcome_checks import check_known
+from ansatz.fitting.problem import check_known
 from ansatz.fitting.read_again import ReadAgain, Tell, Written
 from ansatz.structures.grid.mask_files import (
     Value,

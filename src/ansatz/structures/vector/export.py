@@ -15,9 +15,8 @@ from ansatz.data.levels import MISSING, OTHER, spelled
 from ansatz.data.numeric import Numeric, as_numbers
 from ansatz.errors import UsageError
 from ansatz.fitting.contracts.exporter import Exporter, Input
-from ansatz.structures.vector.encoder import TableEncoder
 from ansatz.structures.vector.graph_columns import TableColumns
-from ansatz.structures.vector.rows import TableRows
+from ansatz.structures.vector.rows import TableEncoder, TableRows
 
 _EXAMPLE = 1009  # rows: no other axis is likely to have this length
 _MADE_UP = 64  # rows

@@ -16,8 +16,7 @@ from ansatz.data import Batch, Preprocessor, TensorSource
 from ansatz.data.batch import map_tensors, take_rows
 from ansatz.fitting.job import Job
 from ansatz.fitting.out_of_fold import Folds, log_scores, require_finite
-from ansatz.fitting.precision import needs_double
-from ansatz.fitting.recipe import FEW, Recipe
+from ansatz.fitting.recipe import FEW, Recipe, needs_double
 from ansatz.fitting.training import build_network, build_objective, build_step
 from ansatz.likelihoods import Likelihood, Normal
 from ansatz.seeds import derive

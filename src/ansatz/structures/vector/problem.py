@@ -16,8 +16,7 @@ from ansatz.data.grids import is_grids
 from ansatz.data.grids.path_table import image_columns
 from ansatz.data.numeric import refuse_infinite
 from ansatz.errors import DataError, UsageError
-from ansatz.fitting.outcome_checks import check_outcomes
-from ansatz.fitting.problem import Problem, outcome_of
+from ansatz.fitting.problem import Problem, check_outcomes, outcome_of
 from ansatz.fitting.proposal import Proposal, is_numeric, propose
 from ansatz.fitting.uses import Uses, near_columns
 from ansatz.structures.vector.rows import TableRows

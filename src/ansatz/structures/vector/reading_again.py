@@ -3,21 +3,64 @@
 import difflib
 import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
 import pandas as pd
+import torch
 
 from ansatz import data as tables
-from ansatz.data.streams import read_blocks
+from ansatz.data.streams import RowSample, read_blocks
 from ansatz.data.streams.available import reason_to_stream
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.contracts.outcome import Metrics
 from ansatz.fitting.model import Model
-from ansatz.fitting.outcome_checks import check_known
+from ansatz.fitting.problem import check_known
 from ansatz.fitting.read_again import ReadAgain, Tell
-from ansatz.structures.vector.streamed_evaluation import evaluate_stream
+from ansatz.fitting.scores import PooledMetrics
+
+SAMPLED = 30_000  # rows that are held in memory
+
+
+class StreamedEvaluation(NamedTuple):
+    """Metrics of all rows, and which of them come from a sample."""
+
+    metrics: Metrics
+    rows: int
+    sampled: list[str]  # metrics that compare rows with each other
+    sample_rows: int
+
+
+def evaluate_stream(
+    face: Any, frames: Iterable[pd.DataFrame], *, sampled: int = SAMPLED
+) -> StreamedEvaluation:
+    """Every metric of a model of ``ansatz.fit`` on rows that come in frames, in bounded memory.
+
+    Args:
+        face: the estimator of a model of :func:`ansatz.fit`: it knows its columns by name.
+        frames: rows with outcomes; their index numbers them.
+        sampled: rows that are kept for metrics that are no means.
+    """
+    model, pooled, sample = face.model_, PooledMetrics(), RowSample(sampled)
+    for frame in frames:
+        if frame.empty:
+            continue
+        sample.add(frame)
+        weight = model.uses.weight(frame)
+        mass = torch.from_numpy(np.ones(len(frame)) if weight is None else weight)
+        y, _ = model.outcome.encode(model.uses.outcomes(frame), model.task.settings, reset=False)
+        pooled.add(face.evaluate(frame), torch.from_numpy(np.array(y)), mass)
+    if sample.seen == 0:
+        raise DataError("there are no rows to judge by.")
+    rows = sample.frame
+    metrics = face.evaluate(rows)
+    if sample.complete:
+        return StreamedEvaluation(metrics, sample.seen, [], sample.seen)
+    left = pooled.left(name for name, value in metrics.items() if value is not None)
+    return StreamedEvaluation(pooled.result(metrics), sample.seen, left, len(rows))
+
 
 _NUMBER = re.compile(r"(?<= )\d+(?= (?:rows|cells) )")
 _MOST_NOTES = 20  # about chunks

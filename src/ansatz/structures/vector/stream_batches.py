@@ -13,7 +13,7 @@ from ansatz.fitting.contracts.structure import Feed
 from ansatz.fitting.job import Job
 from ansatz.fitting.recipe import Recipe
 from ansatz.seeds import derive
-from ansatz.structures.vector.encoder import TableEncoder
+from ansatz.structures.vector.rows import TableEncoder
 from ansatz.structures.vector.stream_parts import StreamPart
 
 WINDOW_BYTES = 24 * 2**20  # of encoded rows that are mixed; twice that while they are

@@ -12,7 +12,7 @@ from ansatz.data.streams import HashSplit, Learner, RowSample
 from ansatz.data.streams.hash_split import TEST, TRAIN, VALID
 from ansatz.errors import DataError
 from ansatz.fitting.job import Job
-from ansatz.fitting.outcome_checks import locate
+from ansatz.fitting.problem import locate
 from ansatz.likelihoods import Likelihood
 from ansatz.storage.disk import explain
 from ansatz.structures.vector.rows import TableRows

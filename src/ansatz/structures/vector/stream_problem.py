@@ -12,8 +12,7 @@ import pandas as pd
 from ansatz.data import Column, row_keys
 from ansatz.data.streams import Blocks, RowSample, Survey, open_blocks
 from ansatz.errors import DataError, UsageError
-from ansatz.fitting.outcome_checks import check_outcomes
-from ansatz.fitting.problem import Problem
+from ansatz.fitting.problem import Problem, check_outcomes
 from ansatz.fitting.proposal import Proposal, is_numeric, propose
 from ansatz.fitting.uses import Uses, near_columns
 from ansatz.structures.vector.problem import table_warnings

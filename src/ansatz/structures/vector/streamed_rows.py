@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ansatz.data.streams import HashSplit
 from ansatz.errors import DataError
 from ansatz.fitting.job import Job
-from ansatz.fitting.outcome_checks import locate
+from ansatz.fitting.problem import locate
 from ansatz.fitting.task import Task
 from ansatz.fitting.uses import read_numbers
 from ansatz.structures.vector.rows import TableRows

@@ -21,7 +21,7 @@ from ansatz.fitting.request import Request
 from ansatz.fitting.split import Split, holdout_share
 from ansatz.fitting.task import Task
 from ansatz.fitting.uses import Uses
-from ansatz.structures.vector.encoder import bent_columns
+from ansatz.structures.vector.rows import bent_columns
 from ansatz.structures.vector.stream_parts import SAMPLED, StreamPart, StreamParts, divide
 from ansatz.structures.vector.stream_problem import TableOnDisk, pose_stream
 from ansatz.structures.vector.streamed_rows import StreamedRows

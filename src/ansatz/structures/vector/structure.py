@@ -20,7 +20,6 @@ from ansatz.fitting.contracts.inference import Posterior
 from ansatz.fitting.contracts.structure import Beside, Feed, Linear
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Model
-from ansatz.fitting.point_posterior import PointPosterior
 from ansatz.fitting.problem import Problem
 from ansatz.fitting.read_again import ReadAgain, Tell
 from ansatz.fitting.recipe import Recipe
@@ -28,20 +27,18 @@ from ansatz.fitting.request import Request
 from ansatz.fitting.split import Split
 from ansatz.fitting.task import Task
 from ansatz.fitting.tensor_structure import TensorStructure
-from ansatz.fitting.trained import Trained
+from ansatz.fitting.trained import PointPosterior, Trained
 from ansatz.fitting.uses import Uses
 from ansatz.likelihoods import Likelihood
 from ansatz.likelihoods.constant_dispersion import Dispersion, varies, with_dispersion
 from ansatz.linear import LinearFit
 from ansatz.spec import InputSpec
 from ansatz.storage import load_into
-from ansatz.structures.vector.bins import choose_bins
-from ansatz.structures.vector.encoder import TableEncoder, bent_columns
 from ansatz.structures.vector.law_scores import TableLawScores
 from ansatz.structures.vector.linear_model import fit_linear_model, linear_posterior
 from ansatz.structures.vector.problem import pose, refuse_images
 from ansatz.structures.vector.reading_again import read_table_again
-from ansatz.structures.vector.rows import TableRows, read_table_rows
+from ansatz.structures.vector.rows import TableEncoder, TableRows, bent_columns, read_table_rows
 from ansatz.structures.vector.stream_batches import stream_recipe, stream_source
 from ansatz.structures.vector.streaming import split_stream, streaming, why_a_stream
 from ansatz.symmetry import Group
@@ -350,3 +347,32 @@ def _aic(fit: LinearFit) -> float:
     """
     k, left = fit.parameters, fit.observations - fit.parameters - 1
     return math.inf if fit.aic is None or left <= 0 else fit.aic + 2 * k * (k + 1) / left
+
+
+_FEATURES = 512  # at most, of all numbers
+_NUMBERS = 2**27  # features times rows: half a gigabyte
+
+
+def choose_bins(
+    rows: TableRows,
+    wanted: int,
+    network: Any,
+    network_options: Mapping[str, Any] | None = None,
+) -> int:
+    """Chooses into how many bins numbers are cut, when the user does not say; 0 for none.
+
+    A network of the user's own takes the columns as they are; embeddings bend by themselves;
+    hundreds of columns would become thousands of features, millions of rows gigabytes.
+
+    Args:
+        rows: of the table.
+        wanted: how many there would be if columns and rows were few.
+        network: by name, or a module.
+        network_options: as the user set them.
+    """
+    embeds = "numeric_embedding" in (network_options or {})
+    if network != "mlp" or embeds:
+        return 0
+    features = min(_FEATURES, _NUMBERS // max(len(rows), 1))
+    bins = min(wanted, features // max(rows.numbers, 1))
+    return bins if bins >= 8 else 0

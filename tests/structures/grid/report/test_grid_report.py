@@ -23,8 +23,8 @@ from ansatz.outcomes.report.mask_recalibration import section as mask_recalibrat
 from ansatz.outcomes.report.mask_reliability import draw_cells, of_cells
 from ansatz.registry import load
 from ansatz.report import build, gather, replayed
+from ansatz.report.assembly import chapters
 from ansatz.report.comparison import compare
-from ansatz.report.contents import chapters
 from ansatz.report.contribution import contribution
 from ansatz.report.what_was_fitted import command_line, python_lines
 from ansatz.structures.grid.report import sample

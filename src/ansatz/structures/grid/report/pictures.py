@@ -51,7 +51,7 @@ def shown_late(grids: Grids) -> NDArray[Any]:
 
 
 def slices_of(masks: NDArray[Any]) -> NDArray[Any]:
-    """Masks ``(N, *size)`` as the pictures of their examples show them; those of signals as bands."""
+    """Masks ``(N, *size)`` as the pictures of their examples show them; signals as bands."""
     if masks.ndim == 4:
         return masks[:, masks.shape[1] // 2]
     if masks.ndim == 2:
