@@ -1,5 +1,7 @@
 """Files, frames and arrays in; typed batches out."""
 
+from typing import TYPE_CHECKING, Any
+
 from ansatz.data import augmentation as augmentation
 from ansatz.data.batch import Batch as Batch
 from ansatz.data.columns import Column as Column
@@ -16,7 +18,6 @@ from ansatz.data.grids import GridSource as GridSource
 from ansatz.data.grids import GridTable as GridTable
 from ansatz.data.grids import Masks as Masks
 from ansatz.data.grids import is_grids as is_grids
-from ansatz.data.grids import read_grids as read_grids
 from ansatz.data.keys import row_keys as row_keys
 from ansatz.data.leakage import find_duplicates as find_duplicates
 from ansatz.data.leakage import find_leaks as find_leaks
@@ -41,3 +42,18 @@ from ansatz.data.split import split_rows as split_rows
 from ansatz.data.table import Table as Table
 from ansatz.data.table import read_table as read_table
 from ansatz.data.weights import check_weight as check_weight
+
+if TYPE_CHECKING:
+    from ansatz.data.grids import read_grids as read_grids
+
+
+def __getattr__(name: str) -> Any:
+    if name != "read_grids":  # which loads the readers of images, that a table does not need
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from ansatz.data import grids
+
+    return grids.read_grids
+
+
+def __dir__() -> list[str]:
+    return [*globals(), "read_grids"]

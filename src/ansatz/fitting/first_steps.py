@@ -1,5 +1,6 @@
 """The first steps of every fit: what x looks like, the problem, the task."""
 
+import importlib
 import inspect
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -16,7 +17,7 @@ from ansatz.fitting.options.tables import fit_settings, settings_of
 from ansatz.fitting.problem import Problem, locate
 from ansatz.fitting.request import Request
 from ansatz.fitting.task import Settings, Task
-from ansatz.structures.registry import DEFAULT
+from ansatz.structures.registry import DEFAULT, recognizers
 
 _LAW, _NETWORK = "likelihood.", "network."  # before the keys of their options, where said
 _OF_LINEAR = {"class_weight", "classes", "layout", "prior", "unranked"}
@@ -143,7 +144,7 @@ def structure_of(
     if asked is not None and asked != "auto":
         structures.registry.get(asked)
         return asked
-    return _first(lambda member: member.recognizes(data, options or {}))
+    return _first("recognizes", data, options or {})
 
 
 def structure_of_rows(X: Any, asked: str = "auto") -> str:
@@ -151,12 +152,12 @@ def structure_of_rows(X: Any, asked: str = "auto") -> str:
     if asked != "auto":
         structures.registry.get(asked)
         return asked
-    return _first(lambda member: member.recognizes_rows(X))
+    return _first("recognizes_rows", X)
 
 
-def _first(recognizes: Any) -> str:
-    for name in structures.names():
-        if name != DEFAULT and recognizes(structures.registry.get(name)):
+def _first(question: str, *about: Any) -> str:
+    for name, module in recognizers.items():
+        if getattr(importlib.import_module(module), question)(*about):
             return name
     return DEFAULT
 

@@ -93,16 +93,6 @@ class TensorStructure(Structure):
 
     # Reading.
 
-    @classmethod
-    def recognizes(cls, data: Any, options: Mapping[str, Any]) -> bool:
-        """No: the structure is asked for by name."""
-        return False
-
-    @classmethod
-    def recognizes_rows(cls, X: Any) -> bool:
-        """No: the structure is asked for by name."""
-        return False
-
     def read(self, data: Any, uses: Uses, reader: Mapping[str, Any]) -> Read:
         """Data for ``ansatz.fit``: examples, and the columns beside them."""
         raise UsageError(f"structure {self.name} reads no files: give rows to an estimator.")

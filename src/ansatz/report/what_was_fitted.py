@@ -11,10 +11,10 @@ from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, LINEAR, MODEL, figure, to_svg
 from ansatz.fitting import FitOptions, Request
 from ansatz.fitting.faces import face_of
+from ansatz.fitting.first_steps import structure_of
 from ansatz.fitting.provenance import Origin, provenance_of
 from ansatz.fitting.scores import is_linear
 from ansatz.report.evidence import Evidence
-from ansatz.structures.registry import registry
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -90,9 +90,9 @@ def _repeated(origin: Origin) -> Request:
 def _must_name_structure(origin: Origin) -> bool:
     """Whether the data alone do not tell their structure: rows of a table may be signals."""
     source, x = origin.source, origin.asked.options["x"]
-    if source.kind != "file" or x not in registry:
+    if source.kind != "file" or x is None:
         return False
-    return not registry.get(str(x)).recognizes(source.path or source.name, {})
+    return structure_of(source.path or source.name, None) != x
 
 
 def python_lines(evidence: Evidence) -> str:

@@ -12,7 +12,8 @@ from ansatz import Classifier, Regressor
 from ansatz.data.grids import Grids, read_grids
 from ansatz.data.grids.nifti import write_nifti
 from ansatz.errors import DataError, UsageError
-from ansatz.structures.grid.rows import grids_of, looks_like_grids
+from ansatz.structures.grid.recognition import recognizes_rows
+from ansatz.structures.grid.rows import grids_of
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (12, 9, 8), np.uint8)
 QUICK = {"network": "linear_grid", "epochs": 1, "holdout": 0.0}
@@ -37,7 +38,7 @@ def as_paths(names):
 @pytest.mark.parametrize("ending", ["png", "npy", "nii.gz"])
 def test_files_are_grids_in_every_form(files, ending, form):
     named, x = files
-    assert looks_like_grids(form(named(ending)))
+    assert recognizes_rows(form(named(ending)))
     found = grids_of(form(named(ending)), face=Regressor(), reset=True)
     assert isinstance(found, Grids)
     assert_array_equal(found.load().flatten(), x.ravel())
@@ -53,7 +54,7 @@ def test_files_to_predict_get_the_size_and_the_channels_of_the_fit(files, tmp_pa
 
 def test_words_are_no_files():
     for words in (["a", "b"], np.array(["a.x", "b"]), pd.Series(["a", None])):
-        assert not looks_like_grids(words)
+        assert not recognizes_rows(words)
 
 
 def test_a_list_of_images_is_their_array():

@@ -16,12 +16,6 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
-SUFFIXES = frozenset(
-    ".png .jpg .jpeg .jpe .jfif .webp .bmp .gif .tif .tiff .pgm .ppm .pbm .pnm".split()
-)
-UNREAD = frozenset(  # pictures to people, but not to us
-    ".svg .pdf .fits .fit .heic .heif .avif .psd .eps .ps .dcm .jp2 .jxl .raw .cr2 .nef".split()
-)
 _PILLOWS_OWN = 178_956_970  # pixels beyond which pillow refuses to open a file at all
 _PNM = (".pgm", ".ppm", ".pbm", ".pnm")
 _PNM_HEADER = 4096  # bytes

@@ -7,12 +7,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
-from ansatz.data.grids.image_file import SUFFIXES, UNREAD
 from ansatz.data.grids.page import Page, Place
 from ansatz.errors import DataError
 
 ARRAYS = frozenset({".npy", ".nii"})
 _DEEPEST = 8  # folders below the one given
+SUFFIXES = frozenset(
+    ".png .jpg .jpeg .jpe .jfif .webp .bmp .gif .tif .tiff .pgm .ppm .pbm .pnm".split()
+)
+UNREAD = frozenset(  # pictures to people, but not to us
+    ".svg .pdf .fits .fit .heic .heif .avif .psd .eps .ps .dcm .jp2 .jxl .raw .cr2 .nef".split()
+)
 _FAMILIES = {"image": SUFFIXES | UNREAD, "array": ARRAYS}
 
 

@@ -112,16 +112,6 @@ class Structure(Protocol):
         """The linear network for outcomes on this axis; empty where none makes sense."""
         ...
 
-    @classmethod
-    def recognizes(cls, data: Any, options: Mapping[str, Any]) -> bool:
-        """Whether data for ``ansatz.fit`` are of this structure: a cheap look."""
-        ...
-
-    @classmethod
-    def recognizes_rows(cls, X: Any) -> bool:
-        """Whether what was handed to an estimator as X is of this structure."""
-        ...
-
     def problem(self, data: Any, uses: "Uses", **how: Any) -> "Problem":
         """Reads data and decides what is predicted."""
         ...

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ansatz.data import Batch
-from ansatz.data.grids import GridPreprocessor, Grids, is_grids
+from ansatz.data.grids import GridPreprocessor, Grids
 from ansatz.data.grids.pieces import cut_pieces
 from ansatz.data.source import Source
 from ansatz.errors import DataError, UsageError
@@ -41,7 +41,7 @@ from ansatz.structures.grid.problem import MASK, grid_problem
 from ansatz.structures.grid.reading import grid_table
 from ansatz.structures.grid.reading_again import Images, LabelledImages
 from ansatz.structures.grid.recipe import choose_grid_recipe, default_options
-from ansatz.structures.grid.rows import grids_of, looks_like_grids
+from ansatz.structures.grid.rows import grids_of
 from ansatz.structures.grid.search_space import grid_space
 from ansatz.structures.grid.source import CELLS, grid_source
 from ansatz.structures.grid.symmetry import acting_group, mask_symmetry
@@ -87,16 +87,6 @@ class Grid(Structure):
         return "linear_grid" if axis == "row" else "linear_pixels"
 
     # Rows.
-
-    @classmethod
-    def recognizes(cls, data: Any, options: Mapping[str, Any]) -> bool:
-        """Files, folders and arrays of images, and tables whose column of images is named."""
-        return options.get("image") is not None or is_grids(data)
-
-    @classmethod
-    def recognizes_rows(cls, X: Any) -> bool:
-        """Whether X can only be grids: by its axes, or by its files' names."""
-        return looks_like_grids(X)
 
     def problem(self, data: Any, uses: Uses, **how: Any) -> Problem:
         """Reads grids with the columns beside them, and decides what is predicted."""

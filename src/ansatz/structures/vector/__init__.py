@@ -1,3 +1,1 @@
 """Rows of a table: the order of the columns is fixed, nothing else is known."""
-
-from ansatz.structures.vector.structure import Vector as Vector

@@ -67,16 +67,6 @@ class Vector(TensorStructure):
 
     # Rows.
 
-    @classmethod
-    def recognizes(cls, data: Any, options: Mapping[str, Any]) -> bool:
-        """Every table."""
-        return True
-
-    @classmethod
-    def recognizes_rows(cls, X: Any) -> bool:
-        """Every table."""
-        return True
-
     def problem(self, data: Any, uses: Uses, **how: Any) -> Problem:
         """Reads a table and decides what each column is for."""
         how.pop("memory", None)
