@@ -219,7 +219,7 @@ def test_what_is_no_model_is_refused(saved, tmp_path, what):
     elif what == "a newer format":
         shutil.copytree(saved, path)
         text = (path / "manifest.json").read_text()
-        (path / "manifest.json").write_text(text.replace('"format": 1', '"format": 99'))
+        (path / "manifest.json").write_text(text.replace('"format": 2', '"format": 99'))
     with pytest.raises(ModelError, match=r"other"):
         ansatz.load(path)
 
@@ -383,6 +383,17 @@ def test_the_first_format_is_still_read(name):
         assert_allclose(found, expected[name]["predict"], rtol=1e-12)
         assert_allclose(model.interval(rows, 0.9), expected[name]["interval"], rtol=1e-9)
         assert "(Intercept)" in str(model.summary())
+
+
+@pytest.mark.parametrize("name", ["linear", "mlp", "ensemble", "cox", "ranker", "masks"])
+def test_the_second_format_is_still_read(name):
+    folder = FIXTURES.with_name("model-format-2")
+    expected = json.loads((folder / "expected.json").read_text())
+    rows = pd.DataFrame(expected["rows"])
+    if name == "masks":
+        rows = np.array(expected["images"], dtype=np.float32)
+    found = ansatz.load(folder / name).predict_frame(rows)
+    pd.testing.assert_frame_equal(found, pd.DataFrame(expected[name]), rtol=1e-6)
 
 
 def test_class_weights_found_by_a_rule_come_back(tmp_path):

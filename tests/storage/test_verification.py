@@ -197,7 +197,7 @@ def test_wrong_fields_are_refused(tmp_path, changes):
 def test_a_newer_format_says_who_made_it_and_what_to_do(tmp_path):
     path = forged(tmp_path / "run", format=7, versions={"ansatz": "3.2.1"})
     this = f"this is ansatz {ansatz.__version__}"
-    with pytest.raises(ModelError, match=rf"ansatz 3.2.1 \(format 7\), {this} \(format 1\): upgra"):
+    with pytest.raises(ModelError, match=rf"ansatz 3.2.1 \(format 7\), {this} \(format 2\): upgra"):
         verify_folder(path, "model")
 
 

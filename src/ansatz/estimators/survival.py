@@ -258,7 +258,8 @@ class SurvivalRegressor(Estimator):
             times: at which; 100 up to the last event by default.
             offset: ``(N,)``, known parts of the linear predictor.
         """
-        found: NDArray[np.float64] = self.model_.of_times.hazard(self._served(X, offset), times)
+        served = self._served(X, offset)
+        found: NDArray[np.float64] = self.model_.of_times.hazard(served, times)
         return found
 
     def predict_restricted_mean(

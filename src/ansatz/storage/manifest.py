@@ -14,12 +14,14 @@ from ansatz.errors import ModelError, UsageError
 from ansatz.storage.disk import read_bytes, recover_folder
 from ansatz.storage.json_file import encode_json, read_json, shorten
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST = "manifest.json"
 KINDS = ("model", "checkpoint")
 
 # format n -> the function that turns its manifest (as parsed) into that of format n + 1.
-MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    1: lambda row: {**row, "format": 2},  # ansatz.json changed, which its reader migrates
+}
 
 _LIMIT_BYTES = 2**24
 # One plain word on every system: no separator, no leading dot, no drive, nothing Windows reserves.
