@@ -73,7 +73,7 @@ def build(name, options, spec, seed=0):
 
 def test_every_network_by_name_takes_tables_or_grids():
     tables, grids = {name for name, _ in TABLES.values()}, {name for name, *_ in ROWS.values()}
-    assert set(networks.names()) == tables | grids | {*DEEPER} | {*DENSE}
+    assert set(networks.names()) == tables | grids | {*DEEPER} | {*DENSE} | {"joined"}  # of both
 
 
 def grids(spec, n=4):

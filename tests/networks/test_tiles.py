@@ -4,9 +4,8 @@ from torch import nn
 from torch.testing import assert_close
 
 from ansatz.errors import UsageError
-from ansatz.inference import predict_tiles, tiles
 from ansatz.layers import mirror_pad
-from ansatz.networks import FCN, UNet, UNet3d
+from ansatz.networks import FCN, UNet, UNet3d, predict_tiles, tiles
 
 
 def test_cores_cover_every_cell_once_and_windows_surround_them():

@@ -1,9 +1,9 @@
 """The estimator through which a user meets a fitted model."""
 
-import importlib
 from typing import Any
 
 from ansatz.fitting.model import Model
+from ansatz.registry import load
 
 
 def face_of(model: Model) -> Any:
@@ -12,8 +12,7 @@ def face_of(model: Model) -> Any:
     Args:
         model: fitted.
     """
-    module, _, name = model.outcome.face.partition(":")
-    kind = getattr(importlib.import_module(module), name)
+    kind = load(model.outcome.face)
     known = kind._get_param_names()
     given = model.task.settings.arguments
     face = kind(**{key: value for key, value in given.items() if key in known})

@@ -1,6 +1,5 @@
 """The first steps of every fit: what x looks like, the problem, the task."""
 
-import importlib
 import inspect
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -17,6 +16,7 @@ from ansatz.fitting.options.tables import fit_settings, settings_of
 from ansatz.fitting.problem import Problem, locate
 from ansatz.fitting.request import Request
 from ansatz.fitting.task import Settings, Task
+from ansatz.registry import load
 from ansatz.structures.registry import DEFAULT, recognizers
 
 _LAW, _NETWORK = "likelihood.", "network."  # before the keys of their options, where said
@@ -157,7 +157,7 @@ def structure_of_rows(X: Any, asked: str = "auto") -> str:
 
 def _first(question: str, *about: Any) -> str:
     for name, module in recognizers.items():
-        if getattr(importlib.import_module(module), question)(*about):
+        if load(f"{module}:{question}")(*about):
             return name
     return DEFAULT
 

@@ -4,6 +4,7 @@ from ansatz.fitting.conformal import conformal_interval as conformal_interval
 from ansatz.fitting.conformal import conformal_quantile as conformal_quantile
 from ansatz.fitting.conformal import conformal_scores as conformal_scores
 from ansatz.fitting.recalibration import Recalibration as Recalibration
+from ansatz.inference.combination import Combination as Combination
 from ansatz.inference.registry import create as create
 from ansatz.inference.registry import names as names
 from ansatz.inference.registry import register as register

@@ -21,6 +21,19 @@ class Combination:
         laws: one per member, fitted.
         weights: ``(S,)``, normalised here.
         factor: of recalibration; for merged laws the temperature that raw is divided by.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.inference import Combination
+        >>> from ansatz.likelihoods import Normal
+        >>> together = Combination([Normal(dispersion=1.0)] * 2, torch.ones(2))
+        >>> raw = together.serve([torch.zeros(5, 1), torch.ones(5, 1)])
+        >>> together.likelihood.distribution(raw).mean[0]
+        tensor(0.5000)
+
+    References:
+        Lakshminarayanan et al. (2017), Simple and scalable predictive uncertainty estimation using
+        deep ensembles. https://arxiv.org/abs/1612.01474
     """
 
     def __init__(self, laws: Sequence[Likelihood], weights: Tensor, factor: float = 1.0) -> None:

@@ -27,7 +27,7 @@ def target_of(likelihood: Likelihood, y: Tensor, classes: int = 0) -> TargetSpec
         >>> import torch
         >>> from ansatz.likelihoods import Categorical
         >>> target_of(Categorical(), torch.tensor([0, 2]))
-        TargetSpec(shape=(), classes=3, event=())
+        TargetSpec(shape=(), classes=3, event=(), axis='row')
     """
     known = 0
     if likelihood.name in CODED:
