@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose
 from tests.estimators.conftest import TINY
 
 from ansatz import Regressor
-from ansatz.structures.vector import structure
+from ansatz.fitting import tensor_structure
 from ansatz.structures.vector.rows import TableRows
 
 
@@ -21,7 +21,7 @@ def test_many_rows_are_predicted_in_chunks(numbers, monkeypatch):
     model = Regressor(**TINY).fit(X, y, offset=np.zeros(60)).model_
     offset = torch.linspace(-1, 1, 60)
     whole = model.predictive(TableRows(X), offset).raw
-    monkeypatch.setattr(structure, "CHUNK", 7)
+    monkeypatch.setattr(tensor_structure, "CHUNK", 7)
     assert_allclose(model.predictive(TableRows(X), offset).raw, whole, rtol=1e-13)
 
 
