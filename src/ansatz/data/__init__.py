@@ -56,4 +56,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*globals(), "read_grids"]
+    return [*(set(globals()) - {"Any", "TYPE_CHECKING"}), "read_grids"]
