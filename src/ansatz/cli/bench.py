@@ -56,6 +56,12 @@ def bench(
 
     Contestants take turns on the same threads; the median over rounds of the ratio decides. A peer
     that is not installed is reported as missing. Exit status 1 when a bar is not met.
+
+    Example:
+        ansatz bench speed-tiny start
+        ansatz bench quality-uci --splits 0-4 --record
+        ansatz bench quality-images --only mnist --splits 0 --record
+        ansatz bench all --json
     """
     chosen_splits = parse_splits(splits)
     from ansatz.inference.registry import names

@@ -40,6 +40,10 @@ def certify(
     For each group of motions: the largest change of any raw output over random elements, alone
     and relative to the spread of the outputs among the examples (1: as much as another example
     would change it). Masks should move with their images; other answers should not move at all.
+
+    Example:
+        ansatz certify digits-model digits/
+        ansatz certify cells-model slides/ --group rotation90 --group flip
     """
     from ansatz.cli.model import open_data, open_model
 

@@ -44,6 +44,11 @@ def compare(
     The difference of their scores is taken row by row and judged by its standard error; what
     their recipes have not in common is listed. Of more than two models, folds of the training
     rows choose one, which the test rows then compare with the first.
+
+    Example:
+        ansatz compare houses-mlp houses-glm
+        ansatz compare houses-mlp houses-glm --refit --repeats 4
+        ansatz compare first second third --json
     """
     from ansatz.cli.model import open_model
 

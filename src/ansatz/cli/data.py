@@ -23,6 +23,9 @@ def get(name: Name, as_json: Json = False) -> None:
     """Find a data set, or download and verify it; print where it is.
 
     It is looked for in $ANSATZ_DATA, then in the user's cache, and only then downloaded.
+
+    Example:
+        ansatz data get abalone
     """
     from ansatz.data import fetch
 
@@ -35,11 +38,20 @@ def get(name: Name, as_json: Json = False) -> None:
 
 @app.command("list")
 def list_datasets(as_json: Json = False) -> None:
-    """List the data sets."""
+    """List the data sets.
+
+    Example:
+        ansatz data list
+        ansatz data list --json
+    """
     list_names("datasets", as_json)
 
 
 @app.command("show")
 def show(name: Name, as_json: Json = False) -> None:
-    """Explain one data set: rows, columns, source, licence."""
+    """Explain one data set: rows, columns, source, licence.
+
+    Example:
+        ansatz data show abalone
+    """
     show_name(name, "datasets", as_json)

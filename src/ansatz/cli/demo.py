@@ -39,7 +39,12 @@ class Shown(NamedTuple):
 
 @app.callback()
 def demo(context: typer.Context) -> None:
-    """Models at work, as pictures. Without a name: the list."""
+    """Models at work, as pictures. Without a name: the list.
+
+    Example:
+        ansatz demo
+        ansatz demo hopfield
+    """
     if context.invoked_subcommand is None:
         print_table(["demo", "what it shows"], _DEMOS.items())
 
@@ -59,6 +64,11 @@ def hopfield(
     """Store handwritten digits in a Hopfield network, and recall them from noise.
 
     Digits are alike, which confuses Hebb's rule; the pseudo-inverse knows what they share.
+
+    Example:
+        ansatz demo hopfield
+        ansatz demo hopfield --patterns 3 --rule hebb
+        ansatz demo hopfield --noise 0.3 --figure recall.png
     """
     if rule not in _RULES:
         raise UsageError(f"--rule is one of {', '.join(_RULES)}, got '{rule[:40]}'.")

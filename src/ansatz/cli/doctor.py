@@ -46,6 +46,10 @@ def doctor(
     """Check versions, devices, folders and optional packages, and fit a tiny model.
 
     Exit status 1 when a check fails.
+
+    Example:
+        ansatz doctor
+        ansatz doctor --json
     """
     checks = list(_examine())
     failed = [check.name for check in checks if check.state == "failed"]

@@ -19,7 +19,14 @@ def evaluate(
     data: Annotated[str, typer.Argument(help="A table, folder or file with the target.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Judge a saved model on rows it has not seen."""
+    """Judge a saved model on rows it has not seen.
+
+    Example:
+        ansatz evaluate houses-model later.csv
+        ansatz evaluate houses-model later.csv --json
+        ansatz evaluate flowers-model more-flowers/
+        ansatz evaluate cells-model second-volume.tif --masks second-labels.tif
+    """
     from ansatz.cli.evidence import print_metrics
     from ansatz.cli.model import open_data, open_model
 

@@ -29,6 +29,10 @@ def export(
 
     The file takes the columns of the table as they are and gives the law's parameters, predictions
     and probabilities. It is run in onnxruntime and compared with the model before it is written.
+
+    Example:
+        ansatz export houses-model --onnx
+        ansatz export houses-model --onnx houses.onnx --double
     """
     path = Path(f"{model}.onnx") if file is None else file
     require_free(path, overwrite=overwrite, advice="To replace it: --overwrite.")

@@ -49,6 +49,18 @@ def fit(
 
     Says what each column was taken for, trains, tests on rows that chose nothing, and saves
     the model in a folder.
+
+    Example:
+        ansatz fit houses.csv --target price
+        ansatz fit claims.csv --target count --likelihood poisson --exposure years
+        ansatz fit patients.csv --target weeks --event died --likelihood cox
+        ansatz fit visits.csv --target cost --group patient --set widths=[64,64]
+        ansatz fit houses.csv --target price --network linear --json
+        ansatz fit flowers/ --network resnet18 --pretrained resnet18.pth --freeze backbone
+        ansatz fit cells/ --masks labels/ --likelihood dice
+        ansatz fit train-volume.tif --masks train-labels.tif
+        ansatz fit scene/ --masks labels/ --pieces 5
+        ansatz fit beats.csv --x grid --target rhythm
     """
     from ansatz.cli.config import make_config, merged, read_config
 

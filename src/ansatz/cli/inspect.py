@@ -23,6 +23,11 @@ def inspect(
     """Say what a saved model is, without running anything from it.
 
     A damaged file is named, with exit status 4.
+
+    Example:
+        ansatz inspect houses-model
+        ansatz inspect houses-model.training
+        ansatz inspect houses-model --json
     """
     if model.is_dir() and any(model.glob("step-*")):
         _inspect_checkpoints(model, as_json)

@@ -21,7 +21,13 @@ def list_names(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """List the likelihoods, networks, optimizers, data sets ... by name."""
+    """List the likelihoods, networks, optimizers, data sets ... by name.
+
+    Example:
+        ansatz list
+        ansatz list likelihoods
+        ansatz list networks --json
+    """
     if kind is None:
         _print_kinds(as_json)
         return

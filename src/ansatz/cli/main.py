@@ -59,7 +59,14 @@ def _root(
         bool, typer.Option("--debug", help="Show the traceback of a failure. Works anywhere.")
     ] = False,
 ) -> None:
-    """Deep learning as statistics: say what x is, what y is, and how sure you need to be."""
+    """Deep learning as statistics: say what x is, what y is, and how sure you need to be.
+
+    Example:
+        ansatz fit houses.csv --target price
+        ansatz predict houses-model new.csv --interval 0.9
+        ansatz list likelihoods
+        ansatz show gamma
+    """
     if context.invoked_subcommand is None:
         print(context.get_help(), end="")
 

@@ -127,6 +127,14 @@ def predict(
     median, and with --times survival_T for each time. A model of masks writes them as images
     where --out is a folder, each of the size of its image, or as the pages of one file where it
     ends in .tif, else the share of each class.
+
+    Example:
+        ansatz predict houses-model new.csv
+        ansatz predict houses-model new.csv --interval 0.9 --out predictions.csv
+        ansatz predict patients-model new.csv --times 12,24 --json
+        ansatz predict flowers-model photos/ --out predictions.csv
+        ansatz predict cells-model slides/ --out masks/
+        ansatz predict cells-model test-volume.tif --out test-labels.tif
     """
     if interval is not None and not 0 < interval < 1:
         raise UsageError(f"--interval must be in (0, 1), got {interval}. For 90 percent: 0.9.")

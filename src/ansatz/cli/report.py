@@ -57,6 +57,12 @@ def report(
 
     The page is a single file without scripts that opens anywhere and prints well. It is computed
     from the test rows of the fit, read again from where they were.
+
+    Example:
+        ansatz report houses-model
+        ansatz report houses-model --out houses.html --open
+        ansatz report demand-model --cost-under 5 --cost-over 1
+        ansatz report fraud-model --cost-miss 100 --cost-alarm 2 --json
     """
     page = out or model.absolute().with_name(f"{model.absolute().name}.html")
     advice = "To replace it: --overwrite; to keep it: another --out."

@@ -32,7 +32,12 @@ def show(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Explain one likelihood, network, optimizer, ...: formula, parameters, reference, example."""
+    """Explain one likelihood, network, optimizer, ...: formula, parameters, reference, example.
+
+    Example:
+        ansatz show gamma
+        ansatz show linear --kind networks
+    """
     found = _find(name, None if kind is None else kind_called(kind))
     if as_json:
         print_document(_document(name, found))

@@ -40,6 +40,12 @@ def tune(
     Trials are judged on folds of the training rows. The best is fitted to all of them and
     compared with the default recipe on the test rows, once. A search that was stopped goes on
     with --resume.
+
+    Example:
+        ansatz tune houses.csv --target price
+        ansatz tune houses.csv --target price --searches 50 --space depth=1..3
+        ansatz tune houses.csv --target price --resume
+        ansatz tune flowers/ --space network=lenet5,small_resnet
     """
     from ansatz.cli.config import require_target
     from ansatz.fitting.request import validated

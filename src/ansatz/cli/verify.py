@@ -69,6 +69,12 @@ def verify(
 
     Each claim is compared with its prediction, within a tolerance that is derived, and with a
     wrong prediction that must fail. Exit status 1 when a claim does not hold.
+
+    Example:
+        ansatz verify
+        ansatz verify xor --figure xor.png
+        ansatz verify connectionism --workers 2
+        ansatz verify --errata
     """
     _refuse_what_contradicts(chosen, set_, figure, figures, errata=errata, coverage=coverage)
     if figure is not None:

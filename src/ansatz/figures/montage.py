@@ -84,7 +84,8 @@ def coarse(values: NDArray[np.float32], bits: int = 6) -> Pictures:
     """
     top = 2**bits - 1
     levels = (np.clip(values, 0, 255) * (top / 255)).round()
-    return (levels * (255 / top)).round().astype(np.uint8)
+    poor: NDArray[np.uint8] = (levels * (255 / top)).round().astype(np.uint8)
+    return poor
 
 
 def blended(ground: Pictures, heat: NDArray[Any], *, signed: bool = True) -> Pictures:

@@ -89,7 +89,7 @@ def _whole(y: NDArray[np.float64]) -> list[str]:
 def _zeros_in_excess(y: NDArray[np.float64]) -> bool:
     share = float((y == 0).mean())
     error = (share * (1 - share) / y.size) ** 0.5
-    return share - 2 * error > float(np.exp(-y.mean()))
+    return bool(share - 2 * error > np.exp(-y.mean()))
 
 
 def _real(y: NDArray[np.float64]) -> list[str]:

@@ -211,7 +211,8 @@ def _clusters(job: Job, judged: Row) -> Row | None:
 def _moments(time: Row) -> Row:
     if time.dtype.kind in "iufM":
         return time
-    return as_dates(pd.Series(time)).to_numpy()
+    dates: Row = as_dates(pd.Series(time)).to_numpy()
+    return dates
 
 
 def _standard_error(values: Row, weight: Row, cluster: Row | None) -> float:

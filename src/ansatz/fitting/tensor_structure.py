@@ -53,9 +53,8 @@ class ReadRows(ReadAgain):
 
     def take(self, mask: NDArray[np.bool_]) -> Read:
         """Some of the examples."""
-        return self.table._replace(
-            rows=self.table.rows[np.flatnonzero(mask)], frame=self.table.frame[mask]
-        )
+        table: Read = self.table
+        return table._replace(rows=table.rows[np.flatnonzero(mask)], frame=table.frame[mask])
 
     def rows(self, face: Any, most: int) -> Any:
         """The first examples."""

@@ -129,7 +129,8 @@ class Uses(BaseModel):
             found = frame[names].notna().all(axis=1)
             if self.event is not None:
                 found &= frame[self._event_of(frame)[0]].notna()
-        return found.to_numpy()
+        known: NDArray[np.bool_] = found.to_numpy()
+        return known
 
     def _survival(self, frame: pd.DataFrame) -> pd.DataFrame:
         columns: dict[str, Any] = {}
@@ -213,7 +214,7 @@ def near_columns(name: str, frame: pd.DataFrame) -> str:
 def read_numbers(frame: pd.DataFrame, name: str, *, least: float | None) -> NDArray[np.float64]:
     """Reads a column of finite numbers, none below ``least``."""
     try:
-        values = frame[name].to_numpy(dtype=np.float64)
+        values: NDArray[np.float64] = frame[name].to_numpy(dtype=np.float64)
     except (TypeError, ValueError):
         raise DataError(f"column '{name}' must hold numbers, got {frame[name].dtype}.") from None
     bad = ~np.isfinite(values) if least is None else ~(np.isfinite(values) & (values >= least))

@@ -71,7 +71,7 @@ class MemberStep:
         self._assemble(network, objective, (seeds.derive(seed, "dropout"), 0))
         self._stopping: MemberStopping | None = None
         self._judged = torch.full((2, len(network)), torch.nan, dtype=torch.float64)
-        network.register_state_dict_pre_hook(lambda *_: self._write_back())
+        network.register_state_dict_pre_hook(lambda *_: self._write_back())  # type: ignore[no-untyped-call]
 
     def _assemble(
         self, network: Members, objective: MemberObjective, masks: tuple[int, int]
@@ -180,7 +180,8 @@ class MemberStep:
             return norms
         # A square overflows long before its root.
         wide = [np.square(rows, dtype=np.float64).sum(1) for rows in self._flat]
-        return np.sqrt(sum(wide)).astype(norms.dtype)
+        found: Array = np.sqrt(sum(wide)).astype(norms.dtype)
+        return found
 
     def _rows_of_learners(self, batch: Batch) -> Batch:
         if self._network is self.members:

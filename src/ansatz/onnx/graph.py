@@ -106,7 +106,8 @@ def _name_rows(graph: "onnx.GraphProto") -> None:
 
 
 def _axes(value: "onnx.ValueInfoProto") -> "Iterable[onnx.TensorShapeProto.Dimension]":
-    return value.type.tensor_type.shape.dim
+    axes: Iterable[onnx.TensorShapeProto.Dimension] = value.type.tensor_type.shape.dim
+    return axes
 
 
 def _inner(given: Input) -> str:

@@ -160,12 +160,14 @@ class Mask(Outcome):
 
     def disagreement(self, posterior: Posterior, rows: Any) -> Tensor:
         """The mutual information of an element's class and the component, ``(N, *size)``."""
-        mean = within = torch.zeros(())
+        mean: Tensor = torch.zeros(())
+        within: Tensor = torch.zeros(())
         for weight, predictive in posterior.components(rows):
             probs = self.probabilities(predictive)
             mean = mean + weight * probs
             within = within + weight * torch.special.entr(probs).sum(-1)
-        return (torch.special.entr(mean).sum(-1) - within).clamp(min=0)
+        total: Tensor = torch.special.entr(mean).sum(-1)
+        return (total - within).clamp(min=0)
 
     def point(self, predictive: Predictive) -> NDArray[Any]:
         found: NDArray[Any] = self.labels[self.codes(predictive).numpy()]

@@ -201,11 +201,11 @@ class SurvivalTime(Outcome):
     def times(self, times: ArrayLike | None) -> list[float]:
         """Times as a list of numbers; None is a grid up to the last event of the fit."""
         if times is None:
-            return np.linspace(0, self.followed.horizon, 101)[1:].tolist()
+            times = np.linspace(0, self.followed.horizon, 101)[1:]
         found = np.atleast_1d(np.asarray(times, dtype=np.float64))
         if found.ndim != 1 or not len(found) or not np.isfinite(found).all():
             raise UsageError(f"times must be a list of numbers, got {times!r}.")
-        return found.tolist()
+        return [float(time) for time in found]
 
     def refuse_causes(self, predictive: Predictive, what: str, instead: str) -> None:
         """Refuses what several causes have no meaning for."""

@@ -42,9 +42,10 @@ def survival_law(
     if not isinstance(law, str):
         return law if law.name in SURVIVAL_LAWS else Censored(law=law)
     if law == "discrete_hazard":
-        return likelihoods.create(law, **{"causes": max(causes, 1), **given})
+        given = {"causes": max(causes, 1), **given}
     if law in SURVIVAL_LAWS:
-        return likelihoods.create(law, **given)
+        found: Likelihood = likelihoods.create(law, **given)
+        return found
     kind = likelihoods.registry.get(law)
     if constant_dispersion and "dispersion" in inspect.signature(kind).parameters:
         given = {"dispersion": "constant", **given}

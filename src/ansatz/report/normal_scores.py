@@ -117,7 +117,8 @@ def _log_mass(a: Numbers, b: Numbers) -> Numbers:
     a, b = np.where(flip, -b, a), np.where(flip, -a, b)
     upper, lower = special.log_ndtr(b), special.log_ndtr(a)
     with np.errstate(divide="ignore"):
-        return upper + np.log1p(-np.exp(np.minimum(lower - upper, 0.0)))
+        mass: NDArray[np.float64] = upper + np.log1p(-np.exp(np.minimum(lower - upper, 0.0)))
+    return mass
 
 
 def _log_likelihood(

@@ -228,7 +228,7 @@ def local_linear(x: ArrayLike, y: ArrayLike, *, share: float = 0.5, points: int 
 
 def _hat(d: Numbers, w: Numbers) -> Numbers:
     """The weights of the points in the line's value at distance 0."""
-    s0, s1, s2 = w.sum(), (w * d).sum(), (w * d * d).sum()
+    s0, s1, s2 = float(w.sum()), float((w * d).sum()), float((w * d * d).sum())
     determinant = s0 * s2 - s1 * s1
     if determinant <= 1e-10 * s0 * s2 or s0 * s2 == 0:  # all points at one place
         return w / s0

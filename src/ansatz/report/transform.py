@@ -140,4 +140,5 @@ def _cdf(distribution: Distribution, y: Tensor) -> Tensor:
 def _normal_score(below: Numbers, above: Numbers) -> Numbers:
     """Phi^{-1} by the smaller of both tails; 37 at most, where doubles end."""
     tail = special.ndtri(np.clip(np.minimum(below, above), 1e-300, 0.5))
-    return np.where(below <= above, tail, -tail)
+    score: Numbers = np.where(below <= above, tail, -tail)
+    return score

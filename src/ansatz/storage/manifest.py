@@ -92,7 +92,7 @@ def encode_manifest(manifest: Manifest) -> bytes:
 
     Example:
         >>> from ansatz.storage.manifest import Manifest, decode_manifest, encode_manifest
-        >>> m = Manifest(1, "model", {"ansatz": "0.1.0"}, {}, {})
+        >>> m = Manifest(2, "model", {"ansatz": "0.1.0"}, {}, {})
         >>> decode_manifest(encode_manifest(m)) == m
         True
     """

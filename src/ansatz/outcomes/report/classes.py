@@ -147,10 +147,10 @@ def _estimates(forecast: Forecast, y: Tensor, weight: Tensor) -> dict[str, Estim
 
 def _brier(judged: Judged) -> NDArray[np.float64]:
     """(p - y)^2 of two classes, the sum over the classes of more."""
-    probability = judged.distribution.probs.double()  # type: ignore[union-attr]
+    probability: Tensor = judged.distribution.probs.double()  # type: ignore[union-attr]
     y = judged.job.y.long()
     if probability.ndim == 1:
-        return ((probability - y) ** 2).numpy()
+        return np.asarray((probability - y) ** 2)
     hit = torch.nn.functional.one_hot(y, probability.shape[-1])
     both = ((probability - hit) ** 2).sum(-1)
-    return (both / 2 if probability.shape[-1] == 2 else both).numpy()
+    return np.asarray(both / 2 if probability.shape[-1] == 2 else both)

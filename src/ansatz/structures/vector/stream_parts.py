@@ -55,7 +55,8 @@ class StreamPart(NamedTuple):
     @property
     def counts(self) -> NDArray[np.int64]:
         """The number of rows in each block."""
-        return self.parts.rows[self.number]
+        rows: NDArray[np.int64] = self.parts.rows[self.number]
+        return rows
 
     @property
     def is_held(self) -> bool:

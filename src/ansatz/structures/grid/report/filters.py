@@ -99,7 +99,9 @@ def _signed(values: NDArray[np.float64]) -> NDArray[np.uint8]:
     """White at zero, blue above, vermilion below."""
     strength = np.abs(values)[..., None]
     tint = np.where(values[..., None] < 0, np.array(VERMILION), np.array(BLUE))
-    return (255 * (1 - strength) + tint * strength).round().clip(0, 255).astype(np.uint8)
+    mixed = 255 * (1 - strength) + tint * strength
+    colours: NDArray[np.uint8] = mixed.round().clip(0, 255).astype(np.uint8)
+    return colours
 
 
 def _map_figure(image: NDArray[Any], maps: NDArray[np.float64], layer: str) -> Figure:

@@ -1,6 +1,6 @@
 """What tables contribute to a report."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ansatz.data import Column
 from ansatz.figures.section import Chapter
@@ -43,7 +43,7 @@ class VectorReport(Contribution):
 
     def inputs(self, features: Any, job: "Job") -> TableRows:
         """Rows of the same columns."""
-        return job.rows.like(features)  # type: ignore[attr-defined]  # rows of a table
+        return cast(TableRows, job.rows).like(features)
 
     def columns(self, model: "Model", features: "pd.DataFrame") -> list[Column]:
         """The columns of the fit; those of an array are numbers."""

@@ -57,7 +57,7 @@ def associations(numbers: NDArray[np.float64], nominal: Sequence[bool]) -> NDArr
     ranks = np.column_stack([rankdata(filled[:, j]) for j in range(width)]) if width else filled
     spread = ranks.std(axis=0)
     ranks = (ranks - ranks.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-    found = np.abs(ranks.T @ ranks) / max(count, 1)
+    found: NDArray[np.float64] = np.abs(ranks.T @ ranks) / max(count, 1)
     codes = {j: np.unique(filled[:, j], return_inverse=True)[1] for j in range(width) if nominal[j]}
     for i in codes:
         for j in range(width):
