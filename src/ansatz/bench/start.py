@@ -42,7 +42,7 @@ def start(options: Options) -> list[Finding]:
     }
     rounds = options.rounds or 15
     found = race(runs, rounds=rounds, seed=options.seed, measure=measured_child, tell=options.tell)
-    limit = {"empty typer application": Bar(at_most=1.5)}
+    limit = {"empty typer application": Bar(at_most=1.4)}
     return [Finding.of("start", found, limit)]
 
 
