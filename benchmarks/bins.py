@@ -1,4 +1,4 @@
-"""What it brings to cut numbers in pieces: networks with and without, judged within training rows.
+"""What it brings to cut numbers in pieces: networks with and without, evaluated within training rows.
 
     python benchmarks/bins.py
 
@@ -23,29 +23,29 @@ from ansatz.storage import write_json
 RECORD = Path(__file__).parent / "results" / "bins.json"
 
 
-def judged(name: str, bins: int) -> dict[str, Any]:
+def evaluated(name: str, bins: int) -> dict[str, Any]:
     """Error and nll on a fifth of the training rows, of a network fitted to the others."""
     data = load(name)
     train, _ = rows_of(data, 0)
     train = np.random.default_rng(7).permutation(train)
     cut = len(train) * 4 // 5
-    learn, judge = np.sort(train[:cut]), np.sort(train[cut:])
+    learn, evaluate = np.sort(train[:cut]), np.sort(train[cut:])
     x, y = data.frame.drop(columns=[data.target, *data.exclude]), data.frame[data.target]
     classes = y.dtype.kind not in "iuf"
     began = time.process_time()
     model = (Classifier if classes else Regressor)(bins=bins)
     model.fit(x.iloc[learn], y.iloc[learn])
     seconds = time.process_time() - began
-    predicted, truth = model.predict(x.iloc[judge]), y.iloc[judge].to_numpy()
+    predicted, truth = model.predict(x.iloc[evaluate]), y.iloc[evaluate].to_numpy()
     error = (truth != predicted).mean() if classes else np.sqrt(((truth - predicted) ** 2).mean())
-    nll = model.evaluate(x.iloc[judge], y.iloc[judge])["nll"]
+    nll = model.evaluate(x.iloc[evaluate], y.iloc[evaluate])["nll"]
     return {"error": float(error), "nll": float(nll), "seconds": round(seconds, 1)}
 
 
 def main() -> None:
     """Prints and writes the record."""
     names = sys.argv[1:] or [name for name in TABLES if name != "abalone"]
-    results = {name: {str(bins): judged(name, bins) for bins in (0, 32)} for name in names}
+    results = {name: {str(bins): evaluated(name, bins) for bins in (0, 32)} for name in names}
     print(json.dumps(results, indent=1))
     document = {"command": "python benchmarks/bins.py", "seed": 7, "threads": 1}
     write_json(RECORD, {**document, **circumstances(), "results": results}, overwrite=True)

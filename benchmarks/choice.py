@@ -1,9 +1,10 @@
-"""Which law is chosen, by real and by simulated outcomes, and whether the seed matters.
+"""Which likelihood is chosen, by real and by simulated outcomes, and whether the seed matters.
 
 python benchmarks/choice.py [NAME ...]: each case is decided with three seeds, which change folds,
-weights and order, and with a fourth part of the rows put aside. Of the simulated ones the law is
-known. ``held_out`` are mean log scores, on the rows put aside, of the default network of a few of
-the candidates, trained in full on the same rows: what the quick choice is a forecast of.
+weights and order, and with a fourth part of the rows put aside. Of the simulated ones the
+likelihood is known. ``held_out`` are mean log scores, on the rows put aside, of the default network
+of a few of the candidates, trained in full on the same rows: what the quick choice is a forecast
+of.
 """
 
 import os
@@ -20,7 +21,7 @@ from record import write_record
 import ansatz
 from ansatz import Regressor
 from ansatz.fitting.candidates import candidates
-from ansatz.fitting.choice import choose_law
+from ansatz.fitting.choice import choose_likelihood
 from ansatz.fitting.fit_model import fit_model
 from ansatz.fitting.job import take
 from ansatz.fitting.out_of_fold import log_scores
@@ -86,16 +87,16 @@ def simulated(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 def decide(name: str) -> dict[str, object]:
     x, y, when = real(name) if name in REAL else (*simulated(name), None)
-    laws = candidates(y)
+    names = candidates(y)
     rest = np.arange(len(y)) % 4 == 3 if when is None else when > np.sort(when)[len(y) * 3 // 4]
     chosen, seconds = [], []
     for seed in SEEDS:
         model = Regressor(random_state=seed)
         job = model.read(x, y)._replace(time=when)
         began = time.process_time()
-        choice = choose_law(model.task(x), laws, take(job, np.flatnonzero(~rest)))
+        choice = choose_likelihood(model.task(x), names, take(job, np.flatnonzero(~rest)))
         seconds.append(time.process_time() - began)
-        chosen.append(choice.law)
+        chosen.append(choice.likelihood)
         if seed == SEEDS[0]:
             first = choice
     found: dict[str, object] = {
@@ -103,18 +104,18 @@ def decide(name: str) -> dict[str, object]:
         "rows": int((~rest).sum()),
         "chosen": chosen,
         "seconds": round(float(np.median(seconds)), 1),
-        "table": [[row.law, *(round(float(v), 4) for v in row[1:])] for row in first.table],
+        "table": [[row.likelihood, *(round(float(v), 4) for v in row[1:])] for row in first.table],
         "explanation": first.explanation,
         "notes": list(first.notes),
     }
     if name in HELD_OUT:
         few = sorted(first.table, key=lambda row: row.worse)[:3]
-        found["held_out"] = {row.law: held_out(row.law, x, y, rest) for row in few}
+        found["held_out"] = {row.likelihood: held_out(row.likelihood, x, y, rest) for row in few}
     return found
 
 
-def held_out(law: str, x: pd.DataFrame, y: np.ndarray, rest: np.ndarray) -> float:
-    model = Regressor(law)
+def held_out(likelihood: str, x: pd.DataFrame, y: np.ndarray, rest: np.ndarray) -> float:
+    model = Regressor(likelihood)
     job = model.read(x, y)
     fitted = fit_model(model.task(x), take(job, np.flatnonzero(~rest)[:2_000]))
     part = take(job, np.flatnonzero(rest)[:4_000])

@@ -1,7 +1,7 @@
 """Do numeric embeddings earn their place? python benchmarks/embeddings.py.
 
 The default network against the same one with periodic and with piecewise-linear embeddings of
-each number, everything else by default, judged on the same test rows, three seeds.
+each number, everything else by default, evaluated on the same test rows, three seeds.
 """
 
 import os
@@ -31,7 +31,7 @@ KINDS = {
 SEEDS = (0, 1, 2)
 
 
-def judge(name: str, likelihood: str, options: dict[str, str]) -> tuple[float, float]:
+def evaluate(name: str, likelihood: str, options: dict[str, str]) -> tuple[float, float]:
     target = ansatz.data.load(name).target
     scores, began = [], time.perf_counter()
     for seed in SEEDS:
@@ -46,7 +46,7 @@ def main() -> None:
     for name, likelihood in TABLES.items():
         row: dict[str, object] = {"name": name, "likelihood": likelihood}
         for kind, options in KINDS.items():
-            nll, seconds = judge(name, likelihood, options)
+            nll, seconds = evaluate(name, likelihood, options)
             row[kind] = {"nll": round(nll, 4), "seconds": round(seconds, 1)}
         results.append(row)
         print(row, flush=True)

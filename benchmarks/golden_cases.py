@@ -108,7 +108,7 @@ def binomial_trials(folder: Path) -> Record:
 
 @case
 def two_targets(folder: Path) -> Record:
-    """Two numbers at once, each with its own law."""
+    """Two numbers at once, each with its own likelihood."""
     table = used(data.numbers(200), "y", "z")
     fit = ansatz.fit(
         table, target=["y", "z"], likelihood="normal", options={"epochs": 2}, out=folder / "model"
@@ -135,7 +135,7 @@ def multivariate_normal(folder: Path) -> Record:
 
 @case
 def options_of_every_kind(folder: Path) -> Record:
-    """Of the law, of the network, and heavy tails mapped to normal scores."""
+    """Of the likelihood, of the network, and heavy tails mapped to normal scores."""
     table = used(data.numbers(220), "y")
     options = {"delta": 0.7, "quantile": True, "widths": [16], "activation": "tanh", "epochs": 2}
     fit = ansatz.fit(table, target="y", likelihood="huber", options=options, out=folder / "model")
@@ -144,7 +144,7 @@ def options_of_every_kind(folder: Path) -> Record:
 
 @case
 def quantiles(folder: Path) -> Record:
-    """A loss that is not a law."""
+    """A loss that is not a likelihood."""
     table = data.numbers(200)
     X, y = table[FEATURES], table["y"]
     model = Regressor("quantiles", epochs=2).fit(X[:150], y[:150])
@@ -333,7 +333,7 @@ def cox_ensemble(folder: Path) -> Record:
 
 @case
 def weibull_censored(folder: Path) -> Record:
-    """A law of times of which some are known from below only."""
+    """A likelihood of times of which some are known from below only."""
     table = data.patients(200)
     X, times = table[["age", "arm"]], table[["weeks", "died"]].to_numpy()
     model = SurvivalRegressor("weibull", epochs=2).fit(X[:150], times[:150])
@@ -342,7 +342,7 @@ def weibull_censored(folder: Path) -> Record:
 
 @case
 def linear_weibull(folder: Path) -> Record:
-    """The accelerated failure time model, its law chosen among those of positive times."""
+    """The accelerated failure time model, its likelihood chosen among those of positive times."""
     table = data.patients(90)[["age", "arm", "weeks", "died"]]
     fit = ansatz.fit(table, target="weeks", event="died", network="linear", out=folder / "model")
     return of_fit(fit, table.head(20), interval=0.9)
@@ -384,7 +384,7 @@ def ranking_network(folder: Path) -> Record:
 
 @case
 def ranking_without_features(folder: Path) -> Record:
-    """One law for all rows, by command."""
+    """One likelihood for all rows, by command."""
     _, orders = data.drinks(60)
     path = folder / "orders.csv"
     path.write_text("\n".join(["order", *orders]) + "\n")
@@ -451,7 +451,7 @@ def stream_of_times(folder: Path) -> Record:
 
 @case
 def stream_chooses_the_law(folder: Path) -> Record:
-    """Counts from a CSV file: the law is chosen on a sample of the rows."""
+    """Counts from a CSV file: the likelihood is chosen on a sample of the rows."""
     path = data.write_csv(folder, used(data.numbers(150), "count", "years"))
     options = {"target": "count", "exposure": "years", "stream": True}
     fit = ansatz.fit(path, **options, options={"epochs": 1}, out=folder / "model")
@@ -479,7 +479,8 @@ def compared(folder: Path) -> Record:
     table = used(data.numbers(200), "positive", "group")
     given = {"target": "positive", "network": "linear", "group": "group"}
     fits = [
-        ansatz.fit(table, **given, likelihood=law, out=folder / law) for law in ("gamma", "normal")
+        ansatz.fit(table, **given, likelihood=likelihood, out=folder / likelihood)
+        for likelihood in ("gamma", "normal")
     ]
     return with_comparison(of_fit(fits[0]), ansatz.compare(*fits))
 

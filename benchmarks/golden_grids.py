@@ -128,7 +128,7 @@ def pretrained_by_command(folder: Path) -> Record:
 
 @case
 def image_times(folder: Path) -> Record:
-    """A law that couples examples on images: Cox's partial likelihood."""
+    """A likelihood that couples examples on images: Cox's partial likelihood."""
     images, _, radii = data.discs(60)
     outcomes = np.stack([(10 / radii).round(2) + np.arange(60) % 7, np.arange(60) % 3 > 0], 1)
     model = SurvivalRegressor("cox", network="lenet5", epochs=2).fit(images[:45], outcomes[:45])

@@ -125,8 +125,8 @@ def scores(document: Mapping[str, Any]) -> dict[str, Any]:
         if document.get(name) is not None:
             numbers[name] = number(document[name])
     for found in document.get("candidates") or ():
-        law = found.get("law") or found.get("likelihood")
-        numbers |= plain(f"candidate {law}", found)
+        likelihood = found.get("likelihood") or found.get("likelihood")
+        numbers |= plain(f"candidate {likelihood}", found)
     return numbers
 
 

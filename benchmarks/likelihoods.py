@@ -1,13 +1,13 @@
-"""The numerics of the laws beside scipy's: python benchmarks/likelihoods.py.
+"""The numerics of the likelihoods beside scipy's: python benchmarks/likelihoods.py.
 
 Speed: cdf, log_survival and icdf of a million points, each with parameters of its own, against
-scipy.stats' cdf, logsf and ppf of the same points. Outcomes are drawn from the law, levels are
-uniform. Ours and scipy's alternate on one thread in one process; what is measured is processor
+scipy.stats' cdf, logsf and ppf of the same points. Outcomes are drawn from the likelihood, levels
+are uniform. Ours and scipy's alternate on one thread in one process; what is measured is processor
 time. Where a million points would take long they are fewer, as the record says; the ratio is of
 times per point. What a gradient of log_cdf and of log_survival costs is measured as well.
 
-Accuracy: log_cdf and log_survival against mpmath, at outcomes drawn from the law and far out in
-either tail, down to probabilities of e^-5000; quantiles by the tails that mpmath finds there.
+Accuracy: log_cdf and log_survival against mpmath, at outcomes drawn from the likelihood and far out
+in either tail, down to probabilities of e^-5000; quantiles by the tails that mpmath finds there.
 """
 
 import os
@@ -23,8 +23,8 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-from law_accuracy import accuracy
-from law_cases import CASES, Case
+from likelihood_accuracy import accuracy
+from likelihood_cases import CASES, Case
 from record import commit, write_record
 from torch import Tensor
 
@@ -67,7 +67,7 @@ def race(case: Case, parameters: list[Tensor], x: Tensor, name: str, repeats: in
     arrays = [p.numpy() for p in parameters]
 
     def ours(size: int) -> Callable[[], object]:
-        function, some = getattr(case.law(*(p[:size] for p in parameters)), name), x[:size]
+        function, some = getattr(case.likelihood(*(p[:size] for p in parameters)), name), x[:size]
         return lambda: function(some)
 
     def scipy(size: int) -> Callable[[], object] | None:
@@ -103,7 +103,7 @@ def gradient(case: Case, parameters: list[Tensor], y: Tensor, points: int, name:
     y = y[:points]
 
     def run() -> object:
-        value = getattr(case.law(*rows), name)(y)
+        value = getattr(case.likelihood(*rows), name)(y)
         return torch.autograd.grad(value[value.isfinite()].sum(), leaves)
 
     return run
@@ -118,7 +118,7 @@ def main() -> None:
     parser.add_argument("--points", type=int, default=1_000_000)
     parser.add_argument("--exact", type=int, default=100, help="points per region for mpmath")
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--laws", nargs="+", default=list(CASES), choices=list(CASES))
+    parser.add_argument("--likelihoods", nargs="+", default=list(CASES), choices=list(CASES))
     parser.add_argument("--quick", action="store_true", help="few points, and no record")
     parser.add_argument("--only", choices=("speed", "accuracy"), help="one half, and no record")
     options = parser.parse_args()
@@ -127,7 +127,7 @@ def main() -> None:
     torch.set_num_threads(1)
     measured = commit()  # others may commit while this runs
     results = []
-    for name in options.laws:
+    for name in options.likelihoods:
         case = CASES[name]
         row: dict[str, object] = {"name": name}
         if case.composed:
@@ -140,7 +140,7 @@ def main() -> None:
                 row["accuracy"] = accuracy(case, options.exact, SEED)
         results.append(row)
         print(json.dumps(row), flush=True)
-    if options.quick or options.only or len(options.laws) < len(CASES):
+    if options.quick or options.only or len(options.likelihoods) < len(CASES):
         return
     write_record(
         "likelihoods",

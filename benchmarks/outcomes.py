@@ -1,7 +1,8 @@
 """Every kind of outcome on real data: shares, directions, rankings, counts, censored times.
 
-python benchmarks/outcomes.py: ``ansatz.fit`` with the law that fits, its defaults and nothing else;
-sets without features at their maximum likelihood; METABRIC, GBSG and WHAS on the published split.
+python benchmarks/outcomes.py: ``ansatz.fit`` with the likelihood that fits, its defaults and
+nothing else; sets without features at their maximum likelihood; METABRIC, GBSG and WHAS on the
+published split.
 """
 
 import os
@@ -60,18 +61,18 @@ def fit(name: str) -> dict[str, object]:
     return {"name": name, **short, "seconds": round(found.seconds, 1)}
 
 
-def survive(name: str, law: str, network: str) -> dict[str, object]:
+def survive(name: str, likelihood: str, network: str) -> dict[str, object]:
     data = ansatz.data.load(name)
     train, test = data.split()
     outcomes = data.frame[["time", "event"]]
     features = data.frame.drop(columns=["time", "event"])
     began = time.perf_counter()
-    model = SurvivalRegressor(law, network=network, random_state=SEED)
+    model = SurvivalRegressor(likelihood, network=network, random_state=SEED)
     model.fit(features.iloc[train], outcomes.iloc[train])
     metrics = model.evaluate(features.iloc[test], outcomes.iloc[test])
     return {
         "name": name,
-        "likelihood": law,
+        "likelihood": likelihood,
         "network": network,
         "metrics": _rounded(metrics),
         "seconds": round(time.perf_counter() - began, 1),
@@ -93,10 +94,10 @@ def main() -> None:
             results.append(fit(name))
             print(results[-1], flush=True)
     for name in SURVIVAL:
-        for law in ("cox", "weibull", "discrete_hazard"):
+        for likelihood in ("cox", "weibull", "discrete_hazard"):
             for network in ("linear", "mlp"):
                 if not chosen or name in chosen:
-                    results.append(survive(name, law, network))
+                    results.append(survive(name, likelihood, network))
                     print(results[-1], flush=True)
     if not chosen:
         write_record(

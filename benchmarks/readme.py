@@ -85,14 +85,14 @@ def trees() -> str:
     path = ROOT / "benchmarks" / "results" / "quality-tables.jsonl"
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     lines = [
-        "| table | law | splits | RMSE or error | boosted trees | nll | linear nll |",
+        "| table | likelihood | splits | RMSE or error | boosted trees | nll | linear nll |",
         "|---|---|---:|---:|---:|---:|---:|",
     ]
     for name in dict.fromkeys(row["set"] for row in rows):
         mine = [row for row in rows if row["set"] == name and row["inference"] == "ensemble"]
         keys = ("error", "boosted trees", "nll", "linear nll")
         shown = [f"{statistics.fmean(row[key] for row in mine):.4g}" for key in keys]
-        lines.append(f"| {name} | {mine[0]['law']} | {len(mine)} | {' | '.join(shown)} |")
+        lines.append(f"| {name} | {mine[0]['likelihood']} | {len(mine)} | {' | '.join(shown)} |")
     return "\n".join(lines)
 
 
@@ -112,7 +112,7 @@ def pieces() -> str:
 
 def numerics() -> str:
     lines = [
-        "| law | cdf | log_survival | icdf | error | in the tails | scipy's logsf there |",
+        "| likelihood | cdf | log_survival | icdf | error | in the tails | scipy's logsf there |",
         "|---|---:|---:|---:|---:|---:|---:|",
     ]
     for row in record("likelihoods"):

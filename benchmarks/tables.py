@@ -1,4 +1,4 @@
-"""Real tables, each with a law that fits it, beside the linear and the constant model.
+"""Real tables, each with a likelihood that fits it, beside the linear and the constant model.
 
 python benchmarks/tables.py [NAME ...]: the defaults of ``ansatz.fit`` and nothing else; the test
 rows choose nothing. The UCI sets use the first of their given splits as 20 % test rows of our own.
@@ -31,7 +31,7 @@ TABLES = {  # data set: target, likelihood, further arguments of ansatz.fit
 }
 
 
-def judge(name: str) -> dict[str, object]:
+def evaluate(name: str) -> dict[str, object]:
     target, likelihood, options = TABLES[name]
     target = target or ansatz.data.load(name).target
     fit = ansatz.fit(name, target=target, likelihood=likelihood, seed=SEED, **options)
@@ -51,7 +51,7 @@ def main() -> None:
     torch.set_num_threads(1)
     results = []
     for name in sys.argv[1:] or TABLES:
-        results.append(judge(name))
+        results.append(evaluate(name))
         row = results[-1]
         nll = {who: row[who]["nll"] for who in ("metrics", "linear", "constant")}
         print(f"{name:13} {row['likelihood']:12} {nll}  {row['seconds']} s", flush=True)

@@ -34,13 +34,13 @@ def network(width: int) -> nn.Module:
 
 
 def bare(net: nn.Module, data: TensorSource, steps: int) -> None:
-    law = Normal(dispersion=1.0)
+    likelihood = Normal(dispersion=1.0)
     optimizer = torch.optim.AdamW(net.parameters(), lr=1e-3, fused=True)
     done = epoch = 0
     while done < steps:
         for batch in data.batches(epoch):
             optimizer.zero_grad()
-            loss = law.loss(net(*batch.inputs), batch.target).mean()
+            loss = likelihood.loss(net(*batch.inputs), batch.target).mean()
             loss.backward()
             optimizer.step()
             done += 1

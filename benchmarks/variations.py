@@ -1,4 +1,4 @@
-"""How many images should be varied while they are learned from, judged within training images.
+"""How many images should be varied while they are learned from, evaluated within training images.
 
 And whether predicted masks should be averaged over turns and mirror images.
 
@@ -6,8 +6,9 @@ And whether predicted masks should be averaged over turns and mirror images.
     python benchmarks/variations.py mnist      # or isbi2012
 
 MNIST: LeNet-5 on three folds of 10,000 training images, learned from the other 50,000. ISBI 2012: a
-U-Net learns from slices 0 to 19 and is judged on 20 to 23. Test images take no part. They are moved
-as the default augmentation does; what differs is how often. Writes results/variations.json here.
+U-Net learns from slices 0 to 19 and is evaluated on 20 to 23. Test images take no part. They are
+moved as the default augmentation does; what differs is how often. Writes results/variations.json
+here.
 """
 
 import json
@@ -22,7 +23,7 @@ import numpy as np
 from ansatz import Classifier, Segmenter
 from ansatz.bench.record import circumstances
 from ansatz.data import load
-from ansatz.data.augmentation import Affine, Crop, Elastic, Flip, Sometimes, Turn
+from ansatz.data.augmentation import Affine, Crop, Elastic, Flip, RandomApply, Rotate90
 from ansatz.storage import read_json, write_json
 
 RECORD = Path(__file__).parent / "results" / "variations.json"
@@ -38,11 +39,11 @@ def digits(share: float) -> dict[str, Any]:
     move = Affine(10.0, scale=0.1, each_axis=True, shift=2.0, padding="border")
     errors, nlls = [], []
     for fold in range(FOLDS):
-        judge = train[fold * FOLD : (fold + 1) * FOLD]
-        learn = np.setdiff1d(train, judge)
-        model = Classifier(network="lenet5", random_state=fold, augment=Sometimes(share, move))
+        evaluate = train[fold * FOLD : (fold + 1) * FOLD]
+        learn = np.setdiff1d(train, evaluate)
+        model = Classifier(network="lenet5", random_state=fold, augment=RandomApply(share, move))
         model.fit(grids[learn], y[learn])
-        found = model.evaluate(grids[judge], y[judge])
+        found = model.evaluate(grids[evaluate], y[evaluate])
         errors.append(1 - found["accuracy"])
         nlls.append(found["nll"])
     return {"error": np.mean(errors).item(), "errors": errors, "nll": np.mean(nlls).item()}
@@ -51,14 +52,14 @@ def digits(share: float) -> dict[str, Any]:
 def membranes(share: float, holdout: float = 0.1, symmetry: str = "none") -> dict[str, Any]:
     """Dice, pixel error and nll of a U-Net after 360 steps, when this share is deformed."""
     data = load("isbi2012")
-    learn, judge = np.arange(20), np.arange(20, 24)
+    learn, evaluate = np.arange(20), np.arange(20, 24)
     bend = Elastic(256 / 50, degrees=10.0, scale=0.1)
-    augment = [Crop((256, 256)), Flip((-1, -2)), Turn(), Sometimes(share, bend)]
+    augment = [Crop((256, 256)), Flip((-1, -2)), Rotate90(), RandomApply(share, bend)]
     epochs = STEPS * 2 / (len(learn) * (1 - holdout))
     settings = {"epochs": epochs, "holdout": holdout, "augment": augment, "symmetry": symmetry}
     model = Segmenter(**settings, random_state=0)
     model.fit(data.grids[learn], data.masks[learn])
-    return dict(model.evaluate(data.grids[judge], data.masks[judge]))
+    return dict(model.evaluate(data.grids[evaluate], data.masks[evaluate]))
 
 
 CASES: dict[str, dict[str, Callable[[], dict[str, Any]]]] = {

@@ -1,4 +1,4 @@
-"""docs/likelihoods.md names every likelihood and shows every law, in figures of one script."""
+"""docs/likelihoods.md names every likelihood and shows every likelihood, in figures of one script."""
 
 import ast
 import re
@@ -49,7 +49,7 @@ def test_losses_are_drawn_together(name):
 
 
 def test_only_losses_do_without_a_figure_of_their_own():
-    assert not [name for name in LOSSES if getattr(registry.get(name), "is_law", True)]
+    assert not [name for name in LOSSES if getattr(registry.get(name), "has_distribution", True)]
 
 
 def test_one_script_draws_what_is_there():

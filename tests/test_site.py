@@ -68,7 +68,7 @@ def test_every_public_name_has_its_place_in_the_reference():
 
 
 def test_a_docstring_becomes_markdown():
-    text = r"""A law.
+    text = r"""A likelihood.
 
     .. math:: p(y) = \frac{1}{2},
         \quad y > 0
@@ -88,7 +88,7 @@ def test_a_docstring_becomes_markdown():
     """
     writer = docstring.Writer(lambda t: f"<{t.strip()}>", lambda t: f"<{t}>", lambda n: f"[{n}]")
     assert docstring.markdown(text, writer) == (
-        "A law.\n\n"
+        "A likelihood.\n\n"
         r"<p(y) = \frac{1}{2},     \quad y > 0>"
         "\n\nwith <y> = `raw[0]`, see [ansatz.likelihoods.Normal] and a\\*b.\n\n"
         "**Args**\n\n- `one`: the first\n    of two.\n\n"

@@ -1,7 +1,7 @@
 """Draws the figures of docs/diagnostics.md: python docs/figures/diagnostics.py.
 
-Each shows what a diagnostic looks like when the law is right and when it is wrong in a known way;
-the outcomes are simulated, the numbers and drawings are those of a report.
+Each shows what a diagnostic looks like when the likelihood is right and when it is wrong in a known
+way; the outcomes are simulated, the numbers and drawings are those of a report.
 """
 
 import math
@@ -48,7 +48,7 @@ def save(name: str, panels: Sequence[Panel], width: float = 1.75, height: float 
 
 
 def normal_transform(mean: float, sd: float, rows: int = 2000, said: float = 1.0) -> Transform:
-    """Outcomes N(mean, sd^2) on the scale of laws N(0, said^2)."""
+    """Outcomes N(mean, sd^2) on the scale of likelihoods N(0, said^2)."""
     y = mean + sd * torch.randn(rows, dtype=torch.float64)
     ones = torch.ones(rows, dtype=torch.float64)
     return transform(NormalDistribution(0 * ones, said * ones), y)
@@ -76,11 +76,11 @@ def draw_pit_panels() -> None:
 
 
 def draw_coverage_panels() -> None:
-    """A law whose spread varies more than that of the outcomes."""
+    """A likelihood whose spread varies more than that of the outcomes."""
     sd = torch.linspace(0.6, 1.6, 3000, dtype=torch.float64)
-    law = NormalDistribution(torch.zeros_like(sd), sd)
-    right = by_spread(intervals(law, law.sample(), 0.9))
-    wrong = by_spread(intervals(law, 1.05 * torch.randn_like(sd), 0.9))
+    distribution = NormalDistribution(torch.zeros_like(sd), sd)
+    right = by_spread(intervals(distribution, distribution.sample(), 0.9))
+    wrong = by_spread(intervals(distribution, 1.05 * torch.randn_like(sd), 0.9))
 
     def panel(found: list) -> Callable[[Axes], None]:  # type: ignore[type-arg]
         def draw(axes: Axes) -> None:
@@ -94,7 +94,7 @@ def draw_coverage_panels() -> None:
 
 
 def counts(excess: float, rows: int = 400) -> tuple[np.ndarray, np.ndarray]:
-    """Residuals of a Poisson law for counts whose variance is mu + excess mu^2."""
+    """Residuals of a Poisson distribution for counts whose variance is mu + excess mu^2."""
     mean = torch.exp(1.2 * torch.rand(rows, dtype=torch.float64) + 0.5)
     rate = mean
     if excess:
@@ -105,7 +105,7 @@ def counts(excess: float, rows: int = 400) -> tuple[np.ndarray, np.ndarray]:
 
 
 def draw_residual_panels() -> None:
-    """Counts of the right law, and overdispersed ones."""
+    """Counts of the right likelihood, and overdispersed ones."""
     panels: list[Panel] = []
     for title, excess in (("right", 0.0), ("overdispersed", 0.5)):
         u, mean = counts(excess)

@@ -1,6 +1,7 @@
-"""Draws one figure per law for docs/likelihoods.md: python docs/figures/likelihoods.py [NAME ...].
+"""Draws one figure per likelihood for docs/likelihoods.md: python docs/figures/likelihoods.py [NAME ...].
 
-Every curve is computed by the law that it shows, with parameters as the law names them.
+Every curve is computed by the likelihood that it shows, with parameters as the likelihood names
+them.
 """
 
 import math
@@ -20,7 +21,7 @@ from matplotlib.ticker import MaxNLocator
 from style import BLUE, COLOURS, GREEN, GREY, ORANGE, STYLE, VIOLET, axes, save
 from torch import Tensor
 
-from ansatz import likelihoods as laws
+from ansatz import likelihoods as candidates
 from ansatz.likelihoods.general_loss import general_loss
 from ansatz.spec import TargetSpec
 
@@ -50,8 +51,8 @@ def densities(
     figure, ax = axes()
     first = low + 1e-3 * (high - low) if low == 0 else low  # at 0 itself some densities are 0
     y = torch.linspace(first, high, 181, dtype=torch.float64)
-    for (label, law), colour in zip(curves, COLOURS, strict=False):
-        density = law.log_prob(y).exp().numpy()
+    for (label, likelihood), colour in zip(curves, COLOURS, strict=False):
+        density = likelihood.log_prob(y).exp().numpy()
         density = np.where(density > 1.5 * top, np.nan, density)
         ax.plot(y, density, color=colour, label=minus(label))
         ax.fill_between(y, density, color=colour, alpha=0.08, linewidth=0)
@@ -66,9 +67,9 @@ def probabilities(high: int, curves: Sequence[Curve], **legend: Any) -> Figure:
     figure, ax = axes(y="probability")
     y = torch.arange(0.0, high + 1, dtype=torch.float64)
     width = 0.8 / len(curves)
-    for i, ((label, law), colour) in enumerate(zip(curves, COLOURS, strict=False)):
+    for i, ((label, likelihood), colour) in enumerate(zip(curves, COLOURS, strict=False)):
         place = y.numpy() + (i - (len(curves) - 1) / 2) * width
-        ax.bar(place, law.log_prob(y).exp(), 0.9 * width, color=colour, label=label)
+        ax.bar(place, likelihood.log_prob(y).exp(), 0.9 * width, color=colour, label=label)
     counts_axis(ax, high)
     ax.legend(**{"loc": "upper right", **legend})
     return figure
@@ -93,24 +94,24 @@ def atom(ax: Axes, place: float, height: float, colour: str) -> None:
 def normal() -> Figure:
     """Two means, two spreads."""
     pairs = [(0, 1), (0, 0.5), (1.5, 2)]
-    made = [laws.NormalDistribution(number(m), number(s)) for m, s in pairs]
+    made = [candidates.NormalDistribution(number(m), number(s)) for m, s in pairs]
     labels = [f"μ = {m}, σ = {s}" for m, s in pairs]
     return densities(-5, 6, list(zip(labels, made, strict=True)))
 
 
 def laplace() -> Figure:
-    """The peak, beside the normal law of equal spread."""
-    made = [(f"b = {b}", laws.LaplaceDistribution(number(0), number(b))) for b in (0.5, 1, 2)]
+    """The peak, beside the normal distribution of equal spread."""
+    made = [(f"b = {b}", candidates.LaplaceDistribution(number(0), number(b))) for b in (0.5, 1, 2)]
     return densities(-6, 6, made)
 
 
 def student_t() -> Figure:
     """The heavier the tails, the lower the shoulders."""
     made = [
-        (f"ν = {nu}", laws.StudentTDistribution(number(0), number(1), number(nu)))
+        (f"ν = {nu}", candidates.StudentTDistribution(number(0), number(1), number(nu)))
         for nu in (1, 3, 10)
     ]
-    made.append(("ν → ∞: normal", laws.NormalDistribution(number(0), number(1))))
+    made.append(("ν → ∞: normal", candidates.NormalDistribution(number(0), number(1))))
     return densities(-6, 6, made)
 
 
@@ -120,12 +121,12 @@ def normal_mixture() -> Figure:
     weights, means, sds = [0.35, 0.45, 0.2], [-2.0, 1.0, 4.0], [0.7, 0.9, 0.6]
     y = torch.linspace(-5, 6.5, 181, dtype=torch.float64)
     given = [torch.tensor(v, dtype=torch.float64) for v in (weights, means, sds)]
-    law = laws.NormalMixtureDistribution(given[0].log(), given[1], given[2])
+    distribution = candidates.NormalMixtureDistribution(given[0].log(), given[1], given[2])
     for w, m, s, colour in zip(weights, means, sds, COLOURS[1:], strict=True):
-        part = w * laws.NormalDistribution(number(m), number(s)).log_prob(y).exp()
+        part = w * candidates.NormalDistribution(number(m), number(s)).log_prob(y).exp()
         ax.fill_between(y, part, color=colour, alpha=0.25, linewidth=0)
         ax.plot(y, part, color=colour, linewidth=0.9, label=minus(f"π = {w}, μ = {m:g}, σ = {s}"))
-    ax.plot(y, law.log_prob(y).exp(), color=BLUE, linewidth=2, label="their sum")
+    ax.plot(y, distribution.log_prob(y).exp(), color=BLUE, linewidth=2, label="their sum")
     ax.set_ylim(0, 0.285)
     ax.legend(loc="upper right", ncols=2, columnspacing=1.2)
     return figure
@@ -140,8 +141,10 @@ def barron() -> Figure:
         loss = general_loss(x**2, number(alpha).expand_as(x))
         left.plot(x, loss, color=colour, label=label)
         if alpha >= 0:
-            law = laws.BarronDistribution(number(0), number(1), number(max(alpha, 1e-6)))
-            right.plot(x, law.log_prob(x).exp(), color=colour)
+            distribution = candidates.BarronDistribution(
+                number(0), number(1), number(max(alpha, 1e-6))
+            )
+            right.plot(x, distribution.log_prob(x).exp(), color=colour)
     left.set_ylim(0, 6)
     for ax, title in ((left, "loss ρ"), (right, "density, α ≥ 0")):
         ax.spines["left"].set_visible(False)
@@ -157,21 +160,21 @@ def barron() -> Figure:
 def quantiles() -> Figure:
     """A fan over x: every predicted quantile, and nothing between them."""
     figure, ax = axes("x", "y")
-    law = laws.Quantiles()
+    likelihood = candidates.Quantiles()
     x = torch.linspace(0, 10, 121, dtype=torch.float64)
-    curves = law.quantiles(_fan(x)).T
+    curves = likelihood.quantiles(_fan(x)).T
     for i, alpha in ((0, 0.14), (1, 0.26)):
         ax.fill_between(x, curves[i], curves[-1 - i], color=BLUE, alpha=alpha, linewidth=0)
-    for curve, level in zip(curves, law.levels, strict=True):
+    for curve, level in zip(curves, likelihood.levels, strict=True):
         ax.plot(x, curve, color=BLUE, linewidth=2 if level == 0.5 else 0.8)
         ax.annotate(f"{level:g}", (10, curve[-1]), (5, -3), textcoords="offset points", color=BLUE)
     rng = np.random.default_rng(0)
     at = rng.uniform(0, 10, 120)
-    knots = law.quantiles(_fan(torch.from_numpy(at))).numpy()
+    knots = likelihood.quantiles(_fan(torch.from_numpy(at))).numpy()
     knots = np.column_stack(
         [1.5 * knots[:, 0] - knots[:, 1] / 2, knots, 2 * knots[:, -1] - knots[:, -2]]
     )
-    levels = (0, *law.levels, 1)
+    levels = (0, *likelihood.levels, 1)
     seen = [np.interp(rng.uniform(), levels, row) for row in knots]
     ax.plot(at, seen, ".", color=ORANGE, markersize=2.5)
     ax.set_xlim(0, 10.9)
@@ -195,14 +198,14 @@ def inverse(step: Tensor) -> Tensor:
 
 def exponential() -> Figure:
     """Three means."""
-    made = [(f"μ = {m}", laws.ExponentialDistribution(number(m).log())) for m in (0.5, 1, 2)]
+    made = [(f"μ = {m}", candidates.ExponentialDistribution(number(m).log())) for m in (0.5, 1, 2)]
     return densities(0, 5, made)
 
 
 def gamma() -> Figure:
     """One mean, four dispersions."""
     made = [
-        (f"μ = 2, φ = {phi}", laws.GammaDistribution(number(2).log(), number(phi)))
+        (f"μ = 2, φ = {phi}", candidates.GammaDistribution(number(2).log(), number(phi)))
         for phi in (0.05, 0.25, 0.5, 1.5)
     ]
     return densities(0, 6, made, top=1.0)
@@ -211,7 +214,7 @@ def gamma() -> Figure:
 def log_normal() -> Figure:
     """One median, three spreads of the logarithm."""
     made = [
-        (f"μ = log 2, σ = {s}", laws.LogNormalDistribution(number(2).log(), number(s)))
+        (f"μ = log 2, σ = {s}", candidates.LogNormalDistribution(number(2).log(), number(s)))
         for s in (0.2, 0.5, 1)
     ]
     return densities(0, 7, made)
@@ -220,7 +223,7 @@ def log_normal() -> Figure:
 def weibull() -> Figure:
     """From falling to steeply rising hazards."""
     made = [
-        (f"λ = 2, σ = {s}", laws.WeibullDistribution(number(2).log(), number(s)))
+        (f"λ = 2, σ = {s}", candidates.WeibullDistribution(number(2).log(), number(s)))
         for s in (0.25, 0.5, 1, 1.5)
     ]
     return densities(0, 6, made, top=0.9)
@@ -229,7 +232,7 @@ def weibull() -> Figure:
 def inverse_gaussian() -> Figure:
     """One mean, three dispersions."""
     made = [
-        (f"μ = 2, φ = {phi}", laws.InverseGaussianDistribution(number(2).log(), number(phi)))
+        (f"μ = 2, φ = {phi}", candidates.InverseGaussianDistribution(number(2).log(), number(phi)))
         for phi in (0.02, 0.15, 1)
     ]
     return densities(0, 6, made)
@@ -242,9 +245,9 @@ def tweedie() -> Figure:
     zero = torch.zeros((), dtype=torch.float64)
     settings = [(1, 2), (2, 1.5), (4, 1)]
     for i, ((mean, phi), colour) in enumerate(zip(settings, COLOURS, strict=False)):
-        law = laws.TweedieDistribution(number(mean).log(), number(phi), number(1.5))
-        density = law.log_prob(y).exp()
-        none = float(law.log_prob(zero).exp())
+        distribution = candidates.TweedieDistribution(number(mean).log(), number(phi), number(1.5))
+        density = distribution.log_prob(y).exp()
+        none = float(distribution.log_prob(zero).exp())
         ax.plot(y, density, color=colour, label=f"μ = {mean}, φ = {phi}: P(0) = {none:.2f}")
         ax.fill_between(y, density, color=colour, alpha=0.08, linewidth=0)
         atom(ax, -0.12 * i, none, colour)  # side by side, all at 0
@@ -259,8 +262,8 @@ def generalized_pareto() -> Figure:
     figure, ax = axes("excess y", "density")
     y = torch.linspace(0, 12, 181, dtype=torch.float64)
     for xi, colour in zip((-0.25, 0, 0.3, 0.8), COLOURS, strict=True):
-        law = laws.GeneralizedParetoDistribution(number(0), number(xi))
-        ax.plot(y, law.log_prob(y).exp(), color=colour, label=minus(f"σ = 1, ξ = {xi}"))
+        distribution = candidates.GeneralizedParetoDistribution(number(0), number(xi))
+        ax.plot(y, distribution.log_prob(y).exp(), color=colour, label=minus(f"σ = 1, ξ = {xi}"))
     ax.set_yscale("log")
     ax.set_ylim(1e-4, 1.5)
     ax.minorticks_off()
@@ -274,7 +277,7 @@ def generalized_pareto() -> Figure:
 def beta() -> Figure:
     """From a U to a peak."""
     made = [
-        (f"μ = {m}, φ = {phi:g}", laws.BetaDistribution(logit(m), number(1 / phi)))
+        (f"μ = {m}, φ = {phi:g}", candidates.BetaDistribution(logit(m), number(1 / phi)))
         for m, phi in ((0.5, 1), (0.3, 4), (0.3, 20), (0.8, 20))
     ]
     return densities(0.002, 0.998, made, top=6.4, loc="upper center", ncols=2)
@@ -288,14 +291,16 @@ def zero_one_inflated_beta() -> Figure:
     settings = [(0.4, 8, 0.25, 0.1), (0.7, 3, 0.05, 0.4)]
     for (m, phi, none, all_), colour, shift in zip(settings, COLOURS, (-1, 1), strict=False):
         odds = torch.tensor([none, all_], dtype=torch.float64) / (1 - none - all_)
-        law = laws.ZeroOneInflatedBetaDistribution(
-            laws.BetaDistribution(logit(m), number(1 / phi)), odds.log()
+        distribution = candidates.ZeroOneInflatedBetaDistribution(
+            candidates.BetaDistribution(logit(m), number(1 / phi)), odds.log()
         )
-        density = law.log_prob(y).exp()
+        density = distribution.log_prob(y).exp()
         label = f"μ = {m}, φ = {phi}, π₀ = {none}, π₁ = {all_}"
         ax.plot(y, density, color=colour, label=label)
         ax.fill_between(y, density, color=colour, alpha=0.08, linewidth=0)
-        for place, height in zip(ends.tolist(), law.log_prob(ends).exp().tolist(), strict=True):
+        for place, height in zip(
+            ends.tolist(), distribution.log_prob(ends).exp().tolist(), strict=True
+        ):
             atom(ax, place + 0.008 * shift, height, colour)
     ax.set_ylim(0, 2.1)
     ax.legend(loc="upper center")
@@ -314,8 +319,10 @@ def dirichlet() -> Figure:
     means = torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64)
     shades = [(*matplotlib.colors.to_rgb(BLUE), alpha) for alpha in np.linspace(0.1, 0.95, 8)]
     for ax, phi in zip(frames, (6, 25), strict=True):
-        law = laws.DirichletDistribution(means.log().expand(len(parts), -1), number(1 / phi))
-        density = law.log_prob(torch.from_numpy(parts)).exp().numpy()
+        distribution = candidates.DirichletDistribution(
+            means.log().expand(len(parts), -1), number(1 / phi)
+        )
+        density = distribution.log_prob(torch.from_numpy(parts)).exp().numpy()
         levels = np.linspace(0.03, 1, 9) * density.max()
         ax.tricontourf(*(parts @ corners).T, density, levels=levels, colors=shades)
         ax.fill(*corners.T, fill=False, edgecolor=GREY, linewidth=0.8)
@@ -340,8 +347,8 @@ def von_mises() -> Figure:
     ax.plot(angle, ground, color=GREY, linewidth=0.7)
     for (mean, kappa), colour in zip([(0.0, 0.5), (2.1, 2), (4.2, 10)], COLOURS, strict=False):
         a, b = number(kappa * math.cos(mean)), number(kappa * math.sin(mean))
-        law = laws.VonMisesDistribution(a, b)
-        reach = 1 + law.log_prob(angle).exp().numpy()
+        distribution = candidates.VonMisesDistribution(a, b)
+        reach = 1 + distribution.log_prob(angle).exp().numpy()
         label = minus(f"κ = {kappa}\na = {float(a):.2g}, b = {float(b):.2g}")
         ax.plot(angle, reach, color=colour, label=label)
         ax.fill_between(angle, ground, reach, color=colour, alpha=0.1, linewidth=0)
@@ -362,10 +369,10 @@ def multivariate_normal() -> Figure:
     settings = [((-2, 0), (1, 1), 0.0), ((1.2, 1), (1, 0.6), 0.8), ((4, -0.5), (0.6, 1), -0.5)]
     for (mean, sds, slope), colour in zip(settings, COLOURS, strict=False):
         B = torch.tensor([[0.0, 0.0], [slope, 0.0]], dtype=torch.float64)
-        law = laws.MultivariateNormalDistribution(
+        distribution = candidates.MultivariateNormalDistribution(
             torch.tensor(mean, dtype=torch.float64), torch.tensor(sds, dtype=torch.float64), B
         )
-        values, vectors = torch.linalg.eigh(law.covariance)
+        values, vectors = torch.linalg.eigh(distribution.covariance)
         tilt = math.degrees(math.atan2(vectors[1, 1], vectors[0, 1]))
         for level, alpha in ((0.5, 0.25), (0.9, 0.12)):
             reach = math.sqrt(-2 * math.log(1 - level))  # the chi-square quantile, 2 degrees
@@ -388,7 +395,7 @@ def bernoulli() -> Figure:
     """The probability of 1 over its log odds."""
     figure, ax = axes("η = raw[0], the log odds", "probability")
     eta = torch.linspace(-6, 6, 181, dtype=torch.float64)
-    one = laws.Bernoulli().distribution(eta.unsqueeze(-1)).mean
+    one = candidates.Bernoulli().distribution(eta.unsqueeze(-1)).mean
     ax.fill_between(eta, one, color=BLUE, alpha=0.9, linewidth=0)
     ax.fill_between(eta, one, 1, color=ORANGE, alpha=0.9, linewidth=0)
     ax.text(3, 0.4, "y = 1", ha="center", color="white", weight="bold")
@@ -402,18 +409,18 @@ def categorical() -> Figure:
     """Three logits that depend on x differently."""
     x = torch.linspace(-4, 4, 181, dtype=torch.float64)
     raw = torch.stack([-1.6 * x, 0.8 + 0 * x, 1.2 * x - 1], -1)
-    return _stacked(x, laws.Categorical().probs(raw), "x;  η = (−1.6 x,  0.8,  1.2 x − 1)")
+    return _stacked(x, candidates.Categorical().probs(raw), "x;  η = (−1.6 x,  0.8,  1.2 x − 1)")
 
 
 def ordinal() -> Figure:
     """Cumulative logits: the thresholds cut one axis."""
-    law = laws.Ordinal()
-    law.outputs(TargetSpec(classes=4))
+    likelihood = candidates.Ordinal()
+    likelihood.outputs(TargetSpec(classes=4))
     cuts = torch.tensor([-2.0, 0.0, 2.5], dtype=torch.float64)
-    law._set(cuts)
+    likelihood._set(cuts)
     eta = torch.linspace(-6, 6, 181, dtype=torch.float64)
     with torch.no_grad():
-        figure = _stacked(eta, law.probs(eta.unsqueeze(-1)), "η = raw[0]")
+        figure = _stacked(eta, likelihood.probs(eta.unsqueeze(-1)), "η = raw[0]")
     ax = figure.axes[0]
     ax.set_xticks(cuts.tolist(), ["θ₀", "θ₁", "θ₂"])
     return figure
@@ -438,15 +445,15 @@ def _stacked(x: Tensor, probs: Tensor, name: str) -> Figure:
 
 def poisson() -> Figure:
     """Three means."""
-    made = [(f"μ = {m}", laws.PoissonDistribution(number(m).log())) for m in (1, 4, 9)]
+    made = [(f"μ = {m}", candidates.PoissonDistribution(number(m).log())) for m in (1, 4, 9)]
     return probabilities(17, made)
 
 
 def negative_binomial() -> Figure:
     """One mean, three dispersions."""
-    made = [("μ = 5, α → 0: poisson", laws.PoissonDistribution(number(5).log()))]
+    made = [("μ = 5, α → 0: poisson", candidates.PoissonDistribution(number(5).log()))]
     made += [
-        (f"μ = 5, α = {a}", laws.NegativeBinomialDistribution(number(5).log(), number(a)))
+        (f"μ = 5, α = {a}", candidates.NegativeBinomialDistribution(number(5).log(), number(a)))
         for a in (0.3, 1)
     ]
     return probabilities(17, made)
@@ -454,10 +461,11 @@ def negative_binomial() -> Figure:
 
 def binomial() -> Figure:
     """Successes of ten trials."""
-    law = laws.Binomial()
+    likelihood = candidates.Binomial()
     trials = torch.tensor(10.0, dtype=torch.float64)
     made = [
-        (f"n = 10, p = {p}", law.distribution(logit(p).reshape(1), trials)) for p in (0.1, 0.5, 0.8)
+        (f"n = 10, p = {p}", likelihood.distribution(logit(p).reshape(1), trials))
+        for p in (0.1, 0.5, 0.8)
     ]
     return probabilities(10, made, loc="upper center")
 
@@ -467,7 +475,7 @@ def beta_binomial() -> Figure:
     made = [
         (
             f"n = 10, μ = 0.4, 1/φ = {d}",
-            laws.BetaBinomialDistribution(logit(0.4), number(d), number(10)),
+            candidates.BetaBinomialDistribution(logit(0.4), number(d), number(10)),
         )
         for d in (0.01, 0.2, 1.5)
     ]
@@ -489,27 +497,27 @@ def _with_zeros(counts: Any, share: float, labels: tuple[str, str], top: float) 
 
 def zero_inflated_poisson() -> Figure:
     """The zeros that are no counts."""
-    counts = laws.PoissonDistribution(number(4).log())
+    counts = candidates.PoissonDistribution(number(4).log())
     return _with_zeros(counts, 0.3, ("(1 − π) Poisson, μ = 4", "π = 0.3"), 0.36)
 
 
 def zero_inflated_negative_binomial() -> Figure:
     """The same with overdispersed counts."""
-    counts = laws.NegativeBinomialDistribution(number(5).log(), number(0.5))
+    counts = candidates.NegativeBinomialDistribution(number(5).log(), number(0.5))
     labels = ("(1 − π) negative binomial, μ = 5, α = 0.5", "π = 0.25")
     return _with_zeros(counts, 0.25, labels, 0.36)
 
 
 def hurdle_poisson() -> Figure:
-    """More zeros, and fewer, than a Poisson law would have."""
+    """More zeros, and fewer, than a Poisson distribution would have."""
     figure, ax = axes(y="probability")
     y = torch.arange(0.0, 12, dtype=torch.float64)
     for (rate, share), colour, shift in zip([(3, 0.6), (3, 0.99)], COLOURS, (-1, 1), strict=False):
-        law = laws.HurdlePoissonDistribution(number(rate).log(), logit(share))
-        bars = law.log_prob(y).exp()
+        distribution = candidates.HurdlePoissonDistribution(number(rate).log(), logit(share))
+        bars = distribution.log_prob(y).exp()
         label = f"r = {rate}, p = {share}"
         ax.bar(y + 0.2 * shift, bars, 0.36, color=colour, label=label)
-    plain = laws.PoissonDistribution(number(3).log())
+    plain = candidates.PoissonDistribution(number(3).log())
     ax.plot(y, plain.log_prob(y).exp(), "_", color=GREY, markersize=12, label="poisson, μ = 3")
     counts_axis(ax, 11)
     ax.legend(loc="upper right")
@@ -522,17 +530,19 @@ def hurdle_poisson() -> Figure:
 def plackett_luce() -> Figure:
     """Chances of the first place, and expected ranks."""
     worth = torch.tensor([8.0, 4.0, 2.0, 1.0, 1.0], dtype=torch.float64)
-    law = laws.RankingDistribution(worth.log())
+    distribution = candidates.RankingDistribution(worth.log())
     names = [f"worth {w:g}" for w in worth.tolist()]
     figure, (left, right) = plt.subplots(1, 2, sharey=True)
     rows = np.arange(len(names))[::-1]
-    left.barh(rows, law.probs, 0.62, color=BLUE)
-    right.plot(law.ranks, rows, "o", color=ORANGE, markersize=6)
+    left.barh(rows, distribution.probs, 0.62, color=BLUE)
+    right.plot(distribution.ranks, rows, "o", color=ORANGE, markersize=6)
     for ax, title in ((left, "P(first)"), (right, "expected rank")):
         ax.set_title(title, fontsize=8.5)
         ax.spines["left"].set_visible(False)
         ax.tick_params(axis="y", length=0)
-    for row, chance, rank in zip(rows, law.probs.tolist(), law.ranks.tolist(), strict=True):
+    for row, chance, rank in zip(
+        rows, distribution.probs.tolist(), distribution.ranks.tolist(), strict=True
+    ):
         left.text(chance + 0.01, row, f"{chance:.2f}", va="center")
         right.text(rank + 0.15, row, f"{rank:.1f}", va="center")
     left.set_yticks(rows, names)
@@ -546,21 +556,23 @@ def plackett_luce() -> Figure:
 def _times() -> tuple[Tensor, Tensor]:
     """200 survival times with a hump in their hazard, and log-risks of 0."""
     generator = torch.Generator().manual_seed(0)
-    law = laws.LogNormalDistribution(number(1.2), number(0.7))
-    time = law.sample((200,), generator)
+    distribution = candidates.LogNormalDistribution(number(1.2), number(0.7))
+    time = distribution.sample((200,), generator)
     event = torch.rand(200, generator=generator, dtype=torch.float64) < 0.85
-    return laws.survival_outcome(time, event.double()), torch.zeros(200, 1, dtype=torch.float64)
+    return candidates.survival_outcome(time, event.double()), torch.zeros(
+        200, 1, dtype=torch.float64
+    )
 
 
 def cox() -> Figure:
     """One baseline; risks that stand in a constant ratio."""
     y, raw = _times()
-    law = laws.Cox().double()
-    law.set_baseline(raw.squeeze(-1), y)
+    likelihood = candidates.Cox().double()
+    likelihood.set_baseline(raw.squeeze(-1), y)
     figure, ax = axes("time", "survival")
     t = np.linspace(0, 10, 400)
     for risk, colour in zip((-1.0, 0.0, 1.0), COLOURS, strict=False):
-        curve = law.distribution(torch.tensor([risk], dtype=torch.float64))
+        curve = likelihood.distribution(torch.tensor([risk], dtype=torch.float64))
         alive = curve.log_survival(torch.from_numpy(t)).exp()
         label = minus(f"η = {risk:g}: hazard × {math.exp(risk):.2g}")
         ax.step(t, alive, where="post", color=colour, linewidth=1.4, label=label)
@@ -571,18 +583,18 @@ def cox() -> Figure:
 def discrete_hazard() -> Figure:
     """A free hazard per interval: curves may cross."""
     y, _ = _times()
-    law = laws.DiscreteHazard(intervals=8).double()
-    law.observe(y, torch.ones(len(y), dtype=torch.float64))
-    shift, _ = law.start(y, torch.ones(len(y), dtype=torch.float64))
+    likelihood = candidates.DiscreteHazard(intervals=8).double()
+    likelihood.observe(y, torch.ones(len(y), dtype=torch.float64))
+    shift, _ = likelihood.start(y, torch.ones(len(y), dtype=torch.float64))
     figure, ax = axes("time", "survival")
     t = torch.linspace(0, 10, 181, dtype=torch.float64)
     tilt = torch.linspace(2.0, -2.0, len(shift), dtype=torch.float64)
     cases = [("as all rows", 0.0), ("early hazard up, late down", 1.0), ("the reverse", -1.0)]
     for (label, slope), colour in zip(cases, COLOURS, strict=False):
-        alive = law.distribution((shift + slope * tilt).detach()).log_survival(t).exp()
+        alive = likelihood.distribution((shift + slope * tilt).detach()).log_survival(t).exp()
         ax.plot(t, alive.detach(), color=colour, label=label)
     _survival_axis(ax)
-    cuts = [cut for cut in law.cuts.tolist() if cut < 10]
+    cuts = [cut for cut in likelihood.cuts.tolist() if cut < 10]
     ax.plot(cuts, [0.03] * len(cuts), "|", color=GREY, markersize=8)
     ax.text(cuts[0], 0.065, "cuts", ha="center", fontsize=7.5)
     return figure
@@ -604,10 +616,10 @@ def losses() -> Figure:
     x = torch.linspace(-6, 6, 241, dtype=torch.float64)
     raw = torch.zeros(len(x), 1, dtype=torch.float64)
     made = {
-        "mse / 2": laws.MSE().loss(raw, x) / 2,
-        "mae": laws.MAE().loss(raw, x),
-        "huber": laws.Huber().loss(raw, x),
-        "tukey": laws.Tukey(scale=1.0).loss(raw, x),
+        "mse / 2": candidates.MSE().loss(raw, x) / 2,
+        "mae": candidates.MAE().loss(raw, x),
+        "huber": candidates.Huber().loss(raw, x),
+        "tukey": candidates.Tukey(scale=1.0).loss(raw, x),
     }
     for (label, loss), colour in zip(made.items(), COLOURS, strict=True):
         ax.plot(x, loss, color=colour, label=label)
@@ -625,7 +637,7 @@ def class_losses() -> Figure:
     one = torch.ones(len(p), dtype=torch.long)
     for g, colour in zip((0.0, 1.0, 2.0), COLOURS, strict=False):
         label = "cross_entropy" if g == 0 else f"focal, γ = {g:g}"
-        ax.plot(p, laws.Focal(gamma=g).loss(raw, one), color=colour, label=label)
+        ax.plot(p, candidates.Focal(gamma=g).loss(raw, one), color=colour, label=label)
     ax.set_xlim(0, 1)
     ax.set_ylim(0, 4)
     ax.yaxis.set_major_locator(MaxNLocator(4))
@@ -636,9 +648,9 @@ def class_losses() -> Figure:
 def censored() -> Figure:
     """What an observed and three censored rows contribute."""
     figure, ax = axes("time")
-    law = laws.WeibullDistribution(number(4).log(), number(0.5))
+    distribution = candidates.WeibullDistribution(number(4).log(), number(0.5))
     y = torch.linspace(0, 10, 181, dtype=torch.float64)
-    density = law.log_prob(y).exp()
+    density = distribution.log_prob(y).exp()
     ax.plot(y, density, color=GREY, linewidth=1.2)
     areas = [
         (0, 1.5, GREEN, "left: F(u)"),
@@ -646,7 +658,7 @@ def censored() -> Figure:
         (6, 10, ORANGE, "right: S(l)"),
     ]
     at = number(5.1)
-    atom(ax, 5.1, float(law.log_prob(at).exp()), BLUE)
+    atom(ax, 5.1, float(distribution.log_prob(at).exp()), BLUE)
     ax.plot([], [], "o-", color=BLUE, markersize=5, label="observed: f(y)")
     for low, high, colour, label in areas:
         inside = (y >= low) & (y <= high)
@@ -661,12 +673,14 @@ def censored() -> Figure:
 
 def truncated() -> Figure:
     """The part that is recorded, made whole."""
-    inner = laws.NormalDistribution(number(0), number(1))
+    inner = candidates.NormalDistribution(number(0), number(1))
     figure, ax = axes()
     y = torch.linspace(-3.5, 3.5, 181, dtype=torch.float64)
-    law = laws.Truncated("normal", lower=-0.5, upper=2.0, options={"dispersion": 1.0})
+    likelihood = candidates.Truncated("normal", lower=-0.5, upper=2.0, options={"dispersion": 1.0})
     inside = (y > -0.5) & (y <= 2)
-    shown = law.distribution(torch.zeros(1, 1, dtype=torch.float64)).log_prob(y[inside]).exp()
+    shown = (
+        likelihood.distribution(torch.zeros(1, 1, dtype=torch.float64)).log_prob(y[inside]).exp()
+    )
     ax.plot(y, inner.log_prob(y).exp(), color=GREY, linewidth=1.2, label="normal, μ = 0, σ = 1")
     ax.plot(y[inside], shown, color=BLUE, label="truncated to −0.5 < y ≤ 2")
     ax.fill_between(y[inside], shown, color=BLUE, alpha=0.1, linewidth=0)

@@ -79,7 +79,7 @@ class Bag(TensorStructure):
 
     name, unit = "bag", ("text", "texts")
 
-    def read(self, data, uses, reader):
+    def read(self, data, column_roles, reader):
         frame = pd.read_csv(data) if isinstance(data, str | Path) else pd.DataFrame(data)
         return Read(str(data)[:40], Texts(frame.pop("text")), frame)
 
@@ -103,7 +103,7 @@ class TextsAndNumbers(JoinedStructure):
     name, unit = "bag_and_numbers", ("review", "reviews")
     parts: ClassVar = {"words": "bag", "numbers": "vector"}
 
-    def read(self, data, uses, reader):
+    def read(self, data, column_roles, reader):
         frame = pd.DataFrame(data)
         return Read("reviews", self.as_rows(frame), frame)
 
@@ -117,28 +117,30 @@ class TextsAndNumbers(JoinedStructure):
 class Percent(Outcome):
     """A percentage: the share is modelled, percent are predicted."""
 
-    name, labels, laws = "percent", None, ("beta",)
+    name, labels, candidates = "percent", None, ("beta",)
     face = "ansatz.estimators.estimator:Estimator"
 
     def __init__(self):
         self.names = []
 
     @classmethod
-    def serves(cls, law, uses):
+    def serves(cls, likelihood, column_roles):
         return False
 
     @classmethod
-    def check_columns(cls, frame, uses, law, options, *, named):
-        if not frame[uses.target[0]].between(0, 100, inclusive="neither").all():
-            raise DataError(f"column '{uses.target[0]}': percentages lie between 0 and 100.")
+    def check_columns(cls, frame, column_roles, likelihood, options, *, named):
+        if not frame[column_roles.target[0]].between(0, 100, inclusive="neither").all():
+            raise DataError(
+                f"column '{column_roles.target[0]}': percentages lie between 0 and 100."
+            )
 
     def encode(self, y, settings, *, reset):
         if reset:
             self.names = [str(getattr(y, "name", "y"))]
         return np.asarray(y, dtype=np.float64) / 100, TargetSpec()
 
-    def law(self, settings, target, *, few):
-        return likelihoods.create(settings.law_name, **settings.likelihood_options)
+    def likelihood(self, settings, target, *, few):
+        return likelihoods.create(settings.likelihood_name, **settings.likelihood_options)
 
     def evaluate(self, predictive, y, weight=None):
         found = evaluate_predictive(predictive, y, weight)
@@ -147,9 +149,9 @@ class Percent(Outcome):
         }
 
     def point(self, predictive):
-        return 100 * predictive.law.point(predictive.raw).numpy()
+        return 100 * predictive.likelihood.point(predictive.raw).numpy()
 
-    def target(self, law):
+    def target(self, likelihood):
         return TargetSpec()
 
     def state(self):
@@ -167,7 +169,7 @@ class Bootstrap:
     def recipe(self, base, facts, options):
         return base.model_copy(update={"members": options.get("members") or 4, "holdout": 0.1})
 
-    def fit(self, plan, job, law, previous=None):
+    def fit(self, plan, job, likelihood, previous=None):
         encoder = plan.structure.encoder(job.rows, job.weight.numpy(), plan.recipe, plan.options)
         members, history = [], None
         for number in range(plan.recipe.members):
@@ -175,7 +177,7 @@ class Bootstrap:
             draws = np.random.default_rng(seed).integers(0, len(job.y), len(job.y))
             options = member_folder(dict(job.trainer_options), number)
             part = take(job, np.sort(draws))._replace(valid=None, trainer_options=options)
-            done = train(plan._replace(seed=seed), part, law, encoder=encoder)
+            done = train(plan._replace(seed=seed), part, likelihood, encoder=encoder)
             members.append(PointPosterior(plan.structure, encoder, done.trained, plan.options))
             history = done.history
         return Fitted(EnsemblePosterior(members, torch.ones(len(members))), history)
@@ -189,18 +191,18 @@ class Neighbours:
     def recipe(self, base, facts, options):
         return base
 
-    def fit(self, plan, job, law, previous=None):
+    def fit(self, plan, job, likelihood, previous=None):
         encoder = plan.structure.encoder(job.rows, job.weight.numpy(), plan.recipe, plan.options)
         (x,) = encoder.inputs(job.rows, notes=[])
-        law = copy.deepcopy(law).double()
-        law.observe(job.y, job.weight)
-        return Fitted(Nearest(encoder, law, x, job.y))
+        likelihood = copy.deepcopy(likelihood).double()
+        likelihood.observe(job.y, job.weight)
+        return Fitted(Nearest(encoder, likelihood, x, job.y))
 
     def rebuild(self, structure, encoder, record, tensors, build):
-        law = likelihoods.create(record["law"], **record["options"]).double()
-        own = {n[4:]: t for n, t in tensors.items() if n.startswith("law.")}
-        law.load_state_dict(own, strict=False)
-        return Nearest(encoder, law, tensors["x"], tensors["y"])
+        likelihood = likelihoods.create(record["likelihood"], **record["options"]).double()
+        own = {n[4:]: t for n, t in tensors.items() if n.startswith("likelihood.")}
+        likelihood.load_state_dict(own, strict=False)
+        return Nearest(encoder, likelihood, tensors["x"], tensors["y"])
 
 
 class Nearest:
@@ -208,8 +210,8 @@ class Nearest:
 
     name, networks, keeps_rows, k = "neighbours", (), True, 9
 
-    def __init__(self, encoder, law, x, y):
-        self.encoder, self.likelihood, self.x, self.y, self.options = encoder, law, x, y, {}
+    def __init__(self, encoder, likelihood, x, y):
+        self.encoder, self.likelihood, self.x, self.y, self.options = encoder, likelihood, x, y, {}
 
     @property
     def parameters(self):
@@ -230,8 +232,8 @@ class Nearest:
         return self
 
     def tensors(self):
-        law = {f"law.{name}": t for name, t in self.likelihood.state_dict().items()}
-        return {"x": self.x, "y": self.y, **law}
+        likelihood = {f"likelihood.{name}": t for name, t in self.likelihood.state_dict().items()}
+        return {"x": self.x, "y": self.y, **likelihood}
 
     def record(self):
-        return {"law": self.likelihood.name, "options": self.likelihood.options}
+        return {"likelihood": self.likelihood.name, "options": self.likelihood.options}

@@ -21,7 +21,7 @@ def halves(monkeypatch):
     made = random.integers(0, 90, (50, 1, 8, 8), dtype=np.uint8)
     made[codes == 1, :, :4] += 90
     made[codes == 0, :, 4:] += 90
-    codes[45:] = 1 - codes[45:]  # five of the twenty that judge
+    codes[45:] = 1 - codes[45:]  # five of the twenty that evaluate
     frame = pd.DataFrame({"class": np.where(codes == 1, "upper", "lower")})
     splits = ((np.arange(30), np.arange(30, 50)),)
     data = Dataset("toy", frame, "class", "", "", splits=splits, grids=Grids.of(made))

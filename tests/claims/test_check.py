@@ -39,27 +39,27 @@ def test_a_tolerance_of_nan_never_holds():
 
 
 def test_a_wrong_prediction_fails_by_what_it_predicts():
-    assert Check("x", 1.0, 1.0, 0.1, "", wrong=Wrong("twice", predicted=2.0)).tells_apart
-    assert not Check("x", 1.0, 1.0, 0.1, "", wrong=Wrong("same", predicted=1.05)).tells_apart
+    assert Check("x", 1.0, 1.0, 0.1, "", wrong=Wrong("twice", predicted=2.0)).rejects_wrong
+    assert not Check("x", 1.0, 1.0, 0.1, "", wrong=Wrong("same", predicted=1.05)).rejects_wrong
 
 
 def test_a_wrong_formula_fails_by_what_is_measured_under_it():
-    assert Check("x", 1.0, 1.0, 0.1, "", wrong=Wrong("twice", measured=2.0)).tells_apart
-    assert not Check("x", 1.0, 1.0, 0.1, "", wrong=Wrong("same", measured=1.05)).tells_apart
+    assert Check("x", 1.0, 1.0, 0.1, "", wrong=Wrong("twice", measured=2.0)).rejects_wrong
+    assert not Check("x", 1.0, 1.0, 0.1, "", wrong=Wrong("same", measured=1.05)).rejects_wrong
 
 
 def test_a_wrong_formula_that_gives_nan_is_refuted():
-    assert Check("x", 1.0, 1.0, 0.1, "", wrong=Wrong("breaks", measured=math.nan)).tells_apart
+    assert Check("x", 1.0, 1.0, 0.1, "", wrong=Wrong("breaks", measured=math.nan)).rejects_wrong
 
 
 def test_a_wrong_bound_must_be_violated():
     wrong = Wrong("half the bound", predicted=0.5)
-    assert Check("x", 0.9, 1.0, 0.0, "", "<=", wrong=wrong).tells_apart
-    assert not Check("x", 0.4, 1.0, 0.0, "", "<=", wrong=wrong).tells_apart
+    assert Check("x", 0.9, 1.0, 0.0, "", "<=", wrong=wrong).rejects_wrong
+    assert not Check("x", 0.4, 1.0, 0.0, "", "<=", wrong=wrong).rejects_wrong
 
 
 def test_a_check_without_a_wrong_prediction_has_nothing_to_tell_apart():
-    assert Check("x", 1.0, 1.0, 0.1, "").tells_apart
+    assert Check("x", 1.0, 1.0, 0.1, "").rejects_wrong
 
 
 def test_json_says_what_the_wrong_one_predicts_and_gives():
@@ -88,8 +88,8 @@ def test_a_finding_holds_when_all_its_checks_do():
 
 def test_a_finding_must_name_a_wrong_prediction_and_every_one_must_fail():
     passes = Check("x", 1.0, 1.0, 0.1, "", wrong=Wrong("same", predicted=1.0))
-    assert finding(GOOD, BAD).tells_apart
-    assert not finding(BAD).tells_apart and not finding(GOOD, passes).tells_apart
+    assert finding(GOOD, BAD).rejects_wrong
+    assert not finding(BAD).rejects_wrong and not finding(GOOD, passes).rejects_wrong
 
 
 def test_a_finding_without_a_check_is_refused():

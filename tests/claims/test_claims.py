@@ -16,9 +16,9 @@ def test_holds_and_refutes_what_is_wrong(name):
     finding = claims.run(name)
     failed = [check.to_dict() for check in finding.checks if not check.holds]
     assert not failed
-    passed = [check.to_dict() for check in finding.checks if not check.tells_apart]
+    passed = [check.to_dict() for check in finding.checks if not check.rejects_wrong]
     assert not passed, "a wrong prediction passes"
-    assert finding.tells_apart, "no wrong prediction is named"
+    assert finding.rejects_wrong, "no wrong prediction is named"
     refuted = {check.wrong.erratum for check in finding.checks if check.wrong}
     assert {erratum.id for erratum in claims.get(name).errata} == refuted - {""}
 

@@ -172,7 +172,7 @@ def test_the_augmentation_can_be_said(command, inside, tmp_path):
 def test_evaluate_and_inspect_know_images(command, inside):
     done = inside(command, "evaluate", "digits-model", "digits", "--json")
     assert json.loads(done.out)["accuracy"] > 0.8
-    assert "48 of 60 judged rows (80 %) are copies of rows learned from" in done.err
+    assert "48 of 60 evaluated rows (80 %) are copies of rows learned from" in done.err
     inspected = inside(command, "inspect", "digits-model")
     assert "linear_grid" in inspected.out and "grid" in inspected.out
 
@@ -448,9 +448,9 @@ def test_one_class_only(command, tmp_path):
 
 def test_a_folder_of_one_class_can_be_judged(command, inside, tmp_path, work):
     shutil.copytree(work / "digits" / "one", tmp_path / "data" / "one")
-    judged = inside(command, "evaluate", "digits-model", tmp_path / "data", "--json")
-    assert judged.status == 0, judged.err
-    assert json.loads(judged.out)["accuracy"] > 0.8
+    evaluated = inside(command, "evaluate", "digits-model", tmp_path / "data", "--json")
+    assert evaluated.status == 0, evaluated.err
+    assert json.loads(evaluated.out)["accuracy"] > 0.8
 
 
 def test_a_class_with_one_image_is_told(command, tmp_path):
@@ -624,7 +624,7 @@ def test_weights_that_are_none_of_the_network(command, work, tmp_path, write):
     [
         (("--network", "lenet5", "--freeze", "backbon"), "freeze must be backbone"),
         (("--network", "unet"), "the outcome needs (3,)"),
-        (("--likelihood", "dice"), "dice judges masks"),
+        (("--likelihood", "dice"), "dice evaluates masks"),
         (("--x", "vector"), "leave out --x vector"),
         (("--x", "cube"), "unknown structure 'cube'"),
         (("--delimiter", ";"), "'delimiter' is an option of tables"),
@@ -661,7 +661,7 @@ def test_tables_have_no_files_to_skip(command, model):
 
 def test_what_a_model_cannot_be_asked(command, inside, tmp_path):
     said = inside(command, "evaluate", "digits-model", "digits/zero")
-    assert said.status == 3 and "no 'class' to judge by" in said.err
+    assert said.status == 3 and "no 'class' to evaluate by" in said.err
     noise(tmp_path / "other")
     said = inside(command, "evaluate", "digits-model", tmp_path / "other")
     assert said.status == 3 and "the class 'a' at row 1 is not among the known" in said.err

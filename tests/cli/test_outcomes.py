@@ -77,9 +77,9 @@ def test_a_model_without_features_predicts_as_many_rows_as_there_are(command, tm
     kappa = stats.vonmises.fit(values, fscale=1)[0]
     bound = stats.vonmises(kappa).ppf(0.95)
     np.testing.assert_allclose(found["upper"], direction + bound, rtol=1e-4)
-    judged = json.loads(command("evaluate", "wind-model", "wind.csv", "--json").out)
+    evaluated = json.loads(command("evaluate", "wind-model", "wind.csv", "--json").out)
     truth = -stats.vonmises(kappa, loc=direction).logpdf(values).mean()
-    assert judged["nll"] == pytest.approx(truth, rel=1e-6)
+    assert evaluated["nll"] == pytest.approx(truth, rel=1e-6)
 
 
 # Rankings.
@@ -137,10 +137,10 @@ def test_events_may_be_true_or_false(command, times):
     assert one["log_likelihood"] == other["log_likelihood"]
 
 
-@pytest.mark.parametrize("law", ["exponential", "weibull", "log_normal", "cox"])
-def test_rows_alike_have_a_concordance_of_one_half(command, times, law):
+@pytest.mark.parametrize("likelihood", ["exponential", "weibull", "log_normal", "cox"])
+def test_rows_alike_have_a_concordance_of_one_half(command, times, likelihood):
     times("one.csv", cause=(times()["cause"] > 0).astype(int))
-    words = ("--target", "time", "--event", "cause", "--likelihood", law, "--json", *LINEAR)
+    words = ("--target", "time", "--event", "cause", "--likelihood", likelihood, "--json", *LINEAR)
     assert json.loads(command("fit", "one.csv", *words).out)["constant"]["c_index"] == 0.5
 
 
@@ -155,10 +155,10 @@ def test_several_causes_have_no_interval(command, times, table_of):
     np.testing.assert_allclose(total, 1, rtol=1e-6)
 
 
-@pytest.mark.parametrize("law", ["cox", "weibull"])
-def test_rows_that_are_all_censored_are_refused_with_advice(command, times, law):
+@pytest.mark.parametrize("likelihood", ["cox", "weibull"])
+def test_rows_that_are_all_censored_are_refused_with_advice(command, times, likelihood):
     times("none.csv", cause=0)
-    words = ("--target", "time", "--event", "cause", "--likelihood", law, *LINEAR)
+    words = ("--target", "time", "--event", "cause", "--likelihood", likelihood, *LINEAR)
     one_line(command("fit", "none.csv", *words), 3, "censored", "--event COLUMN=VALUE")
     assert not Path("none-model").exists()
 
@@ -174,10 +174,10 @@ def test_too_few_test_rows_for_any_metric_print_no_empty_table(command, times):
 # The model beside the linear model.
 
 
-@pytest.mark.parametrize("law", ["weibull", "log_normal"])
-def test_a_linear_model_is_its_own_comparison(command, times, law):
+@pytest.mark.parametrize("likelihood", ["weibull", "log_normal"])
+def test_a_linear_model_is_its_own_comparison(command, times, likelihood):
     times("one.csv", cause=(times()["cause"] > 0).astype(int))
-    words = ("--target", "time", "--event", "cause", "--likelihood", law, "--json", *LINEAR)
+    words = ("--target", "time", "--event", "cause", "--likelihood", likelihood, "--json", *LINEAR)
     done = json.loads(command("fit", "one.csv", *words).out)
     assert done["linear"] == done["metrics"]
 
@@ -219,10 +219,10 @@ def test_successes_are_predicted_in_their_own_unit(command, successes, table_of)
     words = ("--target", "k", "--trials", "n", "--likelihood", "binomial", *LINEAR)
     assert command("fit", "shots.csv", *words).status == 0
     found = table_of(command("predict", "shots-model", "shots.csv", "--interval", "0.8").out)
-    law = stats.binom(successes["n"], found["probability"])
-    np.testing.assert_allclose(found["prediction"], law.mean())
-    np.testing.assert_array_equal(found["lower"], law.ppf(0.1))
-    np.testing.assert_array_equal(found["upper"], law.ppf(0.9))
+    likelihood = stats.binom(successes["n"], found["probability"])
+    np.testing.assert_allclose(found["prediction"], likelihood.mean())
+    np.testing.assert_array_equal(found["lower"], likelihood.ppf(0.1))
+    np.testing.assert_array_equal(found["upper"], likelihood.ppf(0.9))
     successes[["x"]].to_csv("new.csv", index=False)
     alone = table_of(command("predict", "shots-model", "new.csv").out)
     assert list(alone) == ["probability"]
@@ -270,10 +270,10 @@ def test_classes_that_were_not_named_are_refused(command, tmp_path):
     one_line(done, 3, "t.csv, column 'grade'", "'high' at row 3", "['low', 'mid']")
 
 
-@pytest.mark.parametrize("law", ["normal", "laplace", "student_t"])
-def test_numbers_too_large_to_be_squared_are_refused(command, tmp_path, law):
+@pytest.mark.parametrize("likelihood", ["normal", "laplace", "student_t"])
+def test_numbers_too_large_to_be_squared_are_refused(command, tmp_path, likelihood):
     (tmp_path / "t.csv").write_text("x,y\n" + "\n".join(f"{k},{k + 1}e200" for k in range(20)))
-    done = command("fit", "t.csv", "--target", "y", "--likelihood", law, *LINEAR)
+    done = command("fit", "t.csv", "--target", "y", "--likelihood", likelihood, *LINEAR)
     one_line(done, 3, "t.csv, row 20, column 'y'", "power of ten")
 
 

@@ -1,4 +1,4 @@
-"""One volume with a few annotated slices, from the command line: fitted, judged, found again."""
+"""One volume with a few annotated slices, from the command line: fitted, evaluated, found again."""
 
 import json
 import os
@@ -66,12 +66,12 @@ def test_whole_volumes_of_another_size_are_predicted_and_judged(inside, tmp_path
 
 def test_the_scene_that_was_learned_from_is_told_when_it_judges(inside):
     done = inside("evaluate", "model", "one")
-    assert done.status == 0 and "1 of 1 judged rows (100 %) are copies" in done.err
+    assert done.status == 0 and "1 of 1 evaluated rows (100 %) are copies" in done.err
 
 
 def test_the_report_finds_the_pieces_again(inside, work, tmp_path, monkeypatch):
     done = inside("report", "model", "--out", tmp_path / "r.html")
-    assert done.status == 0 and "judged on 1 volumes" in done.out, done.err
+    assert done.status == 0 and "evaluated on 1 volumes" in done.out, done.err
     found = replay(work / "model")
     assert (len(found.learn.y), len(found.test.y)) == (4, 1)
     mask = np.load(work / "one/masks/a.npy")

@@ -37,29 +37,29 @@ def fit(command, *words, data="patients.csv"):
     return json.loads(done.out)
 
 
-@pytest.mark.parametrize("law", ["weibull", "cox", "discrete_hazard"])
-def test_from_a_table_to_chances(command, patients, table_of, law):
-    words = ("--set", "intervals=3") if law == "discrete_hazard" else ()
-    done = fit(command, *TIME, "--likelihood", law, *words)
-    assert done["likelihood"] == law
+@pytest.mark.parametrize("likelihood", ["weibull", "cox", "discrete_hazard"])
+def test_from_a_table_to_chances(command, patients, table_of, likelihood):
+    words = ("--set", "intervals=3") if likelihood == "discrete_hazard" else ()
+    done = fit(command, *TIME, "--likelihood", likelihood, *words)
+    assert done["likelihood"] == likelihood
     assert done["metrics"]["c_index"] > 0.5 and done["metrics"]["integrated_brier"] < 0.3
-    assert ("nll" in done["metrics"]) == (law != "cox")
+    assert ("nll" in done["metrics"]) == (likelihood != "cox")
     found = command("predict", "patients-model", "patients.csv", "--times", "12,24.5")
     assert (found.status, found.err) == (0, "")
     table = table_of(found.out)
     assert list(table) == ["prediction", "risk", "survival_12", "survival_24.5"]
     assert table["survival_12"].between(0, 1).all()
     assert (table["survival_24.5"] <= table["survival_12"]).all()
-    judged = command("evaluate", "patients-model", "patients.csv", "--json")
-    assert json.loads(judged.out)["c_index"] > 0.5
+    evaluated = command("evaluate", "patients-model", "patients.csv", "--json")
+    assert json.loads(evaluated.out)["c_index"] > 0.5
 
 
 @pytest.mark.slow
 def test_the_law_is_chosen_among_those_of_positive_times(command, patients):
     done = fit(command, *TIME)
-    laws = {row["law"] for row in done["candidates"]}
-    assert {"exponential", "weibull", "log_normal", "gamma"} <= laws
-    assert done["likelihood"] in laws
+    candidates = {row["likelihood"] for row in done["candidates"]}
+    assert {"exponential", "weibull", "log_normal", "gamma"} <= candidates
+    assert done["likelihood"] in candidates
 
 
 def test_the_event_may_be_named_by_its_value(command, patients):
@@ -119,21 +119,21 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("law", ["weibull", "cox", None])
+@pytest.mark.parametrize("likelihood", ["weibull", "cox", None])
 @pytest.mark.parametrize("columns, words, status, said", FAULTS.values(), ids=FAULTS)
 def test_what_is_wrong_is_one_line_and_a_status(
-    command, patients, columns, words, status, said, law
+    command, patients, columns, words, status, said, likelihood
 ):
     table = patients()
     patients("bad.csv", **{name: make(table) for name, make in columns.items()})
-    if law is None and columns.keys() == {"weeks"}:
-        pytest.skip("without a law, values below 0 are read as those of a normal one")
-    choice = () if law is None else ("--likelihood", law)
+    if likelihood is None and columns.keys() == {"weeks"}:
+        pytest.skip("without a likelihood, values below 0 are read as those of a normal one")
+    choice = () if likelihood is None else ("--likelihood", likelihood)
     done = command("fit", "bad.csv", *words, *choice, "--network", "linear", "--quiet")
     assert done.status == status, done.err
     assert done.err.startswith("ansatz: ") and done.err.count("\n") == 1, done.err
     assert said in done.err
-    if "at row" in said and law is not None:
+    if "at row" in said and likelihood is not None:
         assert "bad.csv, Surv(" in done.err
 
 
@@ -186,10 +186,10 @@ def test_published_tables_are_fitted_when_nothing_is_said(command, name):
 
 @needs_data
 @pytest.mark.slow
-@pytest.mark.parametrize("law", ["cox", "weibull"])
+@pytest.mark.parametrize("likelihood", ["cox", "weibull"])
 @pytest.mark.parametrize("name", ["metabric", "gbsg", "whas"])
-def test_published_splits_are_fitted_by_networks(command, name, law):
-    words = ("--target", "time", "--event", "event", "--likelihood", law)
+def test_published_splits_are_fitted_by_networks(command, name, likelihood):
+    words = ("--target", "time", "--event", "event", "--likelihood", likelihood)
     done = command("fit", name, *words, "--json", "--quiet")
     assert done.status == 0, done.err
     metrics = json.loads(done.out)["metrics"]

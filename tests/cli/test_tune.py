@@ -46,18 +46,18 @@ def test_the_document_and_nothing_else(command, waves):
 def test_an_interrupted_search_says_how_to_go_on(command, waves, monkeypatch):
     from ansatz.tuning.inner_folds import InnerFolds
 
-    judge = InnerFolds.scores
+    evaluate = InnerFolds.scores
 
     def scores(self, parameters, deadline=None):
         if parameters:
             raise KeyboardInterrupt
-        return judge(self, parameters, deadline)
+        return evaluate(self, parameters, deadline)
 
     monkeypatch.setattr(InnerFolds, "scores", scores)
     done = command("tune", waves, *WORDS, *FAST, "--quiet")
     assert done.status == 130
     assert done.err == "ansatz: interrupted. To go on: the same command with --resume.\n"
-    monkeypatch.setattr(InnerFolds, "scores", judge)
+    monkeypatch.setattr(InnerFolds, "scores", evaluate)
     assert command("tune", waves, *WORDS, *FAST, "--quiet", "--resume").status == 0
 
 
@@ -115,7 +115,10 @@ def test_a_table_of_paths_and_the_options_of_images_reach_the_fits(command, stri
 @pytest.mark.parametrize(
     "words, said",
     [
-        (("counts.csv", "--masks", "cells", "--likelihood", "dice"), "a loss and no law of masks"),
+        (
+            ("counts.csv", "--masks", "cells", "--likelihood", "dice"),
+            "a loss and no likelihood of masks",
+        ),
         (("stripes", "--space", "network=unet,lenet5"), "unet labels every cell"),
         (("stripes", "--delimiter", ";"), "'delimiter' is an option of tables"),
         (("stripes", "--x", "vector"), "leave out --x vector"),

@@ -123,8 +123,8 @@ def test_one_class_is_refused_and_a_class_with_one_row_is_not(mixed):
     assert model.classes_.tolist() == ["maybe", "no", "yes"]
 
 
-@pytest.mark.parametrize("law", ["categorical", "cross_entropy"])
-def test_a_class_that_a_part_of_the_rows_does_not_show_keeps_its_place(mixed, law):
+@pytest.mark.parametrize("likelihood", ["categorical", "cross_entropy"])
+def test_a_class_that_a_part_of_the_rows_does_not_show_keeps_its_place(mixed, likelihood):
     """Folds, held-out rows and the first rows of a stream may lack a class."""
     frame, _, label, _ = mixed
     rare = label.astype(object)
@@ -132,9 +132,9 @@ def test_a_class_that_a_part_of_the_rows_does_not_show_keeps_its_place(mixed, la
     for copies in (1, 2):  # folds below 100 rows, held-out rows above
         X, y = pd.concat([frame] * copies, ignore_index=True), np.tile(rare, copies)
         for seed in range(3):
-            model = Classifier(law, **TINY, random_state=seed).fit(X, y)
+            model = Classifier(likelihood, **TINY, random_state=seed).fit(X, y)
             assert model.predict_proba(X).shape == (80 * copies, 3)
-    stream = Classifier(law, widths=(8,))
+    stream = Classifier(likelihood, widths=(8,))
     stream.partial_fit(frame[1:], label[1:], classes=["no", "yes", "zebra"])
     stream.partial_fit(frame, rare)
     assert (stream.predict_proba(frame)[:, 2] > 0).all()
@@ -142,9 +142,9 @@ def test_a_class_that_a_part_of_the_rows_does_not_show_keeps_its_place(mixed, la
 
 def test_a_law_of_ones_own_is_not_changed(mixed):
     frame, _, _, count = mixed
-    law = Categorical()
-    Classifier(law, **TINY).fit(frame, np.minimum(count, 2))
-    assert law.classes == 0
+    likelihood = Categorical()
+    Classifier(likelihood, **TINY).fit(frame, np.minimum(count, 2))
+    assert likelihood.classes == 0
 
 
 @pytest.mark.parametrize(
@@ -215,13 +215,17 @@ def test_ordered_classes_know_their_order():
 
 
 @pytest.mark.parametrize(
-    "law, options", [("focal", {"gamma": 2.0}), ("cross_entropy", {"label_smoothing": 0.2})]
+    "likelihood, options", [("focal", {"gamma": 2.0}), ("cross_entropy", {"label_smoothing": 0.2})]
 )
-def test_losses_that_estimate_no_probability_are_recalibrated_out_of_fold(law, options, tmp_path):
-    """Their log score comes close to the law's own; smoothing and focusing alone do not."""
+def test_losses_that_estimate_no_probability_are_recalibrated_out_of_fold(
+    likelihood, options, tmp_path
+):
+    """Their log score comes close to the likelihood's own; smoothing and focusing alone do not."""
     x, codes = ordered_rows(1000)
     plain = Classifier("categorical", network="linear").fit(x[:800], codes[:800])
-    model = Classifier(law, likelihood_options=options, network="linear").fit(x[:800], codes[:800])
+    model = Classifier(likelihood, likelihood_options=options, network="linear").fit(
+        x[:800], codes[:800]
+    )
     assert model.model_.outcome.temperature != 1.0
     gap = plain.log_score(x[800:], codes[800:]) - model.log_score(x[800:], codes[800:])
     assert abs(gap) < 0.02

@@ -45,12 +45,12 @@ def test_a_weight_is_a_repetition_of_classes_with_categories(mixed, options):
     assert_allclose(found, expected, atol=1e-7, rtol=0)
 
 
-@pytest.mark.parametrize("law", ["poisson", "gamma"])
-def test_a_weight_is_a_repetition_for_other_laws_and_offsets(mixed, law):
+@pytest.mark.parametrize("likelihood", ["poisson", "gamma"])
+def test_a_weight_is_a_repetition_for_other_laws_and_offsets(mixed, likelihood):
     frame, _, _, count = (part[:40] for part in mixed)
-    y, offset = count + (0.5 if law == "gamma" else 0.0), np.linspace(-1, 1, 40)
+    y, offset = count + (0.5 if likelihood == "gamma" else 0.0), np.linspace(-1, 1, 40)
     weight = np.random.default_rng(6).integers(0, 4, size=40)
-    model = Regressor(law, epochs=60)
+    model = Regressor(likelihood, epochs=60)
     many = (repeated(part, weight) for part in (frame, y))
     expected = model.fit(*many, offset=repeated(offset, weight)).predict(frame, offset=offset)
     found = model.fit(frame, y, weight, offset=offset).predict(frame, offset=offset)

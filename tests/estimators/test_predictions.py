@@ -12,8 +12,8 @@ from ansatz.errors import UsageError
 LAWS = ["normal", "laplace", "student_t", "gamma", "poisson"]
 
 
-def draw(rows, law, seed):
-    """Outcomes of a law whose first parameter is linear in x."""
+def draw(rows, likelihood, seed):
+    """Outcomes of a likelihood whose first parameter is linear in x."""
     rng = np.random.default_rng(seed)
     x = rng.uniform(-1, 1, size=(rows, 1))
     mean = 1 + 2 * x[:, 0]
@@ -23,30 +23,30 @@ def draw(rows, law, seed):
         "student_t": lambda: mean + 0.5 * rng.standard_t(5, size=rows),
         "gamma": lambda: rng.gamma(4.0, np.exp(mean / 2) / 4.0),
         "poisson": lambda: rng.poisson(np.exp(1 + mean / 2)).astype(float),
-    }[law]()
+    }[likelihood]()
     return x, y
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("likelihood", LAWS)
 @pytest.mark.parametrize("network", ["linear", "mlp"])
-def test_intervals_cover_new_rows_as_often_as_they_say(law, network):
+def test_intervals_cover_new_rows_as_often_as_they_say(likelihood, network):
     """Binomial: 4 standard errors of 4,000 rows, and 1.5 % for estimating the parameters."""
     options = {} if network == "linear" else {"widths": (8,), "epochs": 12, "learning_rate": 1e-2}
-    model = Regressor(law, network=network, **options).fit(*draw(2_000, law, 0))
-    X, y = draw(4_000, law, 1)
+    model = Regressor(likelihood, network=network, **options).fit(*draw(2_000, likelihood, 0))
+    X, y = draw(4_000, likelihood, 1)
     for level in (0.5, 0.9):
         lower, upper = model.interval(X, level).T
         covered = ((lower <= y) & (y <= upper)).mean()
         slack = 4 * np.sqrt(level * (1 - level) / 4_000) + 0.015
         # An interval of counts holds at least its level: whole numbers cannot hold it exactly.
-        most = level + slack + (0.12 if law == "poisson" else 0)
+        most = level + slack + (0.12 if likelihood == "poisson" else 0)
         assert level - slack < covered < most
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_quantile_residuals_of_the_right_law_are_standard_normal(law):
-    model = Regressor(law, network="linear").fit(*draw(2_000, law, 0))
-    residuals = model.residuals(*draw(2_000, law, 1))
+@pytest.mark.parametrize("likelihood", LAWS)
+def test_quantile_residuals_of_the_right_law_are_standard_normal(likelihood):
+    model = Regressor(likelihood, network="linear").fit(*draw(2_000, likelihood, 0))
+    residuals = model.residuals(*draw(2_000, likelihood, 1))
     # Kolmogorov's distance at 1e-6, and 0.01 for estimated parameters
     assert stats.kstest(residuals, "norm").statistic < 2.7 / np.sqrt(2_000) + 0.01
 
@@ -73,9 +73,9 @@ def test_the_normal_distribution_is_scipys(numbers):
     X, y = numbers
     model = Regressor(**TINY).fit(X, y)
     found = model.predict_dist(X)
-    law = stats.norm(model.predict(X), np.sqrt(found.variance.numpy()))
-    assert_allclose(found.log_prob(torch.from_numpy(y)), law.logpdf(y), rtol=1e-10)
-    assert_allclose(model.interval(X, 0.8), np.stack(law.interval(0.8), 1), rtol=1e-8)
+    likelihood = stats.norm(model.predict(X), np.sqrt(found.variance.numpy()))
+    assert_allclose(found.log_prob(torch.from_numpy(y)), likelihood.logpdf(y), rtol=1e-10)
+    assert_allclose(model.interval(X, 0.8), np.stack(likelihood.interval(0.8), 1), rtol=1e-8)
     assert not found.variance.requires_grad
 
 
@@ -110,9 +110,9 @@ def test_draws_have_the_moments_of_the_distribution(numbers):
     model = Regressor(**TINY).fit(X, y)
     draws = model.sample(X, 4_000)
     assert draws.shape == (4_000, 60)
-    law = model.predict_dist(X)
-    sd = np.sqrt(law.variance.numpy())
-    assert np.abs((draws.mean(0) - law.mean.numpy()) / (sd / np.sqrt(4_000))).max() < 5
+    likelihood = model.predict_dist(X)
+    sd = np.sqrt(likelihood.variance.numpy())
+    assert np.abs((draws.mean(0) - likelihood.mean.numpy()) / (sd / np.sqrt(4_000))).max() < 5
     assert_array_equal(draws, model.sample(X, 4_000))
     assert not np.array_equal(draws, model.sample(X, 4_000, random_state=1))
 

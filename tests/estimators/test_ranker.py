@@ -85,7 +85,7 @@ def test_the_three_layouts_give_one_model():
     models = [Ranker(network="linear").fit(X, each) for each in (y, text, ranks)]
     for model in models[1:]:
         assert_allclose(model.predict_scores(X), models[0].predict_scores(X))
-    for model in models:  # judged by rankings in any layout
+    for model in models:  # evaluated by rankings in any layout
         for each in (y, text, ranks):
             assert model.evaluate(X, each) == pytest.approx(models[0].evaluate(X, y))
     assert "'milk' to 'water' are read as items" in models[2].notes_[0]
@@ -186,14 +186,14 @@ def test_a_saved_constant_model_comes_back(tmp_path):
 
 def test_what_it_cannot_do_is_said():
     X, y, _ = tastings()
-    with pytest.raises(UsageError, match="normal is no law of rankings"):
+    with pytest.raises(UsageError, match="normal is no likelihood of rankings"):
         Ranker(Normal()).fit(X, y)
     with pytest.raises(UsageError, match="neither offset nor precision"):
         Ranker().fit(X, y, offset=np.zeros(60))
     with pytest.raises(DataError, match="two items at least, got only 'a'"):
         Ranker().fit(None, ["a", "a"])
-    law = PlackettLuce(unranked="absent")
-    assert Ranker(law, network="linear").fit(X, y).predict_dist(X).unranked == "absent"
+    likelihood = PlackettLuce(unranked="absent")
+    assert Ranker(likelihood, network="linear").fit(X, y).predict_dist(X).unranked == "absent"
     assert clone(Ranker(unranked="absent", prior=2.0)).get_params()["prior"] == 2.0
 
 

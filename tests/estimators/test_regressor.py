@@ -111,7 +111,7 @@ def test_an_offset_of_a_prediction_is_checked(numbers, bad, says):
 
 
 @pytest.mark.parametrize(
-    "law, y, says",
+    "likelihood, y, says",
     [
         ("poisson", -1.0, r"-1.*y\[17\]"),
         ("poisson", 2.5, r"2\.5.*y\[17\]"),
@@ -119,12 +119,12 @@ def test_an_offset_of_a_prediction_is_checked(numbers, bad, says):
         ("bernoulli", 2.0, r"2.*y\[17\]"),
     ],
 )
-def test_an_outcome_that_the_law_cannot_produce_is_named(numbers, law, y, says):
+def test_an_outcome_that_the_law_cannot_produce_is_named(numbers, likelihood, y, says):
     X = numbers[0]
     outcomes = np.ones(60)
     outcomes[17] = y
     with pytest.raises(DataError, match=says):
-        Regressor(law, **TINY).fit(X, outcomes)
+        Regressor(likelihood, **TINY).fit(X, outcomes)
 
 
 def test_text_is_no_number(numbers):
@@ -164,17 +164,17 @@ def test_more_columns_than_rows_and_copies_of_columns_are_fine():
 
 def test_few_rows_have_one_spread_and_an_instance_is_taken_as_it_is(numbers):
     X, y = numbers
-    assert Regressor(**TINY).fit(X, y).model_.likelihood.spread.kind == "constant"
-    law = Normal(dispersion="predicted")
-    model = Regressor(law, **TINY).fit(X, y)
-    assert model.model_.likelihood.spread.kind == "predicted"
-    assert law.spread.unit == 1.0  # copied, never changed
+    assert Regressor(**TINY).fit(X, y).model_.likelihood.dispersion.kind == "constant"
+    likelihood = Normal(dispersion="predicted")
+    model = Regressor(likelihood, **TINY).fit(X, y)
+    assert model.model_.likelihood.dispersion.kind == "predicted"
+    assert likelihood.dispersion.unit == 1.0  # copied, never changed
 
 
-@pytest.mark.parametrize("law", ["mse", "mae", "huber"])
-def test_a_loss_predicts_a_point_and_says_that_it_has_no_distribution(numbers, law):
+@pytest.mark.parametrize("likelihood", ["mse", "mae", "huber"])
+def test_a_loss_predicts_a_point_and_says_that_it_has_no_distribution(numbers, likelihood):
     X, y = numbers
-    model = Regressor(law, widths=(16,), epochs=200, learning_rate=1e-2).fit(X, y)
+    model = Regressor(likelihood, widths=(16,), epochs=200, learning_rate=1e-2).fit(X, y)
     assert model.score(X, y) > 0.7
     for ask in (model.predict_dist, model.interval, model.sample):
         with pytest.raises((UsageError, TypeError), match="loss"):
@@ -195,9 +195,11 @@ def test_the_default_learns_a_curve_on_few_rows_and_on_more():
 
 
 @pytest.mark.parametrize(
-    "law, estimator",
+    "likelihood, estimator",
     [("censored", "SurvivalRegressor"), ("cox", "SurvivalRegressor"), ("plackett_luce", "Ranker")],
 )
-def test_outcomes_that_are_no_numbers_name_their_estimator(law, estimator):
+def test_outcomes_that_are_no_numbers_name_their_estimator(likelihood, estimator):
     with pytest.raises(UsageError, match=f"take a {estimator}"):
-        Regressor(law).fit(np.zeros((2, 1)), np.array([[1.0, np.inf, -np.inf], [2.0, 2.0, 0.0]]))
+        Regressor(likelihood).fit(
+            np.zeros((2, 1)), np.array([[1.0, np.inf, -np.inf], [2.0, 2.0, 0.0]])
+        )

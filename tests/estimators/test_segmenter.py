@@ -34,24 +34,24 @@ def bright():
     return Segmenter(**LINEAR).fit(*discs())
 
 
-@pytest.mark.parametrize("law", MASK_LAWS)
+@pytest.mark.parametrize("likelihood", MASK_LAWS)
 @pytest.mark.parametrize("classes", [2, 3])
-def test_every_law_of_masks_gives_a_probability_of_every_class_in_every_cell(law, classes):
+def test_every_law_of_masks_gives_a_probability_of_every_class_in_every_cell(likelihood, classes):
     images, masks = discs(6, classes=classes)
-    model = Segmenter(law, **TINY | {"epochs": 1}).fit(images, masks)
+    model = Segmenter(likelihood, **TINY | {"epochs": 1}).fit(images, masks)
     found = model.predict_proba(images[:3])
     assert found.shape == (3, 16, 16, classes)
     assert_close(found.sum(-1), np.ones((3, 16, 16)), rtol=0, atol=1e-12)
     assert (model.predict(images[:3]) == found.argmax(-1)).all()
     metrics = model.evaluate(images, masks)
-    assert ("nll" in metrics) == (law == "categorical")
+    assert ("nll" in metrics) == (likelihood == "categorical")
     assert 0 <= metrics["iou"] <= metrics["dice"] <= 1
 
 
-@pytest.mark.parametrize("law", ["dice", "sum"])
-def test_bright_discs_are_found(law):
+@pytest.mark.parametrize("likelihood", ["dice", "sum"])
+def test_bright_discs_are_found(likelihood):
     images, masks = discs(20)
-    model = Segmenter(law, **LINEAR).fit(images[:12], masks[:12])
+    model = Segmenter(likelihood, **LINEAR).fit(images[:12], masks[:12])
     assert model.evaluate(images[12:], masks[12:])["dice"] > 0.9
 
 
@@ -168,7 +168,7 @@ def test_masks_that_do_not_fit_are_refused():
 
 def test_what_is_no_law_of_masks_is_refused():
     images, masks = discs()
-    with pytest.raises(UsageError, match=r"poisson is no law of masks"):
+    with pytest.raises(UsageError, match=r"poisson is no likelihood of masks"):
         Segmenter("poisson", **TINY).fit(images, masks)
     with pytest.raises(UsageError, match=r"unknown inference 'laplace'"):
         Segmenter(inference="laplace", **TINY).fit(images, masks)
@@ -242,8 +242,8 @@ def test_an_axis_of_one_channel_is_no_part_of_a_mask(place):
     images, masks = discs(6, 12)
     model = Segmenter(network="linear_pixels", epochs=1).fit(images, np.expand_dims(masks, place))
     assert model.predict(images).shape == masks.shape
-    judged = model.evaluate(images, np.expand_dims(masks, place))
-    assert judged == model.evaluate(images, masks)
+    evaluated = model.evaluate(images, np.expand_dims(masks, place))
+    assert evaluated == model.evaluate(images, masks)
 
 
 def test_files_of_masks_are_read_with_their_images():

@@ -20,13 +20,13 @@ from ansatz.errors import DataError, UsageError
 SURVIVAL = Path(os.environ.get("ANSATZ_DATA", "nowhere")) / "survival"
 needs_data = pytest.mark.skipif(not SURVIVAL.exists(), reason="ANSATZ_DATA is not set")
 LAWS = ["exponential", "weibull", "log_normal", "gamma", "cox", "discrete_hazard"]
-every_law = pytest.mark.parametrize("law", LAWS)
+every_law = pytest.mark.parametrize("likelihood", LAWS)
 
 
-def linear(law="weibull", **options):
-    if law == "discrete_hazard":
+def linear(likelihood="weibull", **options):
+    if likelihood == "discrete_hazard":
         options.setdefault("likelihood_options", {"intervals": 3})
-    return SurvivalRegressor(law, network="linear", **options)
+    return SurvivalRegressor(likelihood, network="linear", **options)
 
 
 def patients(rows=80, seed=0, ties=False):
@@ -40,10 +40,10 @@ def patients(rows=80, seed=0, ties=False):
 
 
 @functools.cache
-def model_of(law):
+def model_of(likelihood):
     """One model of the patients for all who only ask it."""
     X, time, event = patients()
-    return linear(law).fit(X, time, event=event)
+    return linear(likelihood).fit(X, time, event=event)
 
 
 def coefficients(model):
@@ -123,18 +123,18 @@ def test_a_left_truncated_weibull_fit_is_scipys_optimum():
 
 
 @needs_data
-@pytest.mark.parametrize("law", ["weibull", "log_normal"])
-def test_interval_censored_diabetes_is_scipys_optimum(law):
+@pytest.mark.parametrize("likelihood", ["weibull", "log_normal"])
+def test_interval_censored_diabetes_is_scipys_optimum(likelihood):
     table = pd.read_csv(SURVIVAL / "interval_diabetes.csv")
     X = (table[["gender"]] == "male").astype(float)
     lower, upper = (table[k].to_numpy(dtype=float) for k in ("left", "right"))
     upper = np.where(np.isnan(upper), np.inf, upper)
-    model = linear(law).fit(X, lower, upper=upper)
+    model = linear(likelihood).fit(X, lower, upper=upper)
     exact = lower == upper
 
     def loss(theta):
         eta, sigma = theta[0] + theta[1] * X["gender"].to_numpy(), np.exp(theta[2])
-        if law == "weibull":
+        if likelihood == "weibull":
             frozen = stats.weibull_min(1 / sigma, scale=np.exp(eta))
         else:
             frozen = stats.lognorm(sigma, scale=np.exp(eta))
@@ -168,13 +168,13 @@ def test_censoring_that_hides_nothing_is_the_uncensored_fit():
     assert_allclose(coefficients(narrow), expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("law", ["cox", "weibull", "exponential", "discrete_hazard"])
+@pytest.mark.parametrize("likelihood", ["cox", "weibull", "exponential", "discrete_hazard"])
 @pytest.mark.parametrize("share", [0.1, 0.7])
-def test_a_row_cut_into_pieces_at_any_time_says_the_same(law, share):
+def test_a_row_cut_into_pieces_at_any_time_says_the_same(likelihood, share):
     X, time, event = patients(60)
-    whole = linear(law).fit(X, time, event=event)
+    whole = linear(likelihood).fit(X, time, event=event)
     cut = share * time
-    pieces = linear(law).fit(
+    pieces = linear(likelihood).fit(
         np.vstack([X, X]),
         np.concatenate([cut, time]),
         event=np.concatenate([np.zeros(60), event]),
@@ -184,13 +184,13 @@ def test_a_row_cut_into_pieces_at_any_time_says_the_same(law, share):
     assert_allclose(coefficients(pieces), coefficients(whole), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("law", [law for law in LAWS if law != "gamma"])
-def test_weights_are_repetitions(law):
+@pytest.mark.parametrize("likelihood", [likelihood for likelihood in LAWS if likelihood != "gamma"])
+def test_weights_are_repetitions(likelihood):
     X, time, event = patients(60, ties=True)
     times = np.arange(60) % 3
     again = np.repeat(np.arange(60), times)
-    weighted = linear(law).fit(X, time, times, event=event)
-    repeated = linear(law).fit(X[again], time[again], event=event[again])
+    weighted = linear(likelihood).fit(X, time, times, event=event)
+    repeated = linear(likelihood).fit(X[again], time[again], event=event[again])
     assert_allclose(coefficients(weighted), coefficients(repeated), rtol=1e-5, atol=1e-6)
     at = np.quantile(time, [0.2, 0.6])
     assert_allclose(
@@ -206,11 +206,11 @@ def test_weights_are_repetitions(law):
 
 
 @every_law
-def test_hazards_integrate_to_cumulative_hazards(law):
+def test_hazards_integrate_to_cumulative_hazards(likelihood):
     X, time, event = patients()
-    model, some = model_of(law), X[:4]
+    model, some = model_of(likelihood), X[:4]
     end = np.quantile(time, 0.7)
-    if law == "cox":  # constant between events: a sum over the intervals that they bound
+    if likelihood == "cox":  # constant between events: a sum over the intervals that they bound
         knots = np.append(0, np.sort(time[event > 0]))
         knots = knots[knots <= end]
         total = model.predict_hazard(some, knots[1:]) @ np.diff(knots)
@@ -223,9 +223,9 @@ def test_hazards_integrate_to_cumulative_hazards(law):
 
 
 @every_law
-def test_restricted_means_are_areas_under_survival_curves(law):
+def test_restricted_means_are_areas_under_survival_curves(likelihood):
     X, time, event = patients()
-    model, some = model_of(law), X[:3]
+    model, some = model_of(likelihood), X[:3]
     for end in (0.4, 3.0):
         grid = np.linspace(0, end, 5_001)
         curve = model.predict_survival(some, (grid[:-1] + grid[1:]) / 2)
@@ -236,9 +236,9 @@ def test_restricted_means_are_areas_under_survival_curves(law):
 
 
 @every_law
-def test_curves_medians_and_risks_agree(law):
+def test_curves_medians_and_risks_agree(likelihood):
     X, time, event = patients()
-    model = model_of(law)
+    model = model_of(likelihood)
     curves = model.predict_survival(X)
     assert curves.shape == (80, 100) and model.time_grid()[-1] == time[event > 0].max()
     assert (np.diff(curves, axis=1) <= 0).all() and (curves <= 1).all() and (curves >= 0).all()
@@ -247,7 +247,7 @@ def test_curves_medians_and_risks_agree(law):
     median = model.predict(X)
     reached = np.isfinite(median)
     at = [model.predict_survival(X[[k]], [median[k]])[0, 0] for k in np.flatnonzero(reached)[:9]]
-    if law == "cox":
+    if likelihood == "cox":
         assert (np.array(at) <= 0.5).all()
     else:
         assert_allclose(at, 0.5, rtol=1e-6)
@@ -257,8 +257,10 @@ def test_curves_medians_and_risks_agree(law):
 
 def test_a_time_before_the_beginning_is_survived():
     X, _, _ = patients()
-    for law in LAWS:
-        assert_array_equal(model_of(law).predict_survival(X[:2], [-1.0, 0.0]), np.ones((2, 2)))
+    for likelihood in LAWS:
+        assert_array_equal(
+            model_of(likelihood).predict_survival(X[:2], [-1.0, 0.0]), np.ones((2, 2))
+        )
 
 
 # Several causes.
@@ -326,10 +328,10 @@ def test_with_several_causes_each_has_its_concordance():
 
 
 @every_law
-def test_networks_learn_predict_and_come_back_from_a_folder(law, tmp_path):
+def test_networks_learn_predict_and_come_back_from_a_folder(likelihood, tmp_path):
     X, time, event = patients()
     y = np.stack([time, event], 1)
-    model = SurvivalRegressor(law, **TINY).fit(X, y)
+    model = SurvivalRegressor(likelihood, **TINY).fit(X, y)
     assert model.score(X, y) > 0.55
     model.save(tmp_path / "model")
     again = load(tmp_path / "model")
@@ -340,14 +342,14 @@ def test_networks_learn_predict_and_come_back_from_a_folder(law, tmp_path):
     assert_array_equal(again.time_grid(), model.time_grid())
 
 
-@pytest.mark.parametrize("law", ["weibull", "cox"])
-def test_outcomes_go_through_scikit_learn_in_every_form(law):
+@pytest.mark.parametrize("likelihood", ["weibull", "cox"])
+def test_outcomes_go_through_scikit_learn_in_every_form(likelihood):
     X, time, event = patients()
     pairs = np.stack([time, event], 1)
     named = np.array(
         list(zip(event.astype(bool), time, strict=True)), dtype=[("cens", "?"), ("time", "<f8")]
     )
-    scores = [cross_val_score(linear(law), X, y, cv=3) for y in (pairs, named)]
+    scores = [cross_val_score(linear(likelihood), X, y, cv=3) for y in (pairs, named)]
     assert_allclose(*scores)
     assert (scores[0] > 0.55).all()
 
@@ -383,8 +385,8 @@ def test_frames_of_predictions_have_a_column_for_each_time():
 
 
 def test_sharp_and_heavy_laws_have_exact_restricted_means():
-    for law, sigma in (("weibull", 0.01), ("log_normal", 4.0)):
-        model = linear(law, likelihood_options={"dispersion": sigma})
+    for likelihood, sigma in (("weibull", 0.01), ("log_normal", 4.0)):
+        model = linear(likelihood, likelihood_options={"dispersion": sigma})
         model.fit(None, [1.0, 2.0, 5.0], event=[1, 1, 0])
         law_of_time = model.predict_dist(None)
         survival = lambda t, d=law_of_time: float(d.log_survival(0 * d.mean + t).exp())  # noqa: E731
@@ -400,21 +402,21 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("law", ["weibull", "cox"])
+@pytest.mark.parametrize("likelihood", ["weibull", "cox"])
 @pytest.mark.parametrize("given, words", WRONG.values(), ids=WRONG)
-def test_what_cannot_be_fitted_is_said_in_one_line(law, given, words):
+def test_what_cannot_be_fitted_is_said_in_one_line(likelihood, given, words):
     X, time, _ = patients()
     with pytest.raises(DataError, match=words) as caught:
-        linear(law).fit(X, time, **given)
+        linear(likelihood).fit(X, time, **given)
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("law", ["weibull", "cox", "exponential", "discrete_hazard"])
-def test_a_negative_time_is_named_censored_or_not(law):
+@pytest.mark.parametrize("likelihood", ["weibull", "cox", "exponential", "discrete_hazard"])
+def test_a_negative_time_is_named_censored_or_not(likelihood):
     X, time, event = patients()
     for row in (int(np.flatnonzero(event == k)[0]) for k in (0, 1)):
         with pytest.raises(DataError, match=rf"got -1(\.0)? at y\[{row}\]"):
-            linear(law).fit(X, np.where(np.arange(80) == row, -1, time), event=event)
+            linear(likelihood).fit(X, np.where(np.arange(80) == row, -1, time), event=event)
 
 
 def test_questions_that_have_no_answer_are_refused():

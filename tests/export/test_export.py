@@ -93,10 +93,10 @@ def test_a_network_of_columns_of_every_kind_gives_the_same_law(rows, tmp_path):
     given = strange(rows)
     for some in (given[:1], given[:7], pd.concat([given] * 4)[:1000]):
         found = serve(path, feed(model, some))
-        law = model.predict_dist(some)
+        likelihood = model.predict_dist(some)
         assert_equal(found["prediction"], model.predict(some))
-        assert_equal(found["law_mean"], law.mean)
-        assert_equal(found["law_sd"], law.stddev)
+        assert_equal(found["law_mean"], likelihood.mean)
+        assert_equal(found["law_sd"], likelihood.stddev)
 
 
 @pytest.mark.slow
@@ -128,9 +128,9 @@ def test_counts_with_exposure_and_an_interval_by_the_files_own_words(tmp_path, r
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     about = session.get_modelmeta().custom_metadata_map
     recipe = about["interval"].removeprefix("scipy.stats.").split(".interval")[0]
-    law = eval(f"stats.{recipe}", {"stats": stats, "exp": np.exp, **found})
+    likelihood = eval(f"stats.{recipe}", {"stats": stats, "exp": np.exp, **found})
     expected = fit.model.interval(given[["a", "b"]], 0.9, offset=np.log(given.years))
-    assert np.array_equal(np.stack(law.interval(0.9), 1), expected)
+    assert np.array_equal(np.stack(likelihood.interval(0.9), 1), expected)
     assert about["ansatz_version"] == ansatz.__version__
     assert json.loads(about["target"]) == ["count"] and about["link"] == "log"
     assert [each["column"] for each in json.loads(about["inputs"])] == ["a", "b", "years"]
@@ -237,15 +237,15 @@ def test_without_the_extra_one_line_says_how_to_install_it(tmp_path, monkeypatch
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name, target, law", [("adult", "income", "bernoulli"), ("abalone", "rings", "gamma")]
+    "name, target, likelihood", [("adult", "income", "bernoulli"), ("abalone", "rings", "gamma")]
 )
-def test_a_real_table_with_missing_cells_and_unseen_levels(name, target, law, tmp_path):
+def test_a_real_table_with_missing_cells_and_unseen_levels(name, target, likelihood, tmp_path):
     try:
         frame = ansatz.data.load(name).frame
     except ansatz.errors.AnsatzError as error:
         pytest.skip(str(error))
     target = next(c for c in frame.columns if str(c).lower() == target.lower())
-    fit = ansatz.fit(frame[:3000], target=target, options={"epochs": 3}, likelihood=law)
+    fit = ansatz.fit(frame[:3000], target=target, options={"epochs": 3}, likelihood=likelihood)
     path = exported(fit.model, tmp_path)
     others = frame[3000:4000].drop(columns=target)
     found, expected = serve(path, feed(fit.model, others)), fit.model.predict_frame(others)

@@ -15,7 +15,7 @@ INFLATED = ["zero_inflated_poisson", "hurdle_poisson", "zero_inflated_negative_b
 
 
 @pytest.mark.parametrize(
-    "y, laws",
+    "y, likelihoods",
     [
         (REALS, ["normal", "laplace", "student_t"]),
         (REALS**2, ["normal", "gamma", "log_normal", "weibull", "laplace", "student_t"]),
@@ -33,8 +33,8 @@ INFLATED = ["zero_inflated_poisson", "hurdle_poisson", "zero_inflated_negative_b
         (pd.Series(["a", "b", "c"]), ["categorical"]),
     ],
 )
-def test_the_support_of_the_values_proposes_the_laws(y, laws):
-    assert candidates(y) == laws
+def test_the_support_of_the_values_proposes_the_laws(y, candidates):
+    assert candidates(y) == candidates
 
 
 def test_a_whole_number_is_a_count_in_every_type():
@@ -65,5 +65,5 @@ def test_censored_times_have_laws_of_their_own():
 
 def test_every_candidate_accepts_the_values_that_proposed_it():
     for y in (REALS, REALS**2, np.append(REALS**2, 0), stats.norm.cdf(REALS), COUNTS, COUNTS + 1):
-        for law in candidates(y):
-            create(law).check(torch.tensor(np.asarray(y, dtype=float)))
+        for likelihood in candidates(y):
+            create(likelihood).check(torch.tensor(np.asarray(y, dtype=float)))

@@ -6,16 +6,16 @@ from ansatz import Regressor
 from ansatz.fitting.choice import (
     MOST_ROWS,
     Choice,
-    LawScore,
+    LikelihoodScore,
     _decide,
     _sample,
     _standard_error,
-    choose_law,
+    choose_likelihood,
     hedge,
 )
 from ansatz.fitting.out_of_fold import choose_folds
 from ansatz.likelihoods import create
-from ansatz.structures.vector.law_scores import linear_scores
+from ansatz.structures.vector.likelihood_scores import linear_scores
 
 rng = np.random.default_rng(0)
 COUNTS = rng.poisson(3.0, size=200)
@@ -29,9 +29,9 @@ def job_of(x, y, seed=0, **parts):
     return model.task(x), model.read(x, y)._replace(**parts)
 
 
-def _with(laws, x, y, seed=0):
+def _with(candidates, x, y, seed=0):
     task, job = job_of(x, y, seed)
-    return task, laws, job
+    return task, candidates, job
 
 
 # Log scores.
@@ -40,8 +40,8 @@ def _with(laws, x, y, seed=0):
 def test_one_group_cannot_be_parted():
     task, job = job_of(rng.normal(size=(40, 1)), REALS[:40], group=np.zeros(40))
     assert choose_folds(job, 3, seed=0) == []
-    choice = choose_law(task, ["normal", "laplace"], job)
-    assert choice.law == "normal" and "too few rows or groups" in choice.explanation
+    choice = choose_likelihood(task, ["normal", "laplace"], job)
+    assert choice.likelihood == "normal" and "too few rows or groups" in choice.explanation
 
 
 def test_a_sample_takes_copies_together_and_the_seed_decides_it():
@@ -76,14 +76,20 @@ def test_no_single_row_outweighs_the_others():
 
 
 def test_the_simplest_law_within_one_standard_error_wins():
-    table = [LawScore("normal", -1.02, 0.02, 0.03), LawScore("student_t", -1.0, 0.0, 0.0)]
-    law, why = _decide(table)
-    assert law == "normal"
+    table = [
+        LikelihoodScore("normal", -1.02, 0.02, 0.03),
+        LikelihoodScore("student_t", -1.0, 0.0, 0.0),
+    ]
+    likelihood, why = _decide(table)
+    assert likelihood == "normal"
     assert "simplest within one standard error" in why and "student_t, 0.02 +- 0.03 better" in why
 
 
 def test_beyond_one_standard_error_the_best_law_wins():
-    table = [LawScore("normal", -1.02, 0.02, 0.01), LawScore("student_t", -1.0, 0.0, 0.0)]
+    table = [
+        LikelihoodScore("normal", -1.02, 0.02, 0.01),
+        LikelihoodScore("student_t", -1.0, 0.0, 0.0),
+    ]
     assert _decide(table) == (
         "student_t",
         "likelihood student_t: best out-of-fold log score given x, -1 "
@@ -92,10 +98,18 @@ def test_beyond_one_standard_error_the_best_law_wins():
 
 
 def test_a_choice_prints_its_table_and_gives_it_as_json():
-    table = (LawScore("normal", -1.02, 0.02, 0.01), LawScore("student_t", -1.0, 0.0, 0.0))
+    table = (
+        LikelihoodScore("normal", -1.02, 0.02, 0.01),
+        LikelihoodScore("student_t", -1.0, 0.0, 0.0),
+    )
     choice = Choice("student_t", table, "", ())
     assert str(choice).splitlines()[1].split() == ["student_t", "-1.0000"]
-    assert choice.to_dicts()[0] == {"law": "normal", "score": -1.02, "worse": 0.02, "error": 0.01}
+    assert choice.to_dicts()[0] == {
+        "likelihood": "normal",
+        "score": -1.02,
+        "worse": 0.02,
+        "error": 0.01,
+    }
 
 
 # The choice.
@@ -107,7 +121,7 @@ def test_variation_of_x_is_no_dispersion():
     x = draw.uniform(-2, 2, size=(700, 1))
     y = draw.poisson(np.exp(1.5 + np.sin(2 * x[:, 0]))).astype(float)
     assert y.var() > 2.5 * y.mean()
-    assert choose_law(*_with(["poisson", "negative_binomial"], x, y)).law == "poisson"
+    assert choose_likelihood(*_with(["poisson", "negative_binomial"], x, y)).likelihood == "poisson"
 
 
 def test_dispersion_given_x_is_found():
@@ -115,24 +129,27 @@ def test_dispersion_given_x_is_found():
     x = draw.uniform(-2, 2, size=(700, 1))
     mean = np.exp(1.5 + np.sin(2 * x[:, 0]))
     y = draw.negative_binomial(1.5, 1.5 / (1.5 + mean)).astype(float)
-    assert choose_law(*_with(["poisson", "negative_binomial"], x, y)).law == "negative_binomial"
+    assert (
+        choose_likelihood(*_with(["poisson", "negative_binomial"], x, y)).likelihood
+        == "negative_binomial"
+    )
 
 
 def test_counts_that_vary_less_than_poisson_counts_are_left_to_the_normal_law():
     draw = np.random.default_rng(4)
     x = draw.normal(size=(300, 2))
     y = np.round(30 + 4 * x[:, 0] + draw.normal(size=300))
-    choice = choose_law(*_with(["poisson", "normal"], x, y))
-    assert choice.law == "normal" and choice.table[0].worse > 0.5
+    choice = choose_likelihood(*_with(["poisson", "normal"], x, y))
+    assert choice.likelihood == "normal" and choice.table[0].worse > 0.5
 
 
 def test_few_rows_are_compared_by_linear_models():
     draw = np.random.default_rng(2)
     x = draw.normal(size=(80, 2))
     y = draw.gamma(2, np.exp(1 + x[:, 0]))
-    task, laws, job = _with(["normal", "gamma"], x, y)
-    choice = choose_law(task, laws, job)
-    assert choice.law == "gamma"
+    task, candidates, job = _with(["normal", "gamma"], x, y)
+    choice = choose_likelihood(task, candidates, job)
+    assert choice.likelihood == "gamma"
     folds = choose_folds(job, 5, seed=0)
     expected = linear_scores(create("gamma", dispersion="constant"), job, folds).mean()
     assert choice.table[1].score == pytest.approx(float(expected))
@@ -141,35 +158,35 @@ def test_few_rows_are_compared_by_linear_models():
 def test_a_weight_of_two_is_the_row_twice():
     x, y, model = rng.normal(size=(45, 1)), COUNTS[:45].astype(float), Regressor()
     task = model.task(x)
-    weighted = choose_law(task, ["poisson", "normal"], model.read(x, y, np.full(45, 2.0)))
+    weighted = choose_likelihood(task, ["poisson", "normal"], model.read(x, y, np.full(45, 2.0)))
     copies = model.read(np.tile(x, (2, 1)), np.tile(y, 2))
-    repeated = choose_law(task, ["poisson", "normal"], copies)
+    repeated = choose_likelihood(task, ["poisson", "normal"], copies)
     for one, other in zip(weighted.table, repeated.table, strict=True):
         np.testing.assert_allclose(one[1:], other[1:], rtol=1e-6, atol=1e-12)
 
 
 def test_a_candidate_that_fails_is_told_and_left_out():
-    task, laws, job = _with(["normal", "gamma"], rng.normal(size=(60, 1)), REALS[:60])
-    choice = choose_law(task, laws, job)
-    assert choice.law == "normal" and [row.law for row in choice.table] == ["normal"]
+    task, candidates, job = _with(["normal", "gamma"], rng.normal(size=(60, 1)), REALS[:60])
+    choice = choose_likelihood(task, candidates, job)
+    assert choice.likelihood == "normal" and [row.likelihood for row in choice.table] == ["normal"]
     assert "likelihood gamma was not compared:" in choice.notes[0]
 
 
 def test_where_all_candidates_fail_the_first_is_taken():
-    task, laws, job = _with(["gamma", "weibull"], rng.normal(size=(60, 1)), REALS[:60])
-    choice = choose_law(task, laws, job)
-    assert choice.law == "gamma" and len(choice.notes) == 2
+    task, candidates, job = _with(["gamma", "weibull"], rng.normal(size=(60, 1)), REALS[:60])
+    choice = choose_likelihood(task, candidates, job)
+    assert choice.likelihood == "gamma" and len(choice.notes) == 2
 
 
 def test_the_seed_decides_and_the_users_random_state_stays():
     x, y = rng.normal(size=(150, 3)), COUNTS[:150].astype(float)
     before = torch.get_rng_state()
-    one, two = (choose_law(*_with(["poisson", "normal"], x, y)) for _ in range(2))
-    other = choose_law(*_with(["poisson", "normal"], x, y, seed=1))
+    one, two = (choose_likelihood(*_with(["poisson", "normal"], x, y)) for _ in range(2))
+    other = choose_likelihood(*_with(["poisson", "normal"], x, y, seed=1))
     assert one == two and one.table != other.table
     assert torch.equal(before, torch.get_rng_state())
 
 
 def test_a_single_candidate_needs_no_comparison():
     task, _, job = _with([], REALS[:30, None], REALS[:30])
-    assert choose_law(task, ["tweedie"], job).law == "tweedie"
+    assert choose_likelihood(task, ["tweedie"], job).likelihood == "tweedie"

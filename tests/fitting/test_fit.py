@@ -1,4 +1,4 @@
-"""From a table to a judged model, in one call."""
+"""From a table to a evaluated model, in one call."""
 
 import os
 import sys
@@ -254,7 +254,7 @@ def test_copies_across_a_split_by_group_are_judged_apart():
     frame = pd.concat([table(60)] * 2, ignore_index=True)
     frame["patient"] = np.arange(120) // 2 % 40  # the two copies are of two patients
     fit = ansatz.fit(frame, target="price", likelihood="normal", group="patient", options=TINY)
-    (told,) = [note for note in fit.notes if "judged rows" in note and "copies" in note]
+    (told,) = [note for note in fit.notes if "evaluated rows" in note and "copies" in note]
     assert "without them" in told
 
 
@@ -338,15 +338,15 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("values, law, says", FAULTS.values(), ids=FAULTS)
-def test_a_target_is_checked_before_training(values, law, says, monkeypatch):
+@pytest.mark.parametrize("values, likelihood, says", FAULTS.values(), ids=FAULTS)
+def test_a_target_is_checked_before_training(values, likelihood, says, monkeypatch):
     frame = with_target(values)
     if says is None:
-        assert ansatz.fit(frame, target="price", likelihood=law, options=TINY).metrics
+        assert ansatz.fit(frame, target="price", likelihood=likelihood, options=TINY).metrics
         return
     monkeypatch.setattr(sys.modules["ansatz.fitting.fit"], "split", None)  # never reached
     with pytest.raises(DataError, match=says):
-        ansatz.fit(frame, target="price", likelihood=law, options=TINY)
+        ansatz.fit(frame, target="price", likelihood=likelihood, options=TINY)
 
 
 def test_images_that_a_table_names_and_that_are_not_there_are_told():
@@ -491,4 +491,4 @@ def test_levels_that_only_tested_rows_have_are_a_note():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fit = ansatz.fit(frame, target="price", likelihood="normal", options=TINY)
-    assert any(note.startswith("judged rows: column 'town'") for note in fit.notes)
+    assert any(note.startswith("evaluated rows: column 'town'") for note in fit.notes)

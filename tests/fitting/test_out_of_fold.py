@@ -23,8 +23,8 @@ def test_the_score_of_a_whole_outcome_is_the_probability_of_its_step():
 
 
 def test_steps_of_a_positive_law_add_up_to_one():
-    law, y = Gamma(dispersion=0.5), torch.arange(400.0)
-    scores = log_scores(law, torch.full((400, 1), 2.0), y, step=1.0)
+    likelihood, y = Gamma(dispersion=0.5), torch.arange(400.0)
+    scores = log_scores(likelihood, torch.full((400, 1), 2.0), y, step=1.0)
     assert_close(scores.exp().sum(), torch.tensor(1.0))
 
 
@@ -37,24 +37,24 @@ def test_without_a_step_the_score_is_the_log_density_and_a_count_needs_none():
 
 def test_several_targets_of_a_row_have_one_score():
     raw, y = torch.randn(5, 3, 2), torch.randn(5, 3)
-    law = Normal()
-    assert_close(log_scores(law, raw, y), -law.loss(raw, y).mean(1))
+    likelihood = Normal()
+    assert_close(log_scores(likelihood, raw, y), -likelihood.loss(raw, y).mean(1))
 
 
 def test_every_row_is_judged_once_and_copies_by_networks_that_saw_none():
     x = np.repeat(np.arange(20.0), 2)[:, None]
     job = job_of(x, x[:, 0])
     folds = choose_folds(job, 3, seed=0)
-    assert sorted(np.concatenate([judged for _, judged in folds])) == list(range(40))
-    for learn, judged in folds:
-        assert not set(x[learn, 0]) & set(x[judged, 0])
+    assert sorted(np.concatenate([evaluated for _, evaluated in folds])) == list(range(40))
+    for learn, evaluated in folds:
+        assert not set(x[learn, 0]) & set(x[evaluated, 0])
 
 
 def test_a_group_is_judged_as_a_whole():
     group = np.repeat(np.arange(10), 4)
     job = job_of(rng.normal(size=(40, 1)), rng.normal(size=40), group=group)
-    for learn, judged in choose_folds(job, 3, seed=0):
-        assert not set(group[learn]) & set(group[judged])
+    for learn, evaluated in choose_folds(job, 3, seed=0):
+        assert not set(group[learn]) & set(group[evaluated])
 
 
 def test_the_past_judges_the_future():
@@ -62,4 +62,4 @@ def test_the_past_judges_the_future():
     job = job_of(rng.normal(size=(40, 1)), rng.normal(size=40), time=time)
     folds = choose_folds(job, 3, seed=0)
     assert [len(learn) for learn, _ in folds] == [10, 20, 30]
-    assert all(time[learn].max() < time[judged].min() for learn, judged in folds)
+    assert all(time[learn].max() < time[evaluated].min() for learn, evaluated in folds)

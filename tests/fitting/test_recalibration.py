@@ -18,4 +18,8 @@ def test_the_factor_of_a_normal_law_is_the_root_mean_square_score():
 
 
 def test_what_can_be_recalibrated():
-    assert [kind_of(law) for law in (Normal(), Gamma(), Poisson())] == ["scale", "dispersion", None]
+    assert [kind_of(likelihood) for likelihood in (Normal(), Gamma(), Poisson())] == [
+        "scale",
+        "dispersion",
+        None,
+    ]

@@ -15,9 +15,9 @@ def test_every_row_is_left_out_once_and_its_model_did_not_see_it():
     parts = out_of_fold(model.model_.task, model.read(x, y))
     outside = torch.cat([part.outside for part in parts])
     assert sorted(outside.tolist()) == list(range(30))
-    (judge,) = [part for part in parts if 7 in part.outside]
+    (evaluate,) = [part for part in parts if 7 in part.outside]
     others = [part for part in parts if 7 not in part.outside]
-    assert judge.raw.abs().max() < 10 < min(float(part.raw.abs().max()) for part in others)
+    assert evaluate.raw.abs().max() < 10 < min(float(part.raw.abs().max()) for part in others)
 
 
 def test_a_refit_keeps_classes_that_it_has_not_seen():

@@ -46,7 +46,7 @@ EXTRA = ["weight", "years", "patient", "day"]
 PLACES = {"target": ["first", "second", "third"], "likelihood": "plackett_luce"}
 CASES = {
     "numbers": {"target": "number", "likelihood": "normal"},
-    "a chosen law": {"target": "count"},
+    "a chosen likelihood": {"target": "count"},
     "groups": {"target": "number", "likelihood": "normal", "group": "patient"},
     "time": {"target": "number", "likelihood": "normal", "time": "day"},
     "weights": {"target": "number", "likelihood": "normal", "weights": "weight"},
@@ -84,7 +84,7 @@ def test_the_replayed_test_rows_give_the_metrics_that_the_fit_stored(case, tmp_p
     for ours, theirs in zip(found.parts, parts, strict=True):
         assert_array_equal(ours, theirs)
     assert torch.equal(found.job.y, job.y) and torch.equal(found.job.weight, job.weight)
-    assert found.problem.laws == problem.laws
+    assert found.problem.likelihoods == problem.likelihoods
     assert_same(metrics_of(found), fit.metrics)
 
 
@@ -225,5 +225,7 @@ def test_the_record_is_json_whatever_the_options_are():
 def test_laws_of_times_have_the_same_test_rows_whatever_form_their_outcomes_take():
     frame = table()[["x", "time", "event"]]
     options = {"target": "time", "event": "event", "network": "linear"}
-    fits = [ansatz.fit(frame, likelihood=law, **options) for law in ("cox", "weibull")]
+    fits = [
+        ansatz.fit(frame, likelihood=likelihood, **options) for likelihood in ("cox", "weibull")
+    ]
     assert_array_equal(fits[0].posed[2].test, fits[1].posed[2].test)

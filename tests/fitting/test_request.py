@@ -14,7 +14,7 @@ from ansatz.fitting import FitOptions, Request
 from ansatz.fitting.options import TuneOptions, declared
 from ansatz.fitting.options.search import SearchOptions
 from ansatz.fitting.options.tables import OWNERS, settings_of
-from ansatz.fitting.provenance import Origin, provenance_of
+from ansatz.fitting.provenance import Provenance, provenance_of
 
 OF_REQUESTS = {"likelihood", "network", "inference", "x", "random_state", "device", "time_limit"}
 OF_REQUESTS |= {"likelihood_options", "network_options"}  # by the constructors' signatures
@@ -137,7 +137,7 @@ def test_a_record_of_before_requests_still_loads():
     del record["request"]
     old = {"reader": {}, "roles": {}, "drop": [], "seed": 3, "folds": None, "x": "vector"}
     old |= {"likelihood": "normal", "inference": "point", "options": {}}
-    assert Origin.model_validate({**record, **old}) == now
+    assert Provenance.model_validate({**record, **old}) == now
 
 
 def test_weights_name_a_column():

@@ -98,7 +98,7 @@ def test_predictions_are_the_same_bit_for_bit(mixed, tmp_path, model, outcome):
     if isinstance(model, Classifier):
         assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))
         assert again.classes_.dtype == model.classes_.dtype
-    elif model.model_.likelihood.is_law:
+    elif model.model_.likelihood.has_distribution:
         assert_array_equal(again.interval(frame), model.interval(frame))
         assert_array_equal(again.sample(frame, 2), model.sample(frame, 2))
     assert again.evaluate(frame, y) == model.evaluate(frame, y)
@@ -278,8 +278,8 @@ CHANGES = {
     "an unknown key": lambda r: r.update(_target_="os.system"),
     "an unknown parameter": lambda r: r["parameters"].update(callback="os.system"),
     "an unknown estimator": lambda r: r.update(estimator="os.system"),
-    "a law's unknown option": lambda r: r["likelihood"]["options"].update(scale=3),
-    "a law's wrong option": lambda r: r["likelihood"]["options"].update(dispersion=-1),
+    "a likelihood's unknown option": lambda r: r["likelihood"]["options"].update(scale=3),
+    "a likelihood's wrong option": lambda r: r["likelihood"]["options"].update(dispersion=-1),
     "an unknown layer option": lambda r: r["network"]["options"].update(hook="os.system"),
     "an unknown activation": lambda r: r["network"]["options"].update(activation="os.system"),
     "ten thousand layers": lambda r: r["network"]["options"].update(widths=[8] * 10_000),
@@ -293,12 +293,12 @@ CHANGES = {
     "no outputs": lambda r: r["network"].update(outputs=0),
     "many outputs": lambda r: r["network"].update(outputs=2**40),
     "an impossible dropout": lambda r: r["network"]["options"].update(dropout=2.0),
-    "another law": lambda r: r["likelihood"].update(name="categorical", options={}),
+    "another likelihood": lambda r: r["likelihood"].update(name="categorical", options={}),
     "a missing key": lambda r: r.pop("preprocessing"),
     "damaged preprocessing": lambda r: r["preprocessing"].update(numeric={}),
     "a huge preprocessing": lambda r: r["preprocessing"]["columns"].append("os.system"),
     "a wrong recipe": lambda r: r["recipe"].update(dtype="os.system"),
-    "wrong uses": lambda r: r.update(uses={"target": ["y"], "hook": "os.system"}),
+    "wrong uses": lambda r: r.update(column_roles={"target": ["y"], "hook": "os.system"}),
     "a wrong history": lambda r: r.update(history={"records": "os.system"}),
     "no dictionary": lambda r: r.clear(),
 }

@@ -47,13 +47,13 @@ def test_class_weights_do_not_move_the_split():
 def test_class_weights_tilt_no_rival():
     """The report and the fit compare with the same linear and constant models."""
     from ansatz.report import replayed
-    from ansatz.report.rivals import rivals
+    from ansatz.report.baselines import baselines
 
     options = {"class_weight": "balanced", "widths": [4], "epochs": 2}
     fit = ansatz.fit(rare(), target="y", network="mlp", options=options)
     evidence = replayed(replay(fit))
     for name, expected in {"linear": fit.linear, "constant": fit.constant}.items():
-        found = rivals(evidence).find(name).judge(evidence.weight)
+        found = baselines(evidence).find(name).evaluate(evidence.weight)
         assert found["nll"] == pytest.approx(expected["nll"])
 
 
@@ -68,12 +68,12 @@ def jobs(y, kind=Regressor, **options):
     )
 
 
-def judge_constant(law, learn, test):
-    return evaluate_predictive(constant_predictive(law, learn, test), test.y, test.weight)
+def evaluate_constant(likelihood, learn, test):
+    return evaluate_predictive(constant_predictive(likelihood, learn, test), test.y, test.weight)
 
 
-def judge_linear(law, learn, test):
-    model, notes = structures.create("vector").baseline(law, learn, seed=0)
+def evaluate_linear(likelihood, learn, test):
+    model, notes = structures.create("vector").baseline(likelihood, learn, seed=0)
     found = model.predictive(test.rows, test.offset, notes=[])
     return evaluate_predictive(found, test.y, test.weight), notes
 
@@ -81,9 +81,9 @@ def judge_linear(law, learn, test):
 def test_the_constant_is_the_maximum_likelihood_one():
     y = 3 + 2 * X[:, 0] + np.random.default_rng(1).normal(size=200)
     learn, test = jobs(y)
-    found = judge_constant(Normal(), learn, test)
-    law = stats.norm(y[:120].mean(), y[:120].std())
-    assert found["nll"] == pytest.approx(-law.logpdf(y[120:]).mean(), rel=1e-6)
+    found = evaluate_constant(Normal(), learn, test)
+    likelihood = stats.norm(y[:120].mean(), y[:120].std())
+    assert found["nll"] == pytest.approx(-likelihood.logpdf(y[120:]).mean(), rel=1e-6)
 
 
 def test_a_constant_rate_is_per_exposure():
@@ -92,13 +92,13 @@ def test_a_constant_rate_is_per_exposure():
     learn, test = jobs(y, offset=np.log(exposure))
     rate = y[:120].sum() / exposure[:120].sum()
     expected = -stats.poisson(rate * exposure[120:]).logpmf(y[120:]).mean()
-    assert judge_constant(Poisson(), learn, test)["nll"] == pytest.approx(expected, rel=1e-8)
+    assert evaluate_constant(Poisson(), learn, test)["nll"] == pytest.approx(expected, rel=1e-8)
 
 
 def test_the_linear_model_of_a_known_spread_is_least_squares():
     y = 3 + 2 * X[:, 0] + np.random.default_rng(1).normal(size=200)
     learn, test = jobs(y)
-    found, _ = judge_linear(Normal(dispersion=1.0), learn, test)
+    found, _ = evaluate_linear(Normal(dispersion=1.0), learn, test)
     ols = sm.OLS(y[:120], sm.add_constant(X[:120])).fit()
     error = y[120:] - ols.predict(sm.add_constant(X[120:]))
     assert found["rmse"] == pytest.approx(np.sqrt((error**2).mean()), rel=1e-8)
@@ -107,7 +107,7 @@ def test_the_linear_model_of_a_known_spread_is_least_squares():
 def test_a_spread_that_depends_on_x_wins_where_it_does():
     y = X[:, 0] + np.log1p(np.exp(2 * X[:, 1])) * np.random.default_rng(3).normal(size=200)
     learn, test = jobs(y)
-    found, _ = judge_linear(Normal(), learn, test)
+    found, _ = evaluate_linear(Normal(), learn, test)
     ols = sm.OLS(y[:120], sm.add_constant(X[:120])).fit()
     error = y[120:] - ols.predict(sm.add_constant(X[120:]))
     constant = -stats.norm(0, np.sqrt(ols.ssr / 120)).logpdf(error).mean()
@@ -124,15 +124,15 @@ def test_poisson_gamma_and_bernoulli_are_glms():
             sm.families.Gamma(sm.families.links.Log()),
         ),
     )
-    for law, y, family in cases:
+    for likelihood, y, family in cases:
         learn, test = jobs(y)
-        found, _ = judge_linear(law, learn, test)
+        found, _ = evaluate_linear(likelihood, learn, test)
         glm = sm.GLM(y[:120], sm.add_constant(X[:120]), family).fit()
         error = y[120:] - glm.predict(sm.add_constant(X[120:]))
         assert found["rmse"] == pytest.approx(np.sqrt((error**2).mean()), rel=1e-5)
     y = (np.random.default_rng(1).uniform(size=200) < 1 / (1 + np.exp(-X[:, 0]))).astype(int)
     learn, test = jobs(y, Classifier)
-    found, _ = judge_linear(Bernoulli(), learn, test)
+    found, _ = evaluate_linear(Bernoulli(), learn, test)
     glm = sm.GLM(y[:120], sm.add_constant(X[:120]), sm.families.Binomial()).fit()
     p = glm.predict(sm.add_constant(X[120:]))
     nll = -np.log(np.where(y[120:] == 1, p, 1 - p)).mean()
@@ -144,7 +144,7 @@ def test_a_spread_with_as_many_coefficients_as_rows_allow_does_not_win():
     x, y = rng.normal(size=(120, 35)), rng.normal(size=120)
     model = Regressor()
     learn, test = model.read(x[:90], y[:90]), model.read(x[90:], y[90:])
-    found, _ = judge_linear(Normal(), learn, test)
+    found, _ = evaluate_linear(Normal(), learn, test)
     ols = sm.OLS(y[:90], sm.add_constant(x[:90])).fit()
     error = y[90:] - ols.predict(sm.add_constant(x[90:]))
     expected = -stats.norm(0, np.sqrt(ols.ssr / 90)).logpdf(error).mean()

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 
 from ansatz.data import row_keys
-from ansatz.fitting.split import copied, describe_copies, warn_of_copies
+from ansatz.fitting.split import copied, describe_duplicates, warn_of_duplicates
 
 
 def test_copies_share_a_key_wherever_they_stand():
@@ -14,14 +14,14 @@ def test_copies_share_a_key_wherever_they_stand():
 
 def test_copies_are_counted_once_each():
     keys = np.array([1, 1, 1, 2], dtype=np.uint64)
-    assert describe_copies(keys)[0].startswith("2 of 4 rows are copies")
-    assert describe_copies(np.array([1, 2], dtype=np.uint64)) == []
+    assert describe_duplicates(keys)[0].startswith("2 of 4 rows are copies")
+    assert describe_duplicates(np.array([1, 2], dtype=np.uint64)) == []
 
 
 def test_judged_copies_are_told_with_the_metrics_without_them():
     mask = copied(np.array([1, 2], dtype=np.uint64), np.array([2, 3, 4], dtype=np.uint64))
     assert mask.tolist() == [True, False, False]
-    (told,) = warn_of_copies(mask, {"nll": 2.0})
-    assert "1 of 3 judged rows (33 %)" in told and "nll 2" in told
-    assert warn_of_copies(np.zeros(3, dtype=bool), None) == []
-    assert "no row is left" in warn_of_copies(np.ones(3, dtype=bool), None)[0]
+    (told,) = warn_of_duplicates(mask, {"nll": 2.0})
+    assert "1 of 3 evaluated rows (33 %)" in told and "nll 2" in told
+    assert warn_of_duplicates(np.zeros(3, dtype=bool), None) == []
+    assert "no row is left" in warn_of_duplicates(np.ones(3, dtype=bool), None)[0]

@@ -18,15 +18,15 @@ FAMILIES = {
 }
 
 
-@pytest.mark.parametrize("law", FAMILIES)
+@pytest.mark.parametrize("likelihood", FAMILIES)
 @pytest.mark.parametrize("extra", ["plain", "weights", "offset"])
-def test_coefficients_and_errors_are_statsmodels(mixed, law, extra):
+def test_coefficients_and_errors_are_statsmodels(mixed, likelihood, extra):
     frame, number, _, count = mixed
-    family, outcome = FAMILIES[law]
+    family, outcome = FAMILIES[likelihood]
     data = frame[["a", "town"]].assign(y=outcome(number, count))
     weight = np.arange(80) % 3 + 1 if extra == "weights" else None
     offset = np.linspace(-0.5, 0.5, 80) if extra == "offset" else None
-    model = Regressor(law, network="linear").fit(
+    model = Regressor(likelihood, network="linear").fit(
         data[["a", "town"]], data["y"], weight, offset=offset
     )
     glm = smf.glm("y ~ a + town", data, family=family, freq_weights=weight, offset=offset).fit(

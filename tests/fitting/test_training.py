@@ -39,10 +39,10 @@ def plan_of(recipe):
     return Plan(structures.create("vector"), "mlp", options, recipe, 0, {}, {"progress": 0})
 
 
-def fit(batch, valid, recipe, law=None):
+def fit(batch, valid, recipe, likelihood=None):
     """A network trained on rows of which those with the numbers ``valid`` are held out."""
     job = job_of(batch)._replace(valid=np.asarray(valid, dtype=np.intp))
-    return train(plan_of(recipe), job, law or Normal(dispersion="constant"))
+    return train(plan_of(recipe), job, likelihood or Normal(dispersion="constant"))
 
 
 def batch_of(job):
@@ -63,13 +63,13 @@ def test_the_constant_model_is_the_start():
     assert build_objective(Poisson(), counts).shift.exp() == pytest.approx(10 / 4)
 
 
-@pytest.mark.parametrize("law", [Poisson(), Bernoulli(), Normal(dispersion="constant")])
-def test_beside_an_offset_the_start_is_the_best_constant(law):
+@pytest.mark.parametrize("likelihood", [Poisson(), Bernoulli(), Normal(dispersion="constant")])
+def test_beside_an_offset_the_start_is_the_best_constant(likelihood):
     generator = torch.Generator().manual_seed(0)
     offset = torch.randn(200, generator=generator)
     y = (torch.rand(200, generator=generator) < offset.sigmoid()).double()
     batch = Batch.of(torch.zeros(200, 1), y, None, offset)
-    objective = build_objective(law, batch)
+    objective = build_objective(likelihood, batch)
 
     def loss(move):
         raw = (objective.shift[:1] + move + offset).unsqueeze(-1)

@@ -56,7 +56,9 @@ def test_record_and_tensors_give_the_same_predictive_bit_for_bit(name, sample, f
     assert one.keys() == other.keys() and all(torch.equal(one[key], other[key]) for key in one)
     assert again.posterior.name == name and again.parameters == model.parameters
     expected, found = model.posterior.predictive(rows), again.posterior.predictive(rows)
-    assert found.law.name == expected.law.name and torch.equal(found.raw, expected.raw)
+    assert found.likelihood.name == expected.likelihood.name and torch.equal(
+        found.raw, expected.raw
+    )
     plain = (each.posterior.without_recalibration().predictive(rows) for each in (model, again))
     assert torch.equal(*(predictive.raw for predictive in plain))
 

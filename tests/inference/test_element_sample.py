@@ -158,10 +158,10 @@ def test_larger_images_are_mixed_from_tiles_and_tidied(ensemble):
     assert (tidy != labels).any()
 
 
-@pytest.mark.parametrize("law", ["cross_entropy", "dice", "sum"])
-def test_losses_are_mixed_and_not_recalibrated(law):
+@pytest.mark.parametrize("likelihood", ["cross_entropy", "dice", "sum"])
+def test_losses_are_mixed_and_not_recalibrated(likelihood):
     images, masks = discs(4)
-    model = Segmenter(law, **SETTINGS | {"epochs": 1}).fit(images, masks)
+    model = Segmenter(likelihood, **SETTINGS | {"epochs": 1}).fit(images, masks)
     assert not hasattr(model, "recalibration_") and model.model_.posterior.factor == 1
     each = [
         model.model_.outcome.probabilities(member.predictive(Grids.of(images))).numpy()
@@ -174,7 +174,7 @@ def test_losses_are_mixed_and_not_recalibrated(law):
 def test_fewer_examples_than_members_share_their_folds(count):
     model = Segmenter(**SETTINGS | {"epochs": 1}).fit(*discs(count))
     assert len(model.model_.posterior.members) == 3
-    assert hasattr(model, "recalibration_") == (count > 1)  # one example leaves none to judge by
+    assert hasattr(model, "recalibration_") == (count > 1)  # one example leaves none to evaluate by
 
 
 def test_folds_stop_the_members_unless_a_share_is_held_out_for_all():

@@ -1,4 +1,4 @@
-"""Ensembles through the estimators: every law, weights, groups, time, saving, resuming."""
+"""Ensembles through the estimators: every likelihood, weights, groups, time, saving, resuming."""
 
 import numpy as np
 import pandas as pd
@@ -73,7 +73,8 @@ def outcome(rows, kind, name):
     return np.column_stack([y, rows["event"]]) if kind is SurvivalRegressor else y
 
 
-# Always one law of each kind: location, positive, angle, quantiles, classes, survival, ranking.
+# Always one likelihood of each kind: location, positive, angle, quantiles, classes, survival,
+# ranking.
 KINDS = {"normal", "gamma", "von_mises", "quantiles", "ordinal", "cox", "plackett_luce"}
 
 
@@ -82,31 +83,31 @@ KINDS = {"normal", "gamma", "von_mises", "quantiles", "ordinal", "cox", "placket
     [name if name in KINDS else pytest.param(name, marks=pytest.mark.slow) for name in MODELS],
 )
 def test_every_law_is_fitted_served_and_saved(rows, tmp_path, name):
-    kind, law, target = MODELS[name]
+    kind, likelihood, target = MODELS[name]
     y = outcome(rows, kind, target)
-    model = kind(law, **FEW).fit(rows["X"], y)
+    model = kind(likelihood, **FEW).fit(rows["X"], y)
     assert len(model.model_.posterior.networks) == FEW["members"]
     assert float(model.model_.posterior.weights.sum()) == pytest.approx(1)
     again = ansatz.load(model.save(tmp_path / "model"))
-    judged = model.evaluate(rows["X"][:40], y[:40])
-    assert again.evaluate(rows["X"][:40], y[:40]) == judged
+    evaluated = model.evaluate(rows["X"][:40], y[:40])
+    assert again.evaluate(rows["X"][:40], y[:40]) == evaluated
     assert np.array_equal(again.predict(rows["X"]), model.predict(rows["X"]))
     assert getattr(again, "recalibration_", None) == getattr(model, "recalibration_", None)
-    finite = [v for v in judged.values() if v is not None]
+    finite = [v for v in evaluated.values() if v is not None]
     assert finite and np.isfinite(finite).all()
 
 
 def test_the_predictive_is_the_weighted_mixture_of_the_members(rows, trained):
     model = trained
-    law = model.predict_dist(rows["X"], recalibrated=False)
-    assert isinstance(law, NormalMixtureDistribution)
+    likelihood = model.predict_dist(rows["X"], recalibrated=False)
+    assert isinstance(likelihood, NormalMixtureDistribution)
     parts = model.model_.posterior.components(TableRows(rows["X"]))
     assert len(parts) == FEW["members"] + 1  # the linear model among them
     y = torch.from_numpy(rows["number"])
     expected = sum(weight * part.distribution.log_prob(y).exp() for weight, part in parts)
-    torch.testing.assert_close(law.log_prob(y).exp(), expected)
+    torch.testing.assert_close(likelihood.log_prob(y).exp(), expected)
     wide = model.predict_dist(rows["X"])
-    torch.testing.assert_close(wide.stddev, model.recalibration_.value * law.stddev)
+    torch.testing.assert_close(wide.stddev, model.recalibration_.value * likelihood.stddev)
     torch.testing.assert_close(wide.mean, torch.from_numpy(model.predict(rows["X"])))
 
 
@@ -149,9 +150,9 @@ def test_a_network_that_is_no_plain_mlp_is_trained_in_turn(rows, tmp_path):
 
 def test_an_ensemble_is_surer_than_one_member_about_what_it_does_not_know(rows, trained):
     far = np.full((1, 3), 4.0)
-    law = trained.predict_dist(np.concatenate([rows["X"], far]), recalibrated=False)
-    means = law.means
-    spread = (law.weights * (means - law.mean.unsqueeze(-1)) ** 2).sum(-1)
+    likelihood = trained.predict_dist(np.concatenate([rows["X"], far]), recalibrated=False)
+    means = likelihood.means
+    spread = (likelihood.weights * (means - likelihood.mean.unsqueeze(-1)) ** 2).sum(-1)
     assert float(spread[-1]) > float(spread[:-1].median())
 
 

@@ -42,8 +42,8 @@ def test_probabilities_lie_among_those_of_the_members(ensemble):
 
 
 def test_every_example_is_judged_by_members_that_left_it_out(ensemble):
-    judged = ensemble.model_.out_of_fold
-    rows = np.concatenate([piece.rows.numpy() for piece in judged.pieces])
+    evaluated = ensemble.model_.out_of_fold
+    rows = np.concatenate([piece.rows.numpy() for piece in evaluated.pieces])
     assert sorted(rows) == list(range(60))
 
 

@@ -43,18 +43,18 @@ def rows(name, members=3, count=24, targets=()):
 
 def both(name, options, batch, *, activation="silu", clip=5.0, targets=()):
     """A step of three members, and three steps of one."""
-    law = likelihoods.create(name, **options).double()
-    outputs = law.outputs(TargetSpec(shape=targets)) * (targets[0] if targets else 1)
+    likelihood = likelihoods.create(name, **options).double()
+    outputs = likelihood.outputs(TargetSpec(shape=targets)) * (targets[0] if targets else 1)
     shift = scale = None
     if targets:
         shift = torch.zeros(targets[0], outputs // targets[0], dtype=torch.float64)
         scale = torch.ones_like(shift)
-        law.observe(batch.target[0], batch.weight[0])
+        likelihood.observe(batch.target[0], batch.weight[0])
     networks = [
         MLP(4, outputs, widths=(8, 6), activation=activation, generator=_seeded(k)).double()
         for k in range(3)
     ]
-    objective = Supervised(law, shift, scale)
+    objective = Supervised(likelihood, shift, scale)
     alone = [
         AnalyticStep(copy.deepcopy(n), copy.deepcopy(objective), learning_rate=0.01, clip=clip)
         for n in networks
@@ -180,10 +180,10 @@ def test_all_rows_at_once_fill_up_with_weight_zero():
 def trained(steps, *, dropout=0.2, drops=False, average=None, patience=2, **options):
     """Parameters at the end, how many members still learned, and the number of steps."""
     networks = [MLP(4, 1, widths=(8,), generator=_seeded(k)) for k in range(3)]
-    law = likelihoods.create("normal", dispersion="constant")
+    likelihood = likelihoods.create("normal", dispersion="constant")
     step = MemberStep(
         Members(networks),
-        MemberObjective(Supervised(law), 3),
+        MemberObjective(Supervised(likelihood), 3),
         dropout=[0.0, dropout, dropout],
         learning_rate=0.05,
         drop_finished=drops,

@@ -4,7 +4,7 @@ import pytest
 import torch
 from scipy.optimize import minimize
 
-from ansatz.inference.stacking import chance_of_best, stack_weights
+from ansatz.inference.stacking import probability_of_best, stack_weights
 
 
 def test_weights_maximise_the_penalised_log_score():
@@ -38,6 +38,6 @@ def test_the_chance_of_the_better_mean_is_that_of_a_normal_difference():
     scores[group == 1] += 0.1
     a, b = scores[group == 0], scores[group == 1]
     z = (b.mean() - a.mean()) / (a.var() / 200 + b.var() / 200).sqrt()
-    chance = chance_of_best(scores, group, draws=20_000)
+    chance = probability_of_best(scores, group, draws=20_000)
     assert float(chance[1]) == pytest.approx(float(torch.special.ndtr(z)), abs=0.02)
     assert float(chance.sum()) == pytest.approx(1)

@@ -156,7 +156,7 @@ def test_selu_draws_the_variance_to_one_under_lecun_weights():
 
 
 @pytest.mark.parametrize(
-    "name, law",
+    "name, likelihood",
     [
         ("normal", stats.norm),
         ("logistic", stats.logistic),
@@ -164,8 +164,8 @@ def test_selu_draws_the_variance_to_one_under_lecun_weights():
         ("cauchy", stats.cauchy),
     ],
 )
-def test_self_gated_is_x_times_the_cdf_of_its_law(name, law):
-    assert_close(SelfGated(name)(X), X * torch.as_tensor(law.cdf(X)))
+def test_self_gated_is_x_times_the_cdf_of_its_law(name, likelihood):
+    assert_close(SelfGated(name)(X), X * torch.as_tensor(likelihood.cdf(X)))
     x = torch.tensor([-2.0, -0.3, 0.7], requires_grad=True)
     assert torch.autograd.gradcheck(SelfGated(name), x)
     assert slope(SelfGated(name), torch.zeros(1)) == 0.5  # F(0), at the kink of Laplace too

@@ -62,8 +62,8 @@ def test_a_scheme_works_on_meta_tensors_and_on_layers_without_inputs(name):
 
 def test_the_other_names_are_the_same_schemes():
     for ours, theirs in [("glorot", "xavier"), ("he", "kaiming")]:
-        for law in ("normal", "uniform"):
-            assert torch.equal(draw(f"{ours}_{law}"), draw(f"{theirs}_{law}"))
+        for likelihood in ("normal", "uniform"):
+            assert torch.equal(draw(f"{ours}_{likelihood}"), draw(f"{theirs}_{likelihood}"))
     assert_close(draw("constant", gain=0.01), torch.full((M, N), 0.01))
     assert not draw("zeros").any()
 

@@ -42,10 +42,10 @@ def names(node):
     return {node.name()}.union(*(names(below) for below, _ in node.next_functions if below))
 
 
-@pytest.mark.parametrize("law", ["laplace", "student_t"])
-def test_laws_that_are_compared_by_default_do_not_import_torchs_compiler(law):
+@pytest.mark.parametrize("likelihood", ["laplace", "student_t"])
+def test_laws_that_are_compared_by_default_do_not_import_torchs_compiler(likelihood):
     """Second derivatives of torch's abs are symbolic zeros, whose sum imports it: a second."""
     raw = torch.tensor([[0.5], [-0.5]], requires_grad=True)
-    loss = create(law, dispersion=1.0).double().loss(raw, torch.zeros(2)).sum()
+    loss = create(likelihood, dispersion=1.0).double().loss(raw, torch.zeros(2)).sum()
     assert "AbsBackward0" not in names(loss.grad_fn)
     assert "AbsBackward0" in names(raw.abs().sum().grad_fn)

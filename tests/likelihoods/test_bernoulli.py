@@ -24,16 +24,19 @@ def test_the_gradient_is_probability_less_outcome():
 
 @pytest.mark.parametrize("logit", [-1e4, -50.0, 50.0, 1e4])
 def test_every_log_probability_is_exact_at_extreme_logits(logit):
-    law, one = BernoulliDistribution(torch.tensor([logit])), torch.ones(1)
-    found = law.log_prob(one).item()
+    likelihood, one = BernoulliDistribution(torch.tensor([logit])), torch.ones(1)
+    found = likelihood.log_prob(one).item()
     assert found == pytest.approx(-np.logaddexp(0, -logit), rel=1e-14)
-    assert law.log_survival(0 * one).item() == found
-    assert law.log_cdf(0 * one).item() == BernoulliDistribution(-law.logits).log_prob(one).item()
+    assert likelihood.log_survival(0 * one).item() == found
+    assert (
+        likelihood.log_cdf(0 * one).item()
+        == BernoulliDistribution(-likelihood.logits).log_prob(one).item()
+    )
 
 
 def test_what_is_neither_0_nor_1_has_no_probability():
-    law = BernoulliDistribution(torch.zeros(2))
-    assert_close(law.log_prob(torch.tensor([0.5, 2.0])), torch.full((2,), -torch.inf))
+    distribution = BernoulliDistribution(torch.zeros(2))
+    assert_close(distribution.log_prob(torch.tensor([0.5, 2.0])), torch.full((2,), -torch.inf))
 
 
 def test_a_single_class_starts_half_a_row_from_certainty():

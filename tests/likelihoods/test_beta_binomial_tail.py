@@ -23,12 +23,12 @@ def exact_tails(k, a, b, n):
 @pytest.mark.parametrize("k", [0, 3, 20, 39])
 def test_both_tails_are_the_sums(k, a, b):
     n, phi = 40, a + b
-    law = BetaBinomialDistribution(
+    distribution = BetaBinomialDistribution(
         torch.tensor([a / phi]).logit(), torch.tensor([1 / phi]), torch.tensor([float(n)])
     )
     at, (low, high) = torch.tensor([float(k)]), exact_tails(k, a, b, n)
-    assert law.log_cdf(at).item() == pytest.approx(low, rel=1e-12)
-    assert law.log_survival(at).item() == pytest.approx(high, rel=1e-12)
+    assert distribution.log_cdf(at).item() == pytest.approx(low, rel=1e-12)
+    assert distribution.log_survival(at).item() == pytest.approx(high, rel=1e-12)
 
 
 def test_twice_differentiable_in_both_shapes():
@@ -48,7 +48,11 @@ def test_rows_are_summed_in_any_blocks(monkeypatch):
 
 
 def test_a_tail_that_underflows_has_a_logarithm():
-    """With a huge precision the law is binomial: log P(Y <= 0) = n log(1 - p)."""
-    law = BetaBinomialDistribution(torch.zeros(1), torch.tensor([1e-12]), torch.tensor([1e4]))
-    assert law.log_cdf(torch.zeros(1)).item() == pytest.approx(-6931.4718, rel=1e-6)
-    assert law.log_survival(torch.tensor([9999.0])).item() == pytest.approx(-6931.4718, rel=1e-6)
+    """With a huge precision the likelihood is binomial: log P(Y <= 0) = n log(1 - p)."""
+    distribution = BetaBinomialDistribution(
+        torch.zeros(1), torch.tensor([1e-12]), torch.tensor([1e4])
+    )
+    assert distribution.log_cdf(torch.zeros(1)).item() == pytest.approx(-6931.4718, rel=1e-6)
+    assert distribution.log_survival(torch.tensor([9999.0])).item() == pytest.approx(
+        -6931.4718, rel=1e-6
+    )

@@ -29,9 +29,9 @@ def test_the_loss_uses_each_rows_own_trials():
     raw, y = torch.randn(60, 1), pairs()
     exact = stats.binom(y[:, 1], raw[:, 0].sigmoid()).logpmf(y[:, 0])
     assert_close(Binomial().loss(raw, y), -torch.as_tensor(exact))
-    law, successes = Binomial().given(raw, y)
+    likelihood, successes = Binomial().given(raw, y)
     assert_close(successes, y[:, 0])
-    assert_close(law.trials, y[:, 1])
+    assert_close(likelihood.trials, y[:, 1])
     assert_close(Binomial().point(raw), raw[:, 0].sigmoid())
 
 
@@ -55,19 +55,21 @@ def test_any_number_of_trials_keeps_its_digits(n, k):
 
 
 def test_far_tails_have_logarithms():
-    law = BinomialDistribution(torch.zeros(2), torch.full((2,), 2000.0))
-    found = law.log_cdf(torch.tensor([0.0, 1.0]))
+    distribution = BinomialDistribution(torch.zeros(2), torch.full((2,), 2000.0))
+    found = distribution.log_cdf(torch.tensor([0.0, 1.0]))
     exact = 2000 * torch.tensor(0.5).log() + torch.tensor([1.0, 2001.0]).log()
     assert_close(found, exact, rtol=1e-12, atol=0)
-    assert_close(law.log_survival(torch.tensor([1999.0, 1998.0])), exact, rtol=1e-12, atol=0)
+    assert_close(
+        distribution.log_survival(torch.tensor([1999.0, 1998.0])), exact, rtol=1e-12, atol=0
+    )
 
 
 def test_quantiles_are_scipys_for_rows_of_any_size():
     n, logits, q = torch.randint(1, 5000, (200,)).double(), torch.randn(200) * 3, torch.rand(200)
     exact = stats.binom(n.numpy(), logits.sigmoid().numpy()).ppf(q.numpy())
-    law = BinomialDistribution(logits, n)
-    assert_close(law.icdf(q), torch.as_tensor(exact))
-    assert_close(law.icdf(torch.ones(200)), n)
+    distribution = BinomialDistribution(logits, n)
+    assert_close(distribution.icdf(q), torch.as_tensor(exact))
+    assert_close(distribution.icdf(torch.ones(200)), n)
 
 
 def test_the_constant_model_is_the_pooled_share():
@@ -96,9 +98,11 @@ def test_deviance_and_pearson_residuals_are_those_of_statsmodels():
     assert_close(Binomial().pearson(raw, y), torch.as_tensor(pearson))
 
 
-@pytest.mark.parametrize("law", [Binomial(), BetaBinomial()], ids=lambda law: law.name)
-def test_what_is_no_pair_is_refused_by_name(law):
-    law.check(torch.tensor([[0.0, 1.0], [3.0, 3.0]]))
+@pytest.mark.parametrize(
+    "likelihood", [Binomial(), BetaBinomial()], ids=lambda likelihood: likelihood.name
+)
+def test_what_is_no_pair_is_refused_by_name(likelihood):
+    likelihood.check(torch.tensor([[0.0, 1.0], [3.0, 3.0]]))
     for bad, message in (
         (torch.zeros(3), r"pairs \(successes, trials\).*got \(3,\).*bernoulli"),
         (torch.tensor([[0.5, 1.0]]), r"whole numbers >= 0, got 0.5 at y\[0, 0\]"),
@@ -107,9 +111,9 @@ def test_what_is_no_pair_is_refused_by_name(law):
         (torch.tensor([[torch.nan, 2.0]]), r"whole numbers >= 0, got nan"),
     ):
         with pytest.raises(DataError, match=message):
-            law.check(bad)
+            likelihood.check(bad)
     with pytest.raises(ValueError, match=r"goes with y \(5, 2\), got y \(5,\)"):
-        law.loss(torch.zeros(5, 2), torch.zeros(5))
+        likelihood.loss(torch.zeros(5, 2), torch.zeros(5))
 
 
 def test_a_vanishing_dispersion_is_binomial():
@@ -133,33 +137,52 @@ def test_any_precision_keeps_its_digits(phi, n):
 
         exact = log_beta(k + a, N - k + b) - log_beta(a, b) - log_beta(k + 1, N - k + 1)
         exact -= mpmath.log(N + 1)
-    law = BetaBinomialDistribution(logit, torch.tensor(1 / phi), torch.tensor(n))
-    assert law.log_prob(torch.tensor(float(k))).item() == pytest.approx(float(exact), rel=1e-8)
+    distribution = BetaBinomialDistribution(logit, torch.tensor(1 / phi), torch.tensor(n))
+    assert distribution.log_prob(torch.tensor(float(k))).item() == pytest.approx(
+        float(exact), rel=1e-8
+    )
 
 
 def test_sums_in_blocks_are_sums(monkeypatch):
     import ansatz.likelihoods.beta_binomial as module
 
-    law = BetaBinomialDistribution(torch.randn(4), torch.rand(4), torch.tensor([5.0, 9, 40, 200]))
+    distribution = BetaBinomialDistribution(
+        torch.randn(4), torch.rand(4), torch.tensor([5.0, 9, 40, 200])
+    )
     y, q = torch.tensor([2.0, 8.0, 20.0, 199.0]), torch.rand(4)
-    whole = [law.log_cdf(y), law.log_survival(y), law.crps(y), law.icdf(q)]
+    whole = [
+        distribution.log_cdf(y),
+        distribution.log_survival(y),
+        distribution.crps(y),
+        distribution.icdf(q),
+    ]
     monkeypatch.setattr(module, "_BLOCK", 4 * 7)
-    assert_close([law.log_cdf(y), law.log_survival(y), law.crps(y), law.icdf(q)], whole)
-    assert_close(law.crps(y), Distribution.crps(law, y))
-    exact = stats.betabinom(law.trials.numpy(), *(v.numpy() for v in law.shapes))
-    assert_close(law.log_survival(y), torch.as_tensor(exact.logsf(y.numpy())), rtol=1e-8, atol=0)
+    assert_close(
+        [
+            distribution.log_cdf(y),
+            distribution.log_survival(y),
+            distribution.crps(y),
+            distribution.icdf(q),
+        ],
+        whole,
+    )
+    assert_close(distribution.crps(y), Distribution.crps(distribution, y))
+    exact = stats.betabinom(distribution.trials.numpy(), *(v.numpy() for v in distribution.shapes))
+    assert_close(
+        distribution.log_survival(y), torch.as_tensor(exact.logsf(y.numpy())), rtol=1e-8, atol=0
+    )
 
 
 def test_the_beta_binomial_start_is_a_maximum():
     y, weight = pairs(300, dispersion=0.3), torch.randint(1, 3, (300,)).double()
-    law = BetaBinomial()
-    law.observe(y, weight)
-    shift, _ = law.start(y, weight)
+    likelihood = BetaBinomial()
+    likelihood.observe(y, weight)
+    shift, _ = likelihood.start(y, weight)
     shift = shift.requires_grad_()
-    total = (weight * law.loss(shift.expand(300, 2), y)).sum() / weight.sum()
+    total = (weight * likelihood.loss(shift.expand(300, 2), y)).sum() / weight.sum()
     (slope,) = torch.autograd.grad(total, shift)
     assert_close(slope, torch.zeros(2), atol=1e-9, rtol=0)
-    found = law.distribution(shift.detach().reshape(1, 2))
+    found = likelihood.distribution(shift.detach().reshape(1, 2))
     assert 0.15 < found.dispersion.item() < 0.6  # about 0.3, from 300 rows
 
 

@@ -38,37 +38,37 @@ def test_equal_logits_cost_log_k(k):
 
 
 def test_a_reference_class_has_logit_zero():
-    law, raw = Categorical(reference=True), torch.randn(4, 2)
-    assert law.outputs(TargetSpec(classes=3)) == 2
-    assert_close(law.logits(raw), torch.cat([torch.zeros(4, 1), raw], 1))
+    likelihood, raw = Categorical(reference=True), torch.randn(4, 2)
+    assert likelihood.outputs(TargetSpec(classes=3)) == 2
+    assert_close(likelihood.logits(raw), torch.cat([torch.zeros(4, 1), raw], 1))
     y = torch.tensor([0, 1, 1, 2])
-    shift, _ = law.start(y, torch.ones(4))
-    assert_close(law.probs(shift), torch.tensor([0.25, 0.5, 0.25]))
+    shift, _ = likelihood.start(y, torch.ones(4))
+    assert_close(likelihood.probs(shift), torch.tensor([0.25, 0.5, 0.25]))
 
 
 def test_probabilities_are_those_of_the_samples():
-    law = CategoricalDistribution(torch.randn(2, 3))
-    draws = law.sample((20_000,), torch.Generator().manual_seed(0))
+    distribution = CategoricalDistribution(torch.randn(2, 3))
+    draws = distribution.sample((20_000,), torch.Generator().manual_seed(0))
     frequency = torch.stack([(draws == k).double().mean(0) for k in range(3)], -1)
-    assert (frequency - law.probs).abs().max() < 5 * 0.5 / 20_000**0.5
+    assert (frequency - distribution.probs).abs().max() < 5 * 0.5 / 20_000**0.5
 
 
 def test_entropy_counts_an_impossible_class_as_nothing():
-    law = CategoricalDistribution(torch.tensor([[0.0, 0.0, -torch.inf]]))
-    assert_close(law.entropy, torch.tensor([2.0]).log())
+    distribution = CategoricalDistribution(torch.tensor([[0.0, 0.0, -torch.inf]]))
+    assert_close(distribution.entropy, torch.tensor([2.0]).log())
 
 
 def test_a_code_that_is_no_class_has_no_probability():
-    law = CategoricalDistribution(torch.zeros(3, 2))
-    assert_close(law.log_prob(torch.tensor([-1, 2, 5])), torch.full((3,), -torch.inf))
+    distribution = CategoricalDistribution(torch.zeros(3, 2))
+    assert_close(distribution.log_prob(torch.tensor([-1, 2, 5])), torch.full((3,), -torch.inf))
 
 
 def test_a_class_without_rows_keeps_a_finite_logit():
-    law = Categorical()
-    law.outputs(TargetSpec(classes=3))
-    shift, _ = law.start(torch.tensor([0, 0, 2]), torch.ones(3))
+    likelihood = Categorical()
+    likelihood.outputs(TargetSpec(classes=3))
+    shift, _ = likelihood.start(torch.tensor([0, 0, 2]), torch.ones(3))
     assert shift.isfinite().all()
-    assert law.probs(shift)[1] < 0.2
+    assert likelihood.probs(shift)[1] < 0.2
 
 
 @pytest.mark.parametrize("member", ["mean", "variance"])

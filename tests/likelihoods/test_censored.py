@@ -31,18 +31,18 @@ OTHERS = {  # losses, classes, angles, outcomes of several numbers, wrappers
     *("categorical", "ordinal", "von_mises", "binomial", "beta_binomial", "dirichlet"),
     *("multivariate_normal", "plackett_luce", "cox", "discrete_hazard", "censored", "truncated"),
 }
-LAWS = sorted(set(names()) - OTHERS)  # a new law of single numbers is tested here by itself
+LAWS = sorted(set(names()) - OTHERS)  # a new likelihood of single numbers is tested here by itself
 every_law = pytest.mark.parametrize("name", LAWS)
 
 
-def draw(law, raw, seed):
-    return law.distribution(raw).sample((), torch.Generator().manual_seed(seed))
+def draw(likelihood, raw, seed):
+    return likelihood.distribution(raw).sample((), torch.Generator().manual_seed(seed))
 
 
-def censored_sample(law, raw):
+def censored_sample(likelihood, raw):
     """Observed, right-, left- and interval-censored rows, half of them with an entry."""
     n = len(raw)
-    y, a, b, entry = (draw(law, raw, seed) for seed in range(4))
+    y, a, b, entry = (draw(likelihood, raw, seed) for seed in range(4))
     a, b = torch.minimum(a, b), torch.maximum(a, b)
     late = torch.arange(n) % 2 == 0
     entry = torch.where(late, entry, -INF)
@@ -75,12 +75,12 @@ def censored_sample(law, raw):
 @every_law
 def test_score_has_mean_zero_on_censored_samples(name):
     """E[d loss / d raw] = 0 for every kind of censoring together, given Y > entry."""
-    law = create(name)
-    P = law.outputs(TargetSpec())
+    likelihood = create(name)
+    P = likelihood.outputs(TargetSpec())
     raw = (0.5 * torch.randn(1, P)).expand(4000, P).contiguous()
-    y, raw = censored_sample(law, raw)
+    y, raw = censored_sample(likelihood, raw)
     raw.requires_grad_()
-    outer = Censored(law)
+    outer = Censored(likelihood)
     outer.check(y)
     (score,) = torch.autograd.grad(outer.loss(raw, y).sum(), raw)
     assert score.isfinite().all()
@@ -99,7 +99,7 @@ SCIPY = {
 
 @pytest.mark.parametrize("name", SCIPY)
 def test_each_branch_is_scipys(name):
-    law, frozen = (make() if i == 0 else make for i, make in enumerate(SCIPY[name]))
+    likelihood, frozen = (make() if i == 0 else make for i, make in enumerate(SCIPY[name]))
     m = 1.3
     exact = frozen(m)
     density = exact.logpmf if name == "poisson" else exact.logpdf
@@ -116,7 +116,7 @@ def test_each_branch_is_scipys(name):
         (-5.0, 4.0, -3.0): -np.log(exact.cdf(4.0) - exact.cdf(-3.0)) + exact.logsf(-3.0),
     }
     y, expected = torch.tensor(list(rows)), torch.tensor([float(v) for v in rows.values()])
-    outer = Censored(law)
+    outer = Censored(likelihood)
     outer.check(y)
     assert_close(outer.loss(torch.full((len(y), 1), m), y), expected)
     for i in range(len(y)):  # branches that nobody needs are left out
@@ -137,9 +137,9 @@ def test_exponential_constant_is_events_over_time_at_risk():
     time, event = torch.rand(50) * 9 + 1, (torch.rand(50) < 0.4).double()
     entry = torch.where(torch.rand(50) < 0.5, time * torch.rand(50), -INF)
     weight = torch.randint(0, 4, (50,)).double()
-    law, y = Censored("exponential"), right_censored(time, event, entry)
-    law.observe(y, weight)
-    shift, _ = law.start(y, weight)
+    likelihood, y = Censored("exponential"), right_censored(time, event, entry)
+    likelihood.observe(y, weight)
+    shift, _ = likelihood.start(y, weight)
     at_risk = (weight * (time - entry.clamp(min=0))).sum()
     rate = (weight * event).sum() / at_risk
     assert shift.exp().item() == pytest.approx(1 / rate.item(), rel=1e-9)
@@ -151,28 +151,28 @@ def test_tobit_constant_is_scipys_optimum():
     y = interval_censored(torch.where(y > 0, y, -INF), y)
 
     def minus_log(theta):
-        law = stats.norm(theta[0], np.exp(theta[1]))
-        return -np.where(latent > 0, law.logpdf(latent), law.logcdf(0)).sum()
+        likelihood = stats.norm(theta[0], np.exp(theta[1]))
+        return -np.where(latent > 0, likelihood.logpdf(latent), likelihood.logcdf(0)).sum()
 
     exact = optimize.minimize(minus_log, [0.0, 0.0], method="BFGS", options={"gtol": 1e-7}).x
-    law = Censored("normal")
-    law.observe(y, torch.ones(200))
-    shift, _ = law.start(y, torch.ones(200))
-    found = law.distribution(shift)
+    likelihood = Censored("normal")
+    likelihood.observe(y, torch.ones(200))
+    shift, _ = likelihood.start(y, torch.ones(200))
+    found = likelihood.distribution(shift)
     assert found.mean.item() == pytest.approx(exact[0], abs=1e-6)
     assert found.sd.log().item() == pytest.approx(exact[1], abs=1e-6)
 
 
 def fitted(name, y, weight):
-    law = Censored(name)
-    law.check(y)
-    law.observe(y, weight)
-    return law, *law.start(y, weight)
+    likelihood = Censored(name)
+    likelihood.check(y)
+    likelihood.observe(y, weight)
+    return likelihood, *likelihood.start(y, weight)
 
 
 def example(name, n):
-    law = create(name)
-    return censored_sample(law, torch.zeros(n, law.outputs(TargetSpec())))[0]
+    likelihood = create(name)
+    return censored_sample(likelihood, torch.zeros(n, likelihood.outputs(TargetSpec())))[0]
 
 
 COSTLY = {"barron", "student_t", "tweedie", "normal_mixture", "beta", "zero_one_inflated_beta"}
@@ -184,15 +184,15 @@ costly_slow = [pytest.param(n, marks=[pytest.mark.slow] * (n in COSTLY)) for n i
 def test_start_is_the_maximum_likelihood_constant(name):
     y = example(name, 400 if name == "normal_mixture" else 64)  # few rows leave mixtures at a floor
     weight = torch.randint(1, 4, (len(y),)).double()
-    law, shift, scale = fitted(name, y, weight)
+    likelihood, shift, scale = fitted(name, y, weight)
     assert (scale > 0).all()
     shift.requires_grad_()
-    loss = (weight * law.loss(shift.expand(len(y), -1), y)).sum() / weight.sum()
-    gradients = torch.autograd.grad(loss, [shift, *law.parameters()])
+    loss = (weight * likelihood.loss(shift.expand(len(y), -1), y)).sum() / weight.sum()
+    gradients = torch.autograd.grad(loss, [shift, *likelihood.parameters()])
     if name == "laplace":  # a kink at an observed value
         steps = 1e-5 * torch.tensor([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
         for step in steps:
-            terms = law.loss((shift + step).expand(len(y), -1), y)
+            terms = likelihood.loss((shift + step).expand(len(y), -1), y)
             assert (weight * terms).sum() / weight.sum() >= loss - 1e-12
     else:
         for gradient in (gradients[0] * scale, *gradients[1:]):
@@ -212,22 +212,22 @@ def test_weights_are_repetitions(name):
 @every_law
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_extreme_raw_numbers_give_finite_losses_and_gradients(name, dtype):
-    law = Censored(name).to(dtype)
-    P = law.outputs(TargetSpec())
+    likelihood = Censored(name).to(dtype)
+    P = likelihood.outputs(TargetSpec())
     grid = torch.cartesian_prod(*[torch.tensor([0.0, 50.0, -50.0])] * min(P, 2)).reshape(
         -1, min(P, 2)
     )
     raw = torch.cat([grid, torch.zeros(len(grid), P - grid.shape[1])], 1).to(dtype)
-    unit = law.distribution(raw).upper == 1  # proportions, or a single bit
+    unit = likelihood.distribution(raw).upper == 1  # proportions, or a single bit
     a, b = (0.25, 0.75) if unit else (2.0, 5.0)
     a, b = (0.0, 1.0) if name == "bernoulli" else (a, b)
-    seen = 1.0 if law.distribution(raw).discrete else b
+    seen = 1.0 if likelihood.distribution(raw).discrete else b
     rows = [(seen, seen, -INF), (a, INF, -INF), (-INF, b, -INF), (a, b, -INF)]
     for row in rows if name == "bernoulli" else [*rows, (b, INF, a)]:
         leaf = raw.clone().requires_grad_()
         y = torch.tensor(row, dtype=dtype).expand(len(raw), 3)
-        terms = law.loss(leaf, y)
-        gradients = torch.autograd.grad(terms.sum(), [leaf, *law.parameters()])
+        terms = likelihood.loss(leaf, y)
+        gradients = torch.autograd.grad(terms.sum(), [leaf, *likelihood.parameters()])
         assert terms.dtype == dtype
         assert terms.isfinite().all(), (row, raw[~terms.isfinite()])
         assert all(g.isfinite().all() for g in gradients), row
@@ -239,68 +239,69 @@ def test_an_unobserved_row_may_be_nan():
     weight[3] = 0
     _, *start = fitted("weibull", y, weight)
     y[3] = torch.nan
-    law = Censored("weibull")
-    law.observe(y, weight)
-    assert_close(list(law.start(y, weight)), start)
+    likelihood = Censored("weibull")
+    likelihood.observe(y, weight)
+    assert_close(list(likelihood.start(y, weight)), start)
 
 
 @pytest.mark.parametrize("name", ["normal", "weibull", "gamma", "poisson"])
 def test_gradient(name):
-    law = create(name)
-    y, raw = censored_sample(law, torch.randn(12, law.outputs(TargetSpec())))
+    likelihood = create(name)
+    y, raw = censored_sample(likelihood, torch.randn(12, likelihood.outputs(TargetSpec())))
     raw.requires_grad_()
     assert torch.autograd.gradcheck(
-        lambda raw: Censored(law).loss(raw, y), raw, eps=1e-5, atol=1e-6
+        lambda raw: Censored(likelihood).loss(raw, y), raw, eps=1e-5, atol=1e-6
     )
 
 
 def test_runs_under_vmap_and_on_the_meta_device():
-    law = Censored("weibull")
+    likelihood = Censored("weibull")
     y = example("weibull", 40)
     raw = torch.randn(3, len(y), 2)
-    both = torch.func.vmap(law.loss, in_dims=(0, None))(raw, y)
-    assert_close(both[1], law.loss(raw[1], y))
-    copies = torch.func.vmap(law.loss)(raw, y.expand(3, *y.shape))
+    both = torch.func.vmap(likelihood.loss, in_dims=(0, None))(raw, y)
+    assert_close(both[1], likelihood.loss(raw[1], y))
+    copies = torch.func.vmap(likelihood.loss)(raw, y.expand(3, *y.shape))
     assert_close(copies, both)
-    meta = copy.deepcopy(law).to("meta")
+    meta = copy.deepcopy(likelihood).to("meta")
     assert meta.loss(raw[0].to("meta"), y.to("meta")).shape == (len(y),)
 
 
 def test_several_targets_are_several_laws():
     y = torch.stack([example("weibull", 100)[:40], example("weibull", 200)[50:90]], 1)  # (B, 2, 3)
     weight = torch.ones(40)
-    law, shift, _ = fitted("weibull", y, weight)
+    likelihood, shift, _ = fitted("weibull", y, weight)
     assert shift.shape == (2, 2)
     for k in range(2):
         one, one_shift, _ = fitted("weibull", y[:, k], weight)
         assert_close(shift[k], one_shift, rtol=1e-6, atol=1e-7)
         assert_close(
-            law.loss(shift.expand(40, 2, 2), y)[:, k], one.loss(one_shift.expand(40, 2), y[:, k])
+            likelihood.loss(shift.expand(40, 2, 2), y)[:, k],
+            one.loss(one_shift.expand(40, 2), y[:, k]),
         )
 
 
 def test_name_and_options_remake_it():
-    for law in (Censored("gamma", options={"dispersion": "constant"}), Censored(Normal())):
-        y = example(law.law.name, 60)
+    for likelihood in (Censored("gamma", options={"dispersion": "constant"}), Censored(Normal())):
+        y = example(likelihood.likelihood.name, 60)
         weight = torch.ones(len(y))
-        law.observe(y, weight)
-        shift, _ = law.start(y, weight)
-        again = create(law.name, **law.options).double()
-        again.load_state_dict(law.state_dict())
+        likelihood.observe(y, weight)
+        shift, _ = likelihood.start(y, weight)
+        again = create(likelihood.name, **likelihood.options).double()
+        again.load_state_dict(likelihood.state_dict())
         raw = shift.expand(len(y), -1)
-        assert torch.equal(again.loss(raw, y), law.loss(raw, y))
-        assert again.link_name == law.law.link_name
+        assert torch.equal(again.loss(raw, y), likelihood.loss(raw, y))
+        assert again.link_name == likelihood.likelihood.link_name
         assert again.outputs(TargetSpec(event=(3,))) == shift.shape[-1]
 
 
 def test_given_knows_the_entry_and_exact_outcomes():
-    law = Censored("normal", options={"dispersion": 1.0})
+    likelihood = Censored("normal", options={"dispersion": 1.0})
     y = torch.tensor([[1.0, 1.0, 0.0], [2.0, INF, -INF]])
-    distribution, value = law.given(torch.zeros(2, 1), y)
+    distribution, value = likelihood.given(torch.zeros(2, 1), y)
     assert_close(value, torch.tensor([1.0, torch.nan]), equal_nan=True)
     exact = [stats.truncnorm(0, np.inf).cdf(1.0), stats.norm.cdf(1.0)]
     assert_close(distribution.cdf(torch.ones(2)), torch.tensor(exact))
-    plain, _ = law.given(torch.zeros(1, 1), y[1:])
+    plain, _ = likelihood.given(torch.zeros(1, 1), y[1:])
     assert_close(plain.cdf(torch.ones(1)), torch.tensor(exact[1:]))
 
 
@@ -311,7 +312,7 @@ def test_interval_censored_diabetes_is_fitted():
     table = pd.read_csv(Path(folder) / "survival" / "interval_diabetes.csv")
     left, right = (table[c].to_numpy().astype(float) for c in ("left", "right"))
     y = interval_censored(left, right)
-    law, shift, _ = fitted("weibull", y, torch.ones(len(y)))
+    likelihood, shift, _ = fitted("weibull", y, torch.ones(len(y)))
     left = np.nan_to_num(left, nan=0.0)
     right = np.nan_to_num(right, nan=np.inf)
 
@@ -322,7 +323,7 @@ def test_interval_censored_diabetes_is_fitted():
         return -np.where(exact, found.logpdf(left), np.log(np.where(exact, 1, mass))).sum()
 
     best = optimize.minimize(minus_log, [0.0, 3.0], method="Nelder-Mead", options={"fatol": 1e-9})
-    total = law.loss(shift.expand(len(y), -1), y).sum().item()
+    total = likelihood.loss(shift.expand(len(y), -1), y).sum().item()
     assert total == pytest.approx(best.fun, rel=1e-8)
 
 
@@ -335,22 +336,22 @@ def test_constructors_and_checks_name_the_row():
         right_censored(torch.tensor([3.0]), torch.tensor([1]), torch.tensor([3.0]))
     with pytest.raises(ValueError, match="one entry per row"):
         interval_censored([1.0], [1.0, 2.0])
-    law = Censored("gamma")
+    likelihood = Censored("gamma")
     with pytest.raises(DataError, match=r"shape \(B, 3\), got \(4,\).*right_censored"):
-        law.check(torch.ones(4))
+        likelihood.check(torch.ones(4))
     with pytest.raises(DataError, match=r"> 0, got -1.0 at y\[2\]"):
-        law.check(interval_censored([1.0, 2.0, -1.0], [INF, 2.0, -1.0]))
+        likelihood.check(interval_censored([1.0, 2.0, -1.0], [INF, 2.0, -1.0]))
     with pytest.raises(DataError, match=r"lie in \(0.0, inf\).*got -1.0 at y\[1\]"):
-        law.check(interval_censored([1.0, -INF], [1.0, -1.0]))
+        likelihood.check(interval_censored([1.0, -INF], [1.0, -1.0]))
     with pytest.raises(DataError, match=r"whole numbers >= 0, got 1.5 at y\[1\]"):
         Censored("poisson").check(interval_censored([0.5, 1.5], [2.5, 1.5]))
     with pytest.raises(DataError, match="every row is right-censored"):
-        law.observe(right_censored(torch.ones(3), torch.zeros(3)), torch.ones(3))
+        likelihood.observe(right_censored(torch.ones(3), torch.zeros(3)), torch.ones(3))
 
 
 def test_laws_without_an_order_and_losses_are_refused():
     for name in ("mse", "categorical", "cox"):
         with pytest.raises(UsageError, match=f"single numbers, got '{name}'"):
             Censored(name)
-    with pytest.raises(UsageError, match="belong to a law given by name"):
+    with pytest.raises(UsageError, match="belong to a likelihood given by name"):
         Censored(Normal(), options={"dispersion": 1.0})

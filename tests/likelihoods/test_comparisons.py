@@ -25,8 +25,8 @@ def log_likelihood(scores, order, unranked, weight=None):
 
 def draws(scores, rows, places=None):
     generator = torch.Generator().manual_seed(3)
-    law = PlackettLuce().distribution(scores.expand(rows, -1))
-    order = law.sample((), generator)
+    distribution = PlackettLuce().distribution(scores.expand(rows, -1))
+    order = distribution.sample((), generator)
     return order[:, :places]
 
 
@@ -96,7 +96,7 @@ def test_the_maximum_is_that_of_a_general_optimiser(unranked, places):
     assert fit.scores.sum().abs() < 1e-12
 
 
-@pytest.mark.parametrize("spread", [1.0, 6.0, 15.0])
+@pytest.mark.parametrize("dispersion", [1.0, 6.0, 15.0])
 def test_converges_for_scores_far_apart(spread):
     scores = torch.linspace(-spread, spread, 8)
     order = torch.cat([draws(scores, 300), torch.arange(8).unsqueeze(0)])  # one upset connects all

@@ -8,8 +8,11 @@ def test_the_dispersion_is_changed_and_a_known_one_is_not():
         "predicted"
     )
     assert with_dispersion(Normal(dispersion=0.5), "constant").options == {"dispersion": 0.5}
-    for law in (Poisson(), Bernoulli()):
-        assert current_dispersion(law) is None and with_dispersion(law, "constant") is law
+    for likelihood in (Poisson(), Bernoulli()):
+        assert (
+            current_dispersion(likelihood) is None
+            and with_dispersion(likelihood, "constant") is likelihood
+        )
 
 
 def test_other_options_of_the_law_stay():
@@ -19,9 +22,9 @@ def test_other_options_of_the_law_stay():
 
 
 def test_a_truncated_law_keeps_its_bounds_and_a_measured_scale_is_kept():
-    law = with_dispersion(Truncated("normal", lower=0.0), "constant")
-    assert law.options == {
-        "law": "normal", "options": {"dispersion": "constant"}, "lower": 0.0, "upper": None,
+    likelihood = with_dispersion(Truncated("normal", lower=0.0), "constant")
+    assert likelihood.options == {
+        "likelihood": "normal", "options": {"dispersion": "constant"}, "lower": 0.0, "upper": None,
     }  # fmt: skip
-    for law in (Barron(dispersion="mad"), Barron(alpha=-2.0, dispersion="mad")):
-        assert with_dispersion(law, "predicted") is law
+    for likelihood in (Barron(dispersion="mad"), Barron(alpha=-2.0, dispersion="mad")):
+        assert with_dispersion(likelihood, "predicted") is likelihood

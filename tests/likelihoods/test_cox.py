@@ -89,48 +89,50 @@ def test_breslows_baseline_without_covariates_is_nelson_aalen():
     y = survival_outcome(
         torch.tensor([1.0, 2.0, 2.0, 3.0, 5.0]), torch.tensor([1.0, 1.0, 0.0, 0.0, 1.0])
     )
-    law = Cox()
-    law.set_baseline(torch.zeros(5), y)
-    assert_close(law.baseline_times, torch.tensor([1.0, 2.0, 5.0]))
-    assert_close(law.baseline_hazard, torch.tensor([1 / 5, 1 / 4, 1.0]).cumsum(0))
+    likelihood = Cox()
+    likelihood.set_baseline(torch.zeros(5), y)
+    assert_close(likelihood.baseline_times, torch.tensor([1.0, 2.0, 5.0]))
+    assert_close(likelihood.baseline_hazard, torch.tensor([1 / 5, 1 / 4, 1.0]).cumsum(0))
 
 
 def test_breslows_baseline_is_the_formula():
     y, eta, weight = outcomes(30), torch.randn(30), torch.randint(1, 4, (30,)).double()
-    law = Cox()
-    law.set_baseline(eta, y, weight)
+    likelihood = Cox()
+    likelihood.set_baseline(eta, y, weight)
     time, event, entry = y.unbind(-1)
     total = 0.0
-    for t, found in zip(law.baseline_times, law.baseline_hazard, strict=True):
+    for t, found in zip(likelihood.baseline_times, likelihood.baseline_hazard, strict=True):
         risk = (weight * eta.exp())[(entry < t) & (time >= t)].sum()
         total += weight[(time == t) & (event > 0)].sum() / risk
         assert_close(found, total)
-    curve = law.distribution(torch.tensor([[0.7]]))
-    expected = (-law.baseline_hazard * math.exp(0.7)).exp()
+    curve = likelihood.distribution(torch.tensor([[0.7]]))
+    expected = (-likelihood.baseline_hazard * math.exp(0.7)).exp()
     assert_close(curve.survival[0], expected)
-    assert_close(curve.log_survival(time[:1]), expected[law.baseline_times <= time[0]][-1:].log())
+    assert_close(
+        curve.log_survival(time[:1]), expected[likelihood.baseline_times <= time[0]][-1:].log()
+    )
 
 
 def test_a_baseline_survives_saving():
     y, raw = outcomes(30), torch.randn(30, 1)
-    law = Cox(ties="breslow")
-    law.set_baseline(raw[:, 0], y)
-    fresh = create("cox", **law.options)
-    fresh.load_state_dict(law.state_dict())
+    likelihood = Cox(ties="breslow")
+    likelihood.set_baseline(raw[:, 0], y)
+    fresh = create("cox", **likelihood.options)
+    fresh.load_state_dict(likelihood.state_dict())
     assert fresh.ties == "breslow"
-    assert torch.equal(fresh.distribution(raw).survival, law.distribution(raw).survival)
+    assert torch.equal(fresh.distribution(raw).survival, likelihood.distribution(raw).survival)
     assert torch.equal(
-        copy.deepcopy(law).distribution(raw).survival, law.distribution(raw).survival
+        copy.deepcopy(likelihood).distribution(raw).survival, likelihood.distribution(raw).survival
     )
     empty = Cox()
-    law.load_state_dict(empty.state_dict())
-    assert len(law.baseline_times) == 0
+    likelihood.load_state_dict(empty.state_dict())
+    assert len(likelihood.baseline_times) == 0
 
 
 def test_extreme_log_risks_have_curves():
-    law = Cox()
-    law.set_baseline(torch.zeros(20), outcomes(20))
-    curve = law.float().distribution(torch.tensor([[1e4], [-1e4]], dtype=torch.float32))
+    likelihood = Cox()
+    likelihood.set_baseline(torch.zeros(20), outcomes(20))
+    curve = likelihood.float().distribution(torch.tensor([[1e4], [-1e4]], dtype=torch.float32))
     assert curve.survival.isfinite().all()
     assert_close(curve.survival[0], torch.zeros_like(curve.survival[0]))
     assert_close(curve.survival[1], torch.ones_like(curve.survival[1]))
@@ -146,42 +148,42 @@ def test_start_is_zero_and_one_and_wants_an_event():
 
 
 def test_given_knows_the_times_of_events_only():
-    law, y = Cox(), outcomes(10)
-    law.set_baseline(torch.zeros(10), y)
-    _, time = law.given(torch.zeros(10, 1), y)
+    likelihood, y = Cox(), outcomes(10)
+    likelihood.set_baseline(torch.zeros(10), y)
+    _, time = likelihood.given(torch.zeros(10, 1), y)
     assert_close(time.isnan(), y[:, 1] == 0)
 
 
 def test_wrong_use_is_named():
-    law, one = Cox(), torch.ones(2)
+    likelihood, one = Cox(), torch.ones(2)
     with pytest.raises(UsageError, match="no times yet"):
-        law.distribution(torch.zeros(1, 1))
+        likelihood.distribution(torch.zeros(1, 1))
     with pytest.raises(UsageError, match="ties must be"):
         Cox(ties="exact")
     with pytest.raises(DataError, match=r"shape \(B, 3\), got \(2,\)"):
-        law.check(one)
+        likelihood.check(one)
     with pytest.raises(DataError, match=r"times >= 0, got -1.0 at y\[1\]"):
-        law.check(survival_outcome(torch.tensor([1.0, -1.0]), one))
+        likelihood.check(survival_outcome(torch.tensor([1.0, -1.0]), one))
     with pytest.raises(DataError, match=r"codes 0 \(censored\) or 1, got 2.0 at y\[1\].*causes"):
-        law.check(survival_outcome(one, torch.tensor([1, 2])))
+        likelihood.check(survival_outcome(one, torch.tensor([1, 2])))
     with pytest.raises(DataError, match=r"entry < time, got 1.0 at y\[0\].*never at risk"):
-        law.check(survival_outcome(one, one, one))
+        likelihood.check(survival_outcome(one, one, one))
     with pytest.raises(ValueError, match="one entry per row"):
         survival_outcome(one, torch.ones(3))
     with pytest.raises(ValueError, match=r"raw \(2, 1\) goes with y \(2, 3\)"):
-        law.loss(torch.zeros(2, 1), one)
+        likelihood.loss(torch.zeros(2, 1), one)
 
 
 def test_other_rows_are_never_taken_for_those_of_the_last_call():
     """Risk sets are kept from step to step; a change in place of times or weights is noticed."""
     raw, weight = torch.randn(30, 1), torch.ones(30)
     y = survival_outcome(torch.rand(30), (torch.rand(30) < 0.7).double())
-    law = Cox()
-    before = law.joint_loss(raw, y, weight).sum()
-    assert_close(law.joint_loss(raw, y, weight).sum(), before)
+    likelihood = Cox()
+    before = likelihood.joint_loss(raw, y, weight).sum()
+    assert_close(likelihood.joint_loss(raw, y, weight).sum(), before)
     y[:, 0] = y[:, 0].flip(0)
-    assert_close(law.joint_loss(raw, y, weight), Cox().joint_loss(raw, y, weight))
+    assert_close(likelihood.joint_loss(raw, y, weight), Cox().joint_loss(raw, y, weight))
     weight[3] = 2.0
-    assert_close(law.joint_loss(raw, y, weight), Cox().joint_loss(raw, y, weight))
+    assert_close(likelihood.joint_loss(raw, y, weight), Cox().joint_loss(raw, y, weight))
     few = raw[:9], y[:9], weight[:9]
-    assert_close(law.joint_loss(*few), Cox().joint_loss(*few))
+    assert_close(likelihood.joint_loss(*few), Cox().joint_loss(*few))

@@ -94,13 +94,15 @@ def test_a_flat_end_is_never_left():
 
 def test_a_grid_of_an_exponential_is_the_exponential():
     times = torch.linspace(0.25, 5, 20)
-    law = CurveDistribution(times, (-0.7 * times).exp().expand(5, -1), interpolation="linear")
+    distribution = CurveDistribution(
+        times, (-0.7 * times).exp().expand(5, -1), interpolation="linear"
+    )
     exact = stats.expon(scale=1 / 0.7)
     y = torch.tensor([0.1, 0.25, 3.3, 5.0, 11.0])
-    assert_close(law.log_prob(y), torch.as_tensor(exact.logpdf(y)))
-    assert_close(law.log_survival(y), torch.as_tensor(exact.logsf(y)))
-    assert_close(law.icdf(law.cdf(y)), y)
-    assert_close(law.median, torch.full((5,), exact.median()))
+    assert_close(distribution.log_prob(y), torch.as_tensor(exact.logpdf(y)))
+    assert_close(distribution.log_survival(y), torch.as_tensor(exact.logsf(y)))
+    assert_close(distribution.icdf(distribution.cdf(y)), y)
+    assert_close(distribution.median, torch.full((5,), exact.median()))
 
 
 def test_the_density_of_a_linear_hazard_integrates_to_the_cdf():
@@ -131,8 +133,8 @@ def test_gradients_reach_the_curve():
     for method in ("log_survival", "log_prob", "crps"):
 
         def function(hazard, method=method):
-            law = CurveDistribution.of_hazard(TIMES, hazard, interpolation="linear")
-            return getattr(law, method)(y)
+            likelihood = CurveDistribution.of_hazard(TIMES, hazard, interpolation="linear")
+            return getattr(likelihood, method)(y)
 
         assert torch.autograd.gradcheck(function, hazard)
     q = torch.tensor([0.2, 0.5, 0.3])

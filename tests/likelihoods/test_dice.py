@@ -45,11 +45,11 @@ def test_empty_masks_follow_the_stated_convention():
     empty, some = torch.zeros(1, 4, 4), torch.zeros(1, 4, 4)
     some[0, 0, :3] = 1
     for smooth, cost in ((1.0, 3 / 4), (0.0, 1.0)):
-        law = Dice(smooth=smooth)
-        assert law.loss(hard(empty), empty).item() == 0
-        assert law.loss(hard(some), empty).item() == pytest.approx(cost)
+        likelihood = Dice(smooth=smooth)
+        assert likelihood.loss(hard(empty), empty).item() == 0
+        assert likelihood.loss(hard(some), empty).item() == pytest.approx(cost)
         raw = torch.zeros(1, 4, 4, 1, requires_grad=True)
-        (gradient,) = torch.autograd.grad(law.loss(raw, empty).sum(), raw)
+        (gradient,) = torch.autograd.grad(likelihood.loss(raw, empty).sum(), raw)
         assert (gradient > 1e-4).all() == (smooth > 0)
 
 
@@ -137,12 +137,15 @@ def naive(p, y, k, smooth, keep=None):
 def test_of_several_classes_it_is_the_mean_of_their_equations(smooth):
     raw, y = torch.randn(3, 5, 6, 4), codes(3, 5, 6)
     p = torch.softmax(raw, -1)
-    law = Dice(smooth=smooth)
-    assert law.outputs(TargetSpec(classes=4)) == 4 and law.outputs(TargetSpec(classes=2)) == 1
+    likelihood = Dice(smooth=smooth)
+    assert (
+        likelihood.outputs(TargetSpec(classes=4)) == 4
+        and likelihood.outputs(TargetSpec(classes=2)) == 1
+    )
     exact = torch.stack(
         [sum(naive(p[i, ..., k], y[i], k, smooth) for k in range(4)) / 4 for i in range(3)]
     )
-    assert_close(law.loss(raw, y), exact)
+    assert_close(likelihood.loss(raw, y), exact)
     inner = torch.stack(
         [sum(naive(p[i, ..., k], y[i], k, smooth) for k in (1, 2, 3)) / 3 for i in range(3)]
     )
@@ -178,9 +181,11 @@ def test_loss_and_metric_agree_on_hard_masks_and_empty_ones(classes):
     one_hot = torch.nn.functional.one_hot(guess, classes).double()
     raw = 2000 * (one_hot[..., 1:] - 0.5) if classes == 2 else 1000 * one_hot
     options = {"classes": classes, "reduction": "image"}
-    law = Dice(smooth=0.0)
-    assert_close(1 - law.loss(raw, y), metrics.dice(y, guess, **options))
-    assert_close(1 - law.partial_loss(raw, y, weight)[0], metrics.dice(y, guess, weight, **options))
+    likelihood = Dice(smooth=0.0)
+    assert_close(1 - likelihood.loss(raw, y), metrics.dice(y, guess, **options))
+    assert_close(
+        1 - likelihood.partial_loss(raw, y, weight)[0], metrics.dice(y, guess, weight, **options)
+    )
     assert metrics.dice(y, guess, **options)[0] == 1
 
 
@@ -191,12 +196,14 @@ def test_pixels_without_a_label_are_in_none_of_the_sums(classes, average):
     P = 1 if classes == 2 else classes
     raw, y = torch.randn(3, 4, 5, P), codes(3, 4, 5, classes=classes).double()
     keep = torch.rand(3, 4, 5) < 0.6
-    law = Dice(average=average)
+    likelihood = Dice(average=average)
     nan = torch.where(keep, y, torch.nan)
-    found, image = law.partial_loss(raw, nan, 3.0 * keep)
+    found, image = likelihood.partial_loss(raw, nan, 3.0 * keep)
     assert_close(image, torch.full((3,), 3.0))
     for i in range(3):
-        alone = law.loss(raw[i][keep[i]].reshape(1, -1, 1, P), y[i][keep[i]].reshape(1, -1, 1))
+        alone = likelihood.loss(
+            raw[i][keep[i]].reshape(1, -1, 1, P), y[i][keep[i]].reshape(1, -1, 1)
+        )
         assert_close(found[i : i + 1], alone)
 
 
@@ -218,17 +225,17 @@ def test_equal_weights_of_pixels_are_a_weight_of_their_image():
 
 
 def test_the_constant_model_of_several_classes_has_their_shares():
-    law, y, weight = Dice(), codes(6, 4, 4), (torch.rand(6, 4, 4) < 0.5).double()
-    law.outputs(TargetSpec(classes=5))
-    shift, scale = law.start(torch.where(weight > 0, y.double(), torch.nan), weight)
+    likelihood, y, weight = Dice(), codes(6, 4, 4), (torch.rand(6, 4, 4) < 0.5).double()
+    likelihood.outputs(TargetSpec(classes=5))
+    shift, scale = likelihood.start(torch.where(weight > 0, y.double(), torch.nan), weight)
     counts = torch.bincount(y[weight > 0], minlength=5).double()
     counts[4] = 0.5
     assert_close(shift.exp(), counts / counts.sum())
     assert shift.shape == scale.shape == (5,)
     raw = shift + torch.randn(6, 4, 4, 5)
-    assert_close(law.point(raw), law.probs(raw).argmax(-1))
+    assert_close(likelihood.point(raw), likelihood.probs(raw).argmax(-1))
     with pytest.raises(DataError, match=r"class codes 0..4, got 7.0 at y\[0, 0, 1\]"):
-        law.check(torch.tensor([[[0.0, 7.0]]]))
+        likelihood.check(torch.tensor([[[0.0, 7.0]]]))
 
 
 def test_the_gradient_of_several_classes_is_that_of_differences():
@@ -245,15 +252,15 @@ def test_other_likelihoods_say_that_an_outcome_has_one_weight():
 @pytest.mark.parametrize("classes", [2, 4])
 @pytest.mark.parametrize("make", [Dice, Sum])
 def test_a_factor_of_all_weights_does_not_move_the_start(make, classes):
-    law = make()
-    law.outputs(TargetSpec((4, 4), classes))
+    likelihood = make()
+    likelihood.outputs(TargetSpec((4, 4), classes))
     y = torch.randint(0, 2, (3, 4, 4))  # of four classes two have no pixel
     weight = torch.rand(3, 4, 4) + 0.5
-    shift = law.start(y, weight)[0]
+    shift = likelihood.start(y, weight)[0]
     for factor in (1e-6, 1e3):
-        assert_close(law.start(y, factor * weight)[0], shift)
+        assert_close(likelihood.start(y, factor * weight)[0], shift)
     for constant in (torch.zeros(3, 4, 4), torch.ones(3, 4, 4)):
-        assert law.start(constant, 1e-4 * weight)[0].isfinite().all()
+        assert likelihood.start(constant, 1e-4 * weight)[0].isfinite().all()
 
 
 def test_half_a_pixel_is_that_of_equal_weights():

@@ -26,8 +26,8 @@ every_option = pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 
 
 def make(options):
-    law = Dirichlet(**options)
-    return law, law.outputs(TargetSpec(event=(K,)))
+    likelihood = Dirichlet(**options)
+    return likelihood, likelihood.outputs(TargetSpec(event=(K,)))
 
 
 def sample(n, a=(1.0, 2.0, 5.0, 0.7)):
@@ -36,14 +36,16 @@ def sample(n, a=(1.0, 2.0, 5.0, 0.7)):
 
 @every_option
 def test_loss_is_minus_scipys_log_density(options):
-    law, P = make(options)
+    likelihood, P = make(options)
     raw = torch.randn(8, P)
-    d = law.distribution(raw)
+    d = likelihood.distribution(raw)
     y = d.sample((), torch.Generator().manual_seed(0))
     y = y / y.sum(-1, keepdim=True)
     for i in range(8):
         theirs = stats.dirichlet(d.shapes[i].detach())
-        assert law.loss(raw, y)[i].item() == pytest.approx(-theirs.logpdf(y[i]), rel=1e-9, abs=1e-9)
+        assert likelihood.loss(raw, y)[i].item() == pytest.approx(
+            -theirs.logpdf(y[i]), rel=1e-9, abs=1e-9
+        )
         assert d.entropy[i].item() == pytest.approx(theirs.entropy())
         assert_close(d.mean[i].detach(), torch.as_tensor(theirs.mean()))
         assert_close(d.variance[i].detach(), torch.as_tensor(theirs.var()))
@@ -60,18 +62,20 @@ def test_any_dispersion_keeps_its_digits(dispersion):
             (phi * m - 1) * mpmath.log(v) - mpmath.loggamma(phi * m)
             for m, v in zip(mu, parts, strict=True)
         )
-    law = DirichletDistribution(mean.log(), torch.tensor(dispersion))
+    distribution = DirichletDistribution(mean.log(), torch.tensor(dispersion))
     # the parts add up to 1 within rounding only, which phi magnifies
     tolerance = 1e-9 + 1e-15 / dispersion
-    assert law.log_prob(y).item() == pytest.approx(float(exact), rel=1e-9, abs=tolerance)
+    assert distribution.log_prob(y).item() == pytest.approx(float(exact), rel=1e-9, abs=tolerance)
 
 
 def test_two_parts_are_the_beta_law():
     raw, y = torch.randn(20, 2), torch.rand(20)
-    law = Dirichlet(reference=True)
+    likelihood = Dirichlet(reference=True)
     pair = torch.stack([1 - y, y], -1)
-    assert_close(law.loss(raw, pair), Beta().loss(raw, y))
-    assert_close(law.distribution(raw).marginal.cdf(pair)[:, 1], Beta().distribution(raw).cdf(y))
+    assert_close(likelihood.loss(raw, pair), Beta().loss(raw, y))
+    assert_close(
+        likelihood.distribution(raw).marginal.cdf(pair)[:, 1], Beta().distribution(raw).cdf(y)
+    )
 
 
 def test_marginals_are_beta():
@@ -106,13 +110,13 @@ def test_the_mode_has_the_largest_density():
 @every_option
 def test_start_is_the_maximum_likelihood_constant(options):
     y, weight = sample(60), torch.randint(1, 4, (60,)).double()
-    law, P = make(options)
-    law.observe(y, weight)
-    shift, scale = law.start(y, weight)
+    likelihood, P = make(options)
+    likelihood.observe(y, weight)
+    shift, scale = likelihood.start(y, weight)
     assert shift.shape == scale.shape == (P,) and (scale > 0).all()
     leaf = shift.clone().requires_grad_()
-    risk = (weight * law.loss(leaf.expand(60, -1), y)).sum() / weight.sum()
-    for gradient in torch.autograd.grad(risk, [leaf, *law.parameters()]):
+    risk = (weight * likelihood.loss(leaf.expand(60, -1), y)).sum() / weight.sum()
+    for gradient in torch.autograd.grad(risk, [leaf, *likelihood.parameters()]):
         assert gradient.abs().max() < 1e-9
 
 
@@ -123,19 +127,19 @@ def test_the_start_is_a_maximum_found_by_other_means():
         return -stats.dirichlet(np.exp(log_a)).logpdf(y.T).mean()
 
     best = optimize.minimize(risk, [0.0] * K, method="BFGS", options={"gtol": 1e-8})
-    law, _ = make({})
-    law.observe(torch.as_tensor(y), torch.ones(80))
-    shift, _ = law.start(torch.as_tensor(y), torch.ones(80))
-    found = law.distribution(shift).shapes
+    likelihood, _ = make({})
+    likelihood.observe(torch.as_tensor(y), torch.ones(80))
+    shift, _ = likelihood.start(torch.as_tensor(y), torch.ones(80))
+    found = likelihood.distribution(shift).shapes
     assert_close(found, torch.as_tensor(best.x).exp(), rtol=1e-5, atol=0)
 
 
 @every_option
 def test_weights_are_repetitions(options):
     y, weight = sample(30), torch.randint(0, 4, (30,)).double()
-    law, _ = make(options)
-    law.observe(y, weight)
-    start = law.start(y, weight)
+    likelihood, _ = make(options)
+    likelihood.observe(y, weight)
+    start = likelihood.start(y, weight)
     again = y.repeat_interleave(weight.long(), 0)
     other, _ = make(options)
     other.observe(again, torch.ones(len(again)))
@@ -145,54 +149,54 @@ def test_weights_are_repetitions(options):
 @pytest.mark.parametrize("rows", [1, 2, 20])
 def test_equal_rows_do_not_break_it(rows):
     y = torch.tensor([0.1, 0.2, 0.3, 0.4]).expand(rows, K)
-    law, _ = make({})
-    law.observe(y, torch.ones(rows))
-    shift, scale = law.start(y, torch.ones(rows))
+    likelihood, _ = make({})
+    likelihood.observe(y, torch.ones(rows))
+    shift, scale = likelihood.start(y, torch.ones(rows))
     raw = shift.expand(rows, -1).clone().requires_grad_()
-    terms = law.loss(raw, y)
+    terms = likelihood.loss(raw, y)
     (gradient,) = torch.autograd.grad(terms.sum(), raw)
     assert terms.isfinite().all() and gradient.isfinite().all() and (scale > 0).all()
-    assert_close(law.point(raw)[0].detach(), y[0], atol=1e-6, rtol=1e-6)
+    assert_close(likelihood.point(raw)[0].detach(), y[0], atol=1e-6, rtol=1e-6)
 
 
 @every_option
 def test_score_has_mean_zero(options):
-    law, P = make(options)
+    likelihood, P = make(options)
     raw = torch.randn(1, P).repeat(20_000, 1).requires_grad_()
-    y = law.distribution(raw.detach()).sample((), torch.Generator().manual_seed(0))
-    (score,) = torch.autograd.grad(law.loss(raw, y).sum(), raw)
+    y = likelihood.distribution(raw.detach()).sample((), torch.Generator().manual_seed(0))
+    (score,) = torch.autograd.grad(likelihood.loss(raw, y).sum(), raw)
     assert (score.mean(0).abs() < 5 * score.std(0) / len(score) ** 0.5 + 1e-12).all()
 
 
 def test_gradient_of_the_loss():
-    law, P = make({})
+    likelihood, P = make({})
     raw, y = torch.randn(5, P).requires_grad_(), sample(5)
-    assert torch.autograd.gradcheck(lambda raw: law.loss(raw, y), raw)
-    assert torch.autograd.gradgradcheck(lambda raw: law.loss(raw, y), raw)
+    assert torch.autograd.gradcheck(lambda raw: likelihood.loss(raw, y), raw)
+    assert torch.autograd.gradgradcheck(lambda raw: likelihood.loss(raw, y), raw)
 
 
 @every_option
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_extreme_raw_numbers_and_outcomes_give_finite_losses_and_gradients(options, dtype):
-    law, P = make(options)
-    law = law.to(dtype)
+    likelihood, P = make(options)
+    likelihood = likelihood.to(dtype)
     sizes = torch.tensor([0.0, 50.0, -50.0, 1e4, -1e4])
     raw = torch.cat([sizes[:, None].expand(-1, P), 1e4 * torch.eye(P), -50 * torch.eye(P)])
     edge = torch.tensor([1e-38, 1e-30, 0.5, 0.5])
     for y in (edge, torch.full((K,), 0.25)):
         leaf = raw.to(dtype).requires_grad_()
-        terms = law.loss(leaf, y.to(dtype).expand(len(raw), K))
-        gradients = torch.autograd.grad(terms.sum(), [leaf, *law.parameters()])
+        terms = likelihood.loss(leaf, y.to(dtype).expand(len(raw), K))
+        gradients = torch.autograd.grad(terms.sum(), [leaf, *likelihood.parameters()])
         assert terms.isfinite().all() and terms.dtype == dtype
         assert all(g.isfinite().all() for g in gradients)
 
 
 def test_float32_agrees_with_float64():
-    law, P = make({})
+    likelihood, P = make({})
     raw, y = torch.randn(30, P).float(), sample(30).float()
     y = y / y.sum(-1, keepdim=True)
-    single = copy.deepcopy(law).float().loss(raw, y)
-    assert_close(single.double(), law.loss(raw.double(), y.double()), rtol=1e-4, atol=1e-4)
+    single = copy.deepcopy(likelihood).float().loss(raw, y)
+    assert_close(single.double(), likelihood.loss(raw.double(), y.double()), rtol=1e-4, atol=1e-4)
 
 
 def test_arctic_lake_needs_and_takes_normalisation():
@@ -206,15 +210,15 @@ def test_arctic_lake_needs_and_takes_normalisation():
     y = torch.tensor(rows)
     with pytest.raises(DataError, match=r"add up to 1, got a sum of .* normalize=True"):
         Dirichlet().check(y)
-    law = Dirichlet(normalize=True)
-    law.check(y)
-    law.observe(y, torch.ones(39))
-    shift, _ = law.start(y, torch.ones(39))
+    likelihood = Dirichlet(normalize=True)
+    likelihood.check(y)
+    likelihood.observe(y, torch.ones(39))
+    shift, _ = likelihood.start(y, torch.ones(39))
     raw = shift.expand(39, -1)
     whole = y / y.sum(-1, keepdim=True)
-    exact = stats.dirichlet(law.distribution(shift).shapes).logpdf(whole.T.numpy()).sum()
-    assert -law.loss(raw, y).sum().item() == pytest.approx(exact)
-    assert_close(law.given(raw, y)[1], whole)
+    exact = stats.dirichlet(likelihood.distribution(shift).shapes).logpdf(whole.T.numpy()).sum()
+    assert -likelihood.loss(raw, y).sum().item() == pytest.approx(exact)
+    assert_close(likelihood.given(raw, y)[1], whole)
 
 
 def test_check_says_what_is_wrong():

@@ -10,7 +10,7 @@ from ansatz.likelihoods.distribution import bisect
 
 
 class Logistic(Distribution):
-    """The least that a law must define, to see what the family adds."""
+    """The least that a distribution must define, to see what the family adds."""
 
     def __init__(self, location):
         self.location = location
@@ -32,16 +32,16 @@ class Logistic(Distribution):
 
 
 def test_the_family_gives_quantiles_to_a_law_with_a_cdf():
-    q, law = torch.tensor([1e-6, 0.3, 0.99]), Logistic(torch.tensor([0.0, 2.0, -1e3]))
-    assert_close(law.icdf(q), law.location + torch.logit(q), rtol=1e-12, atol=1e-9)
-    assert_close(law.median, law.location, rtol=1e-12, atol=1e-9)
+    q, likelihood = torch.tensor([1e-6, 0.3, 0.99]), Logistic(torch.tensor([0.0, 2.0, -1e3]))
+    assert_close(likelihood.icdf(q), likelihood.location + torch.logit(q), rtol=1e-12, atol=1e-9)
+    assert_close(likelihood.median, likelihood.location, rtol=1e-12, atol=1e-9)
 
 
 def test_the_family_gives_crps_and_samples_to_a_law_with_a_cdf():
-    law, y = Logistic(torch.tensor([0.0])), torch.tensor([1.3])
+    likelihood, y = Logistic(torch.tensor([0.0])), torch.tensor([1.3])
     closed = 1.3 - 2 * math.log(1 / (1 + math.exp(-1.3))) - 1  # Taillardat et al. (2016)
-    assert_close(law.crps(y), torch.tensor([closed]), rtol=1e-8, atol=0)
-    draws = law.sample((4000,), torch.Generator().manual_seed(0))
+    assert_close(likelihood.crps(y), torch.tensor([closed]), rtol=1e-8, atol=0)
+    draws = likelihood.sample((4000,), torch.Generator().manual_seed(0))
     assert stats.kstest(draws[:, 0].numpy(), "logistic").pvalue > 1e-6
 
 
@@ -52,16 +52,16 @@ def test_the_familys_quantile_is_differentiable():
 
 
 def test_levels_outside_the_unit_interval_have_no_quantile():
-    law = NormalDistribution(torch.zeros(4), torch.ones(4))
+    distribution = NormalDistribution(torch.zeros(4), torch.ones(4))
     q = torch.tensor([-0.1, 0.0, 1.0, 1.1])
     expected = torch.tensor([torch.nan, -torch.inf, torch.inf, torch.nan])
-    assert_close(bisect(law, q), expected, equal_nan=True)
-    assert_close(law.icdf(q), expected, equal_nan=True)
+    assert_close(bisect(distribution, q), expected, equal_nan=True)
+    assert_close(distribution.icdf(q), expected, equal_nan=True)
 
 
 def test_bisection_finds_counts_too():
-    law, q = PoissonDistribution(torch.tensor(3.7).log().expand(50)), torch.rand(50)
-    assert_close(bisect(law, q), torch.as_tensor(stats.poisson(3.7).ppf(q.numpy())))
+    likelihood, q = PoissonDistribution(torch.tensor(3.7).log().expand(50)), torch.rand(50)
+    assert_close(bisect(likelihood, q), torch.as_tensor(stats.poisson(3.7).ppf(q.numpy())))
 
 
 def test_what_a_law_lacks_is_said():

@@ -15,9 +15,9 @@ def test_it_is_the_gamma_law_with_dispersion_one():
 
 
 def test_it_has_no_memory():
-    law, s, t = ExponentialDistribution(torch.randn(10)), torch.rand(10), torch.rand(10)
-    together = law.log_survival(s + t)
-    assert_close(together, law.log_survival(s) + law.log_survival(t))
+    likelihood, s, t = ExponentialDistribution(torch.randn(10)), torch.rand(10), torch.rand(10)
+    together = likelihood.log_survival(s + t)
+    assert_close(together, likelihood.log_survival(s) + likelihood.log_survival(t))
 
 
 def test_a_zero_is_an_ordinary_outcome():
@@ -34,18 +34,18 @@ def test_zeros_alone_have_a_finite_start():
 
 
 def test_the_edge_of_the_support_has_no_mass_below():
-    law, y = ExponentialDistribution(torch.zeros(2)), torch.tensor([-1.0, torch.inf])
-    assert_close(law.cdf(y), torch.tensor([0.0, 1.0]))
-    assert_close(law.log_cdf(y), torch.tensor([-torch.inf, 0.0]))
-    assert_close(law.log_survival(y), torch.tensor([0.0, -torch.inf]))
-    assert_close(law.log_prob(y), torch.full((2,), -torch.inf))
+    likelihood, y = ExponentialDistribution(torch.zeros(2)), torch.tensor([-1.0, torch.inf])
+    assert_close(likelihood.cdf(y), torch.tensor([0.0, 1.0]))
+    assert_close(likelihood.log_cdf(y), torch.tensor([-torch.inf, 0.0]))
+    assert_close(likelihood.log_survival(y), torch.tensor([0.0, -torch.inf]))
+    assert_close(likelihood.log_prob(y), torch.full((2,), -torch.inf))
 
 
 def test_single_precision_keeps_the_far_tail():
-    law = ExponentialDistribution(torch.tensor([1.5], dtype=torch.float32))
+    distribution = ExponentialDistribution(torch.tensor([1.5], dtype=torch.float32))
     y = torch.tensor([5e4], dtype=torch.float32)
-    exact = -y.double() * (-law.log_mean.double()).exp()
-    assert_close(law.log_survival(y).double(), exact, rtol=3e-7, atol=0)
+    exact = -y.double() * (-distribution.log_mean.double()).exp()
+    assert_close(distribution.log_survival(y).double(), exact, rtol=3e-7, atol=0)
 
 
 def test_both_tails_have_second_derivatives():

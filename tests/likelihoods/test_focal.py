@@ -29,12 +29,12 @@ def test_binary_is_torchvisions():
 
 def test_one_logit_is_two_of_which_the_first_is_zero():
     raw, y = torch.randn(40, 1), torch.randint(2, (40,))
-    law = Focal(alpha=[0.75, 0.25])
-    assert law.outputs(TargetSpec(classes=2)) == 1
+    likelihood = Focal(alpha=[0.75, 0.25])
+    assert likelihood.outputs(TargetSpec(classes=2)) == 1
     both = torch.cat([torch.zeros(40, 1), raw], 1)
-    assert_close(law.loss(raw, y), law.loss(both, y))
-    assert_close(law.loss(raw, y), equation(both, y, 2.0, [0.75, 0.25]))
-    assert_close(law.probs(raw), law.probs(both))
+    assert_close(likelihood.loss(raw, y), likelihood.loss(both, y))
+    assert_close(likelihood.loss(raw, y), equation(both, y, 2.0, [0.75, 0.25]))
+    assert_close(likelihood.probs(raw), likelihood.probs(both))
 
 
 @pytest.mark.parametrize("alpha", [None, [1.0, 2.0, 0.5]])
@@ -50,26 +50,26 @@ def test_gamma_zero_is_weighted_cross_entropy(alpha):
 def test_probs_undo_focusing_and_weights(gamma):
     """At the minimiser of the expected loss under P, ``probs`` is P."""
     truth, alpha = np.array([0.7, 0.2, 0.1]), [1.0, 2.0, 5.0]
-    law = Focal(gamma=gamma, alpha=alpha)
+    likelihood = Focal(gamma=gamma, alpha=alpha)
 
     def risk(logits):
         raw = torch.as_tensor(np.append(logits, 0.0)).expand(3, 3)
-        return float(torch.as_tensor(truth) @ law.loss(raw, torch.arange(3)))
+        return float(torch.as_tensor(truth) @ likelihood.loss(raw, torch.arange(3)))
 
     best = optimize.minimize(risk, np.zeros(2), tol=1e-12).x
-    found = law.probs(torch.as_tensor(np.append(best, 0.0)))
+    found = likelihood.probs(torch.as_tensor(np.append(best, 0.0)))
     assert_close(found, torch.as_tensor(truth), atol=1e-4, rtol=0)
 
 
 def test_the_start_minimises_the_constant_model_and_probs_gives_the_frequencies():
     y = torch.tensor([0] * 12 + [1] * 5 + [2] * 3 + [3])
-    law = Focal(alpha=[0.1, 1.0, 2.0, 3.0])
-    law.outputs(TargetSpec(classes=4))
-    shift, _ = law.start(y, torch.ones(21))
+    likelihood = Focal(alpha=[0.1, 1.0, 2.0, 3.0])
+    likelihood.outputs(TargetSpec(classes=4))
+    shift, _ = likelihood.start(y, torch.ones(21))
     leaf = shift.clone().requires_grad_()
-    (gradient,) = torch.autograd.grad(law.loss(leaf.expand(21, 4), y).mean(), leaf)
+    (gradient,) = torch.autograd.grad(likelihood.loss(leaf.expand(21, 4), y).mean(), leaf)
     assert_close(gradient, torch.zeros(4), atol=1e-12, rtol=0)
-    assert_close(law.probs(shift), torch.tensor([12.0, 5.0, 3.0, 1.0]) / 21)
+    assert_close(likelihood.probs(shift), torch.tensor([12.0, 5.0, 3.0, 1.0]) / 21)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
@@ -90,9 +90,9 @@ def test_extreme_raw_numbers_give_finite_losses_and_gradients(K, gamma, dtype):
 def test_gradient():
     y = torch.tensor([0, 1, 2, 1])
     raw = torch.randn(4, 3).requires_grad_()
-    law = Focal(gamma=1.5, alpha=[1.0, 2.0, 3.0])
-    assert torch.autograd.gradcheck(lambda raw: law.loss(raw, y), raw)
-    assert torch.autograd.gradgradcheck(lambda raw: law.loss(raw, y), raw)
+    likelihood = Focal(gamma=1.5, alpha=[1.0, 2.0, 3.0])
+    assert torch.autograd.gradcheck(lambda raw: likelihood.loss(raw, y), raw)
+    assert torch.autograd.gradgradcheck(lambda raw: likelihood.loss(raw, y), raw)
 
 
 def test_what_it_refuses():
@@ -105,11 +105,11 @@ def test_what_it_refuses():
             Focal(alpha=alpha)
     with pytest.raises(ValueError, match="alpha has 2 entries, but y has 3 classes"):
         Focal(alpha=[1.0, 2.0]).outputs(TargetSpec(classes=3))
-    with pytest.raises(TypeError, match="is a loss, not a law"):
+    with pytest.raises(TypeError, match="is a loss, not a likelihood"):
         Focal().distribution(torch.zeros(1, 2))
 
 
 def test_a_factor_of_all_weights_does_not_move_the_start():
-    law, y, weight = Focal(), torch.tensor([0, 2, 2, 0, 2]), torch.rand(5) + 0.5
-    law.outputs(TargetSpec(classes=3))  # class 1 has no row
-    assert_close(law.start(y, 1e-5 * weight)[0], law.start(y, weight)[0])
+    likelihood, y, weight = Focal(), torch.tensor([0, 2, 2, 0, 2]), torch.rand(5) + 0.5
+    likelihood.outputs(TargetSpec(classes=3))  # class 1 has no row
+    assert_close(likelihood.start(y, 1e-5 * weight)[0], likelihood.start(y, weight)[0])

@@ -52,9 +52,9 @@ def test_the_truncated_poisson_is_statsmodels():
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_a_rate_of_nothing_leaves_ones(dtype):
     raw = torch.tensor([[-60.0, 0.0], [-1e4, 0.0]], dtype=dtype, requires_grad=True)
-    law = HurdlePoisson().distribution(raw)
-    assert_close(law.mean.detach(), torch.full((2,), 0.5, dtype=dtype))
-    assert_close(law.variance.detach(), torch.full((2,), 0.25, dtype=dtype))
+    distribution = HurdlePoisson().distribution(raw)
+    assert_close(distribution.mean.detach(), torch.full((2,), 0.5, dtype=dtype))
+    assert_close(distribution.variance.detach(), torch.full((2,), 0.25, dtype=dtype))
     one = HurdlePoisson().loss(raw, torch.ones(2, dtype=dtype))
     assert_close(one.detach(), torch.full((2,), 2.0, dtype=dtype).log(), atol=1e-5, rtol=0)
     (gradient,) = torch.autograd.grad(one.sum(), raw)
@@ -63,16 +63,18 @@ def test_a_rate_of_nothing_leaves_ones(dtype):
 
 @pytest.mark.parametrize("log_rate", [-30.0, -12.0, -3.1, -2.9, 0.5, 3.0])
 def test_crps_is_the_sum_of_squared_gaps(log_rate):
-    law = HurdlePoissonDistribution(torch.full((4,), log_rate), torch.tensor([-2.0, 0.0, 1.0, 9.0]))
+    distribution = HurdlePoissonDistribution(
+        torch.full((4,), log_rate), torch.tensor([-2.0, 0.0, 1.0, 9.0])
+    )
     y = torch.tensor([0.0, 1.0, 2.0, 30.0])
     k = torch.arange(0.0, 200.0).unsqueeze(1).expand(-1, 4)
-    gap = torch.where(k < y, law.cdf(k), law.log_survival(k).exp())
-    assert_close(law.crps(y), (gap**2).sum(0), rtol=1e-10, atol=1e-13)
+    gap = torch.where(k < y, distribution.cdf(k), distribution.log_survival(k).exp())
+    assert_close(distribution.crps(y), (gap**2).sum(0), rtol=1e-10, atol=1e-13)
 
 
 def test_both_tails_have_relative_accuracy():
     log_rate, logits = torch.tensor([5.0, -5.0, 3.0]), torch.tensor([300.0, 2.0, 30.0])
-    law = HurdlePoissonDistribution(log_rate, logits)
+    distribution = HurdlePoissonDistribution(log_rate, logits)
     y = torch.tensor([3.0, 12.0, 200.0])
     below, above = [], []
     with mpmath.workdps(200):
@@ -82,18 +84,18 @@ def test_both_tails_have_relative_accuracy():
             scale = p / -mpmath.expm1(-r)
             below.append(float(mpmath.log(1 - p + scale * sum(term[: int(k)]))))
             above.append(float(mpmath.log(scale * sum(term[int(k) :]))))
-    assert_close(law.log_cdf(y), torch.tensor(below), rtol=1e-11, atol=0)
-    assert_close(law.log_survival(y), torch.tensor(above), rtol=1e-11, atol=0)
+    assert_close(distribution.log_cdf(y), torch.tensor(below), rtol=1e-11, atol=0)
+    assert_close(distribution.log_survival(y), torch.tensor(above), rtol=1e-11, atol=0)
 
 
 def test_fewer_zeros_than_poisson_are_possible():
     y = torch.tensor([1.0, 1.0, 2.0, 3.0, 4.0, 1.0, 0.0, 2.0])
     shift, _ = HurdlePoisson().start(y, torch.ones(8))
-    law = HurdlePoisson().distribution(shift)
-    assert law.cdf(torch.zeros(())).item() == pytest.approx(1 / 8)
-    assert law.mean.item() == pytest.approx(y.mean().item())
+    distribution = HurdlePoisson().distribution(shift)
+    assert distribution.cdf(torch.zeros(())).item() == pytest.approx(1 / 8)
+    assert distribution.mean.item() == pytest.approx(y.mean().item())
 
 
 def test_quantiles_of_a_rate_of_nothing_are_zero_and_one():
-    law = HurdlePoissonDistribution(torch.full((3,), -45.0), torch.zeros(3))
-    assert law.icdf(torch.tensor([0.5, 0.51, 1 - 1e-12])).tolist() == [0.0, 1.0, 1.0]
+    distribution = HurdlePoissonDistribution(torch.full((3,), -45.0), torch.zeros(3))
+    assert distribution.icdf(torch.tensor([0.5, 0.51, 1 - 1e-12])).tolist() == [0.0, 1.0, 1.0]

@@ -43,13 +43,13 @@ def test_both_tails_have_second_derivatives():
 
 @pytest.mark.parametrize("kappa", [1e-6, 1e-2, 1.0, 1e3])
 def test_the_entropy_is_that_of_quadrature(kappa):
-    law = InverseGaussianDistribution(torch.zeros(1), torch.tensor([kappa]))
+    distribution = InverseGaussianDistribution(torch.zeros(1), torch.tensor([kappa]))
     with mpmath.workdps(30):
         k = mpmath.mpf(kappa)
         x = 2 / k
         integral = mpmath.exp(x) * mpmath.e1(x)
         exact = (mpmath.log(2 * mpmath.pi * mpmath.e * k) - 3 * integral) / 2
-    assert law.entropy.item() == pytest.approx(float(exact), rel=1e-12, abs=1e-12)
+    assert distribution.entropy.item() == pytest.approx(float(exact), rel=1e-12, abs=1e-12)
     phi = torch.tensor([kappa]).requires_grad_()
     assert torch.autograd.gradcheck(
         lambda s: InverseGaussianDistribution(torch.zeros(1), (s - 1).exp() * kappa).entropy,
@@ -59,10 +59,10 @@ def test_the_entropy_is_that_of_quadrature(kappa):
 
 def test_the_start_is_the_closed_form_maximum():
     y = torch.as_tensor(stats.invgauss(0.7, scale=3).rvs(300, random_state=0))
-    law = InverseGaussian()
-    law.observe(y, torch.ones(300))
-    shift, _ = law.start(y, torch.ones(300))
-    found = law.distribution(shift.reshape(1, 2))
+    likelihood = InverseGaussian()
+    likelihood.observe(y, torch.ones(300))
+    shift, _ = likelihood.start(y, torch.ones(300))
+    found = likelihood.distribution(shift.reshape(1, 2))
     assert found.mean.item() == pytest.approx(y.mean().item())
     exact = (1 / y).mean().item() - 1 / y.mean().item()
     assert found.dispersion.item() == pytest.approx(exact, rel=1e-9)
@@ -70,27 +70,30 @@ def test_the_start_is_the_closed_form_maximum():
 
 def test_a_reciprocal_pair_of_outcomes_have_densities_in_proportion():
     """f(mu u) u^3 = f(mu / u): the exponent is symmetric in log u."""
-    law, u = InverseGaussianDistribution(torch.zeros(5), torch.rand(5) + 0.1), torch.rand(5) + 0.2
-    assert_close(law.log_prob(u) + 3 * u.log(), law.log_prob(1 / u))
+    likelihood, u = (
+        InverseGaussianDistribution(torch.zeros(5), torch.rand(5) + 0.1),
+        torch.rand(5) + 0.2,
+    )
+    assert_close(likelihood.log_prob(u) + 3 * u.log(), likelihood.log_prob(1 / u))
 
 
 @pytest.mark.parametrize("kappa", [1e-4, 0.3, 30.0, 1e4])
 def test_quantiles_invert_both_tails(kappa):
-    law = InverseGaussianDistribution(torch.zeros(7), torch.full((7,), kappa))
+    distribution = InverseGaussianDistribution(torch.zeros(7), torch.full((7,), kappa))
     q = torch.tensor([1e-12, 1e-6, 0.1, 0.5, 0.9, 1 - 1e-6, 1 - 1e-12])
-    assert_close(law.cdf(law.icdf(q)), q, rtol=1e-10, atol=1e-15)
-    ends = law.icdf(torch.tensor([0.0, 1.0, -0.1, 1.1, 0.5, 0.5, 0.5]))
+    assert_close(distribution.cdf(distribution.icdf(q)), q, rtol=1e-10, atol=1e-15)
+    ends = distribution.icdf(torch.tensor([0.0, 1.0, -0.1, 1.1, 0.5, 0.5, 0.5]))
     assert ends[0] == 0 and ends[1].isinf() and ends[2:4].isnan().all()
 
 
 def test_nearly_normal_where_the_dispersion_is_small():
-    """At phi mu = 1e-12 the law is N(mu, phi mu^3) up to a skewness of 3e-6."""
-    law, z = (
+    """At phi mu = 1e-12 the likelihood is N(mu, phi mu^3) up to a skewness of 3e-6."""
+    likelihood, z = (
         InverseGaussianDistribution(torch.zeros(3), torch.full((3,), 1e-12)),
         torch.tensor([-2.0, 0.0, 2.0]),
     )
     y = 1 + 1e-6 * z
-    assert_close(law.cdf(y), torch.special.ndtr(z), atol=2e-6, rtol=0)
+    assert_close(likelihood.cdf(y), torch.special.ndtr(z), atol=2e-6, rtol=0)
 
 
 def test_the_linear_model_is_statsmodels_glm():

@@ -72,5 +72,5 @@ def test_what_it_refuses():
         KL().check(torch.tensor([[0.5, 0.5], [0.25, 0.25]]))
     with pytest.raises(ValueError, match=r"raw \(5, 3\) goes with y \(5, 3\), got y \(5,\)"):
         KL().loss(torch.zeros(5, 3), torch.zeros(5))
-    with pytest.raises(TypeError, match="is a loss, not a law"):
+    with pytest.raises(TypeError, match="is a loss, not a likelihood"):
         KL().distribution(torch.zeros(1, 2))

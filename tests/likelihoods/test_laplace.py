@@ -6,13 +6,13 @@ from ansatz.likelihoods import MAE, Laplace, LaplaceDistribution
 
 def test_the_optimum_is_the_median():
     """M082: no other constant has a smaller mean loss than the median of y."""
-    y, law = torch.randn(101).exp(), Laplace(dispersion=1.0)
-    law.observe(y, torch.ones(101))
-    shift, _ = law.start(y, torch.ones(101))
+    y, likelihood = torch.randn(101).exp(), Laplace(dispersion=1.0)
+    likelihood.observe(y, torch.ones(101))
+    shift, _ = likelihood.start(y, torch.ones(101))
     assert_close(shift, y.median().reshape(1))
     grid = torch.linspace(0, 5, 200)
-    risks = law.loss(grid.reshape(-1, 1, 1).expand(-1, 101, 1), y.expand(200, 101)).mean(1)
-    assert (risks >= law.loss(shift.expand(101, 1), y).mean()).all()
+    risks = likelihood.loss(grid.reshape(-1, 1, 1).expand(-1, 101, 1), y.expand(200, 101)).mean(1)
+    assert (risks >= likelihood.loss(shift.expand(101, 1), y).mean()).all()
 
 
 def test_a_fixed_scale_is_the_absolute_error():
@@ -22,7 +22,7 @@ def test_a_fixed_scale_is_the_absolute_error():
 
 
 def test_far_tails_are_straight_lines():
-    law = LaplaceDistribution(torch.zeros(1), torch.full((1,), 2.0))
+    distribution = LaplaceDistribution(torch.zeros(1), torch.full((1,), 2.0))
     y = torch.tensor([-1e5])
-    assert_close(law.log_cdf(y), y / 2 - torch.tensor(2.0).log())
-    assert_close(law.log_survival(-y), y / 2 - torch.tensor(2.0).log())
+    assert_close(distribution.log_cdf(y), y / 2 - torch.tensor(2.0).log())
+    assert_close(distribution.log_survival(-y), y / 2 - torch.tensor(2.0).log())

@@ -1,4 +1,4 @@
-"""What every law promises: a new law is one file and one row here."""
+"""What every likelihood promises: a new likelihood is one file and one row here."""
 
 import copy
 import math
@@ -53,64 +53,66 @@ def numpy(*tensors):
     return [t.detach().numpy() for t in tensors]
 
 
-def scipy_normal(law):
-    return lambda raw: stats.norm(*numpy(raw[:, 0], law.spread(raw)))
+def scipy_normal(likelihood):
+    return lambda raw: stats.norm(*numpy(raw[:, 0], likelihood.dispersion(raw)))
 
 
-def scipy_laplace(law):
-    return lambda raw: stats.laplace(*numpy(raw[:, 0], law.spread(raw)))
+def scipy_laplace(likelihood):
+    return lambda raw: stats.laplace(*numpy(raw[:, 0], likelihood.dispersion(raw)))
 
 
-def scipy_gamma(law):
+def scipy_gamma(likelihood):
     def frozen(raw):
-        mean, phi = numpy(raw[:, 0].exp(), law.spread(raw))
+        mean, phi = numpy(raw[:, 0].exp(), likelihood.dispersion(raw))
         return stats.gamma(1 / phi, scale=phi * mean)
 
     return frozen
 
 
-def scipy_exponential(law):
+def scipy_exponential(likelihood):
     return lambda raw: stats.expon(scale=raw[:, 0].exp().numpy())
 
 
-def scipy_log_normal(law):
+def scipy_log_normal(likelihood):
     def frozen(raw):
-        median, sigma = numpy(raw[:, 0].exp(), law.spread(raw))
+        median, sigma = numpy(raw[:, 0].exp(), likelihood.dispersion(raw))
         return stats.lognorm(sigma, scale=median)
 
     return frozen
 
 
-def scipy_weibull(law):
+def scipy_weibull(likelihood):
     def frozen(raw):
-        scale, sigma = numpy(raw[:, 0].exp(), law.spread(raw))
+        scale, sigma = numpy(raw[:, 0].exp(), likelihood.dispersion(raw))
         return stats.weibull_min(1 / sigma, scale=scale)
 
     return frozen
 
 
-def scipy_inverse_gaussian(law):
+def scipy_inverse_gaussian(likelihood):
     def frozen(raw):
-        mean, phi = numpy(raw[:, 0].exp(), law.spread(raw))
+        mean, phi = numpy(raw[:, 0].exp(), likelihood.dispersion(raw))
         return stats.invgauss(phi * mean, scale=1 / phi)
 
     return frozen
 
 
-def scipy_generalized_pareto(law):
+def scipy_generalized_pareto(likelihood):
     def frozen(raw):
-        scale, shape = numpy(raw[:, 0].exp(), law.distribution(raw).shape)
+        scale, shape = numpy(raw[:, 0].exp(), likelihood.distribution(raw).shape)
         return stats.genpareto(shape, scale=scale)
 
     return frozen
 
 
-def scipy_t(law):
-    return lambda raw: stats.t(*numpy(law.freedom(raw), raw[:, 0], law.spread(raw)))
+def scipy_t(likelihood):
+    return lambda raw: stats.t(
+        *numpy(likelihood.freedom(raw), raw[:, 0], likelihood.dispersion(raw))
+    )
 
 
 class _WithExtraZeros(stats.rv_discrete):
-    """A count law of scipy's behind zeros of probability pi, from its own functions."""
+    """A count likelihood of scipy's behind zeros of probability pi, from its own functions."""
 
     base = stats.poisson
 
@@ -169,14 +171,14 @@ zero_inflated_nb = _WithExtraZerosNB(shapes="n, p, pi", name="zero_inflated_nb")
 hurdle_poisson = _BehindHurdle(shapes="mu, pi", name="hurdle")
 
 
-def scipy_extra_zeros(law, sign=1):
+def scipy_extra_zeros(likelihood, sign=1):
     """raw = (log mean, log odds): of an extra zero, or with sign -1 of a count above 0."""
     shape = zero_inflated_poisson if sign == 1 else hurdle_poisson
     return lambda raw: shape(*numpy(raw[:, 0].exp(), (sign * raw[:, 1]).sigmoid()))
 
 
 class _TenTrials(Likelihood):
-    """A law of successes with ten trials in every row: its outcomes are then numbers."""
+    """A likelihood of successes with ten trials in every row: its outcomes are then numbers."""
 
     event_ndim = 0
 
@@ -211,32 +213,32 @@ class TenTrialsBetaBinomial(_TenTrials, BetaBinomial):
     pass
 
 
-def scipy_binomial(law):
+def scipy_binomial(likelihood):
     return lambda raw: stats.binom(10, *numpy(raw[:, 0].sigmoid()))
 
 
-def scipy_beta_binomial(law):
-    return lambda raw: stats.betabinom(10, *scipy_beta(law)(raw).args)
+def scipy_beta_binomial(likelihood):
+    return lambda raw: stats.betabinom(10, *scipy_beta(likelihood)(raw).args)
 
 
-def scipy_beta(law):
+def scipy_beta(likelihood):
     def frozen(raw):
-        mean, dispersion = raw[:, 0].sigmoid(), law.spread(raw)
+        mean, dispersion = raw[:, 0].sigmoid(), likelihood.dispersion(raw)
         return stats.beta(*numpy(mean / dispersion, (1 - mean) / dispersion))
 
     return frozen
 
 
-def scipy_negative_binomial(law):
+def scipy_negative_binomial(likelihood):
     def frozen(raw):
-        mean, alpha = numpy(raw[:, 0].exp(), law.spread(raw))
+        mean, alpha = numpy(raw[:, 0].exp(), likelihood.dispersion(raw))
         return stats.nbinom(1 / alpha, 1 / (1 + alpha * mean))
 
     return frozen
 
 
 class _Mixture:
-    """Normal laws with probabilities w, from scipy's own; it has the methods of a frozen law."""
+    """Normal likelihoods with probabilities w, from scipy's own; it has the methods of a frozen likelihood."""
 
     kwds: ClassVar = {}
 
@@ -282,9 +284,9 @@ class _Mixture:
         )
 
 
-def scipy_mixture(law):
+def scipy_mixture(likelihood):
     def frozen(raw):
-        d = law.distribution(raw)
+        d = likelihood.distribution(raw)
         return _Mixture(*numpy(d.weights, d.means, d.sds))
 
     return frozen
@@ -319,14 +321,16 @@ class _Circular(type(stats.vonmises)):
         return loc
 
 
-def scipy_von_mises(law):
+def scipy_von_mises(likelihood):
     direction = _Circular(name="circular")
     return lambda raw: direction(*numpy(raw.norm(dim=-1), torch.atan2(raw[:, 1], raw[:, 0])))
 
 
-def scipy_zero_inflated_nb(law):
+def scipy_zero_inflated_nb(likelihood):
     def frozen(raw):
-        mean, alpha, pi = numpy(raw[:, 0].exp(), law.spread(raw[:, :-1]), raw[:, -1].sigmoid())
+        mean, alpha, pi = numpy(
+            raw[:, 0].exp(), likelihood.dispersion(raw[:, :-1]), raw[:, -1].sigmoid()
+        )
         return zero_inflated_nb(1 / alpha, 1 / (1 + alpha * mean), pi)
 
     return frozen
@@ -370,7 +374,7 @@ ROWS = {
         Bernoulli(), 1, lambda _: lambda raw: stats.bernoulli(*numpy(raw[:, 0].sigmoid()))
     ),
     "zero_inflated_poisson": row(ZeroInflatedPoisson(), 2, scipy_extra_zeros),
-    "hurdle_poisson": row(HurdlePoisson(), 2, lambda law: scipy_extra_zeros(law, -1)),
+    "hurdle_poisson": row(HurdlePoisson(), 2, lambda likelihood: scipy_extra_zeros(likelihood, -1)),
     "zero_inflated_negative_binomial": row(
         ZeroInflatedNegativeBinomial(), 3, scipy_zero_inflated_nb
     ),
@@ -433,27 +437,31 @@ def test_loss_is_minus_scipys_log_density(likelihood, P, scipy):
 @every_law
 def test_mean_variance_entropy_and_median_are_scipys(likelihood, P, scipy):
     raw = torch.randn(16, P)
-    law, frozen = likelihood.distribution(raw), scipy(raw)
-    assert_close(law.mean, torch.as_tensor(frozen.mean()))
-    assert_close(law.variance, torch.as_tensor(frozen.var()))
-    assert_close(law.stddev, torch.as_tensor(frozen.std()))
-    assert_close(law.median, torch.as_tensor(frozen.median()), rtol=1e-9, atol=1e-9)
+    base, frozen = likelihood.distribution(raw), scipy(raw)
+    assert_close(base.mean, torch.as_tensor(frozen.mean()))
+    assert_close(base.variance, torch.as_tensor(frozen.var()))
+    assert_close(base.stddev, torch.as_tensor(frozen.std()))
+    assert_close(base.median, torch.as_tensor(frozen.median()), rtol=1e-9, atol=1e-9)
     if likelihood.name not in NO_ENTROPY:
-        assert_close(law.entropy, torch.as_tensor(frozen.entropy()), rtol=1e-9, atol=1e-9)
+        assert_close(base.entropy, torch.as_tensor(frozen.entropy()), rtol=1e-9, atol=1e-9)
 
 
 @every_law
 def test_the_mode_is_where_the_density_is_largest(likelihood, P, scipy):
     raw = torch.randn(16, P)
-    law = likelihood.distribution(raw)
+    distribution = likelihood.distribution(raw)
     for step in (-1.0, 1.0):
-        shift = step if law.discrete else step * 1e-3 * law.stddev
-        beside = (law.mode + shift).clamp(min=max(law.lower, -1e9))
-        beside = torch.where(beside == law.lower, law.mode, beside)
+        shift = step if distribution.discrete else step * 1e-3 * distribution.stddev
+        beside = (distribution.mode + shift).clamp(min=max(distribution.lower, -1e9))
+        beside = torch.where(beside == distribution.lower, distribution.mode, beside)
         inside = torch.ones(16, dtype=torch.bool)
-        if not law.discrete:
-            inside = (law.mode > law.lower) & (law.mode < law.upper)
-        assert (law.log_prob(law.mode) >= law.log_prob(beside))[inside].all()
+        if not distribution.discrete:
+            inside = (distribution.mode > distribution.lower) & (
+                distribution.mode < distribution.upper
+            )
+        assert (distribution.log_prob(distribution.mode) >= distribution.log_prob(beside))[
+            inside
+        ].all()
 
 
 @every_wide
@@ -476,29 +484,29 @@ def test_samples_follow_the_cdf(likelihood, P, scipy):
         if len(at) < 100
         else (torch.arange(1, n + 1) / n)
     )
-    law = likelihood.distribution(raw)
-    gap = (empirical - law.cdf(at).sort().values).abs().max()  # a circle is cut elsewhere
+    distribution = likelihood.distribution(raw)
+    gap = (empirical - distribution.cdf(at).sort().values).abs().max()  # a circle is cut elsewhere
     assert gap < math.sqrt(math.log(2e9) / (2 * n)) + 1 / n
 
 
 @every_law
 def test_sampling_takes_a_generator_and_a_shape(likelihood, P, scipy):
-    law = likelihood.distribution(torch.randn(3, P).detach())
-    a, b = (law.sample((5,), torch.Generator().manual_seed(7)) for _ in range(2))
+    distribution = likelihood.distribution(torch.randn(3, P).detach())
+    a, b = (distribution.sample((5,), torch.Generator().manual_seed(7)) for _ in range(2))
     assert a.shape == (5, 3)
     assert torch.equal(a, b)
-    assert not torch.equal(a, law.sample((5,), torch.Generator().manual_seed(8)))
+    assert not torch.equal(a, distribution.sample((5,), torch.Generator().manual_seed(8)))
 
 
 @every_law
 def test_cdf_and_tails_are_scipys(likelihood, P, scipy):
     raw = torch.randn(64, P)
     y, frozen = draw(likelihood, raw), scipy(raw)
-    law = likelihood.distribution(raw)
+    distribution = likelihood.distribution(raw)
     for ours, theirs in (
-        (law.cdf, frozen.cdf),
-        (law.log_cdf, frozen.logcdf),
-        (law.log_survival, frozen.logsf),
+        (distribution.cdf, frozen.cdf),
+        (distribution.log_cdf, frozen.logcdf),
+        (distribution.log_survival, frozen.logsf),
     ):
         assert_close(ours(y), torch.as_tensor(theirs(y.numpy())), rtol=1e-9, atol=1e-11)
 
@@ -506,29 +514,29 @@ def test_cdf_and_tails_are_scipys(likelihood, P, scipy):
 @every_law
 def test_cdf_and_survival_add_up_to_one(likelihood, P, scipy):
     raw = torch.randn(64, P)
-    law = likelihood.distribution(raw)
-    y = law.mean + torch.randn(64)
-    assert_close(law.cdf(y) + law.log_survival(y).exp(), torch.ones(64))
+    distribution = likelihood.distribution(raw)
+    y = distribution.mean + torch.randn(64)
+    assert_close(distribution.cdf(y) + distribution.log_survival(y).exp(), torch.ones(64))
 
 
 @every_continuous
 def test_the_density_is_the_derivative_of_the_cdf(likelihood, P, scipy):
     raw = torch.randn(64, P)
     y = draw(likelihood, raw).requires_grad_()
-    law = likelihood.distribution(raw)
-    for tail, sign in ((law.cdf, 1), (lambda y: law.log_survival(y).exp(), -1)):
+    distribution = likelihood.distribution(raw)
+    for tail, sign in ((distribution.cdf, 1), (lambda y: distribution.log_survival(y).exp(), -1)):
         (slope,) = torch.autograd.grad(tail(y).sum(), y)
-        assert_close(sign * slope, law.log_prob(y).exp().detach(), rtol=1e-8, atol=1e-9)
+        assert_close(sign * slope, distribution.log_prob(y).exp().detach(), rtol=1e-8, atol=1e-9)
 
 
 @every_continuous
 def test_icdf_inverts_the_cdf(likelihood, P, scipy):
     raw, q = torch.randn(7, 1, P), torch.tensor([1e-10, 1e-3, 0.2, 0.5, 0.9, 1 - 1e-6])
-    law = likelihood.distribution(raw)
-    y = law.icdf(q.expand(7, 6))
-    up, down = (law.cdf(torch.nextafter(y, torch.tensor(s * math.inf))) for s in (1, -1))
-    slack = up - down  # what the neighbours of y differ by, as those of a beta law near 1
-    assert ((law.cdf(y) - q).abs() <= 1e-9 * q + 1e-12 + slack).all()
+    distribution = likelihood.distribution(raw)
+    y = distribution.icdf(q.expand(7, 6))
+    up, down = (distribution.cdf(torch.nextafter(y, torch.tensor(s * math.inf))) for s in (1, -1))
+    slack = up - down  # what the neighbours of y differ by, as those of a beta distribution near 1
+    assert ((distribution.cdf(y) - q).abs() <= 1e-9 * q + 1e-12 + slack).all()
     assert (slack < 1e-9).double().mean() > 0.9
 
 
@@ -536,10 +544,10 @@ def test_icdf_inverts_the_cdf(likelihood, P, scipy):
 def test_a_discrete_icdf_is_the_smallest_value_that_reaches_q(name):
     likelihood, P, scipy = ROWS[name]
     raw, q = torch.randn(64, P) * 3, torch.rand(64)
-    law = likelihood.distribution(raw)
-    y = law.icdf(q)
-    assert (law.cdf(y) >= q).all()
-    assert (law.cdf(y - 1) < q).all()
+    distribution = likelihood.distribution(raw)
+    y = distribution.icdf(q)
+    assert (distribution.cdf(y) >= q).all()
+    assert (distribution.cdf(y - 1) < q).all()
     assert_close(y, torch.as_tensor(scipy(raw).ppf(q.numpy())), check_dtype=False)
 
 
@@ -556,45 +564,47 @@ def test_icdf_is_differentiable_in_level_and_parameters(likelihood, P, scipy):
 
 @every_continuous
 def test_interval_holds_its_level(likelihood, P, scipy):
-    law = likelihood.distribution(torch.randn(8, P))
-    lower, upper = law.interval(0.9)
-    assert_close(law.cdf(lower), torch.full((8,), 0.05))
-    assert_close(law.log_interval(lower, upper).exp(), torch.full((8,), 0.9))
+    distribution = likelihood.distribution(torch.randn(8, P))
+    lower, upper = distribution.interval(0.9)
+    assert_close(distribution.cdf(lower), torch.full((8,), 0.05))
+    assert_close(distribution.log_interval(lower, upper).exp(), torch.full((8,), 0.9))
     with pytest.raises(ValueError, match=r"level must be in \(0, 1\), got 1.5"):
-        law.interval(1.5)
+        distribution.interval(1.5)
 
 
 @every_law
 def test_log_interval_is_the_mass_between(likelihood, P, scipy):
     raw = torch.randn(32, P)
-    law, frozen = likelihood.distribution(raw), scipy(raw)
+    base, frozen = likelihood.distribution(raw), scipy(raw)
     lower, upper = draw(likelihood, raw), draw(likelihood, raw) + 1.5
     lower = torch.minimum(lower, upper - 1)
     mass = frozen.cdf(upper.numpy()) - frozen.cdf(lower.numpy())
     mass = np.where(mass < 0, 1 + mass, mass)  # an arc over the cut of the circle
-    assert_close(law.log_interval(lower, upper).exp(), torch.as_tensor(mass), rtol=1e-7, atol=1e-12)
+    assert_close(
+        base.log_interval(lower, upper).exp(), torch.as_tensor(mass), rtol=1e-7, atol=1e-12
+    )
 
 
 @every_continuous
 def test_log_interval_with_infinite_ends_is_a_tail_with_finite_gradients(likelihood, P, scipy):
     raw = torch.randn(3, P).requires_grad_()
-    law, inf = likelihood.distribution(raw), torch.tensor(math.inf)
-    y = law.median.detach()
+    base, inf = likelihood.distribution(raw), torch.tensor(math.inf)
+    y = base.median.detach()
     lower = torch.stack([-inf, y[1], -inf])
     upper = torch.stack([y[0], inf, inf])
-    value = law.log_interval(lower, upper)
+    value = base.log_interval(lower, upper)
     assert_close(value.detach(), torch.tensor([0.5, 0.5, 1.0]).log(), atol=1e-9, rtol=0)
     (gradient,) = torch.autograd.grad(value.sum(), raw)
     assert gradient.isfinite().all()
 
 
 def test_a_far_interval_keeps_its_digits():
-    law = Normal(dispersion=1.0).distribution(torch.zeros(1, 1))
+    distribution = Normal(dispersion=1.0).distribution(torch.zeros(1, 1))
     for a, b in ((20.0, 21.0), (-31.0, -30.0)):
         peak = min(a * a, b * b) / 2  # taken out of the integral, which would underflow
         mass, _ = integrate.quad(lambda x, peak=peak: math.exp(peak - x * x / 2), a, b)
         exact = math.log(mass) - peak - 0.5 * math.log(2 * math.pi)
-        found = law.log_interval(torch.tensor([a]), torch.tensor([b]))
+        found = distribution.log_interval(torch.tensor([a]), torch.tensor([b]))
         assert_close(found, torch.tensor([exact]), rtol=1e-9, atol=0)
 
 
@@ -624,10 +634,10 @@ def test_gradient_of_the_tails_in_a_learned_nu():
     y, raw = torch.linspace(-8, 8, 9), torch.zeros(9, 1)
 
     def function(r, tail):
-        law = torch.func.functional_call(
+        distribution = torch.func.functional_call(
             _Distribution(likelihood), {"likelihood.freedom.constant": r}, (raw, y, tail)
         )
-        return law
+        return distribution
 
     r = torch.tensor(-0.5, requires_grad=True)
     for tail in ("log_cdf", "log_survival", "crps"):
@@ -646,10 +656,10 @@ class _Distribution(torch.nn.Module):
 @every_on_the_line
 def test_crps_is_the_integral_of_the_squared_gap(likelihood, P, scipy):
     raw = torch.randn(3, P)
-    y, law = draw(likelihood, raw), likelihood.distribution(raw)
+    y, base = draw(likelihood, raw), likelihood.distribution(raw)
     for i, one in enumerate(_each(scipy(raw))):
-        found = law.crps(y)[i].item()
-        if law.discrete:
+        found = base.crps(y)[i].item()
+        if base.discrete:
             k = np.arange(0, 200)
             exact = ((one.cdf(k) - (k >= y[i].item())) ** 2).sum()
         else:
@@ -678,8 +688,8 @@ def test_crps_of_the_family_default_is_the_closed_form(likelihood, P, scipy):
 
     raw = torch.randn(4, P).requires_grad_()
     y = draw(likelihood, raw)
-    law = likelihood.distribution(raw)
-    closed, default = law.crps(y), Distribution.crps(law, y)
+    distribution = likelihood.distribution(raw)
+    closed, default = distribution.crps(y), Distribution.crps(distribution, y)
     assert_close(default, closed, rtol=1e-6, atol=1e-8)
     gradients = [torch.autograd.grad(v.sum(), raw, retain_graph=True)[0] for v in (closed, default)]
     assert_close(*gradients, rtol=1e-4, atol=1e-6)
@@ -689,37 +699,37 @@ def test_crps_of_the_family_default_is_the_closed_form(likelihood, P, scipy):
 def test_crps_is_that_of_scoringrules(likelihood, P, scipy):
     scoringrules = pytest.importorskip("scoringrules")
     raw = torch.randn(8, P)
-    y, law = draw(likelihood, raw), likelihood.distribution(raw)
+    y, base = draw(likelihood, raw), likelihood.distribution(raw)
     match likelihood.name:
         case "normal":
-            theirs = scoringrules.crps_normal(*numpy(y, law.mean, law.sd))
+            theirs = scoringrules.crps_normal(*numpy(y, base.mean, base.sd))
         case "laplace":
-            theirs = scoringrules.crps_laplace(*numpy(y, law.location, law.scale))
+            theirs = scoringrules.crps_laplace(*numpy(y, base.location, base.scale))
         case "student_t":
-            theirs = scoringrules.crps_t(*numpy(y, law.nu, law.location, law.scale))
+            theirs = scoringrules.crps_t(*numpy(y, base.nu, base.location, base.scale))
         case "gamma":
-            theirs = scoringrules.crps_gamma(*numpy(y, law.shape, law.shape / law.mean))
+            theirs = scoringrules.crps_gamma(*numpy(y, base.shape, base.shape / base.mean))
         case "exponential":
-            theirs = scoringrules.crps_exponential(*numpy(y, 1 / law.mean))
+            theirs = scoringrules.crps_exponential(*numpy(y, 1 / base.mean))
         case "log_normal":
-            theirs = scoringrules.crps_lognormal(*numpy(y, law.log_median, law.sigma))
+            theirs = scoringrules.crps_lognormal(*numpy(y, base.log_median, base.sigma))
         case "generalized_pareto" if likelihood.excess.kind == "known":  # theirs cancels at 0
             zero = torch.zeros_like(y)
-            theirs = scoringrules.crps_gpd(*numpy(y, law.shape, zero, law.log_scale.exp()))
+            theirs = scoringrules.crps_gpd(*numpy(y, base.shape, zero, base.log_scale.exp()))
         case "normal_mixture":
-            theirs = scoringrules.crps_mixnorm(*numpy(y, law.means, law.sds, law.weights))
+            theirs = scoringrules.crps_mixnorm(*numpy(y, base.means, base.sds, base.weights))
         case "poisson":
-            theirs = scoringrules.crps_poisson(*numpy(y, law.mean))
+            theirs = scoringrules.crps_poisson(*numpy(y, base.mean))
         case "beta":
-            theirs = scoringrules.crps_beta(*numpy(y, *law.shapes))
+            theirs = scoringrules.crps_beta(*numpy(y, *base.shapes))
         case "negative_binomial":
-            r = 1 / law.dispersion
-            theirs = scoringrules.crps_negbinom(*numpy(y, r, r / (r + law.mean)))
+            r = 1 / base.dispersion
+            theirs = scoringrules.crps_negbinom(*numpy(y, r, r / (r + base.mean)))
         case "bernoulli":
-            theirs = scoringrules.brier_score(*numpy(y, law.probs))
+            theirs = scoringrules.brier_score(*numpy(y, base.probs))
         case _:
             pytest.skip("scoringrules does not have it")
-    assert_close(law.crps(y), torch.as_tensor(theirs), rtol=1e-8, atol=1e-10, check_dtype=False)
+    assert_close(base.crps(y), torch.as_tensor(theirs), rtol=1e-8, atol=1e-10, check_dtype=False)
 
 
 EXTREMES = [0.0, 50.0, -50.0, 100.0, -1e4, 1e4]
@@ -776,14 +786,16 @@ def test_a_wildly_wrong_first_raw_number_is_pulled_back(likelihood, P, scipy):
     if likelihood.name == "normal_mixture":  # all components: one alone may be where it likes
         raw[:, 1 : likelihood.components] = raw[:, :1]
     raw.requires_grad_()
-    # the outcome that contradicts the raw number where the law has only two
+    # the outcome that contradicts the raw number where the likelihood has only two
     y = torch.tensor([0.0, 1.0]) if likelihood.name == "bernoulli" else torch.ones(2)
     if likelihood.name == "hurdle_poisson":  # a 1 does not contradict a rate of nothing
         y = torch.full((2,), 2.0)
     if likelihood.name == "beta":  # a 1 is no outcome of it
         y = torch.full((2,), 0.5)
     (gradient,) = torch.autograd.grad(likelihood.loss(raw, y).sum(), raw)
-    if likelihood.name == "inverse_gaussian":  # the limit of an infinite mean is a law: Levy's
+    if (
+        likelihood.name == "inverse_gaussian"
+    ):  # the limit of an infinite mean is a likelihood: Levy's
         assert gradient[0, 0] >= 0
     else:
         assert gradient[0, 0] > 1e-6
@@ -816,9 +828,14 @@ def test_runs_on_the_meta_device(likelihood, P, scipy):
     for loss in (meta.loss, meta.training_loss):
         assert loss(raw, y).shape == (5,)
         loss(raw, y).sum().backward()
-    law = meta.distribution(raw)
+    distribution = meta.distribution(raw)
     if likelihood.name != "categorical":
-        assert law.mean.shape == law.cdf(y).shape == law.log_survival(y).shape == (5,)
+        assert (
+            distribution.mean.shape
+            == distribution.cdf(y).shape
+            == distribution.log_survival(y).shape
+            == (5,)
+        )
     assert meta.point(raw).shape == (5,)
 
 
@@ -913,12 +930,14 @@ FITTED |= {
     "focal": create("focal", alpha=[1.0, 2.0, 3.0, 0.5]),
 }
 every_fit = pytest.mark.parametrize("likelihood", FITTED.values(), ids=FITTED)
-_first = {law.name: name for name, law in reversed(FITTED.items())}  # one of each law
+_first = {
+    likelihood.name: name for name, likelihood in reversed(FITTED.items())
+}  # one of each likelihood
 one_of_each = pytest.mark.parametrize(
     "likelihood",
     [
-        pytest.param(law, marks=[pytest.mark.slow] * (name not in _first.values()), id=name)
-        for name, law in FITTED.items()
+        pytest.param(likelihood, marks=[pytest.mark.slow] * (name not in _first.values()), id=name)
+        for name, likelihood in FITTED.items()
     ],
 )
 
@@ -1012,10 +1031,10 @@ def test_equal_outcomes_and_a_single_row_do_not_break_it(likelihood, rows):
     half_a_row = {"bernoulli": 0.21, "zero_inflated_poisson": 0.26, "hurdle_poisson": 0.38}
     half_a_row |= {"zero_inflated_negative_binomial": 0.26}
     half_a_row |= {"beta_binomial": 0.46, "zero_one_inflated_beta": 0.51}
-    # a beta law that is known to be wide has its likeliest mean beside the outcomes
-    off_centre = likelihood.name == "beta" and likelihood.spread.kind == "known"
-    # and so has a Weibull law, and exceedances, which are never concentrated
-    off_centre |= likelihood.name == "weibull" and likelihood.spread.kind == "known"
+    # a beta distribution that is known to be wide has its likeliest mean beside the outcomes
+    off_centre = likelihood.name == "beta" and likelihood.dispersion.kind == "known"
+    # and so has a Weibull distribution, and exceedances, which are never concentrated
+    off_centre |= likelihood.name == "weibull" and likelihood.dispersion.kind == "known"
     off_centre |= likelihood.name == "generalized_pareto"
     if likelihood.name not in CLASSES and not off_centre:
         assert_close(
@@ -1041,9 +1060,9 @@ def test_an_unobserved_row_may_be_nan(name):
     weight[3] = 0
     _, *start = fitted(likelihood, y, weight)
     y[3] = torch.nan
-    law = copy.deepcopy(likelihood)
-    law.observe(y, weight)
-    assert_close(tuple(law.start(y, weight)), tuple(start))
+    base = copy.deepcopy(likelihood)
+    base.observe(y, weight)
+    assert_close(tuple(base.start(y, weight)), tuple(start))
 
 
 REFUSED = {
@@ -1060,19 +1079,22 @@ REFUSED = {
     "barron": (torch.inf, r"finite numbers, got inf at y\[1\]"),
     "gamma": (
         0.0,
-        r"> 0, got 0.0 at y\[1\].*Laws that fit all of y: bernoulli, .*poisson, .*normal",
+        r"> 0, got 0.0 at y\[1\].*Likelihoods that fit all of y: bernoulli, .*poisson, .*normal",
     ),
     "beta": (0.0, r"strictly between 0 and 1, got 0.0 at y\[1\].*zero_one_inflated_beta"),
     "zero_one_inflated_beta": (1.5, r"from 0 to 1, got 1.5 at y\[1\].*normal"),
-    "poisson": (1.5, r">= 0, got 1.5 at y\[1\].*Laws that fit all of y: gamma, .*normal"),
-    "exponential": (-1.0, r">= 0, got -1.0 at y\[1\].*Laws that fit all of y: normal"),
-    "log_normal": (0.0, r"> 0, got 0.0 at y\[1\].*Laws that fit all of y: bernoulli"),
-    "weibull": (0.0, r"> 0, got 0.0 at y\[1\].*Laws that fit all of y: bernoulli"),
-    "inverse_gaussian": (0.0, r"> 0, got 0.0 at y\[1\].*Laws that fit all of y: bernoulli"),
-    "generalized_pareto": (-0.5, r">= 0, got -0.5 at y\[1\].*Laws that fit all of y: normal"),
-    "tweedie": (-0.5, r">= 0, got -0.5 at y\[1\].*Laws that fit all of y: normal"),
-    "negative_binomial": (-2.0, r">= 0, got -2.0 at y\[1\].*Laws that fit all of y: normal"),
-    "bernoulli": (-1.0, r"0 or 1, got -1.0 at y\[1\].*Laws that fit all of y: normal"),
+    "poisson": (1.5, r">= 0, got 1.5 at y\[1\].*Likelihoods that fit all of y: gamma, .*normal"),
+    "exponential": (-1.0, r">= 0, got -1.0 at y\[1\].*Likelihoods that fit all of y: normal"),
+    "log_normal": (0.0, r"> 0, got 0.0 at y\[1\].*Likelihoods that fit all of y: bernoulli"),
+    "weibull": (0.0, r"> 0, got 0.0 at y\[1\].*Likelihoods that fit all of y: bernoulli"),
+    "inverse_gaussian": (0.0, r"> 0, got 0.0 at y\[1\].*Likelihoods that fit all of y: bernoulli"),
+    "generalized_pareto": (
+        -0.5,
+        r">= 0, got -0.5 at y\[1\].*Likelihoods that fit all of y: normal",
+    ),
+    "tweedie": (-0.5, r">= 0, got -0.5 at y\[1\].*Likelihoods that fit all of y: normal"),
+    "negative_binomial": (-2.0, r">= 0, got -2.0 at y\[1\].*Likelihoods that fit all of y: normal"),
+    "bernoulli": (-1.0, r"0 or 1, got -1.0 at y\[1\].*Likelihoods that fit all of y: normal"),
     "zero_inflated_poisson": (1.5, r"whole numbers >= 0, got 1.5 at y\[1\].*gamma, .*normal"),
     "zero_inflated_negative_binomial": (1.5, r"whole numbers >= 0, got 1.5 at y\[1\].*gamma"),
     "hurdle_poisson": (-1.0, r"whole numbers >= 0, got -1.0 at y\[1\].*normal"),
@@ -1111,8 +1133,8 @@ def test_the_registry_holds_all_of_them():
     "name", ["mse", "mae", "huber", "quantiles", "tukey", "cross_entropy", "focal"]
 )
 def test_a_loss_has_no_distribution(name):
-    assert not create(name).is_law
-    with pytest.raises(TypeError, match="is a loss, not a law"):
+    assert not create(name).has_distribution
+    with pytest.raises(TypeError, match="is a loss, not a likelihood"):
         create(name).distribution(torch.zeros(1, 2))
 
 

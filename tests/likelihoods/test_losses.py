@@ -54,20 +54,20 @@ def test_huber_tends_to_half_mse_and_to_delta_mae():
 
 def test_hubers_delta_counts_in_median_absolute_deviations():
     y = torch.cat([torch.randn(999), torch.tensor([1e9])])
-    law = Huber()
-    law.observe(y, torch.ones(1000))
+    likelihood = Huber()
+    likelihood.observe(y, torch.ones(1000))
     exact = 1.4826 * (y - y.median()).abs().median()
-    assert law.unit.value.item() == pytest.approx(exact.item(), rel=1e-2)
-    assert law.start(y, torch.ones(1000))[0].abs().item() < 0.2
+    assert likelihood.unit.value.item() == pytest.approx(exact.item(), rel=1e-2)
+    assert likelihood.start(y, torch.ones(1000))[0].abs().item() < 0.2
 
 
-@pytest.mark.parametrize("law", [MSE(), MAE(), Huber()], ids=["mse", "mae", "huber"])
-def test_the_training_loss_does_not_depend_on_the_unit_of_y(law):
+@pytest.mark.parametrize("likelihood", [MSE(), MAE(), Huber()], ids=["mse", "mae", "huber"])
+def test_the_training_loss_does_not_depend_on_the_unit_of_y(likelihood):
     y, f = torch.randn(50), torch.randn(50, 1)
-    law.observe(y, torch.ones(50))
-    metres = law.training_loss(f, y)
-    law.observe(1000 * y, torch.ones(50))
-    assert_close(law.training_loss(1000 * f, 1000 * y), metres)
+    likelihood.observe(y, torch.ones(50))
+    metres = likelihood.training_loss(f, y)
+    likelihood.observe(1000 * y, torch.ones(50))
+    assert_close(likelihood.training_loss(1000 * f, 1000 * y), metres)
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
@@ -76,20 +76,20 @@ def test_cross_entropy_is_torchs(smoothing, weight):
     raw, y = torch.randn(30, 3), torch.randint(3, (30,))
     tensor = None if weight is None else torch.tensor(weight)
     torchs = torch.nn.CrossEntropyLoss(tensor, label_smoothing=smoothing, reduction="none")
-    law = CrossEntropy(class_weight=weight, label_smoothing=smoothing)
-    assert_close(law.loss(raw, y), torchs(raw, y))
+    likelihood = CrossEntropy(class_weight=weight, label_smoothing=smoothing)
+    assert_close(likelihood.loss(raw, y), torchs(raw, y))
 
 
 def test_the_weighted_minimiser_is_undone_by_probs():
     """The constant that minimises weighted cross-entropy gives back the plain frequencies."""
     y = torch.tensor([0, 0, 0, 0, 0, 1, 1, 2])
-    law = CrossEntropy(class_weight="balanced")
-    law.outputs(TargetSpec(classes=3))
-    law.observe(y, torch.ones(8))
-    assert_close(law.class_weight.value, torch.tensor([8 / 15, 8 / 6, 8 / 3]))
-    shift, _ = law.start(y, torch.ones(8))
+    likelihood = CrossEntropy(class_weight="balanced")
+    likelihood.outputs(TargetSpec(classes=3))
+    likelihood.observe(y, torch.ones(8))
+    assert_close(likelihood.class_weight.value, torch.tensor([8 / 15, 8 / 6, 8 / 3]))
+    shift, _ = likelihood.start(y, torch.ones(8))
     assert_close(shift.exp(), torch.full((3,), 1 / 3))
-    assert_close(law.probs(shift), torch.tensor([5.0, 2.0, 1.0]) / 8)
+    assert_close(likelihood.probs(shift), torch.tensor([5.0, 2.0, 1.0]) / 8)
 
 
 def test_class_weights_must_match_the_classes():
@@ -106,10 +106,10 @@ def test_class_weights_must_match_the_classes():
 
 
 def observed(rule, y, **options):
-    law = CrossEntropy(class_weight=rule, **options)
-    law.outputs(TargetSpec(classes=int(y.max()) + 1))
-    law.observe(y, torch.ones(len(y)))
-    return law
+    likelihood = CrossEntropy(class_weight=rule, **options)
+    likelihood.outputs(TargetSpec(classes=int(y.max()) + 1))
+    likelihood.observe(y, torch.ones(len(y)))
+    return likelihood
 
 
 CODES = torch.tensor([0] * 50 + [1] * 10 + [2] * 4)
@@ -142,22 +142,22 @@ def test_class_balanced_weights_go_from_equal_to_inverse():
 
 @pytest.mark.parametrize("rule", ["inverse", "balanced", "class_balanced"])
 def test_a_class_without_rows_has_weight_one(rule):
-    law = CrossEntropy(class_weight=rule)
-    law.outputs(TargetSpec(classes=4))
-    law.observe(CODES, torch.ones(64))
-    assert law.class_weight.value[3].item() == 1
-    shift, _ = law.start(CODES, torch.ones(64))
-    assert law.probs(shift).isfinite().all()
+    likelihood = CrossEntropy(class_weight=rule)
+    likelihood.outputs(TargetSpec(classes=4))
+    likelihood.observe(CODES, torch.ones(64))
+    assert likelihood.class_weight.value[3].item() == 1
+    shift, _ = likelihood.start(CODES, torch.ones(64))
+    assert likelihood.probs(shift).isfinite().all()
 
 
 @pytest.mark.parametrize("rule", ["inverse", "balanced", "class_balanced", [1.0, 2.0, 7.0]])
 def test_every_weighting_is_undone_by_unweighted(rule):
-    law = observed(rule, CODES)
-    shift, _ = law.start(CODES, torch.ones(64))
+    likelihood = observed(rule, CODES)
+    shift, _ = likelihood.start(CODES, torch.ones(64))
     frequency = torch.tensor([50.0, 10.0, 4.0]) / 64
-    assert_close(law.probs(shift), frequency)
-    assert_close(torch.softmax(law.unweighted(shift), -1), frequency)
-    assert_close(law.unweighted(shift) + law.log_weights, shift)
+    assert_close(likelihood.probs(shift), frequency)
+    assert_close(torch.softmax(likelihood.unweighted(shift), -1), frequency)
+    assert_close(likelihood.unweighted(shift) + likelihood.log_weights, shift)
 
 
 CONFUSION = [[0.9, 0.1, 0.0], [0.2, 0.7, 0.1], [0.0, 0.3, 0.7]]
@@ -165,12 +165,12 @@ CONFUSION = [[0.9, 0.1, 0.0], [0.2, 0.7, 0.1], [0.0, 0.3, 0.7]]
 
 def test_a_confusion_matrix_is_the_expected_loss_over_replaced_labels():
     raw, y = torch.randn(30, 3), torch.randint(3, (30,))
-    plain, law = CrossEntropy(), CrossEntropy(label_smoothing=CONFUSION)
+    plain, likelihood = CrossEntropy(), CrossEntropy(label_smoothing=CONFUSION)
     exact = sum(
         torch.tensor(CONFUSION)[y, k] * plain.loss(raw, torch.full((30,), k)) for k in range(3)
     )
-    assert_close(law.loss(raw, y), exact)
-    assert law.smoothed and not plain.smoothed
+    assert_close(likelihood.loss(raw, y), exact)
+    assert likelihood.smoothed and not plain.smoothed
 
 
 def test_an_even_confusion_matrix_is_label_smoothing_by_a_number():
@@ -183,20 +183,20 @@ def test_an_even_confusion_matrix_is_label_smoothing_by_a_number():
 
 
 def test_the_constant_model_of_a_confusion_matrix_minimises_its_loss():
-    law = CrossEntropy(class_weight=[1.0, 2.0, 3.0], label_smoothing=CONFUSION)
-    law.outputs(TargetSpec(classes=3))
-    shift, _ = law.start(CODES, torch.ones(64))
+    likelihood = CrossEntropy(class_weight=[1.0, 2.0, 3.0], label_smoothing=CONFUSION)
+    likelihood.outputs(TargetSpec(classes=3))
+    shift, _ = likelihood.start(CODES, torch.ones(64))
     leaf = shift.clone().requires_grad_()
-    (gradient,) = torch.autograd.grad(law.loss(leaf.expand(64, 3), CODES).mean(), leaf)
+    (gradient,) = torch.autograd.grad(likelihood.loss(leaf.expand(64, 3), CODES).mean(), leaf)
     assert_close(gradient, torch.zeros(3), atol=1e-12, rtol=0)
 
 
 def test_a_confusion_matrix_is_remade_from_name_and_options():
-    law = CrossEntropy(label_smoothing=CONFUSION, class_weight="inverse")
-    again = create("cross_entropy", **law.options)
-    again.load_state_dict(law.state_dict())
+    likelihood = CrossEntropy(label_smoothing=CONFUSION, class_weight="inverse")
+    again = create("cross_entropy", **likelihood.options)
+    again.load_state_dict(likelihood.state_dict())
     raw, y = torch.randn(5, 3), torch.tensor([0, 1, 2, 1, 0])
-    assert torch.equal(again.loss(raw, y), law.loss(raw, y))
+    assert torch.equal(again.loss(raw, y), likelihood.loss(raw, y))
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_binary_cross_entropy_has_a_sigmoid_in_both_terms_and_a_minus():
 def test_the_weighted_likelihood_is_minimised_as_a_negative():
     """E19: minus the sum of w_y log P, never negative, and smaller where P is larger."""
     raw, y = torch.randn(50, 3), torch.randint(3, (50,))
-    law = CrossEntropy(class_weight=[1.0, 2.0, 3.0])
+    likelihood = CrossEntropy(class_weight=[1.0, 2.0, 3.0])
     log_p = torch.log_softmax(raw, -1)[torch.arange(50), y]
-    assert_close(law.loss(raw, y), -torch.tensor([1.0, 2.0, 3.0])[y] * log_p)
-    assert (law.loss(raw, y) >= 0).all()
+    assert_close(likelihood.loss(raw, y), -torch.tensor([1.0, 2.0, 3.0])[y] * log_p)
+    assert (likelihood.loss(raw, y) >= 0).all()

@@ -1,4 +1,4 @@
-"""Laws that stay what they are: the mean of probabilities, curves and quantiles."""
+"""Likelihoods that stay what they are: the mean of probabilities, curves and quantiles."""
 
 import pytest
 import torch
@@ -40,8 +40,10 @@ def test_classes_have_the_mean_of_the_probabilities():
     torch.testing.assert_close(
         torch.softmax(merge(Categorical(), raw, WEIGHTS), -1), mean(torch.softmax(raw, -1))
     )
-    law = Categorical(reference=True)
-    torch.testing.assert_close(law.probs(merge(law, raw, WEIGHTS)), mean(law.probs(raw)))
+    likelihood = Categorical(reference=True)
+    torch.testing.assert_close(
+        likelihood.probs(merge(likelihood, raw, WEIGHTS)), mean(likelihood.probs(raw))
+    )
 
 
 LOSSES = {
@@ -55,35 +57,41 @@ LOSSES = {
 
 @pytest.mark.parametrize("make, P", LOSSES.values(), ids=LOSSES)
 def test_losses_of_classes_have_the_mean_of_the_probabilities(make, P):
-    law, raw = make(), raws(2, 5, 4, 4, P) * 4
-    law.outputs(TargetSpec(classes=max(P, 2)))
-    torch.testing.assert_close(law.probs(merge(law, raw, WEIGHTS)), mean(law.probs(raw)))
+    likelihood, raw = make(), raws(2, 5, 4, 4, P) * 4
+    likelihood.outputs(TargetSpec(classes=max(P, 2)))
+    torch.testing.assert_close(
+        likelihood.probs(merge(likelihood, raw, WEIGHTS)), mean(likelihood.probs(raw))
+    )
 
 
 def test_focal_lies_between_its_members():
-    law, raw = Focal(), raws(2, 50, 1) * 2
-    each, found = law.probs(raw), law.probs(merge(law, raw, WEIGHTS))
+    likelihood, raw = Focal(), raws(2, 50, 1) * 2
+    each, found = likelihood.probs(raw), likelihood.probs(merge(likelihood, raw, WEIGHTS))
     assert bool((found >= each.amin(0)).all()) and bool((found <= each.amax(0)).all())
 
 
 def test_members_have_class_weights_of_their_own_rows():
-    target, laws = TargetSpec(classes=3), []
+    target, candidates = TargetSpec(classes=3), []
     for counts in ([6, 3, 1], [2, 2, 6]):
-        law = CrossEntropy(class_weight="balanced")
-        law.outputs(target)
-        law.observe(torch.arange(3).repeat_interleave(torch.tensor(counts)), torch.ones(10))
-        laws.append(law)
-    both, raw = Combination(laws, WEIGHTS), raws(2, 5, 3)
-    expected = mean(torch.stack([law.probs(r) for law, r in zip(laws, raw, strict=True)]))
+        likelihood = CrossEntropy(class_weight="balanced")
+        likelihood.outputs(target)
+        likelihood.observe(torch.arange(3).repeat_interleave(torch.tensor(counts)), torch.ones(10))
+        candidates.append(likelihood)
+    both, raw = Combination(candidates, WEIGHTS), raws(2, 5, 3)
+    expected = mean(
+        torch.stack([likelihood.probs(r) for likelihood, r in zip(candidates, raw, strict=True)])
+    )
     torch.testing.assert_close(both.likelihood.probs(both.serve(raw)), expected)
 
 
-@pytest.mark.parametrize("law, P", [(Categorical(), 3), (Dice(), 1), (Sum(), 3), (Focal(), 1)])
-def test_members_in_turn_are_members_at_once(law, P):
+@pytest.mark.parametrize(
+    "likelihood, P", [(Categorical(), 3), (Dice(), 1), (Sum(), 3), (Focal(), 1)]
+)
+def test_members_in_turn_are_members_at_once(likelihood, P):
     raw, weights = raws(4, 6, P) * 4, torch.tensor([0.2, 0.5, 0.0, 0.3])
-    both = Combination([law] * 4, weights, factor=1.3)
+    both = Combination([likelihood] * 4, weights, factor=1.3)
     found, expected = both.serve_in_turn(iter(raw)), both.serve(list(raw))
-    torch.testing.assert_close(law.probs(found), law.probs(expected))
+    torch.testing.assert_close(likelihood.probs(found), likelihood.probs(expected))
 
 
 def test_probabilities_near_one_keep_their_other_tail():
@@ -95,34 +103,37 @@ def test_probabilities_near_one_keep_their_other_tail():
 
 @pytest.mark.parametrize("causes", [1, 2])
 def test_discrete_hazards_have_the_mean_of_the_curves(causes):
-    law = DiscreteHazard(intervals=6, causes=causes, measure="interval").double()
+    likelihood = DiscreteHazard(intervals=6, causes=causes, measure="interval").double()
     time = torch.linspace(0.5, 10, 40, dtype=torch.float64)
     cause = torch.arange(40) % (causes + 1)
     y = torch.stack([time, cause.double(), torch.zeros_like(time)], 1)
-    law.observe(y, torch.ones(40, dtype=torch.float64))
-    count = len(law.cuts) * causes
+    likelihood.observe(y, torch.ones(40, dtype=torch.float64))
+    count = len(likelihood.cuts) * causes
     raw = raws(2, 5, count)
-    merged = merge(law, raw, WEIGHTS)
+    merged = merge(likelihood, raw, WEIGHTS)
     torch.testing.assert_close(
-        law.distribution(merged).survival, mean(law.distribution(raw).survival)
+        likelihood.distribution(merged).survival, mean(likelihood.distribution(raw).survival)
     )
     for k in range(1, causes + 1):
         torch.testing.assert_close(
-            law.incidence(merged, law.cuts, k), mean(law.incidence(raw, law.cuts, k))
+            likelihood.incidence(merged, likelihood.cuts, k),
+            mean(likelihood.incidence(raw, likelihood.cuts, k)),
         )
 
 
 def test_quantiles_are_averaged():
-    law = Quantiles().double()
+    likelihood = Quantiles().double()
     raw = raws(2, 5, 5)
-    torch.testing.assert_close(law.quantiles(merge(law, raw, WEIGHTS)), mean(law.quantiles(raw)))
+    torch.testing.assert_close(
+        likelihood.quantiles(merge(likelihood, raw, WEIGHTS)), mean(likelihood.quantiles(raw))
+    )
 
 
 def test_directions_have_the_first_moment_of_the_mixture():
-    law = VonMises().double()
+    likelihood = VonMises().double()
     raw = raws(2, 5, 2) * 3
-    merged = law.distribution(merge(law, raw, WEIGHTS))
-    members = law.distribution(raw)
+    merged = likelihood.distribution(merge(likelihood, raw, WEIGHTS))
+    members = likelihood.distribution(raw)
     moment = mean((1 - members.variance) * torch.exp(1j * members.mean))
     expected = (1 - merged.variance) * torch.exp(1j * merged.mean)
     torch.testing.assert_close(expected, moment, rtol=1e-8, atol=1e-10)

@@ -15,16 +15,16 @@ P = {"full": 9, "diagonal": 6, "constant": 3}
 
 
 def make(kind):
-    law = MultivariateNormal(
+    likelihood = MultivariateNormal(
         covariance="diagonal" if kind == "diagonal" else "full",
         dispersion="constant" if kind == "constant" else "predicted",
     )
-    assert law.outputs(TargetSpec(event=(K,))) == P[kind]
+    assert likelihood.outputs(TargetSpec(event=(K,))) == P[kind]
     if kind == "constant":
         y = sample(50)
-        law.observe(y, torch.ones(50))
-        law.start(y, torch.ones(50))
-    return law
+        likelihood.observe(y, torch.ones(50))
+        likelihood.start(y, torch.ones(50))
+    return likelihood
 
 
 def sample(n):
@@ -37,29 +37,29 @@ every_kind = pytest.mark.parametrize("kind", P)
 
 @every_kind
 def test_loss_is_minus_scipys_log_density(kind):
-    law, raw = make(kind), torch.randn(6, P[kind])
-    d = law.distribution(raw)
+    likelihood, raw = make(kind), torch.randn(6, P[kind])
+    d = likelihood.distribution(raw)
     y = d.sample()
     unit = d.variance.sqrt().detach()  # scipy takes a matrix of mixed units for a singular one
     for i in range(6):
         correlation = d.covariance[i].detach() / unit[i] / unit[i][:, None]
         theirs = stats.multivariate_normal(d.mean[i].detach() / unit[i], correlation)
         exact = theirs.logpdf(y[i] / unit[i]) - unit[i].log().sum()
-        assert law.loss(raw, y)[i].item() == pytest.approx(-exact.item(), rel=1e-9, abs=1e-9)
+        assert likelihood.loss(raw, y)[i].item() == pytest.approx(-exact.item(), rel=1e-9, abs=1e-9)
         assert d.entropy[i].item() == pytest.approx(theirs.entropy() + unit[i].log().sum().item())
 
 
 def test_the_diagonal_case_is_k_normal_laws_in_training_too():
     y = sample(40)
-    law, normal = MultivariateNormal(covariance="diagonal"), Normal()
+    likelihood, normal = MultivariateNormal(covariance="diagonal"), Normal()
     starts = []
-    for one in (law, normal):
+    for one in (likelihood, normal):
         one.observe(y, torch.ones(40))
         starts.append(one.start(y, torch.ones(40)))
     raw = starts[0][0] + torch.randn(40, 2 * K)
     pairs = torch.stack([raw[:, :K], raw[:, K:]], -1)  # (B, K, 2)
-    assert_close(law.loss(raw, y), normal.loss(pairs, y).sum(-1))
-    assert_close(law.training_loss(raw, y), normal.training_loss(pairs, y).sum(-1))
+    assert_close(likelihood.loss(raw, y), normal.loss(pairs, y).sum(-1))
+    assert_close(likelihood.training_loss(raw, y), normal.training_loss(pairs, y).sum(-1))
     assert_close(starts[0][0].reshape(2, K).T, starts[1][0])
 
 
@@ -76,110 +76,110 @@ def test_every_covariance_matrix_has_its_chain_of_regressions():
 def test_start_is_the_empirical_mean_and_covariance(kind):
     y, weight = sample(60), torch.randint(0, 4, (60,)).double()
     y[weight == 0] = torch.nan
-    law = make(kind)
-    law.observe(y, weight)
-    shift, scale = law.start(y, weight)
+    likelihood = make(kind)
+    likelihood.observe(y, weight)
+    shift, scale = likelihood.start(y, weight)
     again = y[weight > 0].repeat_interleave(weight[weight > 0].long(), 0)
     covariance = torch.as_tensor(again.T.cov(correction=0))
     if kind == "diagonal":
         covariance = covariance.diag().diag()
-    found = law.distribution(shift)
+    found = likelihood.distribution(shift)
     assert_close(found.mean, again.mean(0))
     assert_close(found.covariance, covariance)
     assert (scale > 0).all()
     leaf = shift.clone().requires_grad_()
-    risk = law.loss(leaf.expand(len(again), -1), again).mean()
-    for gradient in torch.autograd.grad(risk, [leaf, *law.parameters()]):
+    risk = likelihood.loss(leaf.expand(len(again), -1), again).mean()
+    for gradient in torch.autograd.grad(risk, [leaf, *likelihood.parameters()]):
         assert (gradient * (scale if gradient.shape == scale.shape else 1)).abs().max() < 1e-9
 
 
 def test_numbers_that_determine_each_other_and_single_rows_do_not_break_the_start():
     one = torch.randn(20, 1)
     for y in (torch.cat([one, 2 * one, one + 1], 1), torch.ones(4, 3), torch.randn(1, 3)):
-        law = MultivariateNormal()
-        law.observe(y, torch.ones(len(y)))
-        shift, scale = law.start(y, torch.ones(len(y)))
+        likelihood = MultivariateNormal()
+        likelihood.observe(y, torch.ones(len(y)))
+        shift, scale = likelihood.start(y, torch.ones(len(y)))
         leaf = shift.clone().requires_grad_()
-        terms = law.training_loss(leaf.expand(len(y), -1), y)
+        terms = likelihood.training_loss(leaf.expand(len(y), -1), y)
         (gradient,) = torch.autograd.grad(terms.sum(), leaf)
         assert terms.isfinite().all() and gradient.isfinite().all() and (scale > 0).all()
 
 
 @every_kind
 def test_score_has_mean_zero(kind):
-    law = make(kind)
+    likelihood = make(kind)
     raw = torch.randn(1, P[kind]).repeat(20_000, 1).requires_grad_()
-    y = law.distribution(raw.detach()).sample((), torch.Generator().manual_seed(0))
-    (score,) = torch.autograd.grad(law.loss(raw, y).sum(), raw)
+    y = likelihood.distribution(raw.detach()).sample((), torch.Generator().manual_seed(0))
+    (score,) = torch.autograd.grad(likelihood.loss(raw, y).sum(), raw)
     assert (score.mean(0).abs() < 5 * score.std(0) / len(score) ** 0.5).all()
 
 
 @every_kind
 def test_gradient_of_the_loss(kind):
-    law, raw = make(kind), torch.randn(4, P[kind]).requires_grad_()
-    y = law.distribution(raw.detach()).sample()
-    assert torch.autograd.gradcheck(lambda raw: law.loss(raw, y), raw)
-    assert torch.autograd.gradgradcheck(lambda raw: law.loss(raw, y), raw)
+    likelihood, raw = make(kind), torch.randn(4, P[kind]).requires_grad_()
+    y = likelihood.distribution(raw.detach()).sample()
+    assert torch.autograd.gradcheck(lambda raw: likelihood.loss(raw, y), raw)
+    assert torch.autograd.gradgradcheck(lambda raw: likelihood.loss(raw, y), raw)
 
 
 @every_kind
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_extreme_raw_numbers_give_finite_losses_and_gradients(kind, dtype):
-    law = make(kind).to(dtype)
+    likelihood = make(kind).to(dtype)
     sizes = torch.tensor([0.0, 50.0, -50.0, 1e4, -1e4])
     raw = torch.cat([sizes[:, None].expand(-1, P[kind]), torch.diag(torch.full((P[kind],), 1e4))])
     for value in (-1e4, 0.0, 1e4):
         leaf = raw.to(dtype).requires_grad_()
-        for loss in (law.loss, law.training_loss):
+        for loss in (likelihood.loss, likelihood.training_loss):
             terms = loss(leaf, torch.full((len(raw), K), value, dtype=dtype))
-            gradients = torch.autograd.grad(terms.sum(), [leaf, *law.parameters()])
+            gradients = torch.autograd.grad(terms.sum(), [leaf, *likelihood.parameters()])
             assert terms.isfinite().all() and terms.dtype == dtype
             assert all(g.isfinite().all() for g in gradients)
 
 
 def test_learned_shapes_may_differ_from_row_to_row():
     """The linear model replaces constants by one value per row."""
-    law, raw, y = make("constant"), torch.randn(4, K), sample(4)
-    names = dict(law.named_parameters())
+    likelihood, raw, y = make("constant"), torch.randn(4, K), sample(4)
+    names = dict(likelihood.named_parameters())
     rows = {name: p.detach() + 0.1 * torch.randn(4, *p.shape) for name, p in names.items()}
 
     class Loss(torch.nn.Module):
         def __init__(self):
             super().__init__()
-            self.law = law
+            self.likelihood = likelihood
 
         def forward(self, raw, y):
-            return self.law.loss(raw, y)
+            return self.likelihood.loss(raw, y)
 
-    state = {f"law.{name}": value for name, value in rows.items()}
+    state = {f"likelihood.{name}": value for name, value in rows.items()}
     together = torch.func.functional_call(Loss(), state, (raw, y))
     for i in range(4):
-        state = {f"law.{name}": value[i] for name, value in rows.items()}
+        state = {f"likelihood.{name}": value[i] for name, value in rows.items()}
         alone = torch.func.functional_call(Loss(), state, (raw[i : i + 1], y[i : i + 1]))
         assert_close(together[i], alone[0])
 
 
 @every_kind
 def test_state_dict_round_trip(kind):
-    y, law = sample(30), make(kind)
-    law.observe(y, torch.ones(30))
-    shift, _ = law.start(y, torch.ones(30))
-    fresh = MultivariateNormal(**law.options).double()
-    fresh.load_state_dict(law.state_dict())
+    y, likelihood = sample(30), make(kind)
+    likelihood.observe(y, torch.ones(30))
+    shift, _ = likelihood.start(y, torch.ones(30))
+    fresh = MultivariateNormal(**likelihood.options).double()
+    fresh.load_state_dict(likelihood.state_dict())
     raw = shift.expand(30, -1)
-    assert torch.equal(fresh.loss(raw, y), law.loss(raw, y))
-    assert torch.equal(copy.deepcopy(law).loss(raw, y), law.loss(raw, y))
+    assert torch.equal(fresh.loss(raw, y), likelihood.loss(raw, y))
+    assert torch.equal(copy.deepcopy(likelihood).loss(raw, y), likelihood.loss(raw, y))
 
 
 def test_marginals_and_intervals_are_those_of_single_numbers():
-    law, raw = make("full"), torch.randn(5, 9)
-    d = law.distribution(raw)
+    likelihood, raw = make("full"), torch.randn(5, 9)
+    d = likelihood.distribution(raw)
     y = d.sample((40_000,), torch.Generator().manual_seed(0))
     assert_close(y.mean(0), d.mean, atol=5 * float(d.variance.max() / 40_000) ** 0.5, rtol=0)
     lower, upper = d.interval(0.9)
     inside = ((y >= lower) & (y <= upper)).double().mean(0)
     assert_close(inside, torch.full((5, K), 0.9), atol=0.01, rtol=0)
-    with pytest.raises(TypeError, match="law of vectors"):
+    with pytest.raises(TypeError, match="likelihood of vectors"):
         d.cdf(y[0])
 
 
@@ -196,17 +196,17 @@ def test_the_energy_score_is_the_expected_one():
 
 
 def test_a_wrong_shape_is_named():
-    law = make("full")
+    likelihood = make("full")
     with pytest.raises(ValueError, match=r"raw \(4, 9\) goes with y \(4, 3\), got y \(4, 2\)"):
-        law.loss(torch.zeros(4, 9), torch.zeros(4, 2))
+        likelihood.loss(torch.zeros(4, 9), torch.zeros(4, 2))
     with pytest.raises(ValueError, match="8 raw numbers do not describe vectors of 3"):
-        law.distribution(torch.zeros(4, 8))
+        likelihood.distribution(torch.zeros(4, 8))
     with pytest.raises(ValueError, match=r"event=\(K,\)"):
-        law.outputs(TargetSpec())
+        likelihood.outputs(TargetSpec())
     with pytest.raises(DataError, match=r"finite numbers, got nan at y\[1, 0\]"):
-        law.check(torch.tensor([[1.0, 2.0], [torch.nan, 1.0]]))
+        likelihood.check(torch.tensor([[1.0, 2.0], [torch.nan, 1.0]]))
     with pytest.raises(ValueError, match=r"shape \(B, K\), got \(3,\)"):
-        law.check(torch.ones(3))
+        likelihood.check(torch.ones(3))
 
 
 def test_a_distribution_of_vectors_without_marginals_says_so():

@@ -44,10 +44,10 @@ def test_any_mean_and_dispersion_keep_their_digits(mu, alpha, y):
 
 def test_a_vanishing_dispersion_is_poisson():
     log_mean, y = torch.randn(20) * 2, torch.arange(20.0)
-    law = NegativeBinomialDistribution(log_mean, torch.tensor(1e-13))
+    distribution = NegativeBinomialDistribution(log_mean, torch.tensor(1e-13))
     poisson = PoissonDistribution(log_mean)
     for method in ("log_prob", "cdf", "log_cdf", "log_survival", "crps"):
-        ours, theirs = getattr(law, method)(y), getattr(poisson, method)(y)
+        ours, theirs = getattr(distribution, method)(y), getattr(poisson, method)(y)
         assert_close(ours, theirs, rtol=1e-9, atol=1e-10)
 
 
@@ -62,18 +62,22 @@ def test_the_first_order_of_a_small_dispersion():
 
 
 def test_far_tails_have_logarithms():
-    law = NegativeBinomialDistribution(torch.tensor([2.0]), torch.tensor([1.0]))  # geometric
+    distribution = NegativeBinomialDistribution(
+        torch.tensor([2.0]), torch.tensor([1.0])
+    )  # geometric
     q = torch.sigmoid(torch.tensor([2.0]))
-    assert_close(law.log_survival(torch.tensor([1e5])), (1e5 + 1) * q.log(), rtol=1e-12, atol=0)
+    assert_close(
+        distribution.log_survival(torch.tensor([1e5])), (1e5 + 1) * q.log(), rtol=1e-12, atol=0
+    )
 
 
 def test_scipys_heavy_quantiles():
     log_mean, alpha = torch.randn(300) * 4, (2 * torch.randn(300)).exp()
     q = torch.rand(300)
-    law = NegativeBinomialDistribution(log_mean, alpha)
-    frozen = stats.nbinom(1 / alpha.numpy(), 1 / (1 + (alpha * law.mean).numpy()))
-    assert_close(law.icdf(q), torch.as_tensor(frozen.ppf(q.numpy())))
-    ends = law.icdf(torch.tensor([0.0, 1.0, -0.1]).repeat(100))[:3]
+    distribution = NegativeBinomialDistribution(log_mean, alpha)
+    frozen = stats.nbinom(1 / alpha.numpy(), 1 / (1 + (alpha * distribution.mean).numpy()))
+    assert_close(distribution.icdf(q), torch.as_tensor(frozen.ppf(q.numpy())))
+    ends = distribution.icdf(torch.tensor([0.0, 1.0, -0.1]).repeat(100))[:3]
     assert_close(ends, torch.tensor([0.0, torch.inf, torch.nan]), equal_nan=True)
 
 
@@ -99,32 +103,34 @@ def test_the_start_is_the_fit_of_statsmodels():
     api = pytest.importorskip("statsmodels.api")
     y = stats.nbinom(1.7, 0.2).rvs(400, random_state=3).astype(float)
     fit = api.NegativeBinomial(y, np.ones((400, 1))).fit(disp=0, gtol=1e-10, maxiter=200)
-    law = NegativeBinomial()
-    law.observe(torch.as_tensor(y), torch.ones(400))
-    shift, _ = law.start(torch.as_tensor(y), torch.ones(400))
-    found = law.distribution(shift.reshape(1, 2))
+    likelihood = NegativeBinomial()
+    likelihood.observe(torch.as_tensor(y), torch.ones(400))
+    shift, _ = likelihood.start(torch.as_tensor(y), torch.ones(400))
+    found = likelihood.distribution(shift.reshape(1, 2))
     assert found.log_mean.item() == pytest.approx(fit.params[0], rel=1e-5)
     assert found.dispersion.item() == pytest.approx(fit.params[1], rel=1e-4)
-    loss = law.loss(shift.expand(400, 2), torch.as_tensor(y)).sum()
+    loss = likelihood.loss(shift.expand(400, 2), torch.as_tensor(y)).sum()
     assert -loss.item() == pytest.approx(fit.llf, abs=1e-6)
 
 
 def test_counts_that_vary_less_than_poissons_start_at_the_floor():
     y = torch.tensor([3.0, 4.0, 4.0, 5.0, 4.0])
-    law = NegativeBinomial()
-    law.observe(y, torch.ones(5))
-    shift, _ = law.start(y, torch.ones(5))
-    found = law.distribution(shift.reshape(1, 2))
+    likelihood = NegativeBinomial()
+    likelihood.observe(y, torch.ones(5))
+    shift, _ = likelihood.start(y, torch.ones(5))
+    found = likelihood.distribution(shift.reshape(1, 2))
     assert 0 < found.dispersion.item() < 1e-3
     assert found.mean.item() == pytest.approx(4.0)
 
 
 def test_deviance_and_pearson_residuals_are_those_of_statsmodels():
     families = pytest.importorskip("statsmodels.api").families
-    law, raw = NegativeBinomial(dispersion=0.7), torch.randn(30, 1)
+    likelihood, raw = NegativeBinomial(dispersion=0.7), torch.randn(30, 1)
     family = families.NegativeBinomial(alpha=0.7)
-    y = law.distribution(raw).sample((), torch.Generator().manual_seed(0))
+    y = likelihood.distribution(raw).sample((), torch.Generator().manual_seed(0))
     mu = raw[:, 0].exp().numpy()
-    assert_close(law.unit_deviance(raw, y), torch.as_tensor(family.resid_dev(y.numpy(), mu) ** 2))
+    assert_close(
+        likelihood.unit_deviance(raw, y), torch.as_tensor(family.resid_dev(y.numpy(), mu) ** 2)
+    )
     pearson = (y.numpy() - mu) / np.sqrt(family.variance(mu))
-    assert_close(law.pearson(raw, y), torch.as_tensor(pearson))
+    assert_close(likelihood.pearson(raw, y), torch.as_tensor(pearson))

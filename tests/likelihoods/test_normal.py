@@ -16,48 +16,50 @@ def test_a_fixed_sd_has_the_gradient_of_squared_error():
 
 
 def test_the_loss_is_torchs_gaussian_nll():
-    law, raw, y = Normal(), torch.randn(10, 2), torch.randn(10)
+    likelihood, raw, y = Normal(), torch.randn(10, 2), torch.randn(10)
     torchs = torch.nn.GaussianNLLLoss(full=True, eps=1e-12, reduction="none")
-    assert_close(law.loss(raw, y), torchs(raw[:, 0], y, law.spread(raw) ** 2))
+    assert_close(likelihood.loss(raw, y), torchs(raw[:, 0], y, likelihood.dispersion(raw) ** 2))
 
 
 def test_beta_nll_weights_rows_by_their_predicted_sd():
-    law, y = Normal(beta=1.0).double(), torch.randn(10)
+    likelihood, y = Normal(beta=1.0).double(), torch.randn(10)
     raw = torch.randn(10, 2, requires_grad=True)
-    (gradient,) = torch.autograd.grad(law.training_loss(raw, y).sum(), raw)
+    (gradient,) = torch.autograd.grad(likelihood.training_loss(raw, y).sum(), raw)
     assert_close(gradient[:, 0], (raw[:, 0] - y).detach())  # beta = 1: the mean sees plain MSE
     assert_close(Normal(beta=0.0).training_loss(raw, y), Normal(beta=0.0).loss(raw, y))
 
 
 @pytest.mark.parametrize("z", [-37.0, -8.0, 0.5, 8.0, 37.0])
 def test_both_tails_are_mpmaths(z):
-    law = NormalDistribution(torch.zeros(1), torch.ones(1))
+    distribution = NormalDistribution(torch.zeros(1), torch.ones(1))
     with mpmath.workdps(50):
         lower, upper = (float(mpmath.log(mpmath.ncdf(s * mpmath.mpf(z)))) for s in (1, -1))
-    assert law.log_cdf(torch.tensor([z])).item() == pytest.approx(lower, rel=1e-12)
-    assert law.log_survival(torch.tensor([z])).item() == pytest.approx(upper, rel=1e-12)
+    assert distribution.log_cdf(torch.tensor([z])).item() == pytest.approx(lower, rel=1e-12)
+    assert distribution.log_survival(torch.tensor([z])).item() == pytest.approx(upper, rel=1e-12)
 
 
 def test_float32_has_a_survival_beyond_six_sd():
-    law = NormalDistribution(torch.zeros(1), torch.ones(1))
-    assert law.log_survival(torch.tensor([6.0])).item() == pytest.approx(-20.7368, abs=1e-3)
+    distribution = NormalDistribution(torch.zeros(1), torch.ones(1))
+    assert distribution.log_survival(torch.tensor([6.0])).item() == pytest.approx(
+        -20.7368, abs=1e-3
+    )
 
 
 def test_rounded_outcomes_set_the_floor():
     y = torch.randn(1000).mul(3).round()
     _, floor = unit_and_floor(y, torch.ones(1000))
     assert floor.item() == pytest.approx(1 / 12**0.5)
-    law = Normal()
-    law.observe(y, torch.ones(1000))
-    assert_close(law.spread(torch.tensor([[0.0, -1e4]])), floor.reshape(1))
+    likelihood = Normal()
+    likelihood.observe(y, torch.ones(1000))
+    assert_close(likelihood.dispersion(torch.tensor([[0.0, -1e4]])), floor.reshape(1))
 
 
 def test_a_weight_per_outcome_leaves_out_missing_ones():
     y, weight = torch.randn(20, 2), torch.ones(20, 2)
     y[3, 1], weight[3, 1] = torch.nan, 0
-    law = Normal()
-    law.observe(y, weight)
-    shift, _ = law.start(y, weight)
+    likelihood = Normal()
+    likelihood.observe(y, weight)
+    shift, _ = likelihood.start(y, weight)
     keep = torch.arange(20) != 3
     one = Normal()
     one.observe(y[keep, 1], torch.ones(19))
@@ -79,5 +81,5 @@ def test_an_impossible_beta_is_refused():
 def test_the_cdf_keeps_its_digits_in_the_lower_tail(z):
     with mpmath.workdps(30):
         exact = float(mpmath.ncdf(mpmath.mpf(z)))
-    law = NormalDistribution(torch.zeros(1), torch.ones(1))
-    assert law.cdf(torch.tensor([z])).item() == pytest.approx(exact, rel=1e-13)
+    distribution = NormalDistribution(torch.zeros(1), torch.ones(1))
+    assert distribution.cdf(torch.tensor([z])).item() == pytest.approx(exact, rel=1e-13)

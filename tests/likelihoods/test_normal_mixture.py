@@ -19,21 +19,21 @@ def mixture(weights, means, sds):
 
 
 def fitted(y, components, weight=None):
-    law, weight = (
+    likelihood, weight = (
         NormalMixture(components=components),
         torch.ones(len(y)) if weight is None else weight,
     )
-    law.observe(y, weight)
-    return law, *law.start(y, weight)
+    likelihood.observe(y, weight)
+    return likelihood, *likelihood.start(y, weight)
 
 
 def test_one_component_is_the_normal_law():
     y, raw = torch.randn(30) * 4 + 1, torch.randn(30, 2)
     one, normal = NormalMixture(components=1), Normal()
-    for law in (one, normal):
-        law.observe(y, torch.ones(30))
+    for likelihood in (one, normal):
+        likelihood.observe(y, torch.ones(30))
     assert_close(one.loss(raw, y), normal.loss(raw, y))
-    starts = [law.start(y, torch.ones(30)) for law in (one, normal)]
+    starts = [likelihood.start(y, torch.ones(30)) for likelihood in (one, normal)]
     assert_close(*starts, rtol=1e-9, atol=1e-9)
     ours, theirs = one.distribution(raw), normal.distribution(raw)
     assert_close(ours.icdf(torch.full((30,), 0.01)), theirs.icdf(torch.full((30,), 0.01)))
@@ -48,17 +48,17 @@ def test_equal_components_are_one():
 
 
 def test_the_order_of_the_components_does_not_matter():
-    law, other = (
+    likelihood, other = (
         mixture([0.2, 0.8], [0.0, 3.0], [1.0, 2.0]),
         mixture([0.8, 0.2], [3.0, 0.0], [2.0, 1.0]),
     )
     y = torch.linspace(-5, 9, 15)
     for method in ("log_prob", "cdf", "log_survival", "crps"):
-        assert_close(getattr(law, method)(y), getattr(other, method)(y))
+        assert_close(getattr(likelihood, method)(y), getattr(other, method)(y))
 
 
 def test_both_far_tails_have_logarithms():
-    law = mixture([0.3, 0.7], [-1.0, 2.0], [0.5, 1.5])
+    likelihood = mixture([0.3, 0.7], [-1.0, 2.0], [0.5, 1.5])
     with mpmath.workdps(50):
         exact = [
             float(
@@ -73,19 +73,19 @@ def test_both_far_tails_have_logarithms():
             )
             for y, sign in ((-80.0, -1), (90.0, 1))
         ]
-    assert law.log_cdf(torch.tensor(-80.0)).item() == pytest.approx(exact[0], rel=1e-12)
-    assert law.log_survival(torch.tensor(90.0)).item() == pytest.approx(exact[1], rel=1e-12)
+    assert likelihood.log_cdf(torch.tensor(-80.0)).item() == pytest.approx(exact[0], rel=1e-12)
+    assert likelihood.log_survival(torch.tensor(90.0)).item() == pytest.approx(exact[1], rel=1e-12)
 
 
 def test_quantiles_in_the_gap_between_far_components_are_found():
-    law = mixture([0.25, 0.75], [-1e4, 1e4], [1.0, 1e-3])
+    likelihood = mixture([0.25, 0.75], [-1e4, 1e4], [1.0, 1e-3])
     q = torch.tensor([1e-300, 0.2, 0.25 - 1e-9, 0.25 + 1e-9, 0.5, 1 - 1e-12])
-    y = law.icdf(q)
-    assert_close(law.log_cdf(y).exp(), q, rtol=1e-7, atol=0)
+    y = likelihood.icdf(q)
+    assert_close(likelihood.log_cdf(y).exp(), q, rtol=1e-7, atol=0)
     assert (y.diff() > 0).all()
-    ends = law.icdf(torch.tensor([0.0, 1.0]))
+    ends = likelihood.icdf(torch.tensor([0.0, 1.0]))
     assert ends.tolist() == [-math.inf, math.inf]
-    assert law.icdf(torch.tensor([-0.1, 1.1])).isnan().all()
+    assert likelihood.icdf(torch.tensor([-0.1, 1.1])).isnan().all()
 
 
 def test_the_mode_is_the_highest_of_a_fine_grid():
@@ -113,8 +113,8 @@ def test_the_start_is_as_good_as_sklearns(components):
     y = np.concatenate(
         [stats.norm(-4, 1).rvs(60, random_state=0), stats.norm(5, 2).rvs(90, random_state=1)]
     )
-    law, shift, _ = fitted(torch.as_tensor(y), components)
-    ours = -law.loss(shift.expand(150, -1), torch.as_tensor(y)).mean().item()
+    likelihood, shift, _ = fitted(torch.as_tensor(y), components)
+    ours = -likelihood.loss(shift.expand(150, -1), torch.as_tensor(y)).mean().item()
     theirs = GaussianMixture(components, tol=1e-12, max_iter=20_000, random_state=0).fit(y[:, None])
     assert ours >= theirs.score(y[:, None]) - 1e-7
 
@@ -129,18 +129,18 @@ def test_start_means_differ_even_where_most_outcomes_are_equal():
 def test_rounded_outcomes_do_not_reward_spikes():
     """A floor of resolution / sqrt(12): no component claims to know more than the rounding."""
     y = (torch.randn(500) * 2).round()
-    law, shift, _ = fitted(y, 3)
-    d = law.distribution(shift)
+    likelihood, shift, _ = fitted(y, 3)
+    d = likelihood.distribution(shift)
     assert (d.sds >= 1 / math.sqrt(12)).all()
-    assert law.loss(shift.expand(500, -1), y).mean() > 1.5
+    assert likelihood.loss(shift.expand(500, -1), y).mean() > 1.5
 
 
 def test_many_rows_are_fitted_as_few_are():
     """Above some thousand rows the fit starts from order statistics, and ends on all rows."""
     y = torch.where(torch.rand(9000) < 0.3, torch.randn(9000) - 6, torch.randn(9000) * 2 + 3)
-    law, shift, _ = fitted(y, 2)
+    likelihood, shift, _ = fitted(y, 2)
     leaf = shift.clone().requires_grad_()
-    (gradient,) = torch.autograd.grad(law.loss(leaf.expand(9000, -1), y).mean(), leaf)
+    (gradient,) = torch.autograd.grad(likelihood.loss(leaf.expand(9000, -1), y).mean(), leaf)
     assert gradient.abs().max() < 1e-9
     assert_close(shift[:2], torch.tensor([-6.0, 3.0]), atol=0.15, rtol=0)
 
@@ -162,7 +162,7 @@ def test_components_that_are_no_count_are_refused():
 @pytest.mark.parametrize("y", [-40.0, -12.0, 14.0, 40.0])
 def test_the_larger_tail_keeps_the_digits_of_the_smaller(y):
     """log(1 - p) = -p for a small p, where a sum of components would end at rounding."""
-    law = mixture([0.2, 0.3, 0.5], [-1.0, 0.5, 2.0], [0.5, 1.0, 1.5])
-    low, high = law.log_cdf(torch.tensor(y)), law.log_survival(torch.tensor(y))
+    likelihood = mixture([0.2, 0.3, 0.5], [-1.0, 0.5, 2.0], [0.5, 1.0, 1.5])
+    low, high = likelihood.log_cdf(torch.tensor(y)), likelihood.log_survival(torch.tensor(y))
     larger, smaller = (high, low) if y < 0 else (low, high)
     assert larger.item() == pytest.approx(-math.exp(smaller.item()), rel=1e-12)

@@ -31,7 +31,7 @@ def partial_orders(rows, items):
     return torch.where(torch.arange(items) < torch.randint(1, items + 1, (rows, 1)), order, -1)
 
 
-def law(K=5, **options):
+def likelihood(K=5, **options):
     made = PlackettLuce(**options)
     made.outputs(TargetSpec(classes=K, event=(K,)))
     return made
@@ -41,9 +41,9 @@ def law(K=5, **options):
 def test_loss_is_the_product_over_places(unranked):
     raw, y = torch.randn(40, 5), partial_orders(40, 5)
     exact = [product(s, o, unranked) for s, o in zip(raw, y.tolist(), strict=True)]
-    found = law(unranked=unranked).loss(raw, y)
+    found = likelihood(unranked=unranked).loss(raw, y)
     assert_close(found, -torch.tensor(exact).log(), rtol=1e-12, atol=1e-12)
-    log_prob = law(unranked=unranked).distribution(raw).log_prob(y)
+    log_prob = likelihood(unranked=unranked).distribution(raw).log_prob(y)
     assert_close(log_prob, torch.tensor(exact).log(), rtol=1e-12, atol=1e-12)
 
 
@@ -78,8 +78,8 @@ def test_pads_change_nothing(unranked):
     raw, y = torch.randn(6, 4).requires_grad_(), torch.rand(6, 4).argsort(1)[:, :2]
     padded = torch.cat([y, torch.full((6, 5), -1)], 1)
     short, long = (
-        law(4, unranked=unranked).loss(raw, y),
-        law(4, unranked=unranked).loss(raw, padded),
+        likelihood(4, unranked=unranked).loss(raw, y),
+        likelihood(4, unranked=unranked).loss(raw, padded),
     )
     assert_close(long, short, rtol=1e-14, atol=1e-14)
     gradients = [torch.autograd.grad(v.sum(), raw, retain_graph=True)[0] for v in (short, long)]
@@ -89,9 +89,9 @@ def test_pads_change_nothing(unranked):
 def test_an_absent_item_gets_no_gradient():
     raw = torch.randn(1, 4).requires_grad_()
     y = torch.tensor([[2, 0, -1, -1]])
-    (gradient,) = torch.autograd.grad(law(4, unranked="absent").loss(raw, y).sum(), raw)
+    (gradient,) = torch.autograd.grad(likelihood(4, unranked="absent").loss(raw, y).sum(), raw)
     assert_close(gradient[0, [1, 3]], torch.zeros(2), atol=1e-15, rtol=0)
-    (gradient,) = torch.autograd.grad(law(4).loss(raw, y).sum(), raw)
+    (gradient,) = torch.autograd.grad(likelihood(4).loss(raw, y).sum(), raw)
     assert (gradient[0, [1, 3]] > 0).all()
 
 
@@ -99,7 +99,7 @@ def test_codes_are_items_and_not_ranks():
     """Item 2 first, then 0, then 1: the best score belongs to item 2."""
     right, wrong = torch.tensor([[0.0, -3.0, 3.0]]), torch.tensor([[3.0, 0.0, -3.0]])
     y = torch.tensor([[2, 0, 1]])
-    assert law(3).loss(right, y) < 0.2 < 3 < law(3).loss(wrong, y)
+    assert likelihood(3).loss(right, y) < 0.2 < 3 < likelihood(3).loss(wrong, y)
 
 
 @pytest.mark.filterwarnings("ignore:.torch.jit.script")  # torch's own, at its first jvp
@@ -107,7 +107,7 @@ def test_codes_are_items_and_not_ranks():
 def test_gradients_are_exact_twice_in_both_modes(unranked):
     """Forward over reverse as well: torch.logcumsumexp gets that wrong for scores 50 apart."""
     raw, y = 3 * torch.randn(8, 4), partial_orders(8, 4)
-    made = law(4, unranked=unranked)
+    made = likelihood(4, unranked=unranked)
     leaf = raw.clone().requires_grad_()
     assert torch.autograd.gradcheck(lambda r: made.loss(r, y), leaf)
     assert torch.autograd.gradgradcheck(lambda r: made.loss(r, y), leaf)
@@ -132,7 +132,7 @@ def test_extreme_scores_give_finite_losses_and_gradients(unranked, dtype):
     extremes = torch.tensor([0.0, 50.0, -50.0, 1e4, -1e4], dtype=dtype)
     raw = torch.cartesian_prod(extremes, extremes, extremes).requires_grad_()
     for y in ([0, 1, 2], [2, 0, -1], [1, -1, -1]):
-        loss = law(3, unranked=unranked).loss(raw, torch.tensor(y).expand(len(raw), 3))
+        loss = likelihood(3, unranked=unranked).loss(raw, torch.tensor(y).expand(len(raw), 3))
         (gradient,) = torch.autograd.grad(loss.sum(), raw)
         assert loss.dtype == dtype
         assert loss.isfinite().all() and gradient.isfinite().all()
@@ -143,7 +143,7 @@ def test_extreme_scores_give_finite_losses_and_gradients(unranked, dtype):
 def test_a_thousand_items_do_not_overflow():
     raw = torch.linspace(-300, 300, 1000).expand(2, -1).requires_grad_()
     y = torch.stack([torch.arange(1000), torch.arange(999, -1, -1)])
-    loss = law(1000).loss(raw, y)
+    loss = likelihood(1000).loss(raw, y)
     exact = raw.detach()[0].logcumsumexp(0)  # the worst order: each place against all below
     assert_close(loss[1].detach(), (exact - raw.detach()[0]).sum(), rtol=1e-10, atol=1e-10)
     (gradient,) = torch.autograd.grad(loss.sum(), raw)
@@ -152,15 +152,15 @@ def test_a_thousand_items_do_not_overflow():
 
 def test_float32_agrees_with_float64():
     raw, y = torch.randn(64, 7).float().double(), partial_orders(64, 7)
-    half = law(7).float().loss(raw.float(), y)
+    half = likelihood(7).float().loss(raw.float(), y)
     assert half.dtype == torch.float32
-    assert_close(half.double(), law(7).loss(raw, y), rtol=1e-5, atol=1e-5)
+    assert_close(half.double(), likelihood(7).loss(raw, y), rtol=1e-5, atol=1e-5)
 
 
 def test_runs_on_the_meta_device():
     raw = torch.randn(5, 4, device="meta", requires_grad=True)
     y = torch.empty(5, 3, device="meta", dtype=torch.long)
-    made = law(4, prior=1.0).to("meta")
+    made = likelihood(4, prior=1.0).to("meta")
     made.training_loss(raw, y).sum().backward()
     assert made.loss(raw, y).shape == (5,)
     assert made.point(raw).shape == (5, 4)
@@ -168,9 +168,9 @@ def test_runs_on_the_meta_device():
 
 def test_score_has_mean_zero():
     raw = torch.randn(1, 4).repeat(50_000, 1).requires_grad_()
-    y = law(4).distribution(raw.detach()).sample((), torch.Generator().manual_seed(1))
+    y = likelihood(4).distribution(raw.detach()).sample((), torch.Generator().manual_seed(1))
     for order in (y, torch.cat([y[:, :2], torch.full((50_000, 2), -1)], 1)):
-        (score,) = torch.autograd.grad(law(4).loss(raw, order).sum(), raw)
+        (score,) = torch.autograd.grad(likelihood(4).loss(raw, order).sum(), raw)
         assert (score.mean(0).abs() < 5 * score.std(0) / len(score) ** 0.5).all()
 
 
@@ -249,18 +249,18 @@ def test_an_order_is_no_number():
         found.crps(torch.tensor([0, 1, 2]))
 
 
-# The law.
+# The likelihood.
 
 
 def test_scores_add_up_to_zero_and_a_constant_changes_nothing():
     raw, y = torch.randn(6, 4), partial_orders(6, 4)
-    assert_close(law(4).scores(raw).sum(-1), torch.zeros(6))
-    assert_close(law(4).loss(raw + 7.0, y), law(4).loss(raw, y))
-    assert_close(law(4).probs(raw), raw.softmax(-1))
+    assert_close(likelihood(4).scores(raw).sum(-1), torch.zeros(6))
+    assert_close(likelihood(4).loss(raw + 7.0, y), likelihood(4).loss(raw, y))
+    assert_close(likelihood(4).probs(raw), raw.softmax(-1))
 
 
 def test_a_reference_leaves_out_the_first_item():
-    whole, short = law(4), law(4, reference=True)
+    whole, short = likelihood(4), likelihood(4, reference=True)
     assert short.outputs(TargetSpec(classes=4)) == 3
     raw, y = torch.randn(6, 4), partial_orders(6, 4)
     less = (raw - raw[:, :1])[:, 1:]
@@ -275,7 +275,7 @@ def test_a_reference_leaves_out_the_first_item():
 @pytest.mark.parametrize("reference", [False, True])
 @pytest.mark.parametrize("prior", [0.0, 2.5])
 def test_start_is_the_minimum_of_the_training_loss(unranked, reference, prior):
-    made = law(4, unranked=unranked, reference=reference, prior=prior)
+    made = likelihood(4, unranked=unranked, reference=reference, prior=prior)
     y, weight = partial_orders(80, 4), torch.randint(1, 4, (80,)).double()
     made.check(y)
     made.observe(y, weight)
@@ -291,7 +291,7 @@ def test_weights_are_repetitions():
     y, weight = partial_orders(40, 4), torch.randint(0, 4, (40,)).double()
     again = y.repeat_interleave(weight.long(), 0)
     for prior in (0.0, 1.0):
-        a, b = law(4, prior=prior), law(4, prior=prior)
+        a, b = likelihood(4, prior=prior), likelihood(4, prior=prior)
         a.observe(y, weight)
         b.observe(again, torch.ones(len(again)))
         assert_close(a.start(y, weight), b.start(again, torch.ones(len(again))))
@@ -302,15 +302,15 @@ def test_an_unobserved_row_may_be_nan():
     y = partial_orders(30, 4).double()
     weight = torch.ones(30)
     weight[3] = 0
-    expected = law(4).start(y, weight)
+    expected = likelihood(4).start(y, weight)
     y[3] = torch.nan
-    assert_close(law(4).start(y, weight), expected)
+    assert_close(likelihood(4).start(y, weight), expected)
 
 
 def test_outcomes_may_be_whole_floats():
     raw, y = torch.randn(6, 4), partial_orders(6, 4)
-    law(4).check(y.double())
-    assert_close(law(4).loss(raw, y.double()), law(4).loss(raw, y))
+    likelihood(4).check(y.double())
+    assert_close(likelihood(4).loss(raw, y.double()), likelihood(4).loss(raw, y))
 
 
 REFUSED = {
@@ -327,14 +327,14 @@ REFUSED = {
 @pytest.mark.parametrize("row, message", REFUSED.values(), ids=REFUSED)
 def test_check_names_the_row_and_the_value(row, message):
     with pytest.raises(DataError, match=message):
-        law(3).check(torch.tensor([[0.0, 1.0], row]))
+        likelihood(3).check(torch.tensor([[0.0, 1.0], row]))
 
 
 def test_wrong_shapes_and_options_are_named():
     with pytest.raises(ValueError, match=r"rankings y of shape \(B, L\).*got \(2,\)"):
-        law(3).check(torch.tensor([0, 1]))
+        likelihood(3).check(torch.tensor([0, 1]))
     with pytest.raises(ValueError, match=r"raw \(5, 3\) goes with y \(5, 2\), got y \(4, 2\)"):
-        law(3).loss(torch.zeros(5, 3), torch.zeros(4, 2).long())
+        likelihood(3).loss(torch.zeros(5, 3), torch.zeros(4, 2).long())
     with pytest.raises(ValueError, match="unranked must be 'last' or 'absent', got 'first'"):
         PlackettLuce(unranked="first")
     for prior in (-1, math.inf, "one", True):
@@ -345,7 +345,7 @@ def test_wrong_shapes_and_options_are_named():
 
 
 def test_notes_name_the_items_without_a_finite_score():
-    made = law(3)
+    made = likelihood(3)
     made.start(torch.tensor([[0, 1, 2], [1, 0, 2]]), torch.ones(2))
     assert made.notes[0].startswith("item 2 lost every comparison")
     made.item_names = ["tea", "milk", "rum"]

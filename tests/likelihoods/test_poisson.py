@@ -18,8 +18,8 @@ def test_the_gradient_is_that_of_torchs_poisson_loss():
 
 def test_mean_equals_variance():
     """M092."""
-    law = Poisson().distribution(torch.randn(5, 1))
-    assert_close(law.mean, law.variance)
+    distribution = Poisson().distribution(torch.randn(5, 1))
+    assert_close(distribution.mean, distribution.variance)
 
 
 @pytest.mark.parametrize("count", [1e3, 1e6, 1e9])
@@ -37,39 +37,45 @@ def test_large_counts_keep_their_digits(count, sd):
 
 
 def test_large_counts_have_tails_and_quantiles():
-    law, frozen = PoissonDistribution(torch.tensor([1e9]).log()), stats.poisson(1e9)
+    likelihood, frozen = PoissonDistribution(torch.tensor([1e9]).log()), stats.poisson(1e9)
     y = torch.tensor([1e9 + 1e5])
-    assert_close(law.log_survival(y), torch.as_tensor(frozen.logsf(y.numpy())), rtol=1e-5, atol=0)
+    assert_close(
+        likelihood.log_survival(y), torch.as_tensor(frozen.logsf(y.numpy())), rtol=1e-5, atol=0
+    )
     q = torch.tensor([0.975])
-    assert (law.icdf(q) - 1e9).item() == pytest.approx(1.959964 * 1e9**0.5, rel=1e-3)
-    assert law.icdf(torch.tensor([0.0])).item() == 0
-    assert law.icdf(torch.tensor([1.0])).isinf()
+    assert (likelihood.icdf(q) - 1e9).item() == pytest.approx(1.959964 * 1e9**0.5, rel=1e-3)
+    assert likelihood.icdf(torch.tensor([0.0])).item() == 0
+    assert likelihood.icdf(torch.tensor([1.0])).isinf()
 
 
 @pytest.mark.parametrize(
     "rate, y", [(3.0, 0.0), (3.0, 200.0), (500.0, 5.0), (2000.0, 100.0), (1e-3, 50.0)]
 )
 def test_both_far_tails_are_mpmaths(rate, y):
-    law = PoissonDistribution(torch.tensor([rate]).log())
+    distribution = PoissonDistribution(torch.tensor([rate]).log())
     with mpmath.workdps(60):
         lower = mpmath.gammainc(mpmath.mpf(y) + 1, rate, mpmath.inf, regularized=True)
         upper = mpmath.gammainc(mpmath.mpf(y) + 1, 0, rate, regularized=True)
         lower, upper = float(mpmath.log(lower)), float(mpmath.log(upper))
     at = torch.tensor([y])
-    assert law.log_cdf(at).item() == pytest.approx(lower, rel=1e-10)
-    assert law.log_survival(at).item() == pytest.approx(upper, rel=1e-10)
+    assert distribution.log_cdf(at).item() == pytest.approx(lower, rel=1e-10)
+    assert distribution.log_survival(at).item() == pytest.approx(upper, rel=1e-10)
 
 
 def test_what_is_no_count_has_no_probability():
-    law = PoissonDistribution(torch.zeros(3))
-    assert_close(law.log_prob(torch.tensor([-1.0, 0.5, torch.inf])), torch.full((3,), -torch.inf))
-    assert_close(law.cdf(torch.tensor([-1.0, 0.5, torch.inf]))[:2], torch.tensor([0, 1 / torch.e]))
+    distribution = PoissonDistribution(torch.zeros(3))
+    assert_close(
+        distribution.log_prob(torch.tensor([-1.0, 0.5, torch.inf])), torch.full((3,), -torch.inf)
+    )
+    assert_close(
+        distribution.cdf(torch.tensor([-1.0, 0.5, torch.inf]))[:2], torch.tensor([0, 1 / torch.e])
+    )
 
 
 def test_enormous_rates_are_sampled():
-    law = PoissonDistribution(torch.tensor([30.0, 50.0]))
-    draws = law.sample((1000,), torch.Generator().manual_seed(0))
-    z = (draws - law.mean) / law.stddev
+    distribution = PoissonDistribution(torch.tensor([30.0, 50.0]))
+    draws = distribution.sample((1000,), torch.Generator().manual_seed(0))
+    z = (draws - distribution.mean) / distribution.stddev
     assert (z.mean(0).abs() < 5 / 1000**0.5).all()
 
 

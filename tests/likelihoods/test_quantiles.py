@@ -13,24 +13,24 @@ LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 def fitted(y, weight=None, **options):
-    law, weight = Quantiles(**options), torch.ones(len(y)) if weight is None else weight
-    law.check(y)
-    law.observe(y, weight)
-    return law, *law.start(y, weight)
+    likelihood, weight = Quantiles(**options), torch.ones(len(y)) if weight is None else weight
+    likelihood.check(y)
+    likelihood.observe(y, weight)
+    return likelihood, *likelihood.start(y, weight)
 
 
 def test_the_loss_is_the_sum_of_sklearns_pinball_losses():
-    law, raw, y = Quantiles(), torch.randn(20, 5), torch.randn(20)
-    q = law.quantiles(raw)
+    likelihood, raw, y = Quantiles(), torch.randn(20, 5), torch.randn(20)
+    q = likelihood.quantiles(raw)
     exact = sum(mean_pinball_loss(y, q[:, i], alpha=a) for i, a in enumerate(LEVELS))
-    assert law.loss(raw, y).mean().item() == pytest.approx(exact)
-    assert (law.loss(raw, y) >= 0).all()  # with the wrong sign it is not
+    assert likelihood.loss(raw, y).mean().item() == pytest.approx(exact)
+    assert (likelihood.loss(raw, y) >= 0).all()  # with the wrong sign it is not
 
 
 def test_the_median_alone_is_half_the_absolute_error():
-    law, raw, y = Quantiles(levels=[0.5]), torch.randn(9, 1), torch.randn(9)
-    assert_close(law.loss(raw, y), MAE().loss(raw, y) / 2)
-    assert_close(law.point(raw), raw[:, 0])
+    likelihood, raw, y = Quantiles(levels=[0.5]), torch.randn(9, 1), torch.randn(9)
+    assert_close(likelihood.loss(raw, y), MAE().loss(raw, y) / 2)
+    assert_close(likelihood.point(raw), raw[:, 0])
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
@@ -43,21 +43,21 @@ def test_quantiles_never_cross(dtype):
 
 def test_the_start_is_the_empirical_quantiles():
     y = torch.randn(100).exp()
-    law, shift, scale = fitted(y)
-    q = law.quantiles(shift)
+    likelihood, shift, scale = fitted(y)
+    q = likelihood.quantiles(shift)
     exact = np.quantile(y, LEVELS, method="averaged_inverted_cdf")
     assert_close(q, torch.as_tensor(exact))
     assert (scale > 0).all()
     # between two outcomes, where the loss is flat: a minimum
     leaf = shift.clone().requires_grad_()
-    (gradient,) = torch.autograd.grad(law.loss(leaf.expand(100, -1), y).mean(), leaf)
+    (gradient,) = torch.autograd.grad(likelihood.loss(leaf.expand(100, -1), y).mean(), leaf)
     assert_close(gradient, torch.zeros(5), atol=1e-12, rtol=0)
 
 
 def test_the_minimiser_covers_its_level_in_new_data():
     y = torch.randn(20_000)
-    law, shift, _ = fitted(y[:10_000])
-    q = law.quantiles(shift)
+    likelihood, shift, _ = fitted(y[:10_000])
+    q = likelihood.quantiles(shift)
     share = (y[10_000:, None] <= q).double().mean(0)
     sd = (torch.tensor(LEVELS) * (1 - torch.tensor(LEVELS)) * 2 / 10_000).sqrt()
     assert ((share - torch.tensor(LEVELS)).abs() < 5 * sd).all()
@@ -68,33 +68,33 @@ def test_weights_are_repetitions_and_unobserved_rows_may_be_nan():
     again = y.repeat_interleave(weight.long())
     _, *repeated = fitted(again)
     y[weight == 0] = torch.nan
-    law = Quantiles()
-    law.observe(y, weight)
-    assert_close(law.start(y, weight), tuple(repeated))
+    likelihood = Quantiles()
+    likelihood.observe(y, weight)
+    assert_close(likelihood.start(y, weight), tuple(repeated))
 
 
 def test_several_targets_are_several_models_and_survive_saving():
     y = torch.stack([torch.randn(50), 9 + 5 * torch.rand(50)], 1)
-    law, shift, scale = fitted(y)
+    likelihood, shift, scale = fitted(y)
     assert shift.shape == scale.shape == (2, 5)
     for k in range(2):
         one, one_shift, one_scale = fitted(y[:, k])
         assert_close((shift[k], scale[k]), (one_shift, one_scale))
         raw = shift.expand(50, 2, 5)
-        assert_close(law.loss(raw, y)[:, k], one.loss(raw[:, k], y[:, k]))
-        assert_close(law.training_loss(raw, y)[:, k], one.training_loss(raw[:, k], y[:, k]))
-    fresh = Quantiles(**law.options)
-    fresh.load_state_dict(law.state_dict())
-    assert torch.equal(fresh.loss(raw, y), law.loss(raw, y))
-    assert torch.equal(copy.deepcopy(law).loss(raw, y), law.loss(raw, y))
+        assert_close(likelihood.loss(raw, y)[:, k], one.loss(raw[:, k], y[:, k]))
+        assert_close(likelihood.training_loss(raw, y)[:, k], one.training_loss(raw[:, k], y[:, k]))
+    fresh = Quantiles(**likelihood.options)
+    fresh.load_state_dict(likelihood.state_dict())
+    assert torch.equal(fresh.loss(raw, y), likelihood.loss(raw, y))
+    assert torch.equal(copy.deepcopy(likelihood).loss(raw, y), likelihood.loss(raw, y))
 
 
 @pytest.mark.parametrize("rows", [1, 2, 20])
 def test_equal_outcomes_do_not_break_it(rows):
     y = torch.full((rows,), 3.0)
-    law, shift, scale = fitted(y)
+    likelihood, shift, scale = fitted(y)
     assert shift.isfinite().all() and (scale > 0).all()
-    assert_close(law.quantiles(shift), torch.full((5,), 3.0), atol=1e-5, rtol=0)
+    assert_close(likelihood.quantiles(shift), torch.full((5,), 3.0), atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
@@ -113,18 +113,18 @@ def test_gradient_of_the_loss():
 
 
 def test_an_interval_takes_its_ends_from_the_levels_only():
-    law, raw = Quantiles(), torch.randn(4, 5)
-    q = law.quantiles(raw)
+    likelihood, raw = Quantiles(), torch.randn(4, 5)
+    q = likelihood.quantiles(raw)
     for level, i, j in ((0.9, 0, 4), (0.5, 1, 3)):
-        lower, upper = law.interval(raw, level)
+        lower, upper = likelihood.interval(raw, level)
         assert torch.equal(lower, q[:, i]) and torch.equal(upper, q[:, j])
     with pytest.raises(ValueError, match=r"got level 0.8. Available: 0.9, 0.5"):
-        law.interval(raw, 0.8)
+        likelihood.interval(raw, 0.8)
 
 
 def test_it_has_no_density():
-    assert not Quantiles().is_law
-    with pytest.raises(TypeError, match="is a loss, not a law"):
+    assert not Quantiles().has_distribution
+    with pytest.raises(TypeError, match="is a loss, not a likelihood"):
         Quantiles().distribution(torch.zeros(1, 5))
 
 

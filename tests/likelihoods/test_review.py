@@ -1,4 +1,4 @@
-"""Promises where laws meet: wrappers, precisions, weights and wild numbers together."""
+"""Promises where likelihoods meet: wrappers, precisions, weights and wild numbers together."""
 
 import math
 
@@ -11,7 +11,7 @@ from ansatz.likelihoods.normal_tail import log_ndtr
 
 
 @pytest.mark.parametrize(
-    "law, lower, upper, y, raw",
+    "likelihood, lower, upper, y, raw",
     [
         ("gamma", None, 1e9, 2.0, [0.0, 0.0]),
         ("log_normal", None, 1e9, 2.0, [0.0, 0.0]),
@@ -28,11 +28,11 @@ from ansatz.likelihoods.normal_tail import log_ndtr
 )
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_a_truncated_law_has_finite_gradients_for_far_bounds_and_wild_raw_numbers(
-    law, lower, upper, y, raw, dtype
+    likelihood, lower, upper, y, raw, dtype
 ):
-    law = Truncated(law, lower=lower, upper=upper).to(dtype)
+    likelihood = Truncated(likelihood, lower=lower, upper=upper).to(dtype)
     raw = torch.tensor([raw], dtype=dtype, requires_grad=True)
-    loss = law.loss(raw, torch.tensor([y], dtype=dtype))
+    loss = likelihood.loss(raw, torch.tensor([y], dtype=dtype))
     (gradient,) = torch.autograd.grad(loss.sum(), raw)
     assert loss.isfinite().all() and loss.dtype == dtype
     assert gradient.isfinite().all()
@@ -41,10 +41,10 @@ def test_a_truncated_law_has_finite_gradients_for_far_bounds_and_wild_raw_number
 def test_a_one_sided_interval_in_float32_has_the_gradient_of_its_tail():
     raw = torch.zeros(1, 2, dtype=torch.float32, requires_grad=True)
     end, none = torch.tensor([1e9], dtype=torch.float32), torch.tensor([math.inf])
-    law = create("log_normal").float().distribution(raw)
+    distribution = create("log_normal").float().distribution(raw)
     for interval, tail in (
-        (law.log_interval(-none.float(), end), law.log_cdf(end)),
-        (law.log_interval(end, none.float()), law.log_survival(end)),
+        (distribution.log_interval(-none.float(), end), distribution.log_cdf(end)),
+        (distribution.log_interval(end, none.float()), distribution.log_survival(end)),
     ):
         found, exact = (
             torch.autograd.grad(value.sum(), raw, retain_graph=True)[0]
@@ -80,9 +80,9 @@ def test_the_normal_tail_has_second_derivatives():
 
 
 def test_a_censored_outcome_a_billion_sds_away_has_a_finite_gradient_in_float32():
-    law = Censored("normal").float()
+    likelihood = Censored("normal").float()
     raw = torch.tensor([[0.0, -50.0]], dtype=torch.float32, requires_grad=True)
     y = torch.tensor([[1e6, math.inf, -math.inf]], dtype=torch.float32)
-    loss = law.loss(raw, y)
+    loss = likelihood.loss(raw, y)
     (gradient,) = torch.autograd.grad(loss.sum(), raw)
     assert loss.isfinite().all() and gradient.isfinite().all()

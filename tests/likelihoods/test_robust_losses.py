@@ -47,10 +47,10 @@ def test_tukey_is_half_the_square_near_zero_and_flat_beyond_c():
 
 def test_tukeys_location_is_the_nearest_minimum_to_hubers():
     y = torch.cat([torch.randn(80), 50 + torch.randn(30)])
-    law, weight = Tukey(), torch.ones(110)
-    law.observe(y, weight)
-    (location,), _ = law.start(y, weight)
-    s = law.huber.unit.value
+    likelihood, weight = Tukey(), torch.ones(110)
+    likelihood.observe(y, weight)
+    (location,), _ = likelihood.start(y, weight)
+    s = likelihood.huber.unit.value
     near = optimize.minimize_scalar(
         lambda m: Tukey(scale=s.item()).loss(torch.full((110, 1), m), y).sum().item(),
         bounds=(-1, 3),
@@ -59,16 +59,16 @@ def test_tukeys_location_is_the_nearest_minimum_to_hubers():
     )
     assert location.item() == pytest.approx(near.x, abs=1e-6)
     shift = location.clone().requires_grad_()
-    loss = law.loss(shift.expand(110, 1), y).sum()
+    loss = likelihood.loss(shift.expand(110, 1), y).sum()
     assert torch.autograd.grad(loss, shift)[0].abs() < 1e-9
 
 
 def test_tukeys_constant_counts_in_median_absolute_deviations():
     y = torch.cat([torch.randn(999), torch.tensor([1e9])])
-    law = Tukey()
-    law.observe(y, torch.ones(1000))
+    likelihood = Tukey()
+    likelihood.observe(y, torch.ones(1000))
     exact = 1.4826 * (y - y.median()).abs().median()
-    assert law.huber.unit.value.item() == pytest.approx(exact.item(), rel=1e-2)
+    assert likelihood.huber.unit.value.item() == pytest.approx(exact.item(), rel=1e-2)
 
 
 def group_effect(warm_up):
@@ -77,15 +77,15 @@ def group_effect(warm_up):
     group = (torch.arange(100) % 5 < 2).double()
     y = 10 * group + 0.1 * torch.randn(100, generator=generator)
     y[::7] += 40  # outliers
-    law = Tukey(scale=0.1, warm_up=warm_up)
-    shift, _ = law.start(y, torch.ones(100))
-    law.loosen()
+    likelihood = Tukey(scale=0.1, warm_up=warm_up)
+    shift, _ = likelihood.start(y, torch.ones(100))
+    likelihood.relax_shapes()
     beta = torch.zeros(2, requires_grad=True)
     step = torch.optim.Adam([beta], lr=0.05)
     for _ in range(400):
         step.zero_grad()
         raw = (shift + beta[0] + beta[1] * group).unsqueeze(1)
-        law.training_loss(raw, y).mean().backward()
+        likelihood.training_loss(raw, y).mean().backward()
         step.step()
     return beta[1].item()
 
@@ -96,18 +96,20 @@ def test_a_network_that_starts_from_huber_finds_what_tukey_alone_does_not():
 
 
 def test_the_warm_up_ends_in_tukey_and_is_saved():
-    law, raw, y = Tukey(warm_up=2), torch.zeros(5, 1), torch.randn(5) * 5
-    assert_close(law.training_loss(raw, y), law.loss(raw, y))  # nobody asked for a warm-up
-    law.loosen()
-    assert_close(law.training_loss(raw, y), Huber().loss(raw, y))
+    likelihood, raw, y = Tukey(warm_up=2), torch.zeros(5, 1), torch.randn(5) * 5
+    assert_close(
+        likelihood.training_loss(raw, y), likelihood.loss(raw, y)
+    )  # nobody asked for a warm-up
+    likelihood.relax_shapes()
+    assert_close(likelihood.training_loss(raw, y), Huber().loss(raw, y))
     again = Tukey(warm_up=2)
-    again.load_state_dict(law.state_dict())
-    half = (Huber().loss(raw, y) + law.loss(raw, y)) / 2
+    again.load_state_dict(likelihood.state_dict())
+    half = (Huber().loss(raw, y) + likelihood.loss(raw, y)) / 2
     assert_close(again.training_loss(raw, y), half)
-    assert_close(again.training_loss(raw, y), law.loss(raw, y))
+    assert_close(again.training_loss(raw, y), likelihood.loss(raw, y))
     with torch.no_grad():
-        law.training_loss(raw, y)  # a look does not count
-    assert_close(law.training_loss(raw, y), half)
+        likelihood.training_loss(raw, y)  # a look does not count
+    assert_close(likelihood.training_loss(raw, y), half)
 
 
 # Barron
@@ -205,33 +207,33 @@ def test_gradient_of_the_partition_function():
 @pytest.mark.parametrize("alpha", [0.3, 1.0, 1.7, 2.0])
 def test_the_learned_law_normalises_to_one(alpha):
     """M114."""
-    law = BarronDistribution(torch.tensor(1.0), torch.tensor(0.7), torch.tensor(alpha))
+    distribution = BarronDistribution(torch.tensor(1.0), torch.tensor(0.7), torch.tensor(alpha))
     s = torch.linspace(-40, 40, 2001)  # y = 1 + sinh(s), by the trapezoidal rule
-    p = law.log_prob(1 + torch.sinh(s)).exp() * torch.cosh(s)
+    p = distribution.log_prob(1 + torch.sinh(s)).exp() * torch.cosh(s)
     assert 0.04 * p.sum().item() == pytest.approx(1, abs=1e-12)
 
 
 @pytest.mark.parametrize("alpha, scipy", [(2.0, stats.norm(1, 2)), (0.0, stats.cauchy(1, 8**0.5))])
 def test_its_ends_are_the_normal_and_the_cauchy_law(alpha, scipy):
     y = torch.tensor([-60.0, -30.0, -1.0, 0.9, 1.0, 1.1, 3.5, 40.0])
-    law = BarronDistribution(torch.ones(8), torch.full((8,), 2.0), torch.tensor(alpha))
+    distribution = BarronDistribution(torch.ones(8), torch.full((8,), 2.0), torch.tensor(alpha))
     for ours, theirs in (
-        (law.log_prob, scipy.logpdf),
-        (law.cdf, scipy.cdf),
-        (law.log_cdf, scipy.logcdf),
-        (law.log_survival, scipy.logsf),
+        (distribution.log_prob, scipy.logpdf),
+        (distribution.cdf, scipy.cdf),
+        (distribution.log_cdf, scipy.logcdf),
+        (distribution.log_survival, scipy.logsf),
     ):
         assert_close(ours(y), torch.as_tensor(theirs(y.numpy())), rtol=1e-10, atol=1e-12)
     q = torch.tensor([1e-10, 1e-3, 0.3, 0.5, 0.6, 0.9, 0.999, 1 - 1e-9])
-    assert_close(law.icdf(q), torch.as_tensor(scipy.ppf(q.numpy())), rtol=1e-7, atol=1e-10)
-    assert law.entropy[0].item() == pytest.approx(scipy.entropy())
+    assert_close(distribution.icdf(q), torch.as_tensor(scipy.ppf(q.numpy())), rtol=1e-7, atol=1e-10)
+    assert distribution.entropy[0].item() == pytest.approx(scipy.entropy())
     if alpha == 2:
-        assert law.variance[0].item() == pytest.approx(4)
+        assert distribution.variance[0].item() == pytest.approx(4)
 
 
 @pytest.mark.parametrize("alpha", [0.05, 0.8, 1.0, 1.9])
 def test_cdf_tails_and_quantiles_are_integrals_of_the_density(alpha):
-    law = BarronDistribution(torch.zeros(6), torch.ones(6), torch.tensor(alpha))
+    distribution = BarronDistribution(torch.zeros(6), torch.ones(6), torch.tensor(alpha))
     y = torch.tensor([-25.0, -3.0, -0.4, 0.0, 0.8, 1.2])
     a = torch.tensor(alpha)
     z = log_partition(a, 2 - a).exp().item()
@@ -244,16 +246,16 @@ def test_cdf_tails_and_quantiles_are_integrals_of_the_density(alpha):
         below.append(mass / z)
     below = torch.tensor(below)
     exact = torch.where(y <= 0, below, 1 - below)
-    assert_close(law.cdf(y), exact, rtol=1e-7, atol=1e-12)
-    assert_close(law.log_survival(-y), exact.log(), rtol=1e-7, atol=1e-12)
-    assert_close(law.icdf(law.cdf(y)), y, rtol=1e-7, atol=1e-9)
+    assert_close(distribution.cdf(y), exact, rtol=1e-7, atol=1e-12)
+    assert_close(distribution.log_survival(-y), exact.log(), rtol=1e-7, atol=1e-12)
+    assert_close(distribution.icdf(distribution.cdf(y)), y, rtol=1e-7, atol=1e-9)
 
 
 def test_variance_is_the_second_moment():
-    law = BarronDistribution(torch.zeros(()), torch.tensor(2.0), torch.tensor(0.6))
+    distribution = BarronDistribution(torch.zeros(()), torch.tensor(2.0), torch.tensor(0.6))
     moment, _ = integrate.quad(lambda w: np.exp(3 * w - rho(np.exp(w), 0.6)), -40, 30, limit=500)
-    z = log_partition(law.alpha, law.b).exp().item()
-    assert law.variance.item() == pytest.approx(4 * 2 * moment / z, rel=1e-9)
+    z = log_partition(distribution.alpha, distribution.b).exp().item()
+    assert distribution.variance.item() == pytest.approx(4 * 2 * moment / z, rel=1e-9)
 
 
 def test_gradients_of_the_law_in_everything():
@@ -267,34 +269,34 @@ def test_gradients_of_the_law_in_everything():
 
         assert torch.autograd.gradcheck(function, inputs, atol=1e-6)
     at_centre = torch.zeros(1, requires_grad=True)
-    law = BarronDistribution(torch.zeros(1), torch.ones(1), torch.tensor(1.0))
-    (slope,) = torch.autograd.grad(law.cdf(at_centre), at_centre)
-    assert_close(slope, law.log_prob(torch.zeros(1)).exp())
+    distribution = BarronDistribution(torch.zeros(1), torch.ones(1), torch.tensor(1.0))
+    (slope,) = torch.autograd.grad(distribution.cdf(at_centre), at_centre)
+    assert_close(slope, distribution.log_prob(torch.zeros(1)).exp())
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.9, 2.0])
 def test_samples_follow_the_cdf(alpha):
     """Dvoretzky-Kiefer-Wolfowitz: P(sup |F_n - F| > e) <= 2 exp(-2 n e^2) = 1e-9."""
     n = 4000
-    law = BarronDistribution(torch.zeros(()), torch.ones(()), torch.tensor(alpha))
-    y = law.sample((n,), torch.Generator().manual_seed(0)).sort().values
-    gap = (torch.arange(1, n + 1) / n - law.cdf(y)).abs().max()
+    distribution = BarronDistribution(torch.zeros(()), torch.ones(()), torch.tensor(alpha))
+    y = distribution.sample((n,), torch.Generator().manual_seed(0)).sort().values
+    gap = (torch.arange(1, n + 1) / n - distribution.cdf(y)).abs().max()
     assert gap < math.sqrt(math.log(2e9) / (2 * n)) + 1 / n
 
 
 @pytest.mark.parametrize("dispersion", ["constant", "predicted"])
 def test_the_score_of_shape_and_scale_has_mean_zero(dispersion):
-    law = Barron(dispersion=dispersion)
+    likelihood = Barron(dispersion=dispersion)
     raw = torch.tensor([[0.3, 0.6]])[:, : 1 + (dispersion == "predicted")]
-    y = law.distribution(raw.detach()).sample((20_000,), torch.Generator().manual_seed(1))
+    y = likelihood.distribution(raw.detach()).sample((20_000,), torch.Generator().manual_seed(1))
     rows = raw.expand(20_000, -1).clone().requires_grad_()
 
     def loss(a, raw):
         alpha, b = 2 * torch.sigmoid(a), 2 * torch.sigmoid(-a)
-        law_ = BarronDistribution(raw[:, 0], law.spread(raw), alpha, b)
+        law_ = BarronDistribution(raw[:, 0], likelihood.dispersion(raw), alpha, b)
         return -law_.log_prob(y[:, 0])
 
-    a = law.shape.detach().expand(20_000).clone().requires_grad_()
+    a = likelihood.shape.detach().expand(20_000).clone().requires_grad_()
     for score in torch.autograd.grad(loss(a, rows).sum(), (a, rows)):
         score = score.reshape(20_000, -1)
         assert (score.mean(0).abs() < 5 * score.std(0) / 20_000**0.5).all()
@@ -302,10 +304,10 @@ def test_the_score_of_shape_and_scale_has_mean_zero(dispersion):
 
 def test_learned_shape_and_scale_start_at_the_maximum_of_the_likelihood():
     y = torch.as_tensor(stats.t(3, 5, 2).rvs(300, random_state=0))
-    law, weight = Barron(), torch.ones(300)
-    law.observe(y, weight)
-    shift, scale = law.start(y, weight)
-    best = law.loss(shift.expand(300, 1), y).mean().item()
+    likelihood, weight = Barron(), torch.ones(300)
+    likelihood.observe(y, weight)
+    shift, scale = likelihood.start(y, weight)
+    best = likelihood.loss(shift.expand(300, 1), y).mean().item()
 
     def total(theta):
         m, log_c, a = torch.as_tensor(theta)
@@ -314,24 +316,24 @@ def test_learned_shape_and_scale_start_at_the_maximum_of_the_likelihood():
 
     found = optimize.minimize(total, [5.0, 0.5, 0.0], method="Nelder-Mead", options={"fatol": 1e-9})
     assert best == pytest.approx(found.fun, abs=1e-7)
-    assert scale.item() == law.spread.unit.item()
+    assert scale.item() == likelihood.dispersion.unit.item()
 
 
 def test_tails_no_heavier_than_normal_start_close_to_the_normal_law():
     y = torch.linspace(-1, 1, 50)
-    law = Barron()
-    law.observe(y, torch.ones(50))
-    law.start(y, torch.ones(50))
-    assert law.alpha(y)[0].item() == pytest.approx(2 / (1 + math.exp(-6.0)))
-    law.loosen()
-    assert law.alpha(y)[0].item() == pytest.approx(1.5)
+    likelihood = Barron()
+    likelihood.observe(y, torch.ones(50))
+    likelihood.start(y, torch.ones(50))
+    assert likelihood.alpha(y)[0].item() == pytest.approx(2 / (1 + math.exp(-6.0)))
+    likelihood.relax_shapes()
+    assert likelihood.alpha(y)[0].item() == pytest.approx(1.5)
 
 
 def test_options_decide_whether_it_is_a_law():
-    assert Barron().is_law and Barron(alpha=1.0).is_law
-    assert Barron(alpha="learned", dispersion=1.0).is_law
-    assert not Barron(alpha=-1.0, dispersion="mad").is_law
-    with pytest.raises(TypeError, match="is a loss, not a law"):
+    assert Barron().has_distribution and Barron(alpha=1.0).has_distribution
+    assert Barron(alpha="learned", dispersion=1.0).has_distribution
+    assert not Barron(alpha=-1.0, dispersion="mad").has_distribution
+    with pytest.raises(TypeError, match="is a loss, not a likelihood"):
         Barron(alpha=1.0, dispersion="mad").distribution(torch.zeros(1, 1))
     with pytest.raises(ValueError, match="for alpha >= 0 only, got alpha=-1"):
         Barron(alpha=-1.0)
@@ -352,16 +354,16 @@ def test_tukeys_options_are_checked(options):
     "options", [{}, {"dispersion": "predicted"}, {"alpha": -math.inf, "dispersion": "mad"}]
 )
 def test_extreme_numbers_give_finite_losses_and_gradients(options, dtype):
-    law = create("barron", **options).to(dtype)
+    likelihood = create("barron", **options).to(dtype)
     P = 2 if options.get("dispersion") == "predicted" else 1
     raw = torch.cartesian_prod(*[torch.tensor([0.0, 50.0, -50.0, 1e4, -1e4])] * P).reshape(-1, P)
     for a in (0.0, 50.0, -50.0):
-        if law.shape is not None:
-            law.shape.data.fill_(a)
+        if likelihood.shape is not None:
+            likelihood.shape.data.fill_(a)
         for y in (-1e6, 0.0, 1e6):
             leaf = raw.to(dtype).requires_grad_()
-            terms = law.loss(leaf, torch.full((len(raw),), y, dtype=dtype))
-            gradients = torch.autograd.grad(terms.sum(), [leaf, *law.parameters()])
+            terms = likelihood.loss(leaf, torch.full((len(raw),), y, dtype=dtype))
+            gradients = torch.autograd.grad(terms.sum(), [leaf, *likelihood.parameters()])
             assert terms.dtype == dtype
             assert terms.isfinite().all()
             assert all(g.isfinite().all() for g in gradients)

@@ -27,9 +27,9 @@ def naive(raw, y):
 @pytest.mark.parametrize("classes", [2, 4])
 def test_it_is_the_weighted_sum_with_pixels_averaged(classes):
     raw, y = example(classes, 3, 5, 6)
-    law = Sum(TERMS)
-    assert law.outputs(TargetSpec(classes=classes)) == raw.shape[-1]
-    assert_close(law.loss(raw, y), naive(raw, y))
+    likelihood = Sum(TERMS)
+    assert likelihood.outputs(TargetSpec(classes=classes)) == raw.shape[-1]
+    assert_close(likelihood.loss(raw, y), naive(raw, y))
 
 
 def test_two_classes_are_bernoullis_in_every_term():
@@ -65,26 +65,28 @@ def test_equal_weights_of_pixels_are_a_weight_of_their_image():
 
 def test_volumes_have_three_axes():
     raw, y = torch.randn(2, 3, 4, 5, 1), torch.randint(2, (2, 3, 4, 5))
-    law = Sum({"dice": 1, "bernoulli": 1}, axes=3)
+    likelihood = Sum({"dice": 1, "bernoulli": 1}, axes=3)
     flat = Sum({"dice": 1, "bernoulli": 1}).loss(raw.reshape(2, 12, 5, 1), y.reshape(2, 12, 5))
-    assert_close(law.loss(raw, y), flat)
-    assert law.event_ndim == 3
+    assert_close(likelihood.loss(raw, y), flat)
+    assert likelihood.event_ndim == 3
 
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_the_constant_model_has_the_shares_of_the_classes(classes):
     _, y = example(classes, 3, 5, 6)
-    law = Sum(
+    likelihood = Sum(
         {"dice": 1, "cross_entropy": 1}, options={"cross_entropy": {"class_weight": "balanced"}}
     )
-    P = law.outputs(TargetSpec(classes=classes))
-    law.check(y)
-    law.observe(y, torch.ones(3))
-    shift, scale = law.start(y, torch.ones(3))
+    P = likelihood.outputs(TargetSpec(classes=classes))
+    likelihood.check(y)
+    likelihood.observe(y, torch.ones(3))
+    shift, scale = likelihood.start(y, torch.ones(3))
     shares = torch.bincount(y.flatten()) / y.numel()
     assert shift.shape == scale.shape == (P,)
-    assert_close(torch.softmax(law.logits(shift), -1), shares.double())
-    assert_close(law.losses["cross_entropy"].class_weight.value, 1 / (classes * shares.double()))
+    assert_close(torch.softmax(likelihood.logits(shift), -1), shares.double())
+    assert_close(
+        likelihood.losses["cross_entropy"].class_weight.value, 1 / (classes * shares.double())
+    )
 
 
 def test_point_and_probabilities_are_those_of_the_shared_logits():
@@ -97,23 +99,26 @@ def test_point_and_probabilities_are_those_of_the_shared_logits():
 
 
 def test_name_and_options_remake_it_from_json():
-    law = Sum({"dice": 1, "focal": 0.5}, options={"focal": {"gamma": 1.0}})
-    again = create(law.name, **json.loads(json.dumps(law.options)))
+    likelihood = Sum({"dice": 1, "focal": 0.5}, options={"focal": {"gamma": 1.0}})
+    again = create(likelihood.name, **json.loads(json.dumps(likelihood.options)))
     raw, y = example(3, 2, 4, 4)
-    assert torch.equal(again.loss(raw, y), law.loss(raw, y))
-    assert not law.is_law and create("sum").terms == {"dice": 1.0, "categorical": 1.0}
+    assert torch.equal(again.loss(raw, y), likelihood.loss(raw, y))
+    assert not likelihood.has_distribution and create("sum").terms == {
+        "dice": 1.0,
+        "categorical": 1.0,
+    }
 
 
 def test_pixel_losses_take_images_of_classes():
     """Focal loss and cross-entropy on (B, H, W, K) are those of the pixels one by one."""
     raw, y = example(4, 2, 3, 5)
-    for law in (
+    for likelihood in (
         Focal(alpha=[1.0, 2.0, 3.0, 4.0]),
         CrossEntropy(label_smoothing=0.1),
         Categorical(),
     ):
-        flat = law.loss(raw.reshape(-1, 4), y.flatten())
-        assert_close(law.loss(raw, y), flat.reshape(2, 3, 5))
+        flat = likelihood.loss(raw.reshape(-1, 4), y.flatten())
+        assert_close(likelihood.loss(raw, y), flat.reshape(2, 3, 5))
 
 
 def test_gradient():

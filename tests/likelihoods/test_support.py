@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from ansatz.errors import DataError
-from ansatz.likelihoods import create, laws_that_fit
+from ansatz.likelihoods import create, matching_likelihoods
 from ansatz.likelihoods.support import refuse_outside
 
 UNIVARIATE = [
@@ -49,12 +49,12 @@ UNIVARIATE = [
 )
 def test_the_laws_that_fit_accept_the_values_and_the_others_refuse_them(values, narrowest):
     y = torch.tensor(values)
-    laws = laws_that_fit(y)
-    assert laws[0] == narrowest
-    assert len(set(laws)) == len(laws)
-    assert set(laws) <= {*UNIVARIATE, "von_mises"}
+    candidates = matching_likelihoods(y)
+    assert candidates[0] == narrowest
+    assert len(set(candidates)) == len(candidates)
+    assert set(candidates) <= {*UNIVARIATE, "von_mises"}
     for name in UNIVARIATE:
-        if name in laws:
+        if name in candidates:
             create(name).check(y)
         else:
             with pytest.raises(DataError):
@@ -66,13 +66,15 @@ def test_the_laws_that_fit_accept_the_values_and_the_others_refuse_them(values, 
     [([-3.0, 3.0], True), ([0.0, 6.28], True), ([0.0, 359.0], False), ([-6.0, 6.0], False)],
 )
 def test_angles_are_the_last_hint_where_all_values_could_be_radians(values, angles):
-    laws = laws_that_fit(torch.tensor(values))
-    assert ("von_mises" in laws) == angles
-    assert (laws[-1] == "von_mises") == angles
+    candidates = matching_likelihoods(torch.tensor(values))
+    assert ("von_mises" in candidates) == angles
+    assert (candidates[-1] == "von_mises") == angles
 
 
 def test_a_rounded_pi_is_still_an_angle():
-    assert "von_mises" in laws_that_fit(torch.tensor([math.pi, -math.pi], dtype=torch.float32))
+    assert "von_mises" in matching_likelihoods(
+        torch.tensor([math.pi, -math.pi], dtype=torch.float32)
+    )
 
 
 def test_an_error_names_six_laws_at_most_and_normal_among_them():
@@ -81,7 +83,7 @@ def test_an_error_names_six_laws_at_most_and_normal_among_them():
         refuse_outside(y == 0, y, "Numbers must be > 0")
     named = str(caught.value).split("all of y: ")[1]
     assert named.startswith("bernoulli, categorical, ordinal, poisson, negative_binomial, normal")
-    assert named.endswith(f"and {len(laws_that_fit(y)) - 6} more.")
+    assert named.endswith(f"and {len(matching_likelihoods(y)) - 6} more.")
     y = torch.tensor([-10.0, 1.0])
     with pytest.raises(
         DataError, match=r"y: normal, laplace, student_t, normal_mixture, quantiles"
@@ -91,6 +93,8 @@ def test_an_error_names_six_laws_at_most_and_normal_among_them():
 
 def test_no_law_fits_what_is_not_finite():
     y = torch.tensor([1.0, torch.nan])
-    assert laws_that_fit(y) == []
-    with pytest.raises(DataError, match=r"got nan at y\[1\]\. No law produces it: drop the row"):
+    assert matching_likelihoods(y) == []
+    with pytest.raises(
+        DataError, match=r"got nan at y\[1\]\. No likelihood produces it: drop the row"
+    ):
         refuse_outside(y.isnan(), y, "Numbers must be finite")

@@ -26,69 +26,73 @@ BOUNDS = [(-1.0, 2.0), (0.5, math.inf), (-math.inf, -0.3), (6.0, math.inf), (-20
 
 def normal(lower, upper):
     """Mean 0.5, sd 1.5, and scipy's truncated normal."""
-    law = NormalDistribution(torch.full((1,), 0.5), torch.full((1,), 1.5))
+    distribution = NormalDistribution(torch.full((1,), 0.5), torch.full((1,), 1.5))
     a, b = (lower - 0.5) / 1.5, (upper - 0.5) / 1.5
-    return TruncatedDistribution(law, lower, upper), stats.truncnorm(a, b, 0.5, 1.5)
+    return TruncatedDistribution(distribution, lower, upper), stats.truncnorm(a, b, 0.5, 1.5)
 
 
 @pytest.mark.parametrize("lower, upper", BOUNDS)
 def test_everything_is_scipys_truncated_normal(lower, upper):
-    law, exact = normal(lower, upper)
+    likelihood, exact = normal(lower, upper)
     y = torch.tensor(exact.ppf([1e-6, 0.1, 0.5, 0.97])).unsqueeze(1)
     for ours, theirs in (
-        (law.log_prob, exact.logpdf),
-        (law.cdf, exact.cdf),
-        (law.log_cdf, exact.logcdf),
-        (law.log_survival, exact.logsf),
+        (likelihood.log_prob, exact.logpdf),
+        (likelihood.cdf, exact.cdf),
+        (likelihood.log_cdf, exact.logcdf),
+        (likelihood.log_survival, exact.logsf),
     ):
         assert_close(ours(y), torch.tensor(theirs(y.numpy())), rtol=1e-8, atol=1e-9)
     q = torch.tensor([[1e-6], [0.1], [0.5], [0.97]])
-    assert_close(law.icdf(q), torch.tensor(exact.ppf(q.numpy())), rtol=1e-8, atol=1e-9)
-    assert law.mean.item() == pytest.approx(exact.mean(), rel=1e-8)
-    assert law.variance.item() == pytest.approx(exact.var(), rel=1e-6)
-    assert law.mode.item() == pytest.approx(min(max(0.5, lower), upper))
+    assert_close(likelihood.icdf(q), torch.tensor(exact.ppf(q.numpy())), rtol=1e-8, atol=1e-9)
+    assert likelihood.mean.item() == pytest.approx(exact.mean(), rel=1e-8)
+    assert likelihood.variance.item() == pytest.approx(exact.var(), rel=1e-6)
+    assert likelihood.mode.item() == pytest.approx(min(max(0.5, lower), upper))
 
 
 @pytest.mark.parametrize("lower, upper", [(0, math.inf), (2, 6), (-math.inf, 3), (20, math.inf)])
 def test_counts_are_the_restricted_sums(lower, upper):
     rate = 2.5
-    law = TruncatedDistribution(PoissonDistribution(torch.tensor([rate]).log()), lower, upper)
+    distribution = TruncatedDistribution(
+        PoissonDistribution(torch.tensor([rate]).log()), lower, upper
+    )
     k = np.arange(0, 120)
     p = np.where((k > lower) & (k <= upper), stats.poisson(rate).pmf(k), 0.0)
     p = p / p.sum()
     y = torch.tensor(k[:40]).double().unsqueeze(1)
-    assert_close(law.log_prob(y).exp()[:, 0], torch.tensor(p[:40]), rtol=1e-9, atol=1e-13)
-    assert_close(law.cdf(y)[:, 0], torch.tensor(p.cumsum()[:40]), rtol=1e-9, atol=1e-12)
+    assert_close(distribution.log_prob(y).exp()[:, 0], torch.tensor(p[:40]), rtol=1e-9, atol=1e-13)
+    assert_close(distribution.cdf(y)[:, 0], torch.tensor(p.cumsum()[:40]), rtol=1e-9, atol=1e-12)
     mean = (k * p).sum()
-    assert law.mean.item() == pytest.approx(mean, rel=1e-9)
-    assert law.variance.item() == pytest.approx(((k - mean) ** 2 * p).sum(), rel=1e-8)
+    assert distribution.mean.item() == pytest.approx(mean, rel=1e-9)
+    assert distribution.variance.item() == pytest.approx(((k - mean) ** 2 * p).sum(), rel=1e-8)
     q = torch.tensor([0.05, 0.3, 0.8, 0.99])
-    found = law.icdf(q.unsqueeze(1))[:, 0]
+    found = distribution.icdf(q.unsqueeze(1))[:, 0]
     assert_close(found, torch.tensor(np.searchsorted(p.cumsum(), q.numpy())).double())
 
 
 def test_outside_the_bounds_there_is_nothing():
-    law, _ = normal(-1.0, 2.0)
+    likelihood, _ = normal(-1.0, 2.0)
     y = torch.tensor([-5.0, -1.0, 2.5]).unsqueeze(1)
-    assert_close(law.log_prob(y), torch.full((3, 1), -torch.inf))
-    assert_close(law.cdf(y)[:, 0], torch.tensor([0.0, 0.0, 1.0]))
-    assert_close(law.log_survival(y)[:, 0], torch.tensor([0.0, 0.0, -torch.inf]))
+    assert_close(likelihood.log_prob(y), torch.full((3, 1), -torch.inf))
+    assert_close(likelihood.cdf(y)[:, 0], torch.tensor([0.0, 0.0, 1.0]))
+    assert_close(likelihood.log_survival(y)[:, 0], torch.tensor([0.0, 0.0, -torch.inf]))
 
 
 def test_each_row_may_have_its_own_bounds():
     lower = torch.tensor([-torch.inf, 0.0, 8.0])
-    law = TruncatedDistribution(NormalDistribution(torch.zeros(3), torch.ones(3)), lower)
+    distribution = TruncatedDistribution(NormalDistribution(torch.zeros(3), torch.ones(3)), lower)
     exact = [stats.truncnorm(a, np.inf).mean() for a in lower.numpy()]
-    assert_close(law.mean, torch.tensor(exact), rtol=1e-8, atol=1e-9)
-    assert law.batch_shape == (3,)
+    assert_close(distribution.mean, torch.tensor(exact), rtol=1e-8, atol=1e-9)
+    assert distribution.batch_shape == (3,)
 
 
 def test_far_out_it_is_exponential():
     """Beyond 40 sd a normal falls like exp(-40 z); its mass there is 1e-350."""
-    law = TruncatedDistribution(NormalDistribution(torch.zeros(1), torch.ones(1)), lower=40.0)
+    distribution = TruncatedDistribution(
+        NormalDistribution(torch.zeros(1), torch.ones(1)), lower=40.0
+    )
     mills = 1 / 40 - 1 / 40**3 + 3 / 40**5 - 15 / 40**7
-    assert law.mean.item() == pytest.approx(1 / mills, rel=1e-9)
-    assert law.cdf(law.median).item() == pytest.approx(0.5, rel=1e-9)
+    assert distribution.mean.item() == pytest.approx(1 / mills, rel=1e-9)
+    assert distribution.cdf(distribution.median).item() == pytest.approx(0.5, rel=1e-9)
 
 
 def test_a_tail_without_a_mean_has_none():
@@ -101,19 +105,23 @@ def test_a_tail_without_a_mean_has_none():
 
 
 def test_crps_is_the_integral_of_the_squared_gap():
-    law, exact = normal(-1.0, 2.0)
+    likelihood, exact = normal(-1.0, 2.0)
     parts = [
         integrate.quad(lambda x: exact.cdf(x) ** 2, -1, 0.7)[0],
         integrate.quad(lambda x: exact.sf(x) ** 2, 0.7, 2)[0],
     ]
-    assert law.crps(torch.tensor([0.7])).item() == pytest.approx(sum(parts), rel=1e-7)
+    assert likelihood.crps(torch.tensor([0.7])).item() == pytest.approx(sum(parts), rel=1e-7)
 
 
 def test_samples_lie_inside_and_follow_the_cdf():
-    law = TruncatedDistribution(GammaDistribution(torch.zeros(1), torch.full((1,), 0.5)), 1.0, 3.0)
-    y = law.sample((5000,), torch.Generator().manual_seed(0))[:, 0]
+    distribution = TruncatedDistribution(
+        GammaDistribution(torch.zeros(1), torch.full((1,), 0.5)), 1.0, 3.0
+    )
+    y = distribution.sample((5000,), torch.Generator().manual_seed(0))[:, 0]
     assert (y > 1).all() and (y <= 3).all()
-    assert stats.kstest(y.numpy(), lambda x: law.cdf(torch.tensor(x)).numpy()).pvalue > 1e-4
+    assert (
+        stats.kstest(y.numpy(), lambda x: distribution.cdf(torch.tensor(x)).numpy()).pvalue > 1e-4
+    )
 
 
 @pytest.mark.parametrize("name", ["normal", "gamma", "weibull", "poisson"])
@@ -126,31 +134,31 @@ def test_score_has_mean_zero(name):
 
 
 def test_loss_is_minus_the_log_density_of_its_distribution():
-    law, raw = Truncated(Gamma(), lower=0.5, upper=2.0), torch.randn(6, 2)
-    y = law.distribution(raw).sample((), torch.Generator().manual_seed(0))
-    assert_close(law.loss(raw, y), -law.distribution(raw).log_prob(y))
+    likelihood, raw = Truncated(Gamma(), lower=0.5, upper=2.0), torch.randn(6, 2)
+    y = likelihood.distribution(raw).sample((), torch.Generator().manual_seed(0))
+    assert_close(likelihood.loss(raw, y), -likelihood.distribution(raw).log_prob(y))
     raw.requires_grad_()
-    assert torch.autograd.gradcheck(lambda raw: law.loss(raw, y), raw, eps=1e-5, atol=1e-6)
+    assert torch.autograd.gradcheck(lambda raw: likelihood.loss(raw, y), raw, eps=1e-5, atol=1e-6)
 
 
 def test_gradients_of_tails_and_moments():
-    law = Truncated(Normal(), lower=0.0)
+    likelihood = Truncated(Normal(), lower=0.0)
     raw = torch.randn(2, 2).requires_grad_()
     y = torch.tensor([0.5, 2.0])
     for method in ("log_cdf", "log_survival"):
         assert torch.autograd.gradcheck(
-            lambda raw, m=method: getattr(law.distribution(raw), m)(y), raw
+            lambda raw, m=method: getattr(likelihood.distribution(raw), m)(y), raw
         )
-    assert torch.autograd.gradcheck(lambda raw: law.distribution(raw).mean, raw, atol=1e-6)
+    assert torch.autograd.gradcheck(lambda raw: likelihood.distribution(raw).mean, raw, atol=1e-6)
 
 
 def test_the_start_of_a_zero_truncated_poisson_solves_its_equation():
     y = torch.tensor([1.0, 1, 1, 2, 3, 1, 2, 5])
     weight = torch.tensor([1.0, 2, 1, 1, 3, 1, 1, 1])
-    law = Truncated("poisson", lower=0)
-    law.check(y)
-    law.observe(y, weight)
-    shift, _ = law.start(y, weight)
+    likelihood = Truncated("poisson", lower=0)
+    likelihood.check(y)
+    likelihood.observe(y, weight)
+    shift, _ = likelihood.start(y, weight)
     mean = (weight * y).sum().item() / weight.sum().item()
     rate = optimize.brentq(lambda r: r / -np.expm1(-r) - mean, 1e-6, 20)
     assert shift.exp().item() == pytest.approx(rate, rel=1e-9)
@@ -158,9 +166,9 @@ def test_the_start_of_a_zero_truncated_poisson_solves_its_equation():
 
 def test_the_start_of_a_truncated_normal_is_scipys_optimum():
     y = stats.truncnorm(-0.5, 1.5, 1.0, 2.0).rvs(300, random_state=0)  # between 0 and 4
-    law = Truncated("normal", lower=0.0, upper=4.0)
-    law.observe(torch.tensor(y), torch.ones(300))
-    shift, _ = law.start(torch.tensor(y), torch.ones(300))
+    likelihood = Truncated("normal", lower=0.0, upper=4.0)
+    likelihood.observe(torch.tensor(y), torch.ones(300))
+    shift, _ = likelihood.start(torch.tensor(y), torch.ones(300))
 
     def minus_log(theta):
         sd = np.exp(theta[1])
@@ -169,9 +177,11 @@ def test_the_start_of_a_truncated_normal_is_scipys_optimum():
         )
 
     exact = optimize.minimize(minus_log, [1.0, 0.5], method="Nelder-Mead", options={"fatol": 1e-10})
-    total = law.loss(shift.expand(300, -1), torch.tensor(y)).sum().item()
+    total = likelihood.loss(shift.expand(300, -1), torch.tensor(y)).sum().item()
     assert total == pytest.approx(exact.fun, abs=1e-7)
-    assert law.law.distribution(shift).mean.item() == pytest.approx(exact.x[0], abs=1e-3)
+    assert likelihood.likelihood.distribution(shift).mean.item() == pytest.approx(
+        exact.x[0], abs=1e-3
+    )
 
 
 def test_an_unobserved_row_may_be_nan():
@@ -179,20 +189,20 @@ def test_an_unobserved_row_may_be_nan():
     weight[3] = 0
     starts = []
     for _ in range(2):
-        law = Truncated("gamma", upper=1.5)
-        law.observe(y, weight)
-        starts.append(law.start(y, weight))
+        likelihood = Truncated("gamma", upper=1.5)
+        likelihood.observe(y, weight)
+        starts.append(likelihood.start(y, weight))
         y[3] = torch.nan
     assert_close(*starts)
 
 
 def test_name_and_options_remake_it():
-    law = Truncated(Normal(dispersion="constant"), lower=-1.0)
-    again = create("truncated", **law.options)
-    again.load_state_dict(law.state_dict())
+    likelihood = Truncated(Normal(dispersion="constant"), lower=-1.0)
+    again = create("truncated", **likelihood.options)
+    again.load_state_dict(likelihood.state_dict())
     raw, y = torch.randn(5, 1), torch.rand(5)
-    assert torch.equal(again.double().loss(raw, y), copy.deepcopy(law).double().loss(raw, y))
-    assert again.options == law.options
+    assert torch.equal(again.double().loss(raw, y), copy.deepcopy(likelihood).double().loss(raw, y))
+    assert again.options == likelihood.options
     assert again.link_name == "identity"
 
 

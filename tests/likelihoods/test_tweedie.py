@@ -55,15 +55,15 @@ def outcomes(case):
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_density_and_tails_are_those_of_the_compound_sum(case):
     exact, y = Compound(*case), outcomes(case)
-    law = law_of(case, 4)
-    for ours, theirs in ((law.log_prob, exact.logpdf), (law.log_cdf, exact.logcdf)):
+    likelihood = law_of(case, 4)
+    for ours, theirs in ((likelihood.log_prob, exact.logpdf), (likelihood.log_cdf, exact.logcdf)):
         expected = torch.tensor([float(theirs(t)) for t in y.tolist()])
         assert_close(ours(y), expected, rtol=1e-9, atol=1e-11)
     upper = torch.tensor([float(exact.logsf(t)) for t in y.tolist()])
-    assert_close(law.log_survival(y), upper, rtol=1e-9, atol=1e-11)
+    assert_close(likelihood.log_survival(y), upper, rtol=1e-9, atol=1e-11)
     zero = torch.zeros(4)
-    assert_close(law.log_prob(zero), torch.full((4,), -exact.rate))
-    assert_close(law.cdf(zero), torch.full((4,), math.exp(-exact.rate)))
+    assert_close(likelihood.log_prob(zero), torch.full((4,), -exact.rate))
+    assert_close(likelihood.cdf(zero), torch.full((4,), math.exp(-exact.rate)))
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case[2] > 1.1], ids=str)  # smooth ones
@@ -77,18 +77,18 @@ def test_the_density_and_the_atom_add_up_to_one(case):
 
 def test_samples_have_the_mean_the_variance_and_the_zeros():
     case, n = (2.0, 1.5, 1.6), 200_000
-    law = law_of(case)
-    y = law.sample((n,), torch.Generator().manual_seed(0)).flatten()
-    sd = law.stddev.item()
+    likelihood = law_of(case)
+    y = likelihood.sample((n,), torch.Generator().manual_seed(0)).flatten()
+    sd = likelihood.stddev.item()
     assert abs(y.mean().item() - 2) < 5 * sd / math.sqrt(n)
     assert y.var().item() == pytest.approx(sd**2, rel=0.03)
-    zeros = law.cdf(torch.zeros(1)).item()
+    zeros = likelihood.cdf(torch.zeros(1)).item()
     assert abs((y == 0).double().mean().item() - zeros) < 5 * math.sqrt(zeros / n)
 
 
 def test_samples_follow_the_cdf():
-    law, n = law_of((2.0, 1.5, 1.6)), 5_000
-    y = law.sample((n,), torch.Generator().manual_seed(0)).flatten().sort().values
+    likelihood, n = law_of((2.0, 1.5, 1.6)), 5_000
+    y = likelihood.sample((n,), torch.Generator().manual_seed(0)).flatten().sort().values
     above = y > 0
     empirical = (torch.arange(1, n + 1) / n)[above]
     gap = (empirical - law_of((2.0, 1.5, 1.6), int(above.sum())).cdf(y[above])).abs().max()
@@ -97,13 +97,13 @@ def test_samples_follow_the_cdf():
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_quantiles_invert_the_cdf_above_the_atom_and_are_zero_below(case):
-    law = law_of(case, 6)
+    likelihood = law_of(case, 6)
     q = torch.tensor([1e-8, 1e-3, 0.2, 0.5, 0.9, 1 - 1e-8])
-    y = law.icdf(q)
-    atom = law.cdf(torch.zeros(6))
-    assert_close(law.cdf(y), torch.maximum(q, atom), rtol=1e-9, atol=1e-13)
+    y = likelihood.icdf(q)
+    atom = likelihood.cdf(torch.zeros(6))
+    assert_close(likelihood.cdf(y), torch.maximum(q, atom), rtol=1e-9, atol=1e-13)
     assert (y[q <= atom] == 0).all()
-    ends = law.icdf(torch.tensor([0.0, 1.0, -0.1, 1.1, 0.5, 0.5]))
+    ends = likelihood.icdf(torch.tensor([0.0, 1.0, -0.1, 1.1, 0.5, 0.5]))
     assert ends[0] == 0 and ends[1].isinf() and ends[2:4].isnan().all()
 
 
@@ -173,10 +173,10 @@ def test_the_linear_model_is_statsmodels_glm():
     from ansatz.linear import fit_linear
 
     x = torch.randn(200, 2)
-    law = TweedieDistribution(
+    distribution = TweedieDistribution(
         0.5 + x @ torch.tensor([0.3, -0.2]), torch.ones(200), torch.tensor(1.5)
     )
-    y = law.sample((), torch.Generator().manual_seed(0))
+    y = distribution.sample((), torch.Generator().manual_seed(0))
     family = sm.families.Tweedie(sm.families.links.Log(), var_power=1.5)
     theirs = sm.GLM(y.numpy(), sm.add_constant(x.numpy()), family=family).fit(tol=1e-14)
     ours = fit_linear(Tweedie(dispersion="constant"), x, y)
@@ -186,9 +186,9 @@ def test_the_linear_model_is_statsmodels_glm():
 
 
 def test_zeros_alone_have_a_finite_start():
-    law = Tweedie(power="learned")
-    law.observe(torch.zeros(4), torch.ones(4))
-    shift, scale = law.start(torch.zeros(4), torch.ones(4))
+    likelihood = Tweedie(power="learned")
+    likelihood.observe(torch.zeros(4), torch.ones(4))
+    shift, scale = likelihood.start(torch.zeros(4), torch.ones(4))
     assert shift.isfinite().all() and (scale > 0).all()
 
 

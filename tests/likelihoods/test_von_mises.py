@@ -58,28 +58,32 @@ def test_there_is_no_second_derivative_of_the_tail():
 
 
 def test_concentration_zero_is_uniform():
-    law, y = von_mises(0.0), torch.linspace(-3, 3, 7)
-    assert_close(law.log_prob(y), torch.full((7,), -math.log(2 * math.pi)))
-    assert_close(law.cdf(y), 0.5 + y / (2 * math.pi))  # cut at -pi, as the mean is called 0
-    assert law.variance.item() == 1
-    assert law.entropy.item() == pytest.approx(math.log(2 * math.pi))
+    likelihood, y = von_mises(0.0), torch.linspace(-3, 3, 7)
+    assert_close(likelihood.log_prob(y), torch.full((7,), -math.log(2 * math.pi)))
+    assert_close(likelihood.cdf(y), 0.5 + y / (2 * math.pi))  # cut at -pi, as the mean is called 0
+    assert likelihood.variance.item() == 1
+    assert likelihood.entropy.item() == pytest.approx(math.log(2 * math.pi))
 
 
 def test_everything_is_periodic():
-    law, y = von_mises([0.5, 40.0]), torch.tensor([1.0, 2.5])
-    for method in (law.log_prob, law.cdf, law.log_survival, law.crps):
+    likelihood, y = von_mises([0.5, 40.0]), torch.tensor([1.0, 2.5])
+    for method in (likelihood.log_prob, likelihood.cdf, likelihood.log_survival, likelihood.crps):
         assert_close(method(y + 2 * math.pi), method(y))
         assert_close(method(y - 2 * math.pi), method(y))
 
 
 def test_a_large_concentration_is_normal():
     kappa = 1e8
-    law = VonMisesDistribution(torch.tensor([kappa]), torch.tensor([0.0]))
+    distribution = VonMisesDistribution(torch.tensor([kappa]), torch.tensor([0.0]))
     normal = Normal(dispersion=1e-4).distribution(torch.zeros(1, 1))
     y = torch.tensor([2e-4])
     for method in ("log_prob", "log_cdf", "log_survival", "crps"):
-        assert_close(getattr(law, method)(y), getattr(normal, method)(y), rtol=1e-6, atol=1e-9)
-    assert_close(law.icdf(torch.tensor([0.9])), normal.icdf(torch.tensor([0.9])), rtol=1e-7, atol=0)
+        assert_close(
+            getattr(distribution, method)(y), getattr(normal, method)(y), rtol=1e-6, atol=1e-9
+        )
+    assert_close(
+        distribution.icdf(torch.tensor([0.9])), normal.icdf(torch.tensor([0.9])), rtol=1e-7, atol=0
+    )
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
@@ -96,8 +100,10 @@ def test_loss_and_both_derivatives_are_smooth_at_zero(dtype):
 
 def test_the_tails_have_finite_gradients_at_zero():
     raw = torch.zeros(3, 2, requires_grad=True)
-    law = VonMises().distribution(raw)
-    (gradient,) = torch.autograd.grad(law.log_cdf(torch.tensor([-1.0, 0.0, 1.0])).sum(), raw)
+    distribution = VonMises().distribution(raw)
+    (gradient,) = torch.autograd.grad(
+        distribution.log_cdf(torch.tensor([-1.0, 0.0, 1.0])).sum(), raw
+    )
     assert gradient.isfinite().all()
 
 
@@ -113,9 +119,9 @@ def test_the_loss_of_a_sharp_law_keeps_its_digits_in_single_precision():
 
 
 def test_beyond_the_limit_the_concentration_grows_as_a_logarithm():
-    law = VonMises()
-    law.limit.value = torch.tensor(100.0)
-    kappa = law.distribution(torch.tensor([[0.0, 99.0], [0.0, 100 * math.e]])).kappa
+    likelihood = VonMises()
+    likelihood.limit.value = torch.tensor(100.0)
+    kappa = likelihood.distribution(torch.tensor([[0.0, 99.0], [0.0, 100 * math.e]])).kappa
     assert_close(kappa, torch.tensor([99.0, 200.0]))
 
 
@@ -125,50 +131,50 @@ def test_wind_directions_have_their_known_maximum_likelihood():
         pytest.skip("ANSATZ_DATA does not hold wind-direction")
     with open(folder / "col_de_la_roa_wind.csv") as file:
         y = torch.tensor([float(line[-1]) for line in list(csv.reader(file))[1:]])
-    law, weight = VonMises(), torch.ones(len(y))
-    law.check(y)
-    law.observe(y, weight)
-    shift, _ = law.start(y, weight)
-    found = law.distribution(shift)
+    likelihood, weight = VonMises(), torch.ones(len(y))
+    likelihood.check(y)
+    likelihood.observe(y, weight)
+    shift, _ = likelihood.start(y, weight)
+    found = likelihood.distribution(shift)
     assert found.kappa.item() == pytest.approx(1.76786, abs=5e-6)
     assert found.mean.item() == pytest.approx(0.29217, abs=5e-6)
 
 
 def test_a_cluster_across_the_cut_is_one_cluster():
     y = torch.remainder(torch.randn(200) * 0.05, 2 * math.pi)  # both ends of [0, 2 pi)
-    law, weight = VonMises(), torch.ones(200)
-    law.observe(y, weight)
-    found = law.distribution(law.start(y, weight)[0])
+    likelihood, weight = VonMises(), torch.ones(200)
+    likelihood.observe(y, weight)
+    found = likelihood.distribution(likelihood.start(y, weight)[0])
     assert found.mean.abs() < 0.02
     assert found.kappa.item() == pytest.approx(1 / 0.05**2, rel=0.3)
 
 
 def test_an_interval_is_an_arc_around_the_mean():
-    law = von_mises([0.3, 2.0, 500.0], mean=3.0)
-    lower, upper = law.interval(0.8)
-    assert_close((lower + upper) / 2, law.mean)
+    likelihood = von_mises([0.3, 2.0, 500.0], mean=3.0)
+    lower, upper = likelihood.interval(0.8)
+    assert_close((lower + upper) / 2, likelihood.mean)
     assert (upper > lower).all()
     assert (upper > math.pi)[0]  # it goes on over the cut of [-pi, pi]
-    assert_close(law.log_interval(lower, upper).exp(), torch.full((3,), 0.8))
-    rest = law.log_interval(upper, lower + 2 * math.pi).exp()
+    assert_close(likelihood.log_interval(lower, upper).exp(), torch.full((3,), 0.8))
+    rest = likelihood.log_interval(upper, lower + 2 * math.pi).exp()
     assert_close(rest, torch.full((3,), 0.2))
-    assert_close(law.log_interval(lower, lower + 2 * math.pi), torch.zeros(3))
+    assert_close(likelihood.log_interval(lower, lower + 2 * math.pi), torch.zeros(3))
 
 
 @pytest.mark.parametrize("kappa", [0.0, 1e-300, 1e-20, 1e-6, 0.7, 2e3, 5e7, 1e15])
 def test_samples_have_the_right_spread_and_never_hang(kappa):
     n = 20_000
-    law = von_mises(kappa)
-    y = law.sample((n,), torch.Generator().manual_seed(0))
+    likelihood = von_mises(kappa)
+    y = likelihood.sample((n,), torch.Generator().manual_seed(0))
     assert (y.abs() <= math.pi + 1e-12).all()
-    u = law.cdf(y).sort().values
+    u = likelihood.cdf(y).sort().values
     gap = (u - torch.arange(1, n + 1) / n).abs().max()
     assert gap < math.sqrt(math.log(2e9) / (2 * n)) + 1 / n  # Dvoretzky-Kiefer-Wolfowitz
 
 
 def test_a_concentration_that_is_nan_gives_samples_that_are_nan():
-    law = VonMisesDistribution(torch.tensor([math.nan, 1.0]), torch.zeros(2))
-    assert law.sample((4,)).isnan().all(0).tolist() == [True, False]
+    distribution = VonMisesDistribution(torch.tensor([math.nan, 1.0]), torch.zeros(2))
+    assert distribution.sample((4,)).isnan().all(0).tolist() == [True, False]
 
 
 @pytest.mark.parametrize("kappa", [0.0, 1e-3, 1.0, 30.0, 5000.0])
@@ -177,8 +183,8 @@ def test_crps_is_its_fourier_series(kappa):
     t, j = np.array([0.0, 0.1, 1.0, 2.5, 3.1]), np.arange(1, 4001, 2)
     a = special.ive(j, kappa) / special.ive(0, kappa)
     series = ((a * np.cos(np.outer(t, j)) - a**2 / 2) / j**2).sum(1)
-    law = von_mises([kappa] * 5)
-    found = law.crps(law.mean + torch.as_tensor(t))
+    likelihood = von_mises([kappa] * 5)
+    found = likelihood.crps(likelihood.mean + torch.as_tensor(t))
     assert_close(found, torch.as_tensor(np.pi / 4 - 4 / np.pi * series), rtol=1e-10, atol=1e-12)
 
 

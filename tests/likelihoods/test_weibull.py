@@ -30,10 +30,10 @@ def test_a_coefficient_stretches_time():
 @pytest.mark.parametrize("shape, size", [(0.5, 60), (1.0, 300), (3.0, 300), (20.0, 60)])
 def test_the_start_is_scipys_maximum_likelihood_fit(shape, size):
     y = stats.weibull_min(shape, scale=4).rvs(size, random_state=0)
-    law = Weibull()
-    law.observe(torch.as_tensor(y), torch.ones(size))
-    shift, _ = law.start(torch.as_tensor(y), torch.ones(size))
-    found = law.distribution(shift.reshape(1, 2))
+    likelihood = Weibull()
+    likelihood.observe(torch.as_tensor(y), torch.ones(size))
+    shift, _ = likelihood.start(torch.as_tensor(y), torch.ones(size))
+    found = likelihood.distribution(shift.reshape(1, 2))
     k, _, scale = stats.weibull_min.fit(y, floc=0)
     best = -stats.weibull_min(k, scale=scale).logpdf(y).mean()
     assert -found.log_prob(torch.as_tensor(y)).mean().item() <= best + 1e-12
@@ -43,16 +43,16 @@ def test_the_start_is_scipys_maximum_likelihood_fit(shape, size):
 
 def test_the_variance_of_a_sharp_law_keeps_its_digits():
     """As sigma -> 0 the sd over the mean is sigma pi / sqrt(6)."""
-    law = WeibullDistribution(torch.zeros(1), torch.tensor([1e-5]))
-    ratio = (law.stddev / law.mean).item()
+    distribution = WeibullDistribution(torch.zeros(1), torch.tensor([1e-5]))
+    ratio = (distribution.stddev / distribution.mean).item()
     assert ratio == pytest.approx(1e-5 * math.pi / math.sqrt(6), rel=1e-4)
 
 
 def test_far_tails_have_logarithms():
-    law = WeibullDistribution(torch.zeros(2), torch.tensor([0.5, 0.1]))
+    distribution = WeibullDistribution(torch.zeros(2), torch.tensor([0.5, 0.1]))
     y = torch.tensor([100.0, 1e-200])
-    assert law.log_survival(y)[0].item() == pytest.approx(-1e4)
-    assert law.log_cdf(y)[1].item() == pytest.approx(10 * math.log(1e-200))
+    assert distribution.log_survival(y)[0].item() == pytest.approx(-1e4)
+    assert distribution.log_cdf(y)[1].item() == pytest.approx(10 * math.log(1e-200))
 
 
 def test_both_tails_have_second_derivatives():

@@ -14,7 +14,7 @@ from ansatz.likelihoods import (
 from ansatz.likelihoods.beta_fit import fit_beta
 
 
-def law(n=6):
+def likelihood(n=6):
     inner = BetaDistribution(torch.randn(n), torch.rand(n) + 0.05)
     return ZeroOneInflatedBetaDistribution(inner, torch.randn(n, 2))
 
@@ -24,7 +24,7 @@ def draw(distribution, *shape):
 
 
 def test_the_parts_and_the_inside_make_the_law():
-    d = law(1)
+    d = likelihood(1)
     zero, one, rest = (p.item() for p in d.parts)
     frozen = stats.beta(*(v.item() for v in d.inner.shapes))
     assert zero + one + rest == pytest.approx(1)
@@ -38,7 +38,7 @@ def test_the_parts_and_the_inside_make_the_law():
 
 
 def test_moments_and_entropy_are_those_of_the_mixture():
-    d = law(1)
+    d = likelihood(1)
     zero, one, rest = (p.item() for p in d.parts)
     frozen = stats.beta(*(v.item() for v in d.inner.shapes))
     mean = one + rest * frozen.mean()
@@ -51,7 +51,7 @@ def test_moments_and_entropy_are_those_of_the_mixture():
 
 def test_samples_follow_the_cdf():
     """Dvoretzky-Kiefer-Wolfowitz: P(sup |F_n - F| > e) <= 2 exp(-2 n e^2) = 1e-9."""
-    d, n = law(1), 20_000
+    d, n = likelihood(1), 20_000
     y = draw(d, n).flatten()
     assert ((y == 0).any(), (y == 1).any()) == (True, True)
     at = torch.linspace(0, 1, 101)
@@ -68,7 +68,7 @@ def test_the_score_has_mean_zero():
 
 
 def test_icdf_is_the_smallest_value_that_reaches_q():
-    d = law(6)
+    d = likelihood(6)
     q = torch.linspace(1e-6, 1 - 1e-6, 200).unsqueeze(1).expand(200, 6)
     y = d.icdf(q)
     assert ((y >= 0) & (y <= 1)).all()
@@ -100,7 +100,7 @@ def test_gradients_of_tails_quantiles_and_crps_in_every_raw_number():
 
 
 def test_crps_is_the_integral_of_the_squared_gap():
-    d = law(1)
+    d = likelihood(1)
     for value in (0.0, 0.2, 0.9, 1.0):
 
         def gap(x, value=value):
@@ -111,7 +111,7 @@ def test_crps_is_the_integral_of_the_squared_gap():
 
 
 def test_log_interval_counts_the_atoms():
-    d = law(6)
+    d = likelihood(6)
     zero, one, rest = d.parts
     low, high = torch.full((6,), -0.5), torch.full((6,), 1.0)
     assert_close(d.log_interval(low, high), torch.zeros(6), atol=1e-12, rtol=0)

@@ -44,8 +44,8 @@ def design(x):
     return sm.add_constant(x.numpy())
 
 
-def sample(law, **parameters):
-    return torch.as_tensor(law.rvs(random_state=0, **parameters), dtype=torch.float64)
+def sample(likelihood, **parameters):
+    return torch.as_tensor(likelihood.rvs(random_state=0, **parameters), dtype=torch.float64)
 
 
 def test_negative_binomial_is_nb2(x, eta):
@@ -81,8 +81,11 @@ def test_gasoline_yield_is_the_published_beta_regression():
     frame = pd.read_csv(data_file("proportions", "gasoline_yield.csv"))
     columns = pd.get_dummies(frame["batch"].astype(str), dtype=float).drop(columns="10")
     columns["temp"] = frame["temp"].astype(float)
-    law, y = create("beta", dispersion="constant"), torch.tensor(frame["yield"].to_numpy(float))
-    fit = fit_linear(law, torch.tensor(columns.to_numpy()), y, feature_names=list(columns))
+    likelihood, y = (
+        create("beta", dispersion="constant"),
+        torch.tensor(frame["yield"].to_numpy(float)),
+    )
+    fit = fit_linear(likelihood, torch.tensor(columns.to_numpy()), y, feature_names=list(columns))
     assert fit.parameters == 12 and fit.converged
     assert fit.log_likelihood == pytest.approx(84.798, abs=5e-4)
     assert fit.scales["phi"] == pytest.approx(440.28, abs=5e-3)
@@ -113,8 +116,8 @@ def test_dispersed_families_are_glms_with_log_link(x, eta, name, option):
     mean = eta.exp().numpy()
     if name == "tweedie":
         with torch.no_grad():
-            law = create("tweedie", dispersion=0.7, power=1.5)
-            y = law.distribution(eta.unsqueeze(1)).sample()
+            likelihood = create("tweedie", dispersion=0.7, power=1.5)
+            y = likelihood.distribution(eta.unsqueeze(1)).sample()
         family = sm.families.Tweedie(var_power=1.5, link=LOG)
         ours = create("tweedie", dispersion="constant", power=1.5)
     else:
@@ -188,7 +191,9 @@ def test_hurdle_poisson_is_a_logistic_and_a_truncated_regression(x, eta):
     logit = sm.Logit(positive.numpy().astype(float), design(x)).fit(disp=0, tol=1e-12)
     np.testing.assert_allclose(fit.coefficients[:, 1], logit.params, rtol=1e-6)
     np.testing.assert_allclose(fit.standard_errors[:, 1], logit.bse, rtol=1e-6)
-    truncated = fit_linear(create("truncated", law="poisson", lower=0), x[positive], y[positive])
+    truncated = fit_linear(
+        create("truncated", likelihood="poisson", lower=0), x[positive], y[positive]
+    )
     np.testing.assert_allclose(fit.coefficients[:, 0], truncated.coefficients[:, 0], rtol=1e-6)
     np.testing.assert_allclose(fit.log_likelihood, truncated.log_likelihood + logit.llf, rtol=1e-9)
 
@@ -205,8 +210,8 @@ def test_censored_accelerated_failure_times_are_the_direct_maximum(x, eta, name)
     time = (eta + 0.6 * noise).exp()
     end = 0.3 + 4 * torch.rand(N)
     event, time = (time <= end).double(), torch.minimum(time, end)
-    law = create("censored", law=name, options={"dispersion": "constant"})
-    fit = fit_linear(law, x, right_censored(time, event))
+    likelihood = create("censored", likelihood=name, options={"dispersion": "constant"})
+    fit = fit_linear(likelihood, x, right_censored(time, event))
     X = np.column_stack([np.ones(N), x[:, 0], (x[:, 1] - 300) / 20, x[:, 2]])
     t, d = time.numpy(), event.numpy() > 0
     density, survival = CENSORED[name]
@@ -229,14 +234,16 @@ def test_a_tail_without_second_derivatives_gives_the_errors_of_a_numerical_hessi
     time = eta.exp() * torch.distributions.Gamma(2.0, 2.0).sample((N,))
     end = 0.3 + 4 * torch.rand(N)
     y = right_censored(torch.minimum(time, end), (time <= end).double())
-    fit = fit_linear(create("censored", law="gamma", options={"dispersion": "constant"}), x, y)
+    fit = fit_linear(
+        create("censored", likelihood="gamma", options={"dispersion": "constant"}), x, y
+    )
     X = np.column_stack([np.ones(N), x.numpy()])
     t, d = torch.minimum(time, end).numpy(), (time <= end).numpy()
 
     def loss(b):
         phi = np.exp(b[4])
-        law = stats.gamma(1 / phi, scale=phi * np.exp(X @ b[:4]))
-        return -np.where(d, law.logpdf(t), law.logsf(t)).sum()
+        likelihood = stats.gamma(1 / phi, scale=phi * np.exp(X @ b[:4]))
+        return -np.where(d, likelihood.logpdf(t), likelihood.logsf(t)).sum()
 
     assert fit.curvature == "differences"
     theta = np.r_[fit.coefficients[:, 0], np.log(fit.scales["phi"])]

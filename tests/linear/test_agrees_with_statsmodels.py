@@ -20,7 +20,7 @@ FAMILIES = {
 every_family = pytest.mark.parametrize("name", FAMILIES)
 
 
-def law(name):
+def likelihood(name):
     return create(name, dispersion="constant") if name in ("normal", "gamma") else create(name)
 
 
@@ -57,7 +57,7 @@ def both(name, x, y, options):
         "var_weights": 0.5 + torch.rand(N),
         "offset": 0.3 * torch.randn(N),
     }
-    ours = fit_linear(law(name), x, y, **{OURS[o]: values[o] for o in options})
+    ours = fit_linear(likelihood(name), x, y, **{OURS[o]: values[o] for o in options})
     design = sm.add_constant(x.numpy())
     theirs = {o: values[o].numpy() for o in options}
     with warnings.catch_warnings():  # statsmodels warns of weights with its Binomial
@@ -92,7 +92,7 @@ def test_log_likelihood_is_theirs_at_the_same_dispersion(table, name):
 
 def test_normal_is_ols_with_its_t_test_and_intervals(table):
     x, y = table
-    fit = fit_linear(law("normal"), x, y["normal"])
+    fit = fit_linear(likelihood("normal"), x, y["normal"])
     ols = sm.OLS(y["normal"].numpy(), sm.add_constant(x.numpy())).fit()
     np.testing.assert_allclose(fit.coefficients[:, 0], ols.params, rtol=1e-9)
     np.testing.assert_allclose(fit.standard_errors[:, 0], ols.bse, rtol=1e-9)
@@ -107,7 +107,7 @@ def test_normal_is_ols_with_its_t_test_and_intervals(table):
 
 def test_bernoulli_is_logit(table):
     x, y = table
-    fit = fit_linear(law("bernoulli"), x, y["bernoulli"])
+    fit = fit_linear(likelihood("bernoulli"), x, y["bernoulli"])
     logit = sm.Logit(y["bernoulli"].numpy(), sm.add_constant(x.numpy())).fit(disp=0, tol=1e-12)
     np.testing.assert_allclose(fit.coefficients[:, 0], logit.params, rtol=1e-7)
     np.testing.assert_allclose(fit.p_values[:, 0], logit.pvalues, rtol=1e-6)
@@ -136,7 +136,7 @@ def test_categorical_is_mnlogit(table, reference):
 def test_sandwich_errors_with_sampling_weights_are_those_of_wls_hc0(table):
     x, y = table
     weight = 0.5 + torch.rand(N)
-    fit = fit_linear(law("normal"), x, y["normal"], weight=weight, covariance="sandwich")
+    fit = fit_linear(likelihood("normal"), x, y["normal"], weight=weight, covariance="sandwich")
     wls = sm.WLS(y["normal"].numpy(), sm.add_constant(x.numpy()), weights=weight.numpy())
     theirs = wls.fit(cov_type="HC0")
     np.testing.assert_allclose(fit.standard_errors[:, 0], theirs.bse, rtol=1e-8)
@@ -146,7 +146,7 @@ def test_sandwich_errors_with_sampling_weights_are_those_of_wls_hc0(table):
 @pytest.mark.parametrize("name", ["bernoulli", "poisson"])
 def test_sandwich_errors_are_those_of_glm_hc0(table, name):
     x, y = table
-    fit = fit_linear(law(name), x, y[name], covariance="sandwich")
+    fit = fit_linear(likelihood(name), x, y[name], covariance="sandwich")
     glm = sm.GLM(y[name].numpy(), sm.add_constant(x.numpy()), family=FAMILIES[name])
     theirs = glm.fit(tol=1e-14, maxiter=300, cov_type="HC0")
     np.testing.assert_allclose(fit.standard_errors[:, 0], theirs.bse, rtol=1e-6)

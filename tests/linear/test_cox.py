@@ -84,7 +84,7 @@ def test_the_published_fit_of_rossi():
     text = str(fit.summary())
     assert "exp(Est.)" in text and "(Intercept)" not in text
     assert "432 rows, 114 events" in text and "Likelihood ratio test: 33.27 on 7" in text
-    assert "AIC" not in text  # a partial likelihood is compared with no other law's
+    assert "AIC" not in text  # a partial likelihood is compared with no other likelihood's
 
 
 @pytest.mark.parametrize("ties", ["efron", "breslow"])
@@ -171,9 +171,9 @@ def test_without_columns_there_is_the_null_model():
 def test_the_fit_knows_survival_curves_by_breslows_baseline():
     x, y = rows()
     fit = fit_linear(create("cox"), x, y)
-    law = create("cox")
-    law.set_baseline(fit.predict_raw(x)[:, 0], y)
-    assert_close(fit.likelihood.baseline_hazard, law.baseline_hazard)
+    likelihood = create("cox")
+    likelihood.set_baseline(fit.predict_raw(x)[:, 0], y)
+    assert_close(fit.likelihood.baseline_hazard, likelihood.baseline_hazard)
     curve = fit.likelihood.distribution(fit.predict_raw(x))
     assert (curve.cdf(y[:, 0]) >= 0).all()
 

@@ -1,4 +1,4 @@
-"""The linear model of every law: simulated rows give back what they were made from."""
+"""The linear model of every likelihood: simulated rows give back what they were made from."""
 
 from functools import cache
 
@@ -15,8 +15,8 @@ from ansatz.seeds import generator
 from ansatz.spec import TargetSpec
 
 N = 701
-# law: options of the law that makes the outcomes, of the law that is fitted, and the coefficients
-# (intercept, two slopes) of each raw number that carries the location
+# likelihood: options of the likelihood that makes the outcomes, of the likelihood that is fitted,
+# and the coefficients (intercept, two slopes) of each raw number that carries the location
 ONE = [[0.4, 0.5, -0.3]]
 TWO = [[0.8, 0.4, -0.2], [-0.5, 0.3, 0.4]]
 CONSTANT = {"dispersion": "constant"}
@@ -71,21 +71,25 @@ every_law = pytest.mark.parametrize("name", ROWS)
 def simulated(name):
     torch.manual_seed(0)
     made, fitted, table = ROWS[name]
-    x, law, table = torch.randn(N, 2), create(name, **made), torch.tensor(table)
-    law.outputs(TargetSpec())
+    x, likelihood, table = torch.randn(N, 2), create(name, **made), torch.tensor(table)
+    likelihood.outputs(TargetSpec())
     raw = torch.cat([torch.ones(N, 1), x], 1) @ table.T
     with torch.no_grad():
         if name not in TRIALS:
-            return x, law.distribution(raw).sample(generator=generator(0)), create(name, **fitted)
+            return (
+                x,
+                likelihood.distribution(raw).sample(generator=generator(0)),
+                create(name, **fitted),
+            )
         trials = torch.randint(1, 20, (N,)).double()
-        y = law.distribution(raw, trials).sample(generator=generator(0))
+        y = likelihood.distribution(raw, trials).sample(generator=generator(0))
         return x, torch.stack([y, trials], 1), create(name, **fitted)
 
 
 @cache
 def fitted(name):
-    x, y, law = simulated(name)
-    return fit_linear(law, x, y, feature_names=["a", "b"])
+    x, y, likelihood = simulated(name)
+    return fit_linear(likelihood, x, y, feature_names=["a", "b"])
 
 
 @every_law
@@ -118,8 +122,8 @@ def test_the_score_is_zero(name):
 
 @every_law
 def test_without_columns_it_is_the_constant_model(name):
-    _, y, law = simulated(name)
-    fit = fit_linear(law, torch.zeros(N, 0), y)
+    _, y, likelihood = simulated(name)
+    fit = fit_linear(likelihood, torch.zeros(N, 0), y)
     start = create(name, **ROWS[name][1])
     start.outputs(TargetSpec())
     start.observe(y, torch.ones(N))
@@ -133,11 +137,11 @@ def test_without_columns_it_is_the_constant_model(name):
 @every_law
 def test_second_derivatives_are_those_of_differences(name):
     """A tail that dropped its share of a second derivative without a word would show here."""
-    _, y, law = simulated(name)
-    law.outputs(TargetSpec())
-    law.observe(y, torch.ones(N))
-    shift, scale = law.start(y, torch.ones(N))
-    loss, constants = row_loss(law, len(shift))
+    _, y, likelihood = simulated(name)
+    likelihood.outputs(TargetSpec())
+    likelihood.observe(y, torch.ones(N))
+    shift, scale = likelihood.start(y, torch.ones(N))
+    loss, constants = row_loss(likelihood, len(shift))
     z = torch.cat([shift, constants]) + 0.3 * torch.randn(20, len(shift) + len(constants))
     unit = torch.cat([scale, torch.ones_like(constants)])
     columns = range(z.shape[1])
@@ -227,7 +231,7 @@ def test_a_bound_law_is_fitted_as_the_law_inside():
     x = torch.randn(N, 1)
     y = torch.poisson((0.2 + 0.5 * x[:, 0]).exp())
     seen = y > 0
-    fit = fit_linear(create("truncated", law="poisson", lower=0), x[seen], y[seen])
+    fit = fit_linear(create("truncated", likelihood="poisson", lower=0), x[seen], y[seen])
     assert fit.converged and within(fit.coefficients[:, 0], [0.2, 0.5], fit.standard_errors[:, 0])
 
 
@@ -259,7 +263,7 @@ def test_a_vector_with_one_covariance_is_least_squares_number_by_number():
     errors = (inverse.unsqueeze(1) * covariance.diagonal()).sqrt()
     assert_close(fit.standard_errors, errors, rtol=1e-6, atol=0)
     assert fit.parameters == 9 + 6 and fit.scales["sd 1"] == pytest.approx(covariance[0, 0] ** 0.5)
-    held = fit_linear(create("multivariate_normal"), x, y)  # a law that could predict it
+    held = fit_linear(create("multivariate_normal"), x, y)  # a likelihood that could predict it
     assert held.log_likelihood == pytest.approx(fit.log_likelihood, rel=1e-10)
     assert held.parameters == fit.parameters
     with pytest.raises(UsageError, match="no single numbers"):
@@ -271,8 +275,8 @@ def test_compositions_have_log_ratios_to_the_first_part(reference):
     x, table = torch.randn(N, 1), torch.tensor([[0.0, 0.3, -0.2], [0.0, 0.5, -0.4]])
     mean = (torch.cat([torch.ones(N, 1), x], 1) @ table).softmax(1)
     y = torch.distributions.Dirichlet(15 * mean).sample()
-    law = create("dirichlet", dispersion="constant", reference=reference)
-    fit = fit_linear(law, x, y, class_names=["sand", "silt", "clay"])
+    likelihood = create("dirichlet", dispersion="constant", reference=reference)
+    fit = fit_linear(likelihood, x, y, class_names=["sand", "silt", "clay"])
     assert fit.converged and fit.outputs[-2:] == ("silt", "clay") and fit.parameters == 5
     assert within(fit.coefficients[:, -2:], table[:, 1:], fit.standard_errors[:, -2:])
     assert fit.scales["phi"] == pytest.approx(15, rel=0.1)
@@ -299,17 +303,17 @@ def test_a_censored_laplace_law_has_its_kink_smoothed_away():
     x = torch.randn(N, 1)
     y = 1 + 0.5 * x[:, 0] + torch.distributions.Laplace(0.0, 0.8).sample((N,))
     outcome = right_censored(y.clamp(max=2.0), (y <= 2.0).double())
-    fit = fit_linear(create("censored", law="laplace", options=CONSTANT), x, outcome)
+    fit = fit_linear(create("censored", likelihood="laplace", options=CONSTANT), x, outcome)
     assert fit.converged and within(fit.coefficients[:, 0], [1.0, 0.5], fit.standard_errors[:, 0])
     assert fit.scales["b"] == pytest.approx(0.8, rel=0.1)
-    law, design = fit.likelihood, torch.cat([torch.ones(N, 1), x], 1)
+    likelihood, design = fit.likelihood, torch.cat([torch.ones(N, 1), x], 1)
     for step in 1e-3 * torch.randn(20, 2):  # nothing near it is better
         raw = (design @ (fit.coefficients[:, 0] + step)).unsqueeze(1)
-        assert -law.loss(raw, outcome).sum().item() < fit.log_likelihood
+        assert -likelihood.loss(raw, outcome).sum().item() < fit.log_likelihood
 
 
 def test_what_the_rows_say_nothing_of_is_named():
-    """With one trial in every row a beta-binomial law is a Bernoulli law, whatever phi."""
+    """With one trial in every row a beta-binomial distribution is a Bernoulli distribution, whatever phi."""
     x, success = torch.randn(200, 1), (torch.rand(200) < 0.4).double()
     y = torch.stack([success, torch.ones(200)], 1)
     fit = fit_linear(create("beta_binomial", dispersion="constant"), x, y)

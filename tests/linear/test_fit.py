@@ -79,9 +79,11 @@ def test_logistic_loss_and_gradient_are_the_formulas(x):
 
 def test_normal_with_predicted_spread_is_the_direct_maximum(x):
     y = outcome("normal", x)
-    law = create("normal")
-    fit = fit_linear(law, x, y, dispersion="predicted")
-    unit, floor = (float(v) for v in (fit.likelihood.spread.unit, fit.likelihood.spread.floor))
+    likelihood = create("normal")
+    fit = fit_linear(likelihood, x, y, dispersion="predicted")
+    unit, floor = (
+        float(v) for v in (fit.likelihood.dispersion.unit, fit.likelihood.dispersion.floor)
+    )
     z = columns(x)
 
     def loss(b):
@@ -140,7 +142,9 @@ def test_laplace_is_the_linear_programme_of_least_absolute_deviations(x):
 def test_laplace_with_predicted_scale_is_the_direct_maximum(x):
     y = outcome("laplace", x)
     fit = fit_linear(create("laplace"), x, y, dispersion="predicted")
-    unit, floor = (float(v) for v in (fit.likelihood.spread.unit, fit.likelihood.spread.floor))
+    unit, floor = (
+        float(v) for v in (fit.likelihood.dispersion.unit, fit.likelihood.dispersion.floor)
+    )
     z = columns(x)
 
     def loss(b):
@@ -177,9 +181,11 @@ PREDICTED = ["normal", "student_t", "gamma"]
 def test_a_weight_is_a_repetition(x, name):
     y = outcome(name, x)
     weight = torch.randint(0, 4, (N,))
-    law = create(name) if name in ("poisson", "bernoulli") else create(name, dispersion="constant")
-    weighted = fit_linear(law, x, y, weight=weight.double())
-    repeated = fit_linear(law, x.repeat_interleave(weight, 0), y.repeat_interleave(weight))
+    likelihood = (
+        create(name) if name in ("poisson", "bernoulli") else create(name, dispersion="constant")
+    )
+    weighted = fit_linear(likelihood, x, y, weight=weight.double())
+    repeated = fit_linear(likelihood, x.repeat_interleave(weight, 0), y.repeat_interleave(weight))
     assert_close(weighted.coefficients, repeated.coefficients, rtol=1e-7, atol=1e-9)
     assert_close(weighted.standard_errors, repeated.standard_errors, rtol=1e-6, atol=0)
     assert weighted.aic == pytest.approx(repeated.aic, rel=1e-10)
@@ -191,9 +197,9 @@ def test_predicted_dispersion_is_at_a_stationary_point_and_never_worse(x, name):
     y = outcome(name, x)
     constant = fit_linear(create(name), x, y)
     predicted = fit_linear(create(name), x, y, dispersion="predicted")
-    law, design = predicted.likelihood, torch.cat([torch.ones(N, 1), x], 1)
+    likelihood, design = predicted.likelihood, torch.cat([torch.ones(N, 1), x], 1)
     table = predicted.coefficients.clone().requires_grad_()
-    terms = law.loss(design @ table, y)
+    terms = likelihood.loss(design @ table, y)
     (gradient,) = torch.autograd.grad(terms.sum(), table)
     assert (gradient.abs() < 1e-6 * design.abs().sum(0).unsqueeze(1)).all()
     assert predicted.log_likelihood > constant.log_likelihood
@@ -202,7 +208,7 @@ def test_predicted_dispersion_is_at_a_stationary_point_and_never_worse(x, name):
 
 @pytest.mark.parametrize("name", PREDICTED)
 def test_a_head_held_constant_is_the_constant_law(x, name):
-    """dispersion='constant' on a law that could predict it gives the same fit."""
+    """dispersion='constant' on a likelihood that could predict it gives the same fit."""
     y = outcome(name, x)
     a = fit_linear(create(name, dispersion="constant"), x, y)
     b = fit_linear(create(name), x, y, dispersion="constant")
@@ -216,8 +222,10 @@ def test_a_head_held_constant_is_the_constant_law(x, name):
 @pytest.mark.parametrize("name", EVERY)
 def test_shifting_and_scaling_a_column_changes_nothing_but_its_unit(x, name):
     y = outcome(name, x)
-    law = create(name) if name in ("poisson", "bernoulli") else create(name, dispersion="constant")
-    fit, other = fit_linear(law, x, y), fit_linear(law, 1e4 + x * 1e-3, y)
+    likelihood = (
+        create(name) if name in ("poisson", "bernoulli") else create(name, dispersion="constant")
+    )
+    fit, other = fit_linear(likelihood, x, y), fit_linear(likelihood, 1e4 + x * 1e-3, y)
     assert_close(other.coefficients[1:] * 1e-3, fit.coefficients[1:], rtol=1e-6, atol=1e-9)
     assert_close(other.standard_errors[1:] * 1e-3, fit.standard_errors[1:], rtol=1e-6, atol=0)
 
@@ -236,10 +244,10 @@ def test_the_network_gives_the_raw_numbers_of_the_fit(x, name):
 
 
 def test_the_given_likelihood_is_left_as_it_was(x):
-    law = create("normal", dispersion="constant")
-    before = {name: value.clone() for name, value in law.state_dict().items()}
-    fit_linear(law, x, outcome("normal", x))
-    assert all(torch.equal(value, before[name]) for name, value in law.state_dict().items())
+    likelihood = create("normal", dispersion="constant")
+    before = {name: value.clone() for name, value in likelihood.state_dict().items()}
+    fit_linear(likelihood, x, outcome("normal", x))
+    assert all(torch.equal(value, before[name]) for name, value in likelihood.state_dict().items())
 
 
 def test_rows_in_blocks_give_the_same_fit(x, monkeypatch):
@@ -303,8 +311,8 @@ def test_bad_values_are_named_by_row_and_column(x):
     with pytest.raises(UsageError, match="precision= needs an exponential family"):
         fit_linear(create("laplace"), x[4:], y[4:], precision=torch.ones(N - 4))
     with pytest.raises(UsageError, match="constant dispersion"):
-        law = create("normal", dispersion="constant")
-        fit_linear(law, x[4:], y[4:], dispersion="predicted")
+        likelihood = create("normal", dispersion="constant")
+        fit_linear(likelihood, x[4:], y[4:], dispersion="predicted")
 
 
 def test_a_row_without_weight_may_hold_anything(x):

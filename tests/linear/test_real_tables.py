@@ -35,10 +35,10 @@ def diamonds():
     return pd.concat([np.log(numbers), dummies], axis=1), frame["price"].astype(float)
 
 
-def agree(law, family, x, y):
+def agree(likelihood, family, x, y):
     names = [str(name) for name in x.columns]
     fit = fit_linear(
-        law, torch.tensor(x.to_numpy()), torch.tensor(y.to_numpy()), feature_names=names
+        likelihood, torch.tensor(x.to_numpy()), torch.tensor(y.to_numpy()), feature_names=names
     )
     glm = sm.GLM(y.to_numpy(), sm.add_constant(x.to_numpy()), family=family)
     theirs = glm.fit(tol=1e-14, maxiter=300)

@@ -42,6 +42,6 @@ def test_joined_targets_have_the_losses_of_their_fits(name):
 
 def test_fits_of_different_columns_are_refused():
     x, y = torch.randn(N, 2), torch.randn(N)
-    law = create("normal", dispersion="constant")
+    likelihood = create("normal", dispersion="constant")
     with pytest.raises(UsageError, match="same columns"):
-        join_targets([fit_linear(law, x, y), fit_linear(law, x[:, :1], y)])
+        join_targets([fit_linear(likelihood, x, y), fit_linear(likelihood, x[:, :1], y)])

@@ -56,7 +56,7 @@ def test_a_level_with_one_outcome_only_is_quasi_separation_and_only_its_column_i
 
 @pytest.mark.parametrize("seed", range(20))
 def test_separation_is_said_exactly_when_it_holds(seed):
-    """Small random tables: about half are separated; the linear programme is the judge."""
+    """Small random tables: about half are separated; the linear programme is the evaluate."""
     generator = torch.Generator().manual_seed(seed)
     x = torch.randn(12, 3, generator=generator)
     y = (torch.rand(12, generator=generator) < 0.5).double()
@@ -165,8 +165,8 @@ def test_a_perfect_fit_says_that_the_spread_is_at_its_floor():
 
 def test_a_class_without_rows_is_no_crash():
     x, y = torch.randn(N, 1), torch.randint(0, 2, (N,))
-    law = create("categorical", reference=True)
-    fit = fit_linear(law, x, y, class_names=["a", "b", "never"])
+    likelihood = create("categorical", reference=True)
+    fit = fit_linear(likelihood, x, y, class_names=["a", "b", "never"])
     assert fit.outputs == ("b", "never") and fit.messages and not fit.converged
 
 

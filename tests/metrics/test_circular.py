@@ -41,10 +41,10 @@ def test_turning_everything_changes_nothing():
 
 
 def test_draws_score_as_their_law_on_average():
-    law = VonMisesDistribution(torch.full((4000,), 0.8), torch.full((4000,), -0.5))
+    distribution = VonMisesDistribution(torch.full((4000,), 0.8), torch.full((4000,), -0.5))
     y = torch.full((4000,), 2.0)
-    found = sample_circular_crps(law.sample((4,), torch.Generator().manual_seed(0)), y)
-    assert abs(found.mean() - law.crps(y)[0]) < 5 * found.std() / 4000**0.5
+    found = sample_circular_crps(distribution.sample((4,), torch.Generator().manual_seed(0)), y)
+    assert abs(found.mean() - distribution.crps(y)[0]) < 5 * found.std() / 4000**0.5
 
 
 def test_too_few_draws_are_refused_and_the_registry_knows_it():

@@ -3,7 +3,7 @@ import torch
 from torch.testing import assert_close
 
 from ansatz.likelihoods import MultivariateNormalDistribution
-from ansatz.metrics import energy_score, judge, registry, sample_crps, sample_energy_score
+from ansatz.metrics import compute_metrics, energy_score, registry, sample_crps, sample_energy_score
 
 
 def naive(samples, y):
@@ -36,23 +36,23 @@ def test_blocks_do_not_change_it(monkeypatch):
 
 
 def test_few_draws_are_unbiased_and_a_law_agrees_with_its_draws():
-    law = MultivariateNormalDistribution.of(
+    likelihood = MultivariateNormalDistribution.of(
         torch.zeros(2000, 2), torch.tensor([[1.0, 0.8], [0.8, 2.0]])
     )
     y = torch.tensor([1.0, -1.0]).expand(2000, 2)
-    few = sample_energy_score(law.sample((3,), torch.Generator().manual_seed(0)), y)
-    many = law.energy_score(y, 50, torch.Generator().manual_seed(1))
+    few = sample_energy_score(likelihood.sample((3,), torch.Generator().manual_seed(0)), y)
+    many = likelihood.energy_score(y, 50, torch.Generator().manual_seed(1))
     assert abs(few.mean() - many.mean()) < 5 * (few.var() + many.var()).sqrt() / 2000**0.5
 
 
 def test_the_truth_scores_best():
-    """A proper score: on average the law behind the outcomes beats its neighbours."""
+    """A proper score: on average the distribution behind the outcomes beats its neighbours."""
     n, cov = 2000, torch.tensor([[1.0, 0.9], [0.9, 1.0]])
     truth = MultivariateNormalDistribution.of(torch.zeros(n, 2), cov)
     y = truth.sample((), torch.Generator().manual_seed(0))
 
-    def score(law):  # the same random numbers for all: only the laws differ
-        return law.energy_score(y, 100, torch.Generator().manual_seed(1)).mean()
+    def score(likelihood):  # the same random numbers for all: only the distributions differ
+        return likelihood.energy_score(y, 100, torch.Generator().manual_seed(1)).mean()
 
     best = score(truth)
     for mean, covariance in (
@@ -66,7 +66,7 @@ def test_the_truth_scores_best():
 
 
 def test_weights_are_repetitions():
-    law = MultivariateNormalDistribution.of(torch.zeros(3, 2), torch.eye(2))
+    likelihood = MultivariateNormalDistribution.of(torch.zeros(3, 2), torch.eye(2))
 
     class Fixed:
         def energy_score(self, y):
@@ -74,7 +74,7 @@ def test_weights_are_repetitions():
 
     y, weight = torch.randn(3, 2), torch.tensor([2.0, 0.0, 1.0])
     assert_close(energy_score(Fixed(), y, weight), (2 * y[0].norm() + y[2].norm()) / 3)
-    assert energy_score(law, y).shape == ()
+    assert energy_score(likelihood, y).shape == ()
 
 
 def test_wrong_shapes_are_named_and_the_registry_knows_it():
@@ -85,9 +85,9 @@ def test_wrong_shapes_are_named_and_the_registry_knows_it():
 
 
 def test_judging_vectors_gives_their_energy_score_instead_of_the_crps():
-    law = MultivariateNormalDistribution.of(torch.zeros(5, 2), torch.eye(2))
+    likelihood = MultivariateNormalDistribution.of(torch.zeros(5, 2), torch.eye(2))
     y = torch.randn(5, 2)
-    found = judge(y, distribution=law, point=law.mean)
-    assert found["energy_score"] == pytest.approx(energy_score(law, y).item())
-    assert found["nll"] == pytest.approx(-law.log_prob(y).mean().item())
+    found = compute_metrics(y, distribution=likelihood, point=likelihood.mean)
+    assert found["energy_score"] == pytest.approx(energy_score(likelihood, y).item())
+    assert found["nll"] == pytest.approx(-likelihood.log_prob(y).mean().item())
     assert "crps" not in found and "rmse" in found

@@ -17,9 +17,9 @@ from ansatz.metrics import (
     accuracy,
     auc,
     brier,
+    compute_metrics,
     crps,
     ece,
-    judge,
     log_score,
     mae,
     names,
@@ -184,9 +184,9 @@ def test_ece_of_a_perfect_forecast_loses_its_share_of_the_bias():
 
 def test_log_score_is_the_mean_log_density():
     y, f, weight = regression()
-    law = NormalDistribution(f, torch.ones(N))
+    distribution = NormalDistribution(f, torch.ones(N))
     exact = np.average(stats.norm(f, 1).logpdf(y), weights=weight)
-    assert log_score(law, y, weight).item() == pytest.approx(exact)
+    assert log_score(distribution, y, weight).item() == pytest.approx(exact)
 
 
 def test_sample_crps_is_the_fair_one_of_scoringrules():
@@ -203,11 +203,11 @@ def test_sample_crps_is_the_double_sum():
 
 
 def test_sample_crps_is_unbiased_for_two_draws():
-    """Its mean over draws is the law's own score: 5 standard errors."""
-    law, y = NormalDistribution(torch.zeros(1), torch.ones(1)), torch.tensor([0.7])
+    """Its mean over draws is the distribution's own score: 5 standard errors."""
+    likelihood, y = NormalDistribution(torch.zeros(1), torch.ones(1)), torch.tensor([0.7])
     draws = torch.randn(2, 40_000)
     scores = sample_crps(draws, y.expand(40_000))
-    assert (scores.mean() - law.crps(y)).abs() < 5 * standard_error(scores)
+    assert (scores.mean() - likelihood.crps(y)).abs() < 5 * standard_error(scores)
 
 
 @pytest.mark.parametrize("samples", [torch.zeros(1, 3), torch.zeros(5, 4)])
@@ -218,22 +218,22 @@ def test_samples_must_match_the_outcomes(samples):
 
 def test_judge_collects_what_applies_to_numbers():
     y, f, weight = regression()
-    law = NormalDistribution(f, torch.full((N,), 2.0))
-    found = judge(y, point=f, distribution=law, weight=weight)
+    distribution = NormalDistribution(f, torch.full((N,), 2.0))
+    found = compute_metrics(y, point=f, distribution=distribution, weight=weight)
     assert found == {
-        "nll": -log_score(law, y, weight).item(),
-        "crps": crps(law, y, weight).item(),
+        "nll": -log_score(distribution, y, weight).item(),
+        "crps": crps(distribution, y, weight).item(),
         "rmse": rmse(y, f, weight).item(),
         "mae": mae(y, f, weight).item(),
         "r2": r2(y, f, weight).item(),
     }
-    assert set(judge(y, point=f)) == {"rmse", "mae", "r2"}
-    assert set(judge(y, distribution=law)) == {"nll", "crps"}
+    assert set(compute_metrics(y, point=f)) == {"rmse", "mae", "r2"}
+    assert set(compute_metrics(y, distribution=distribution)) == {"nll", "crps"}
 
 
 def test_judge_collects_what_applies_to_classes():
     y, probs, weight = classes(4)
-    found = judge(y, distribution=CategoricalDistribution(probs.log()), weight=weight)
+    found = compute_metrics(y, distribution=CategoricalDistribution(probs.log()), weight=weight)
     loss = sklearn.log_loss(y, probs.numpy(), sample_weight=weight.numpy(), labels=range(4))
     assert found["nll"] == pytest.approx(loss)
     assert found["accuracy"] == pytest.approx(accuracy(y, probs.argmax(-1), weight).item())
@@ -244,28 +244,30 @@ def test_judge_collects_what_applies_to_classes():
 
 def test_judge_ranks_by_logits_where_probabilities_have_saturated():
     y, logits = torch.tensor([0.0, 1.0]), torch.tensor([100.0, 200.0])
-    found = judge(y, distribution=BernoulliDistribution(logits.float()))
+    found = compute_metrics(y, distribution=BernoulliDistribution(logits.float()))
     assert found["auc"] == 1.0
 
 
 def test_judge_takes_several_binary_targets():
     y, logits = (torch.rand(N, 2) < 0.5).double(), torch.randn(N, 2)
-    found = judge(y, distribution=BernoulliDistribution(logits))
-    parts = [judge(y[:, k], distribution=BernoulliDistribution(logits[:, k])) for k in range(2)]
+    found = compute_metrics(y, distribution=BernoulliDistribution(logits))
+    parts = [
+        compute_metrics(y[:, k], distribution=BernoulliDistribution(logits[:, k])) for k in range(2)
+    ]
     for name, value in found.items():
         assert value == pytest.approx((parts[0][name] + parts[1][name]) / 2)
 
 
 def test_judge_gives_none_where_a_metric_is_undefined():
-    law = StudentTDistribution(torch.zeros(2), torch.ones(2), torch.ones(2))  # Cauchy
-    found = judge(torch.ones(2), point=torch.zeros(2), distribution=law)
+    distribution = StudentTDistribution(torch.zeros(2), torch.ones(2), torch.ones(2))  # Cauchy
+    found = compute_metrics(torch.ones(2), point=torch.zeros(2), distribution=distribution)
     assert found["crps"] is None
     assert found["r2"] is None
     assert found["nll"] == pytest.approx(math.log(2 * math.pi))
 
 
 def test_judge_of_predicted_codes_alone_is_accuracy():
-    assert judge(torch.tensor([0, 1]), point=torch.tensor([0, 0])) == {"accuracy": 0.5}
+    assert compute_metrics(torch.tensor([0, 1]), point=torch.tensor([0, 0])) == {"accuracy": 0.5}
 
 
 @pytest.mark.parametrize("metric", [rmse, mae, r2, accuracy])

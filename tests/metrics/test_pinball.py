@@ -20,8 +20,8 @@ def test_it_is_sklearns_with_weights():
 
 
 def test_it_is_the_loss_of_quantiles():
-    law, raw, y = Quantiles(levels=LEVELS), torch.randn(20, 3), torch.randn(20)
-    assert_close(3 * pinball(y, law.quantiles(raw), LEVELS), law.loss(raw, y).mean())
+    likelihood, raw, y = Quantiles(levels=LEVELS), torch.randn(20, 3), torch.randn(20)
+    assert_close(3 * pinball(y, likelihood.quantiles(raw), LEVELS), likelihood.loss(raw, y).mean())
 
 
 def test_it_is_never_negative_and_nothing_only_for_the_outcome_itself():
@@ -34,9 +34,14 @@ def test_it_is_never_negative_and_nothing_only_for_the_outcome_itself():
 def test_over_all_levels_it_is_half_the_crps():
     """The mean over a fine grid of levels (midpoint rule); both tails converge slowly."""
     levels = ((torch.arange(4000) + 0.5) / 4000).tolist()
-    law, y = NormalDistribution(torch.zeros(3), torch.ones(3)), torch.tensor([-1.0, 0.2, 2.0])
-    q = law.icdf(torch.tensor(levels).unsqueeze(-1)).T  # (3, Q)
-    assert 2 * pinball(y, q, levels).item() == pytest.approx(law.crps(y).mean().item(), rel=1e-3)
+    likelihood, y = (
+        NormalDistribution(torch.zeros(3), torch.ones(3)),
+        torch.tensor([-1.0, 0.2, 2.0]),
+    )
+    q = likelihood.icdf(torch.tensor(levels).unsqueeze(-1)).T  # (3, Q)
+    assert 2 * pinball(y, q, levels).item() == pytest.approx(
+        likelihood.crps(y).mean().item(), rel=1e-3
+    )
 
 
 def test_several_targets_are_averaged():

@@ -6,7 +6,7 @@ from scipy import stats
 from torch.testing import assert_close
 
 from ansatz.likelihoods.ranking import RankingDistribution
-from ansatz.metrics import judge, kendall_tau, names, top_one_accuracy
+from ansatz.metrics import compute_metrics, kendall_tau, names, top_one_accuracy
 
 
 def orders(rows, items):
@@ -74,11 +74,11 @@ def test_a_weight_is_a_repetition():
 
 def test_the_judge_of_rankings():
     scores, y = torch.randn(12, 4), orders(12, 4)
-    law = RankingDistribution(scores)
-    found = judge(y, point=law.mode, distribution=law)
+    distribution = RankingDistribution(scores)
+    found = compute_metrics(y, point=distribution.mode, distribution=distribution)
     assert set(found) == {"nll", "kendall_tau", "top_one_accuracy"}
-    assert found["nll"] == pytest.approx(-law.log_prob(y).mean().item())
-    assert found["kendall_tau"] == pytest.approx(kendall_tau(y, law.mode).item())
+    assert found["nll"] == pytest.approx(-distribution.log_prob(y).mean().item())
+    assert found["kendall_tau"] == pytest.approx(kendall_tau(y, distribution.mode).item())
     assert {"kendall_tau", "top_one_accuracy"} <= set(names())
 
 

@@ -179,7 +179,7 @@ def test_the_brier_score_is_the_formula():
 
 
 def test_the_brier_score_does_not_depend_on_the_censoring():
-    """With the true law: E[BS(t)] = E[S (1 - S)]; censoring only adds noise."""
+    """With the true distribution: E[BS(t)] = E[S (1 - S)]; censoring only adds noise."""
     generator = torch.Generator().manual_seed(0)
     n, rate = 40_000, torch.rand(40_000, generator=generator) + 0.5
     time = -torch.rand(n, generator=generator).log() / rate

@@ -1,4 +1,4 @@
-"""The laws of the family: what every network that answers at every cell obeys."""
+"""The likelihoods of the family: what every network that answers at every cell obeys."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""The laws of the family: what every network on grids by name obeys."""
+"""The likelihoods of the family: what every network on grids by name obeys."""
 
 import copy
 

@@ -104,7 +104,7 @@ def test_metrics_are_numbers_and_row_losses_average_to_the_score(sample, fitted)
     assert known and all(isinstance(v, float) and math.isfinite(v) for v in known)
     losses = model.outcome.row_losses(served, job.y)
     assert losses.shape == (N,)
-    if metrics.get("nll") is not None and served.law.additive:
+    if metrics.get("nll") is not None and served.likelihood.additive:
         assert float(losses.mean()) == pytest.approx(metrics["nll"], rel=1e-9)
 
 

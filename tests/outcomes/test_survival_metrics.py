@@ -21,7 +21,7 @@ from ansatz.likelihoods import (
 from ansatz.outcomes import survival_metrics as survival_evidence
 from ansatz.outcomes.survival_metrics import (
     Followed,
-    judge_survival,
+    evaluate_survival,
     log_survival_at,
     restricted_mean,
     risk_of,
@@ -82,9 +82,9 @@ def test_it_survives_a_file_and_refuses_another():
 
 def test_scores_are_the_naive_ones():
     eta, time, event = rows()
-    law, y = Censored("exponential"), right_censored(time, event)
-    followed = Followed.of(law, y, torch.ones(40))
-    found = judge_survival(law, eta.unsqueeze(1), y, None, followed)
+    likelihood, y = Censored("exponential"), right_censored(time, event)
+    followed = Followed.of(likelihood, y, torch.ones(40))
+    found = evaluate_survival(likelihood, eta.unsqueeze(1), y, None, followed)
     nll = (event * eta + time / eta.exp()).mean()
     assert found["nll"] == pytest.approx(nll.item())
     assert found["c_index"] == pytest.approx(concordance(time, event, -eta))
@@ -118,18 +118,20 @@ def brier(eta, time, event):
 
 def test_a_partial_likelihood_is_not_shown_beside_others():
     eta, time, event = rows()
-    law, y = Cox(), survival_outcome(time, event)
-    law.set_baseline(eta, y)
-    found = judge_survival(law, eta.unsqueeze(1), y, None, Followed.of(law, y, torch.ones(40)))
+    likelihood, y = Cox(), survival_outcome(time, event)
+    likelihood.set_baseline(eta, y)
+    found = evaluate_survival(
+        likelihood, eta.unsqueeze(1), y, None, Followed.of(likelihood, y, torch.ones(40))
+    )
     assert set(found) == {"c_index", "uno_c", "integrated_brier"}
 
 
 def test_late_entries_are_compared_with_those_at_risk_and_have_no_weights():
     eta, time, event = rows()
     entry = torch.rand(40) * time
-    law, y = Censored("exponential"), right_censored(time, event, entry)
-    followed = Followed.of(law, y, torch.ones(40))
-    found = judge_survival(law, eta.unsqueeze(1), y, None, followed)
+    likelihood, y = Censored("exponential"), right_censored(time, event, entry)
+    followed = Followed.of(likelihood, y, torch.ones(40))
+    found = evaluate_survival(likelihood, eta.unsqueeze(1), y, None, followed)
     assert set(found) == {"nll", "c_index"}
     assert found["c_index"] == pytest.approx(concordance(time, event, -eta, entry))
 
@@ -139,23 +141,23 @@ def test_who_had_another_event_first_will_never_have_this_one():
     _, time, event = rows()
     cause = event * (1 + (torch.rand(40) < 0.4).double())
     y = survival_outcome(time, cause)
-    law = DiscreteHazard(intervals=3, causes=2)
-    law.observe(y, torch.ones(40))
+    likelihood = DiscreteHazard(intervals=3, causes=2)
+    likelihood.observe(y, torch.ones(40))
     raw = torch.randn(40, 6)
-    followed = Followed.of(law, y, torch.ones(40))
-    found = judge_survival(law, raw, y, None, followed)
+    followed = Followed.of(likelihood, y, torch.ones(40))
+    found = evaluate_survival(likelihood, raw, y, None, followed)
     for k in (1, 2):
         until = torch.where((cause > 0) & (cause != k), math.inf, time)
-        risk = law.incidence(raw, torch.tensor([followed.horizon]), k)[:, 0]
+        risk = likelihood.incidence(raw, torch.tensor([followed.horizon]), k)[:, 0]
         expected = concordance(until, cause == k, risk)
         assert found[f"c_index_{k}"] == pytest.approx(expected)
 
 
 def test_what_is_undefined_is_none():
     y = right_censored(torch.ones(3), torch.tensor([1.0, 0.0, 0.0]))
-    law = Censored("exponential")
-    followed = Followed.of(law, y, torch.ones(3))
-    found = judge_survival(law, torch.zeros(2, 1), y[1:], None, followed)
+    likelihood = Censored("exponential")
+    followed = Followed.of(likelihood, y, torch.ones(3))
+    found = evaluate_survival(likelihood, torch.zeros(2, 1), y[1:], None, followed)
     assert found["c_index"] is None and found["integrated_brier"] is None
 
 
@@ -177,9 +179,9 @@ def test_a_curve_gives_its_own_restricted_mean_and_risk_orders_by_it():
 
 
 def test_curves_come_in_blocks_that_fit(monkeypatch):
-    law = GammaDistribution(torch.randn(5), torch.ones(5))
+    distribution = GammaDistribution(torch.randn(5), torch.ones(5))
     times = np.linspace(0.1, 3, 7)
-    whole = log_survival_at(law, times.tolist())
+    whole = log_survival_at(distribution, times.tolist())
     monkeypatch.setattr(survival_evidence, "BLOCK", 11)
-    assert_close(log_survival_at(law, times.tolist()), whole, rtol=0, atol=0)
-    assert_close(whole, -torch.from_numpy(times) / law.mean.unsqueeze(1))
+    assert_close(log_survival_at(distribution, times.tolist()), whole, rtol=0, atol=0)
+    assert_close(whole, -torch.from_numpy(times) / distribution.mean.unsqueeze(1))

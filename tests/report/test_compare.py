@@ -52,21 +52,21 @@ def table(rows=150, seed=0):
 TABLE = table()
 
 
-def fit(target, *features, law=None, data=TABLE, network="linear", **options):
+def fit(target, *features, likelihood=None, data=TABLE, network="linear", **options):
     """A fast fit of some columns; groups by ``patient`` split alike whatever the features."""
     used = [target] if isinstance(target, str) else list(target)
     used += [options[k] for k in ("event", "group", "time", "weights") if k in options]
     return ansatz.fit(
         data[[*(features or ("x", "z")), *(name for name in used if name not in features)]],
         target=target,
-        likelihood=law,
+        likelihood=likelihood,
         network=network,
         **options,
     )
 
 
 def test_the_log_score_difference_is_that_of_the_formula():
-    a, b = fit("price", law="normal"), fit("price", law="gamma")
+    a, b = fit("price", likelihood="normal"), fit("price", likelihood="gamma")
     found = compare(a, b)
     X, y = a.rows_of["test"]
     rows = [fitted.model.predict_dist(X).log_prob(_tensor(y)).numpy() for fitted in (a, b)]
@@ -89,8 +89,8 @@ def _tensor(values):
 
 def test_the_better_model_is_named():
     data = table(800)
-    good = fit("price", "x", law="gamma", data=data, group="patient")
-    poor = fit("price", "z", law="gamma", data=data, group="patient")
+    good = fit("price", "x", likelihood="gamma", data=data, group="patient")
+    poor = fit("price", "z", likelihood="gamma", data=data, group="patient")
     found = compare(good, poor)
     assert found.better == found.a and found.verdict.startswith(f"{found.a} is better: its log")
     assert compare(poor, good).better == compare(poor, good).b
@@ -98,34 +98,36 @@ def test_the_better_model_is_named():
 
 
 def test_a_model_is_not_distinguishable_from_itself_fitted_again():
-    a, b = fit("count", law="poisson"), fit("count", law="poisson")
+    a, b = fit("count", likelihood="poisson"), fit("count", likelihood="poisson")
     found = compare(a, b)
     assert found.better is None and "the models predict the same" in found.verdict
     assert found.differs == []
 
 
 def test_groups_cluster_the_standard_error():
-    a = fit("price", "x", law="normal", group="patient")
-    b = fit("price", "z", law="normal", group="patient")
+    a = fit("price", "x", likelihood="normal", group="patient")
+    b = fit("price", "z", likelihood="normal", group="patient")
     found = compare(a, b).scores[0].difference
     test = replay(a).test
     assert found.units == len(np.unique(test.group)) and "clustered" in found.method
 
 
 def test_time_orders_the_standard_error_and_features_may_differ():
-    a = fit("price", "x", "day", law="normal", time="day")
-    b = fit("price", "z", "day", law="normal", time="day")
+    a = fit("price", "x", "day", likelihood="normal", time="day")
+    b = fit("price", "z", "day", likelihood="normal", time="day")
     assert "Newey-West" in compare(a, b).scores[0].difference.method
 
 
 def test_weights_count_rows():
-    a, b = (fit("price", law=law, weights="weight") for law in ("normal", "gamma"))
+    a, b = (
+        fit("price", likelihood=likelihood, weights="weight") for likelihood in ("normal", "gamma")
+    )
     found = compare(a, b).scores[0]
     assert found.a == pytest.approx(-a.metrics["nll"])
 
 
 def test_several_targets_are_averaged_as_in_the_metrics():
-    a, b = (fit(["price", "rain"], law=law) for law in ("normal", "laplace"))
+    a, b = (fit(["price", "rain"], likelihood=likelihood) for likelihood in ("normal", "laplace"))
     found = compare(a, b).scores
     assert found[0].b == pytest.approx(-b.metrics["nll"])
     assert found[1].a == pytest.approx(a.metrics["crps"])
@@ -133,8 +135,8 @@ def test_several_targets_are_averaged_as_in_the_metrics():
 
 def test_an_ensemble_is_compared_as_the_mixture_that_it_serves():
     options = {"epochs": 2, "widths": [4]}
-    a = fit("price", law="normal", network="mlp", options=options)
-    b = fit("price", law="normal", network="mlp", inference="ensemble", options=options)
+    a = fit("price", likelihood="normal", network="mlp", options=options)
+    b = fit("price", likelihood="normal", network="mlp", inference="ensemble", options=options)
     found = compare(a, b)
     assert found.scores[0].b == pytest.approx(-b.metrics["nll"])
     assert found.scores[1].b == pytest.approx(b.metrics["crps"])
@@ -142,8 +144,8 @@ def test_an_ensemble_is_compared_as_the_mixture_that_it_serves():
 
 
 def test_classes_have_the_brier_score_beside_the_log_score():
-    a = fit("label", "x", law="bernoulli", group="patient")
-    b = fit("label", "z", law="categorical", group="patient")
+    a = fit("label", "x", likelihood="bernoulli", group="patient")
+    b = fit("label", "z", likelihood="categorical", group="patient")
     log, brier = compare(a, b).scores
     assert log.a == pytest.approx(-a.metrics["nll"])
     assert brier.name == "brier" and brier.a == pytest.approx(a.metrics["brier"])
@@ -152,7 +154,7 @@ def test_classes_have_the_brier_score_beside_the_log_score():
 
 
 def test_counts_compare_with_counts():
-    a, b = fit("count", law="poisson"), fit("count", law="negative_binomial")
+    a, b = fit("count", likelihood="poisson"), fit("count", likelihood="negative_binomial")
     found = compare(a, b)
     assert found.scores[0].a == pytest.approx(-a.metrics["nll"])
     assert found.scores[1].name == "crps"
@@ -160,36 +162,43 @@ def test_counts_compare_with_counts():
 
 def test_a_pmf_against_a_density_is_refused():
     with pytest.raises(DataError, match=r"normal has a density and poisson probabilities"):
-        compare(fit("count", law="normal"), fit("count", law="poisson"))
+        compare(fit("count", likelihood="normal"), fit("count", likelihood="poisson"))
     with pytest.raises(DataError, match=r"normal has a density and poisson probabilities"):
-        compare(fit("count", law="poisson"), fit("count", law="normal"))
+        compare(fit("count", likelihood="poisson"), fit("count", likelihood="normal"))
 
 
 def test_an_atom_against_a_density_is_refused_where_rows_have_it():
     few = TABLE[:30]
-    a, b = (fit("rain", "x", law=law, data=few) for law in ("tweedie", "normal"))
+    a, b = (
+        fit("rain", "x", likelihood=likelihood, data=few) for likelihood in ("tweedie", "normal")
+    )
     with pytest.raises(DataError, match=r"tweedie gives 0 a probability and normal a density"):
         compare(a, b)
-    a, b = (fit("price", "x", law=law, data=few) for law in ("tweedie", "normal"))  # no row is 0
+    a, b = (
+        fit("price", "x", likelihood=likelihood, data=few) for likelihood in ("tweedie", "normal")
+    )  # no row is 0
     assert compare(a, b).scores[0].name == "log score"
 
 
 def test_survival_laws_compare_by_their_likelihood():
-    a, b = (fit("time", law=law, event="event") for law in ("weibull", "exponential"))
+    a, b = (
+        fit("time", likelihood=likelihood, event="event")
+        for likelihood in ("weibull", "exponential")
+    )
     log, brier = compare(a, b).scores
     assert log.b == pytest.approx(-b.metrics["nll"])
     assert brier.a == pytest.approx(a.metrics["integrated_brier"])
 
 
 def test_cox_compares_with_cox_by_the_partial_likelihood():
-    options = {"law": "cox", "event": "event", "group": "patient"}
+    options = {"likelihood": "cox", "event": "event", "group": "patient"}
     a, b = fit("time", "x", **options), fit("time", "z", **options)
     found = compare(a, b)
     assert found.scores[0].name == "partial log score" and found.scores[0].difference.mean > 0
 
 
 def test_cox_and_weibull_have_only_the_brier_score_in_common():
-    a, b = (fit("time", law=law, event="event") for law in ("cox", "weibull"))
+    a, b = (fit("time", likelihood=likelihood, event="event") for likelihood in ("cox", "weibull"))
     found = compare(a, b)
     assert [score.name for score in found.scores] == ["integrated_brier"]
     assert found.scores[0].b == pytest.approx(b.metrics["integrated_brier"])
@@ -198,7 +207,7 @@ def test_cox_and_weibull_have_only_the_brier_score_in_common():
 
 def test_rankings_have_a_log_score():
     places = ["first", "second", "third"]
-    options = {"law": "plackett_luce", "group": "patient"}
+    options = {"likelihood": "plackett_luce", "group": "patient"}
     a, b = fit(places, "x", **options), fit(places, "z", **options)
     found = compare(a, b)
     assert found.scores[0].a == pytest.approx(-a.metrics["nll"])
@@ -206,23 +215,23 @@ def test_rankings_have_a_log_score():
 
 
 def test_losses_are_compared_by_themselves():
-    a, b = fit("price", law="mse"), fit("price", law="normal")
+    a, b = fit("price", likelihood="mse"), fit("price", likelihood="normal")
     found = compare(a, b)
     assert found.scores[0].name == "mse" and found.scores[0].b == pytest.approx(
         b.metrics["rmse"] ** 2
     )
-    assert any("mse is a loss, not a law" in caution for caution in found.cautions)
+    assert any("mse is a loss, not a likelihood" in caution for caution in found.cautions)
     assert "loss" in found.verdict
 
 
 def test_quantiles_compare_with_the_quantiles_of_a_law():
     levels = [0.1, 0.5, 0.9]
-    a = fit("price", law="quantiles", options={"levels": levels})
-    b = fit("price", law="normal")
+    a = fit("price", likelihood="quantiles", options={"levels": levels})
+    b = fit("price", likelihood="normal")
     found = compare(a, b).scores[0]
     X, y = b.rows_of["test"]
-    law = b.model.predict_dist(X)
-    mean, sd = law.mean.numpy(), law.stddev.numpy()
+    likelihood = b.model.predict_dist(X)
+    mean, sd = likelihood.mean.numpy(), likelihood.stddev.numpy()
     q = mean[:, None] + sd[:, None] * stats.norm.ppf(levels)
     error = y.to_numpy()[:, None] - q
     expected = np.maximum(np.array(levels) * error, (np.array(levels) - 1) * error).sum(1).mean()
@@ -230,9 +239,9 @@ def test_quantiles_compare_with_the_quantiles_of_a_law():
 
 
 def test_a_target_on_the_log_scale_is_translated():
-    """A normal law of log y is the log-normal law of y: their scores must agree."""
-    a = fit("price", law="log_normal", group="patient")
-    b = fit("log_price", law="normal", group="patient")
+    """A normal distribution of log y is the log-normal distribution of y: their scores must agree."""
+    a = fit("price", likelihood="log_normal", group="patient")
+    b = fit("log_price", likelihood="normal", group="patient")
     found = compare(a, b)
     assert found.scores[0].a == pytest.approx(found.scores[0].b, rel=1e-6)
     assert any("another scale (log)" in caution for caution in found.cautions)
@@ -242,15 +251,15 @@ def test_a_target_on_the_log_scale_is_translated():
 
 
 def test_a_target_in_other_units_is_translated():
-    a, b = (fit(name, law="normal", group="patient") for name in ("price", "cents"))
+    a, b = (fit(name, likelihood="normal", group="patient") for name in ("price", "cents"))
     found = compare(a, b)
     assert found.scores[0].a == pytest.approx(found.scores[0].b, rel=1e-6)
 
 
 def test_other_outcomes_are_refused():
-    a = fit("price", law="normal", group="patient")
+    a = fit("price", likelihood="normal", group="patient")
     with pytest.raises(DataError, match="predict different outcomes"):
-        compare(a, fit("z", "x", law="normal", group="patient"))
+        compare(a, fit("z", "x", likelihood="normal", group="patient"))
     with pytest.raises(DataError, match="other outcomes in the same rows"):
         compare(
             fit("label", "x", group="patient"),
@@ -261,11 +270,11 @@ def test_other_outcomes_are_refused():
 
 
 def test_other_test_rows_are_refused_with_the_way_out():
-    a, b = fit("price", law="normal"), fit("price", law="normal", seed=1)
+    a, b = fit("price", likelihood="normal"), fit("price", likelihood="normal", seed=1)
     with pytest.raises(DataError, match=r"other test rows \(30 and 30, \d+ in common\).*--refit"):
         compare(a, b)
     with pytest.raises(DataError, match=r"no test rows: fit it with --test 0\.2"):
-        compare(fit("price", law="normal", folds=3), a)
+        compare(fit("price", likelihood="normal", folds=3), a)
 
 
 def test_models_of_arrays_are_compared_on_rows_that_are_given(numbers_and_lines):
@@ -282,13 +291,20 @@ def numbers_and_lines():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
     y = X[:, 0] + 0.3 * rng.normal(size=60)
-    laws = ("normal", "laplace")
-    return X, y, [ansatz.Regressor(law, network="linear").fit(X[:40], y[:40]) for law in laws]
+    candidates = ("normal", "laplace")
+    return (
+        X,
+        y,
+        [
+            ansatz.Regressor(likelihood, network="linear").fit(X[:40], y[:40])
+            for likelihood in candidates
+        ],
+    )
 
 
 def test_refits_are_what_a_loop_over_the_folds_gives():
-    a = fit("price", "x", law="normal")
-    b = fit("price", "z", law="normal")
+    a = fit("price", "x", likelihood="normal")
+    b = fit("price", "z", likelihood="normal")
     seen = []
     found = compare(a, b, refit=True, folds=4, repeats=2, progress=lambda *n: seen.append(n))
     methods = found.methods
@@ -317,21 +333,21 @@ def _folds(a, b, folds, repeats):
     made = [candidate(replay(model)) for model in (a, b)]
     rows = np.arange(150)
     parts = list(_splits(made, rows, folds, repeats, 0))
-    for k in range(repeats):  # every repetition judges each row once
-        judged = np.concatenate([part[1] for part in parts[k * folds : (k + 1) * folds]])
-        assert sorted(judged.tolist()) == rows.tolist()
+    for k in range(repeats):  # every repetition evaluates each row once
+        evaluated = np.concatenate([part[1] for part in parts[k * folds : (k + 1) * folds]])
+        assert sorted(evaluated.tolist()) == rows.tolist()
     return [(inside, outside) for inside, outside, _ in parts]
 
 
 def test_refits_of_time_look_forward_and_are_not_repeated():
-    a = fit("price", "x", "day", law="normal", time="day")
-    b = fit("price", "z", "day", law="normal", time="day")
+    a = fit("price", "x", "day", likelihood="normal", time="day")
+    b = fit("price", "z", "day", likelihood="normal", time="day")
     methods = compare_methods([candidate(replay(m)) for m in (a, b)], folds=3, repeats=5)
     assert methods.repeats == 1
 
 
 def test_refits_compare_methods_whose_test_rows_differ():
-    a, b = fit("price", "x", law="normal"), fit("price", "z", law="normal")
+    a, b = fit("price", "x", likelihood="normal"), fit("price", "z", likelihood="normal")
     with pytest.raises(DataError, match="other test rows"):
         compare(a, b)
     assert compare(a, b, refit=True, folds=3, repeats=1).better is not None
@@ -340,7 +356,7 @@ def test_refits_compare_methods_whose_test_rows_differ():
 
 
 def test_of_many_models_folds_choose_and_the_test_rows_judge_once():
-    options = {"law": "normal", "group": "patient"}
+    options = {"likelihood": "normal", "group": "patient"}
     poor, good, other = (fit("price", *names, **options) for names in (("z",), ("x",), ("x", "z")))
     found = compare(poor, good, other, folds=3, repeats=1)
     assert found.methods.rows == len(replay(poor).learn.y)
@@ -352,17 +368,17 @@ def test_of_many_models_folds_choose_and_the_test_rows_judge_once():
 
 
 def test_what_differs_is_told_and_nothing_else():
-    a = fit("price", law="normal", group="patient")
-    b = fit("price", "x", law="gamma", group="patient")
+    a = fit("price", likelihood="normal", group="patient")
+    b = fit("price", "x", likelihood="gamma", group="patient")
     differs = {setting.name: (setting.a, setting.b) for setting in compare(a, b).differs}
     assert differs["likelihood"] == ("normal", "gamma")
     assert differs["columns"] == ("x, z", "x")
     assert "group" not in differs and "seed" not in differs and "network" not in differs
-    c = fit("price", law="normal", network="mlp", group="patient", options={"epochs": 2})
+    c = fit("price", likelihood="normal", network="mlp", group="patient", options={"epochs": 2})
     differs = {setting.name: (setting.a, setting.b) for setting in compare(a, c).differs}
     assert differs["network"] == ("linear", "mlp")
     assert differs["training"][0] == "solved exactly" and "learning_rate" not in differs
-    d = fit("price", law="normal", network="mlp", group="patient", options={"epochs": 3})
+    d = fit("price", likelihood="normal", network="mlp", group="patient", options={"epochs": 3})
     differs = [setting.name for setting in compare(c, d).differs]
     assert differs == ["steps"]
 
@@ -381,7 +397,7 @@ def test_an_impossible_outcome_decides():
 
 
 def test_the_document_is_strict_json():
-    a, b = fit("price", law="normal"), fit("price", law="gamma")
+    a, b = fit("price", likelihood="normal"), fit("price", likelihood="gamma")
     for found in (compare(a, b), compare(a, b, refit=True, folds=2, repeats=1)):
         document = json.loads(text_of(found.to_dict()))
         assert {"a", "b", "verdict", "better", "scores", "methods", "differs"} <= set(document)

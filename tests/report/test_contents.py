@@ -11,7 +11,7 @@ from ansatz.report.contribution import Contribution, contribution
 
 NUMBERS = [
     "probability integral transform",
-    "laws of vectors",
+    "likelihoods of vectors",
     "errors of direction",
     "coverage of intervals",
     "reliability of probabilities",

@@ -58,26 +58,26 @@ def test_the_simultaneous_band_holds_all_bars_of_uniform_samples_19_times_of_20(
 
 def test_the_band_of_one_bar_is_binomial():
     found = pit_histogram(points(np.random.default_rng(0).random(300)), bins=10)
-    law = stats.binom(300, 0.1)
-    assert found.low == pytest.approx(law.ppf(0.025) / 30)
-    assert found.high == pytest.approx(law.ppf(0.975) / 30)
+    likelihood = stats.binom(300, 0.1)
+    assert found.low == pytest.approx(likelihood.ppf(0.025) / 30)
+    assert found.high == pytest.approx(likelihood.ppf(0.975) / 30)
 
 
 def test_right_counts_are_flat_and_overdispersed_ones_are_a_u():
     mean = torch.full((4000,), 3.0)
-    law = Poisson().distribution(mean.log().unsqueeze(1))
-    assert pit_histogram(transform(law, torch.poisson(mean))).holds
+    distribution = Poisson().distribution(mean.log().unsqueeze(1))
+    assert pit_histogram(transform(distribution, torch.poisson(mean))).holds
     wild = torch.poisson(mean * torch.from_numpy(np.random.default_rng(0).gamma(1, 1, 4000)))
-    heights = pit_histogram(transform(law, wild), bins=10).heights
+    heights = pit_histogram(transform(distribution, wild), bins=10).heights
     assert heights[0] > 2 and heights[-1] > 1.3 and heights[4:6].max() < 0.8
 
 
 def test_censored_rows_enter_by_kaplan_meier():
     n = 6000
-    law = NormalDistribution(torch.zeros(n), torch.ones(n))
+    distribution = NormalDistribution(torch.zeros(n), torch.ones(n))
     y, c = torch.randn(n), 0.3 + torch.randn(n)
     upper = torch.where(y <= c, y, torch.tensor(math.inf))
-    found = transform_censored(law, torch.minimum(y, c), upper)
+    found = transform_censored(distribution, torch.minimum(y, c), upper)
     np.testing.assert_allclose(mean_pit(found, [0.2, 0.5, 0.8]), [0.2, 0.5, 0.8], atol=0.03)
     naive = np.mean(found.lower <= 0.5)  # censored rows taken as events are biased
     assert naive > 0.6

@@ -1,4 +1,4 @@
-"""Residual tests: their size under the right law, their effect sizes under wrong ones."""
+"""Residual tests: their size under the right likelihood, their effect sizes under wrong ones."""
 
 import math
 
@@ -32,11 +32,13 @@ def poisson(mean):
 
 
 def test_residuals_of_a_continuous_law_are_those_of_the_linear_model():
-    law, raw, y = Normal(), torch.randn(30, 2), torch.randn(30)
-    law.observe(y, torch.ones(30))
-    found = quantile_residuals(transform(law.distribution(raw), y))
+    likelihood, raw, y = Normal(), torch.randn(30, 2), torch.randn(30)
+    likelihood.observe(y, torch.ones(30))
+    found = quantile_residuals(transform(likelihood.distribution(raw), y))
     assert found.normal.shape == (1, 30)
-    expected = residuals(law, raw, y, "quantile").clamp(-37.0471, 37.0471)  # where doubles end
+    expected = residuals(likelihood, raw, y, "quantile").clamp(
+        -37.0471, 37.0471
+    )  # where doubles end
     np.testing.assert_allclose(found.normal[0], expected, rtol=1e-6)
 
 
@@ -54,11 +56,11 @@ def test_tests_have_their_nominal_size_under_the_right_law():
     for seed in range(rounds):
         torch.manual_seed(seed)
         mean = torch.rand(150) * 2 + 0.3
-        law, y = poisson(mean), torch.poisson(mean)
-        found = quantile_residuals(transform(law, y), repeats=1, seed=seed)
+        likelihood, y = poisson(mean), torch.poisson(mean)
+        found = quantile_residuals(transform(likelihood, y), repeats=1, seed=seed)
         p = [
             uniformity(found.uniform).p_value,
-            dispersion(law.mean, law.variance, y, simulate(law, seed)).p_value,
+            dispersion(likelihood.mean, likelihood.variance, y, simulate(likelihood, seed)).p_value,
             zero_inflation((y == 0).numpy(), (-mean).exp().numpy(), seed=seed).p_value,
             quantile_lines(found.uniform[0], mean.numpy(), [0.5])[0].p_value,
         ]
@@ -70,8 +72,8 @@ def test_the_dispersion_ratio_is_near_the_truth():
     mean = torch.full((4000,), 3.0)
     size = 2.0
     y = torch.poisson(mean * torch.from_numpy(np.random.default_rng(0).gamma(size, 1 / size, 4000)))
-    law = poisson(mean)
-    found = dispersion(law.mean, law.variance, y, simulate(law))
+    likelihood = poisson(mean)
+    found = dispersion(likelihood.mean, likelihood.variance, y, simulate(likelihood))
     assert found.low < 1 + 3.0 / size < found.high  # the variance of NB2 is mu + mu^2 / size
     assert found.p_value < 0.02
 
@@ -122,8 +124,8 @@ def test_uniformity_is_the_test_of_kolmogorov_and_smirnov():
 
 def test_quantile_lines_see_a_spread_that_follows_the_prediction():
     x = torch.linspace(0, 1, 3000)
-    law = NormalDistribution(torch.zeros(3000), torch.ones(3000))
-    u = transform(law, torch.randn(3000) * (0.5 + x)).upper
+    distribution = NormalDistribution(torch.zeros(3000), torch.ones(3000))
+    u = transform(distribution, torch.randn(3000) * (0.5 + x)).upper
     low, middle, high = quantile_lines(u, x.numpy())
     assert middle.p_value > 0.01 and low.p_value < 1e-3 and high.p_value < 1e-3
     assert high.value[0] < 0.75 < high.value[-1]

@@ -24,9 +24,11 @@ class Done(NamedTuple):
     after: dict
 
 
-def served_before(model, law, done):
-    """A model that was recalibrated: what it served before is the law given here."""
-    before = SimpleNamespace(is_law=True, additive=True, given=lambda raw, y: (law, y))
+def served_before(model, likelihood, done):
+    """A model that was recalibrated: what it served before is the likelihood given here."""
+    before = SimpleNamespace(
+        has_distribution=True, additive=True, given=lambda raw, y: (likelihood, y)
+    )
     plain = SimpleNamespace(predictive=lambda *rows, notes: Predictive(before, torch.zeros(1)))
     model.model_.posterior.without_recalibration = lambda: plain
     model.model_.recalibration = done
@@ -57,9 +59,9 @@ def test_numbers_show_histograms_and_coverage_of_both():
     x = rng.normal(size=(400, 1))
     y = x[:, 0] + rng.normal(size=400)
     model = Regressor(network="linear").fit(x, y)
-    law = model.predict_dist(x)
+    likelihood = model.predict_dist(x)
     done = Done("scale", 2.0, {"nll": 2.1}, {"nll": 1.4})
-    model = served_before(model, NormalDistribution(law.mean, 0.5 * law.stddev), done)
+    model = served_before(model, NormalDistribution(likelihood.mean, 0.5 * likelihood.stddev), done)
     found = section(gather(model, x, y))
     assert "multiplied by 2.000" in found.lead and "improved" in found.lead
     out_of_fold, test = (part for part in found.parts if isinstance(part, Table))

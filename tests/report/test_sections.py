@@ -17,9 +17,9 @@ from ansatz.fitting.faces import face_of
 from ansatz.fitting.replay import replay
 from ansatz.outcomes.report.classes import spiegelhalter
 from ansatz.report import gather, replayed
+from ansatz.report.baselines import baselines
 from ansatz.report.comparison import compare
 from ansatz.report.costs import best_level, best_threshold, class_costs, number_costs
-from ansatz.report.rivals import rivals
 from ansatz.report.what_was_fitted import command_line
 from ansatz.structures.vector.report.data_summary import summarize_column
 from ansatz.structures.vector.report.effects import refit_models
@@ -48,15 +48,15 @@ def test_the_estimates_behind_the_errors_have_the_values_of_the_metrics(fitted):
 
     for kind in ("regression", "two classes", "many classes", "several targets", "directions"):
         evidence = replayed(replay(fitted(kind)))
-        for forecast in rivals(evidence).forecasts:
-            judged = forecast.judge(evidence.weight)
+        for forecast in baselines(evidence).forecasts:
+            evaluated = forecast.evaluate(evidence.weight)
             for name, estimate in estimate_metrics(evidence, forecast).items():
-                assert estimate.value == pytest.approx(judged[name], rel=1e-6, abs=1e-9), name
+                assert estimate.value == pytest.approx(evaluated[name], rel=1e-6, abs=1e-9), name
 
 
 def test_a_paired_difference_is_that_of_the_rows(fitted):
     evidence = replayed(replay(fitted("regression")))
-    model, linear = (rivals(evidence).find(name).losses for name in ("model", "linear"))
+    model, linear = (baselines(evidence).find(name).losses for name in ("model", "linear"))
     gap = (linear - model).numpy()
     found = compare(evidence)[0].better["linear"]
     assert found.value == pytest.approx(gap.mean())
@@ -71,7 +71,7 @@ def test_boosted_trees_are_scikit_learns():
     evidence = gather(model, x[150:], y[150:], training=(x[:150], y[:150]))
     trees = HistGradientBoostingClassifier(random_state=0).fit(x[:150], y[:150])
     truth = log_loss(y[150:], trees.predict_proba(x[150:]))
-    assert float(rivals(evidence).find("boosted trees").losses.mean()) == pytest.approx(truth)
+    assert float(baselines(evidence).find("boosted trees").losses.mean()) == pytest.approx(truth)
 
 
 def test_spiegelhalters_z_is_standard_normal_for_calibrated_forecasts():

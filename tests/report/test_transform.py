@@ -1,4 +1,4 @@
-"""Transforms against scipy, and the law that they have if the model is right."""
+"""Transforms against scipy, and the likelihood that they have if the model is right."""
 
 import math
 
@@ -25,10 +25,10 @@ def test_a_count_lies_between_the_cdf_below_it_and_at_it():
     mean = torch.tensor([0.5, 3.0, 40.0])
     y = torch.tensor([0.0, 5.0, 41.0])
     found = transform(Poisson().distribution(mean.log().unsqueeze(1)), y)
-    law = stats.poisson(mean.numpy())
-    np.testing.assert_allclose(found.lower, law.cdf(y.numpy() - 1), rtol=1e-9)
-    np.testing.assert_allclose(found.upper, law.cdf(y.numpy()), rtol=1e-9)
-    np.testing.assert_allclose(found.above_upper, law.sf(y.numpy()), rtol=1e-9)
+    likelihood = stats.poisson(mean.numpy())
+    np.testing.assert_allclose(found.lower, likelihood.cdf(y.numpy() - 1), rtol=1e-9)
+    np.testing.assert_allclose(found.upper, likelihood.cdf(y.numpy()), rtol=1e-9)
+    np.testing.assert_allclose(found.above_upper, likelihood.sf(y.numpy()), rtol=1e-9)
 
 
 def test_both_tails_keep_their_digits():
@@ -39,10 +39,12 @@ def test_both_tails_keep_their_digits():
 
 
 def test_probability_on_single_values_of_a_continuous_law_is_an_interval():
-    law = ZeroOneInflatedBeta().distribution(torch.zeros(3, ZeroOneInflatedBeta().outputs(None)))
-    found = transform(law, torch.tensor([0.0, 0.5, 1.0]))
+    distribution = ZeroOneInflatedBeta().distribution(
+        torch.zeros(3, ZeroOneInflatedBeta().outputs(None))
+    )
+    found = transform(distribution, torch.tensor([0.0, 0.5, 1.0]))
     width = found.upper - found.lower
-    at_zero = float(law.log_prob(torch.zeros(3))[0].exp())
+    at_zero = float(distribution.log_prob(torch.zeros(3))[0].exp())
     assert found.lower[0] == 0 and width[0] == pytest.approx(at_zero)
     assert width[1] < 1e-9 and width[2] > 0.01 and found.upper[2] == pytest.approx(1.0)
 
@@ -67,8 +69,8 @@ def test_a_censored_row_lies_above_and_an_entry_conditions():
 
 def test_draws_of_counts_and_censored_rows_are_uniform_under_the_right_law():
     mean = torch.rand(4000) * 3
-    law = Poisson().distribution(mean.log().unsqueeze(1))
-    u, z = transform(law, law.sample()).draw(np.random.default_rng(0))
+    distribution = Poisson().distribution(mean.log().unsqueeze(1))
+    u, z = transform(distribution, distribution.sample()).draw(np.random.default_rng(0))
     assert stats.kstest(u, "uniform").pvalue > 0.01
     assert stats.kstest(z, "norm").pvalue > 0.01
     y, c = torch.randn(4000), torch.randn(4000)
@@ -79,8 +81,8 @@ def test_draws_of_counts_and_censored_rows_are_uniform_under_the_right_law():
 
 
 def test_directions_are_uniform_under_the_right_law():
-    law = VonMisesDistribution(torch.randn(2000), torch.randn(2000))
-    u = transform(law, law.sample()).upper
+    distribution = VonMisesDistribution(torch.randn(2000), torch.randn(2000))
+    u = transform(distribution, distribution.sample()).upper
     assert stats.kstest(u, "uniform").pvalue > 0.01
 
 
@@ -107,8 +109,8 @@ def test_intervals_of_scores_hold_as_often_as_they_say():
     for seed in range(150):
         generator = torch.Generator().manual_seed(seed)
         mean = torch.rand(200, generator=generator) * 4 + 0.2
-        law = Poisson().distribution(mean.log().unsqueeze(1))
-        found = normal_scores(transform(law, torch.poisson(mean, generator=generator)))
+        distribution = Poisson().distribution(mean.log().unsqueeze(1))
+        found = normal_scores(transform(distribution, torch.poisson(mean, generator=generator)))
         held += [not found.location.excludes_neutral, not found.spread.excludes_neutral]
     assert (np.abs(held / 150 - 0.95) < 4 * math.sqrt(0.95 * 0.05 / 150)).all()
 

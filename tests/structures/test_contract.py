@@ -146,7 +146,7 @@ def test_batches_are_a_pure_function_of_seed_epoch_and_position(name, X):
 def test_the_constant_and_the_linear_model_stand_beside_a_network(name, X):
     task = Regressor(x=name).task(X)
     job = Regressor(x=name).read(X, np.linspace(0, 1, N) + np.arange(N) % 3)
-    linear, notes = task.structure.baseline(task.law(job.target), job, seed=0)
+    linear, notes = task.structure.baseline(task.likelihood(job.target), job, seed=0)
     part = take(job, np.arange(4))
     assert linear.predictive(part.rows, notes=[]).raw.shape[0] == 4
     assert all(isinstance(note, str) for note in notes)

@@ -28,19 +28,19 @@ from ansatz.training.distributed import current_processes
 RANK = int(os.environ.get("RANK", 0))
 
 
-def rows(count, law, weighted):
+def rows(count, likelihood, weighted):
     generator = torch.Generator().manual_seed(4)
     x = torch.randn(count, 3, generator=generator)
     y = x[:, 0] * x[:, 1] + 0.3 * torch.randn(count, generator=generator)
     weight = torch.randint(0, 4, (count,), generator=generator).double() if weighted else None
-    if law == "cox":
+    if likelihood == "cox":
         event = torch.rand(count, generator=generator) < 0.7
         y = survival_outcome((0.5 * y).exp(), event.double())
     return Batch.of(x, y, weight)
 
 
-def make_step(kind, law, *, dropout=0.0, accumulate=1, shard=False, norm=False):
-    likelihood = Cox() if law == "cox" else Normal(dispersion="constant")
+def make_step(kind, base, *, dropout=0.0, accumulate=1, shard=False, norm=False):
+    likelihood = Cox() if base == "cox" else Normal(dispersion="constant")
     torch.manual_seed(1)
     network = MLP(3, 1, widths=(8, 6), activation="tanh", dropout=dropout).double()
     if norm:
@@ -134,14 +134,14 @@ class Faulty(TensorSource):
 
 def train(options):
     """Trains as the options say; returns what happened."""
-    law, count = options.get("law", "normal"), options.get("rows", 90)
-    step = make_step(options.get("step", "gradient"), law, **options.get("make", {}))
+    likelihood, count = options.get("likelihood", "normal"), options.get("rows", 90)
+    step = make_step(options.get("step", "gradient"), likelihood, **options.get("make", {}))
     if options.get("step") == "newton":
         step = NewtonStep(step.network, step.objective)
     seed = RANK if options.get("fault") == "seed" else 3
     if options.get("fault") == "count" and RANK == 1:
         count -= 20
-    data = rows(count, law, options.get("weighted", False))
+    data = rows(count, likelihood, options.get("weighted", False))
     source = Faulty(data, options.get("batch", 16), seed=seed, fault=options.get("fault"))
     losses = Losses()
     callbacks = [losses]
@@ -149,7 +149,7 @@ def train(options):
         callbacks.append(Trouble(options["trouble"], at=7))
     settings = {"steps": 40, "evaluate_every": 5, **options.get("trainer", {})}
     trainer = Trainer(progress=0, device="cpu", callbacks=callbacks, **settings)
-    trainer.fit(step, source, TensorSource(rows(41, law, False), 16, shuffle=False))
+    trainer.fit(step, source, TensorSource(rows(41, likelihood, False), 16, shuffle=False))
     return outcome(step, trainer, losses)
 
 

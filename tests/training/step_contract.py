@@ -14,7 +14,7 @@ from ansatz.training.averaging import restore, snapshot
 
 
 def example_rows(count=23):
-    """Rows that an MLP with 3 inputs and a law with real outcomes can learn from."""
+    """Rows that an MLP with 3 inputs and a likelihood with real outcomes can learn from."""
     generator = torch.Generator().manual_seed(5)
     x = torch.randn(count, 3, generator=generator)
     return Batch.of(x, x[:, 0] - x[:, 1] * x[:, 2])

@@ -39,7 +39,7 @@ CLOSED = "normal normal-known normal-nll normal-beta poisson bernoulli categoric
 def problem(name="normal", *, rows=24, targets=(), seed=0):
     """A likelihood that has seen outcomes it can produce, and a batch of them."""
     generator = torch.Generator().manual_seed(seed)
-    law = likelihoods.create(name.split("-")[0], **LAWS[name])
+    likelihood = likelihoods.create(name.split("-")[0], **LAWS[name])
     x = torch.randn(rows, 5, generator=generator)
     signal = x[:, 0] if not targets else x[:, : targets[0]]
     y = {
@@ -50,9 +50,9 @@ def problem(name="normal", *, rows=24, targets=(), seed=0):
     }.get(name, lambda: 3 + 2 * signal + torch.randn(signal.shape, generator=generator))()
     weight = torch.rand(rows, generator=generator) + 0.5
     spec = TargetSpec(targets, classes=3 if name == "categorical" else 0)
-    outputs = law.outputs(spec) * (targets[0] if targets else 1)
-    law.observe(y, weight)
-    objective = Supervised(law, *law.start(y, weight))
+    outputs = likelihood.outputs(spec) * (targets[0] if targets else 1)
+    likelihood.observe(y, weight)
+    objective = Supervised(likelihood, *likelihood.start(y, weight))
     return objective, outputs, Batch.of(x, y, weight)
 
 
@@ -202,11 +202,11 @@ def test_the_same_seed_gives_the_same_weights_to_the_last_bit():
 def test_the_closed_form_is_the_gradient_of_the_training_loss(name, size, tolerance):
     """Up to what torch's softplus drops of log(1 + e^-x) beyond x = 20."""
     objective, outputs, batch = problem(name, rows=200)
-    law = objective.likelihood
+    likelihood = objective.likelihood
     raw = (size * torch.randn(200, outputs)).requires_grad_()
-    terms = law.training_loss(raw, batch.target)
+    terms = likelihood.training_loss(raw, batch.target)
     (expected,) = torch.autograd.grad(terms.sum(), raw)
-    loss, gradient = closed_form(law)(raw.detach().numpy(), batch.target.numpy())
+    loss, gradient = closed_form(likelihood)(raw.detach().numpy(), batch.target.numpy())
     assert_close(torch.from_numpy(loss), terms.detach(), rtol=tolerance, atol=tolerance)
     assert_close(torch.from_numpy(gradient), expected, rtol=tolerance, atol=tolerance)
 
@@ -214,10 +214,10 @@ def test_the_closed_form_is_the_gradient_of_the_training_loss(name, size, tolera
 @pytest.mark.parametrize("name", ["normal-constant"])
 def test_the_closed_form_has_a_column_for_a_learned_spread(name):
     objective, outputs, batch = problem(name, rows=200)
-    law, raw = objective.likelihood, torch.randn(200, outputs, requires_grad=True)
-    terms = law.training_loss(raw, batch.target)
-    expected, own = torch.autograd.grad(terms.sum(), [raw, law.spread.constant])
-    loss, gradient = closed_form(law)(raw.detach().numpy(), batch.target.numpy())
+    likelihood, raw = objective.likelihood, torch.randn(200, outputs, requires_grad=True)
+    terms = likelihood.training_loss(raw, batch.target)
+    expected, own = torch.autograd.grad(terms.sum(), [raw, likelihood.dispersion.constant])
+    loss, gradient = closed_form(likelihood)(raw.detach().numpy(), batch.target.numpy())
     assert_close(torch.from_numpy(loss), terms.detach(), rtol=1e-11, atol=1e-11)
     assert_close(torch.from_numpy(gradient[:, :1].copy()), expected, rtol=1e-11, atol=1e-11)
     assert gradient[:, 1].sum() == pytest.approx(own.item(), rel=1e-11)
@@ -226,13 +226,13 @@ def test_the_closed_form_has_a_column_for_a_learned_spread(name):
 @pytest.mark.parametrize("name", CLOSED)
 def test_the_closed_form_stays_in_float32_and_finite_at_the_extremes(name):
     objective, outputs, batch = problem(name)
-    law = objective.likelihood.float()
+    likelihood = objective.likelihood.float()
     y = batch.target.float() if batch.target.is_floating_point() else batch.target
     for value in (-50.0, 50.0):
         raw = torch.full((24, outputs), value, dtype=torch.float32)
-        loss, gradient = closed_form(law)(raw.numpy(), y.numpy())
+        loss, gradient = closed_form(likelihood)(raw.numpy(), y.numpy())
         assert loss.dtype == gradient.dtype == raw.numpy().dtype
-        expected = law.training_loss(raw, y)
+        expected = likelihood.training_loss(raw, y)
         assert_close(torch.from_numpy(loss), expected, rtol=1e-5, atol=1e-5)
         assert bool(torch.from_numpy(gradient).isfinite().all())
 
@@ -366,8 +366,8 @@ def test_rows_that_are_coupled_have_the_gradient_of_autograd():
     x = torch.randn(40, 3)
     y = survival_outcome(torch.rand(40) + 0.1, (torch.rand(40) < 0.7).double())
     batch = Batch.of(x, y, weight=torch.rand(40) + 0.5)
-    network, law = torch.nn.Linear(3, 1), Cox()
-    objective = Supervised(law, torch.zeros(1), torch.full((1,), 2.0))
+    network, likelihood = torch.nn.Linear(3, 1), Cox()
+    objective = Supervised(likelihood, torch.zeros(1), torch.full((1,), 2.0))
     loss = objective(network, batch)
     (expected,) = torch.autograd.grad(loss.total / loss.count, network.weight)
     output = network(x).detach()

@@ -24,7 +24,7 @@ every_law = pytest.mark.parametrize("name", LAWS)
 
 
 def outcomes(kinds="exact right left between late"):
-    """Rows of each kind in turn, and a law that has seen them."""
+    """Rows of each kind in turn, and a likelihood that has seen them."""
     time, kinds = torch.empty(N).exponential_() + 0.01, kinds.split()
     kind = torch.arange(N) % len(kinds)
     lower, upper, entry = time.clone(), time.clone(), torch.full((N,), -math.inf)
@@ -42,18 +42,18 @@ def outcomes(kinds="exact right left between late"):
 
 
 def made(name, y):
-    law, options = LAWS[name]
-    censored = Censored(law, options=options)
+    likelihood, options = LAWS[name]
+    censored = Censored(likelihood, options=options)
     censored.observe(y, torch.ones(len(y)))
     return censored, *censored.start(y, torch.ones(len(y)))
 
 
-def check(law, raw, y, rtol=1e-10):
+def check(likelihood, raw, y, rtol=1e-10):
     raw = raw.requires_grad_()
-    terms = law.training_loss(raw, y)
-    own = [p for p in law.parameters() if p.requires_grad]
+    terms = likelihood.training_loss(raw, y)
+    own = [p for p in likelihood.parameters() if p.requires_grad]
     expected = torch.autograd.grad(terms.sum(), [raw, *own])
-    loss, gradient = closed_form(law)(raw.detach().numpy(), y.numpy())
+    loss, gradient = closed_form(likelihood)(raw.detach().numpy(), y.numpy())
     assert_close(torch.from_numpy(loss), terms.detach(), rtol=rtol, atol=rtol)
     gradient = torch.from_numpy(gradient)
     assert_close(gradient[:, : raw.shape[1]], expected[0], rtol=rtol, atol=rtol)
@@ -67,20 +67,20 @@ def check(law, raw, y, rtol=1e-10):
 )
 def test_the_closed_form_is_the_gradient_of_the_loss(name, kinds):
     y = outcomes(kinds)
-    law, _, _ = made(name, outcomes())
-    check(law, 1.5 * torch.randn(N, law.outputs(TargetSpec())), y, rtol=1e-9)
+    likelihood, _, _ = made(name, outcomes())
+    check(likelihood, 1.5 * torch.randn(N, likelihood.outputs(TargetSpec())), y, rtol=1e-9)
 
 
 @every_law
 def test_a_batch_gives_the_gradient_in_the_networks_output(name):
     """Through shift, scale and weights, as a step uses it."""
     y = outcomes()
-    law, shift, scale = made(name, y)
-    objective, weight = Supervised(law, shift, scale), torch.rand(N) + 0.5
+    likelihood, shift, scale = made(name, y)
+    objective, weight = Supervised(likelihood, shift, scale), torch.rand(N) + 0.5
     output = torch.randn(N, len(shift), requires_grad=True)
     batch = Batch.of(torch.zeros(N, 1), y, weight)
-    own = [p for p in law.parameters() if p.requires_grad]
-    loss = (weight * law.loss(objective.attach(output, None), y)).sum() / weight.sum()
+    own = [p for p in likelihood.parameters() if p.requires_grad]
+    loss = (weight * likelihood.loss(objective.attach(output, None), y)).sum() / weight.sum()
     expected = torch.autograd.grad(loss, [output, *own])
     slots = [torch.empty_like(p) for p in own]
     found, count, gradient = OutputGradient(objective)(output.detach().numpy(), batch, slots)
@@ -94,17 +94,17 @@ def test_a_batch_gives_the_gradient_in_the_networks_output(name):
 @pytest.mark.parametrize("value", [-50.0, 50.0, -300.0, 300.0])
 def test_wild_raw_numbers_give_finite_single_precision(name, value):
     y = outcomes()
-    law, _, _ = made(name, y)
-    raw = torch.full((N, law.outputs(TargetSpec())), value, dtype=torch.float32)
-    loss, gradient = closed_form(law.float())(raw.numpy(), y.float().numpy())
+    likelihood, _, _ = made(name, y)
+    raw = torch.full((N, likelihood.outputs(TargetSpec())), value, dtype=torch.float32)
+    loss, gradient = closed_form(likelihood.float())(raw.numpy(), y.float().numpy())
     assert str(loss.dtype) == str(gradient.dtype) == "float32"
     assert torch.from_numpy(loss).isfinite().all() and torch.from_numpy(gradient).isfinite().all()
 
 
 def test_an_observed_zero_is_an_exponential_outcome():
-    law = Censored("exponential")
+    likelihood = Censored("exponential")
     y = torch.tensor([[0.0, 0.0, -math.inf], [0.0, math.inf, -math.inf]])
-    check(law, torch.randn(2, 1), y)
+    check(likelihood, torch.randn(2, 1), y)
 
 
 def test_other_laws_are_left_to_autograd():

@@ -12,7 +12,7 @@ from ansatz.training.distillation import tempered_cross_entropy
 
 
 class Softmax(Likelihood):
-    """The categorical law, transcribed."""
+    """The categorical distribution, transcribed."""
 
     name = "softmax"
 

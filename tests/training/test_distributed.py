@@ -27,8 +27,8 @@ SAME = {
     "micro-batches": {"make": {"accumulate": 3}, "weighted": True},
     "an empty share": {"rows": 33},
     "an empty share, analytic": {"rows": 33, "step": "analytic"},
-    "coupled rows": {"law": "cox", "rows": 93},
-    "coupled rows, analytic": {"law": "cox", "rows": 93, "step": "analytic"},
+    "coupled rows": {"likelihood": "cox", "rows": 93},
+    "coupled rows, analytic": {"likelihood": "cox", "rows": 93, "step": "analytic"},
     "early stopping": {"trainer": {"steps": 200, "patience": 2, "evaluate_every": 5}},
     "averaged": {"trainer": {"average": "ema"}},
 }

@@ -64,10 +64,10 @@ def test_it_is_the_hand_written_loop_bit_for_bit():
     torch.manual_seed(7)
     network = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Dropout(0.0), nn.Linear(8, 1))
     optimizer = torch.optim.Adam(network.parameters(), lr=0.03)
-    law = Normal(dispersion=1.0)
+    likelihood = Normal(dispersion=1.0)
     for rows in torch.arange(40).split(9):
         optimizer.zero_grad()
-        law.loss(network(x[rows]), y[rows]).mean().backward()
+        likelihood.loss(network(x[rows]), y[rows]).mean().backward()
         optimizer.step()
     weights_equal(dict(step.network.state_dict()), dict(network.state_dict()))
 

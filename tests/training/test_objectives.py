@@ -102,8 +102,8 @@ def test_a_weight_per_mask_is_that_weight_at_each_of_its_pixels():
 def test_a_volume_is_learned_from_one_annotated_slice(name):
     """M236: voxels without a label change neither loss nor gradient of the 3-D U-Net."""
     network = UNet3d(1, 1, depth=1, width=2).eval()
-    law = create(name) if name == "bernoulli" else create(name, axes=3)
-    objective = Supervised(law, axis=1)
+    likelihood = create(name) if name == "bernoulli" else create(name, axes=3)
+    objective = Supervised(likelihood, axis=1)
     x, weight = torch.randn(1, 1, 4, 6, 5), torch.zeros(1, 4, 6, 5)
     weight[:, 1] = 1
     y = torch.where(weight > 0, (x[:, 0] > 0).double(), torch.nan)
@@ -117,5 +117,5 @@ def test_a_volume_is_learned_from_one_annotated_slice(name):
     assert_close(found[2], found[0])
     # The annotated slice alone gives the same loss.
     raw = objective.raw(network, (x,))[:, 1:2]
-    pixels = law.loss(raw, y[:, 1:2]).mean()
+    pixels = likelihood.loss(raw, y[:, 1:2]).mean()
     assert_close(found[0][0], pixels)

@@ -26,12 +26,12 @@ def test_with_a_canonical_link_it_is_the_glm_of_statsmodels(name):
     x, eta, generator = data()
     weight = torch.rand(80, generator=generator) + 0.5
     if name == "poisson":
-        law, family = Poisson(), sm.families.Poisson()
+        likelihood, family = Poisson(), sm.families.Poisson()
         y = torch.poisson(eta.exp(), generator=generator)
     else:
-        law, family = Bernoulli(), sm.families.Binomial()
+        likelihood, family = Bernoulli(), sm.families.Binomial()
         y = torch.bernoulli(torch.sigmoid(eta), generator=generator)
-    step = NewtonStep(nn.Linear(3, 1), Supervised(law))
+    step = NewtonStep(nn.Linear(3, 1), Supervised(likelihood))
     for _ in range(12):
         step.step(Batch.of(x, y, weight))
     model = sm.GLM(y.numpy(), sm.add_constant(x.numpy()), family, var_weights=weight.numpy())
@@ -53,12 +53,12 @@ def test_least_squares_takes_one_step():
 def test_a_learned_dispersion_is_fitted_with_the_weights():
     x, eta, generator = data()
     y = eta + 0.7 * torch.randn(80, generator=generator)
-    law = Normal(dispersion="constant")
-    step = NewtonStep(nn.Linear(3, 1), Supervised(law))
+    likelihood = Normal(dispersion="constant")
+    step = NewtonStep(nn.Linear(3, 1), Supervised(likelihood))
     for _ in range(15):
         step.step(Batch.of(x, y))
     residual = y - step.network(x)[:, 0]
-    assert_close(law.spread(torch.zeros(1, 1))[0], residual.square().mean().sqrt())
+    assert_close(likelihood.dispersion(torch.zeros(1, 1))[0], residual.square().mean().sqrt())
 
 
 def test_a_small_network_reaches_a_critical_point():

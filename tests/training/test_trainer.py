@@ -73,11 +73,11 @@ def test_it_is_a_hand_written_loop_bit_for_bit():
     torch.manual_seed(0)
     network = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Dropout(0.0), nn.Linear(8, 1))
     optimizer = torch.optim.Adam(network.parameters(), lr=0.05)
-    law = Normal(dispersion=1.0)
+    likelihood = Normal(dispersion=1.0)
     for epoch in range(3):
         for batch in source.batches(epoch):
             optimizer.zero_grad()
-            law.loss(network(*batch.inputs), batch.target).mean().backward()
+            likelihood.loss(network(*batch.inputs), batch.target).mean().backward()
             optimizer.step()
     weights_equal(dict(step.network.state_dict()), dict(network.state_dict()))
 

@@ -16,7 +16,7 @@ from ansatz.fitting.replay import replay
 from ansatz.spec import InputSpec, TargetSpec
 from ansatz.structures.grid.recipe import choose_grid_recipe
 from ansatz.structures.grid.search_space import grid_space
-from ansatz.tuning import inner_folds, posing, tune
+from ansatz.tuning import inner_folds, search_problem, tune
 from ansatz.tuning.inner_folds import InnerFolds, OutOfTime
 from ansatz.tuning.space import point_of
 
@@ -79,18 +79,18 @@ def test_the_test_examples_change_no_trial():
 
 def test_a_search_that_was_interrupted_goes_on_with_the_same_trials(tmp_path, monkeypatch):
     whole = search()
-    judge, calls = InnerFolds.scores, []
+    evaluate, calls = InnerFolds.scores, []
 
     def scores(self, parameters, deadline=None):
         calls.append(parameters)
         if len(calls) == 2:
             raise KeyboardInterrupt
-        return judge(self, parameters, deadline)
+        return evaluate(self, parameters, deadline)
 
     monkeypatch.setattr(InnerFolds, "scores", scores)
     with pytest.raises(KeyboardInterrupt):
         search(out=tmp_path / "model")
-    monkeypatch.setattr(InnerFolds, "scores", judge)
+    monkeypatch.setattr(InnerFolds, "scores", evaluate)
     x, y = images(seed=1)
     with pytest.raises(UsageError, match="a search with other data"):
         search({"x": x, "y": y}, out=tmp_path / "model", resume=True)
@@ -164,7 +164,7 @@ def test_what_cannot_be_searched_is_refused_before_any_work(no_work, options, sa
 @pytest.mark.parametrize("options", [{"likelihood": "dice"}, {"space": ["likelihood=focal"]}])
 def test_losses_of_masks_that_are_no_law_are_refused(no_work, options):
     x, _ = images()
-    with pytest.raises(UsageError, match="is a loss and no law of masks"):
+    with pytest.raises(UsageError, match="is a loss and no likelihood of masks"):
         search({"x": x, "masks": x > 60}, **options)
 
 
@@ -201,7 +201,7 @@ def test_dropout_is_the_networks_own():
     data = {"x": np.kron(x, np.ones((1, 8, 8), np.uint8)), "y": y}
     given = {"epochs": 1, "width": 4, "hidden": 8}
     inner, space, _ = posed_search(data, network="vgg11", options=given)
-    assert posing.default_point(inner, space)["dropout"] == 0.5
+    assert search_problem.default_point(inner, space)["dropout"] == 0.5
     made = inner.task({"dropout": 0.2})[0].settings
     assert made.get("dropout") is None and made.network_options["dropout"] == 0.2
 
@@ -209,7 +209,7 @@ def test_dropout_is_the_networks_own():
 def posed_search(data, **options):
     request = with_structure(Request.of(data, {"target": "y", "device": "cpu", **options}))
     with reading(request) as problem:
-        return posing.pose_search(request, problem, (), 2)
+        return search_problem.build_search(request, problem, (), 2)
 
 
 def test_a_training_that_the_deadline_cuts_short_judges_nothing():

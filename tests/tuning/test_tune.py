@@ -16,7 +16,7 @@ from ansatz.errors import NumericalError, UsageError
 from ansatz.fitting import Request
 from ansatz.fitting.first_steps import reading, with_structure
 from ansatz.fitting.replay import replay
-from ansatz.tuning import inner_folds, posing, tune
+from ansatz.tuning import inner_folds, search_problem, tune
 from ansatz.tuning.inner_folds import InnerFolds
 
 FAST = {"searches": 3, "folds": 2, "options": {"epochs": 2}, "space": ["width=4..8", "depth=1"]}
@@ -71,8 +71,8 @@ def test_each_trial_is_the_mean_of_folds_fitted_by_hand():
     rows = replay(found.fit)
     inner = inner_folds.make_folds(rows.learn, 2, seed=0)
     for k, (inside, outside) in enumerate(inner):
-        judged = rows.learn
-        X, y = judged.rows, judged.y.numpy()
+        evaluated = rows.learn
+        X, y = evaluated.rows, evaluated.y.numpy()
         model = ansatz.Regressor(
             "normal",
             **{"widths": [trial.parameters["width"]], "epochs": 2},
@@ -86,19 +86,19 @@ def test_each_trial_is_the_mean_of_folds_fitted_by_hand():
 
 def test_a_search_that_was_interrupted_goes_on_with_the_same_trials(tmp_path, monkeypatch):
     whole = search()
-    judge, calls = InnerFolds.scores, []
+    evaluate, calls = InnerFolds.scores, []
 
     def scores(self, parameters, deadline=None):
         calls.append(parameters)
         if len(calls) == 3:
             raise KeyboardInterrupt
-        return judge(self, parameters, deadline)
+        return evaluate(self, parameters, deadline)
 
     monkeypatch.setattr(InnerFolds, "scores", scores)
     with pytest.raises(KeyboardInterrupt) as stopped:
         search(out=tmp_path / "model")
     assert stopped.value.checkpoint == tmp_path / "model.tuning"
-    monkeypatch.setattr(InnerFolds, "scores", judge)
+    monkeypatch.setattr(InnerFolds, "scores", evaluate)
     with pytest.raises(UsageError, match="holds an unfinished search: go on with --resume"):
         search(out=tmp_path / "model")
     with pytest.raises(UsageError, match="a search with other options"):
@@ -117,10 +117,10 @@ def test_a_killed_search_goes_on_with_the_same_trials(tmp_path):
     code = (
         "import os, sys; from ansatz.tuning.inner_folds import InnerFolds\n"
         "from ansatz.tuning import tune\n"
-        "judge, calls = InnerFolds.scores, []\n"
+        "evaluate, calls = InnerFolds.scores, []\n"
         "def scores(self, parameters, deadline=None):\n"
         "    calls.append(1)\n"
-        "    found = judge(self, parameters, deadline)\n"
+        "    found = evaluate(self, parameters, deadline)\n"
         "    os._exit(9) if len(calls) == 3 else None\n"  # no handler, no flush, no clean-up
         "    return found\n"
         "InnerFolds.scores = scores\n"
@@ -144,24 +144,30 @@ def test_the_time_limit_ends_the_search_and_not_the_answer():
 
 def test_laws_are_searched_where_none_is_given(monkeypatch):
     def laws_of(y, first):
-        monkeypatch.setattr(posing, "choose_law", lambda *_: SimpleNamespace(law=first))
+        monkeypatch.setattr(
+            search_problem, "choose_law", lambda *_: SimpleNamespace(likelihood=first)
+        )
         data = table().assign(y=y)
         request = Request.of(data, {"target": "y", "test": 0.2, "device": "cpu"})
         request = with_structure(request)
         with reading(request) as problem:
-            _, space, notes = posing.pose_search(request, problem, (), 2)
+            _, space, notes = search_problem.build_search(request, problem, (), 2)
         return space["likelihood"].values, notes
 
-    laws, notes = laws_of(lambda frame: frame["y"], "gamma")
-    assert laws[0] == "gamma" and {"normal", "log_normal"} <= set(laws) and notes == []
-    laws, notes = laws_of(lambda frame: frame["y"].round(), "poisson")
-    assert laws[0] == "poisson" and "negative_binomial" in laws and "normal" not in laws
+    candidates, notes = laws_of(lambda frame: frame["y"], "gamma")
+    assert candidates[0] == "gamma" and {"normal", "log_normal"} <= set(candidates) and notes == []
+    candidates, notes = laws_of(lambda frame: frame["y"].round(), "poisson")
+    assert (
+        candidates[0] == "poisson"
+        and "negative_binomial" in candidates
+        and "normal" not in candidates
+    )
 
 
 def test_the_law_is_a_dimension_like_any_other():
     found = search(space=["width=4", "depth=1", "likelihood=normal,laplace"], searches=3)
-    laws = {trial.parameters.get("likelihood", "normal") for trial in found.trials}
-    assert laws == {"normal", "laplace"}
+    candidates = {trial.parameters.get("likelihood", "normal") for trial in found.trials}
+    assert candidates == {"normal", "laplace"}
     assert found.fit.likelihood == found.best.parameters.get("likelihood", "normal")
 
 
@@ -172,12 +178,12 @@ def test_laws_without_a_common_measure_do_not_compete():
 
 
 def test_a_configuration_that_cannot_be_fitted_is_a_failed_trial(monkeypatch):
-    judge = InnerFolds.scores
+    evaluate = InnerFolds.scores
 
     def scores(self, parameters, deadline=None):
         if parameters:
             raise NumericalError("the loss is nan at step 1.")
-        return judge(self, parameters, deadline)
+        return evaluate(self, parameters, deadline)
 
     monkeypatch.setattr(InnerFolds, "scores", scores)
     found = search()

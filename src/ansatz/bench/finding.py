@@ -81,7 +81,7 @@ class Finding:
 
     @property
     def holds(self) -> bool:
-        """Whether every bar that could be judged is met."""
+        """Whether every bar that could be evaluated is met."""
         return all(self.met.values())
 
     def _value(self, name: str) -> float | None:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ansatz.bench.image_task import JUDGED, Array, ImageTask
+from ansatz.bench.image_task import EVALUATED, Array, ImageTask
 
 Predict = Callable[[Array], Array]
 
@@ -104,7 +104,7 @@ def predictor(network: nn.Module) -> Predict:
 
     def predict(x: Array) -> Array:
         with torch.no_grad():
-            parts = torch.from_numpy(x[:JUDGED]).split(256)
+            parts = torch.from_numpy(x[:EVALUATED]).split(256)
             output = torch.cat([network.eval()(part) for part in parts])
         chosen: Array = output.argmax(1).numpy()
         return chosen

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from ansatz.bench.image_loop import Predict, lenet5, lenet_loop, predictor, resnet_loop
-from ansatz.bench.image_task import JUDGED, Array, ImageTask
+from ansatz.bench.image_task import EVALUATED, Array, ImageTask
 from ansatz.bench.peers import keras_on_torch
 
 Peer = Callable[[ImageTask], Predict]
@@ -39,7 +39,7 @@ def with_keras(task: ImageTask) -> Predict:
     model.fit(task.last, task.labels, batch_size=task.batch, epochs=task.epochs, verbose=0)
 
     def predict(x: Array) -> Array:
-        shown = x[:JUDGED].transpose(0, 2, 3, 1)
+        shown = x[:EVALUATED].transpose(0, 2, 3, 1)
         chosen: Array = model.predict(shown, verbose=0, batch_size=256).argmax(1)
         return chosen
 

@@ -9,7 +9,7 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 DIGITS, PHOTOGRAPHS = 60_000, 24 * 64  # images: an epoch of MNIST; two dozen steps of a ResNet
-JUDGED = 2_048  # images that show whether something was learned
+EVALUATED = 2_048  # images that show whether something was learned
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ def ours(task: "ImageTask", *, augment: bool = False) -> "Callable[[Array], Arra
         >>> task.score(ours(task)(task.images)) > 0.9
         True
     """
-    from ansatz.bench.image_task import JUDGED
+    from ansatz.bench.image_task import EVALUATED
     from ansatz.data.grids import Grids
     from ansatz.estimators import Classifier
 
@@ -77,7 +77,7 @@ def ours(task: "ImageTask", *, augment: bool = False) -> "Callable[[Array], Arra
     model.fit(Grids.of(task.images, "first"), task.labels)
 
     def predict(images: "Array") -> "Array":
-        chosen: Array = model.predict(Grids.of(images[:JUDGED], "first"))
+        chosen: Array = model.predict(Grids.of(images[:EVALUATED], "first"))
         return chosen
 
     return predict

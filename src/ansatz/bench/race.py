@@ -111,8 +111,8 @@ def race(
         seed: of the order within a round.
         measure: how one run is timed; by default this process's clocks.
         tell: is told what is going on.
-        threads: that each may use; beyond one the clock on the wall is the one to judge by, since
-            threads that wait for each other burn processor time.
+        threads: that each may use; beyond one the clock on the wall is the one to evaluate by,
+            since threads that wait for each other burn processor time.
 
     Example:
         >>> from ansatz.bench.race import race

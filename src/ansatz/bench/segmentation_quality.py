@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 SETS = ("isbi2012",)
 SEEDS, DICE = 3, 0.80
-LEARNED = 24  # slices; the others, which follow them in the stack, judge
+LEARNED = 24  # slices; the others, which follow them in the stack, evaluate
 OURS, WINDOW = "auto", "sliding_window"
 
 
@@ -35,7 +35,7 @@ def quality_segmentation(options: Options) -> list[Finding]:
 
 
 def epochs_within(seconds: float, epoch: float) -> int:
-    """How many epochs fit, one of them set aside for judging the slices that stop the fit.
+    """How many epochs fit, one of them held out for evaluating the slices that stop the fit.
 
     Args:
         seconds: that there are.
@@ -57,15 +57,15 @@ def _fit(name: str, seed: int) -> dict[str, Any]:
 
     data = load(name)
     model, seconds = _timed(Segmenter(network=OURS, random_state=seed), data)
-    # The time of one epoch decides how many the rival takes, so that its learning rate comes down
-    # to zero within the time it has; a limit alone would cut it off in full swing.
-    rehearsal = Segmenter(network=WINDOW, random_state=seed, epochs=1, holdout=0.0)
-    epochs = epochs_within(seconds, _timed(rehearsal, data)[1])
-    rival = Segmenter(network=WINDOW, random_state=seed, epochs=epochs, time_limit=seconds)
-    rival, taken = _timed(rival, data)
+    # The time of one epoch decides how many the baseline takes, so that its learning rate comes
+    # down to zero within the time it has; a limit alone would cut it off in full swing.
+    network_check = Segmenter(network=WINDOW, random_state=seed, epochs=1, holdout=0.0)
+    epochs = epochs_within(seconds, _timed(network_check, data)[1])
+    baseline = Segmenter(network=WINDOW, random_state=seed, epochs=epochs, time_limit=seconds)
+    baseline, taken = _timed(baseline, data)
     return {
-        **_judged(model, data, seconds),
-        "sliding window": _judged(rival, data, taken),
+        **_evaluated(model, data, seconds),
+        "sliding window": _evaluated(baseline, data, taken),
         "recipe": model.recipe_.sentence(model.model_.network_name),
         "threads": torch.get_num_threads(),
     }
@@ -79,7 +79,7 @@ def _timed(model: "Segmenter", data: "Dataset") -> "tuple[Segmenter, float]":
     return model, time.perf_counter() - began
 
 
-def _judged(model: "Segmenter", data: "Dataset", seconds: float) -> dict[str, Any]:
+def _evaluated(model: "Segmenter", data: "Dataset", seconds: float) -> dict[str, Any]:
     assert data.grids is not None and data.masks is not None
     rows = np.arange(LEARNED, len(data.grids))
     metrics = model.evaluate(data.grids[rows], data.masks[rows])
@@ -101,7 +101,7 @@ def _findings(name: str, rows: list[dict[str, Any]]) -> list[Finding]:
     def mean(key: str, among: list[dict[str, Any]]) -> float:
         return statistics.fmean(row[key] for row in among)
 
-    rival = {"sliding window": mean("dice", window)}
+    baseline = {"sliding window": mean("dice", window)}
     facts = {
         "seeds": len(rows),
         "network": rows[0]["network"],
@@ -124,8 +124,8 @@ def _findings(name: str, rows: list[dict[str, Any]]) -> list[Finding]:
         f"{name}: Dice beside the window's",
         dice.unit,
         dice.ours,
-        rival,
-        limit={"ours": Bar(at_least=rival["sliding window"])},
+        baseline,
+        limit={"ours": Bar(at_least=baseline["sliding window"])},
     )
     ratios = [row["pixel_error"] / row["sliding window"]["pixel_error"] for row in rows]
     error = Finding(

@@ -33,7 +33,7 @@ def speed_large(options: Options) -> list[Finding]:
     from ansatz.bench.task import large
 
     task = large(options.seed)
-    return [_judge("speed-large", task, LARGE, options, rounds=7)]
+    return [_evaluate("speed-large", task, LARGE, options, rounds=7)]
 
 
 def speed_tiny(options: Options) -> list[Finding]:
@@ -47,7 +47,7 @@ def speed_tiny(options: Options) -> list[Finding]:
     from ansatz.bench.task import tiny
 
     task = tiny(options.seed)
-    return [_judge("speed-tiny", task, TINY, options, rounds=15)]
+    return [_evaluate("speed-tiny", task, TINY, options, rounds=15)]
 
 
 def ours(task: Task) -> Callable[[Array], Array]:
@@ -83,7 +83,7 @@ def ours(task: Task) -> Callable[[Array], Array]:
     return predict
 
 
-def _judge(
+def _evaluate(
     name: str, task: Task, limit: Mapping[str, Bar], options: Options, *, rounds: int
 ) -> Finding:
     from ansatz.bench.hand_loop import matrix_products

@@ -44,11 +44,11 @@ def _fit(name: str, seed: int, inference: str) -> dict[str, Any]:
     model.fit(x.iloc[train], outcome.iloc[train])
     seconds = time.perf_counter() - began
     cox = SurvivalRegressor("cox", network="linear").fit(x.iloc[train], outcome.iloc[train])
-    judged = {
+    evaluated = {
         who: each.evaluate(x.iloc[test], outcome.iloc[test])
         for who, each in {"network": model, "cox": cox}.items()
     }
-    return {**judged, "seconds": seconds}
+    return {**evaluated, "seconds": seconds}
 
 
 def _finding(name: str, least: float, rows: list[dict[str, Any]]) -> Finding:

@@ -1,4 +1,4 @@
-"""Larger tables: networks beside boosted trees and the linear model of the same law."""
+"""Larger tables: networks beside boosted trees and the linear model of the same distribution."""
 
 import statistics
 import time
@@ -24,8 +24,8 @@ def quality_tables(options: Options) -> list[Finding]:
     """RMSE or error at most 5 % above HistGradientBoosting's default, nll below the linear model's.
 
     A fifth of the rows tests: drawn by the split's number, the latest ones where rows have a time,
-    the published ones where they are published. Numbers are given the normal law, an estimator's
-    default, as the trees are given squared error.
+    the published ones where they are published. Numbers are given the normal distribution, an
+    estimator's default, as the trees are given squared error.
 
     Example:
         >>> from ansatz.bench.tables import TABLES
@@ -76,7 +76,7 @@ def _fit(name: str, split: int, inference: str) -> dict[str, Any]:
     data = load(name)
     train, test = rows_of(data, split)
     x, y = data.frame.drop(columns=[data.target, *data.exclude]), data.frame[data.target]
-    learn, judge = (x.iloc[train], y.iloc[train]), (x.iloc[test], y.iloc[test])
+    learn, evaluate = (x.iloc[train], y.iloc[train]), (x.iloc[test], y.iloc[test])
     classes = y.dtype.kind not in "iuf"
     kind = Classifier if classes else Regressor
     began = time.perf_counter()
@@ -85,15 +85,18 @@ def _fit(name: str, split: int, inference: str) -> dict[str, Any]:
     linear = kind(network="linear").fit(*learn)
     columns = infer_columns(learn[0])
     predicted = _trees(
-        encode_columns(learn[0], columns), learn[1], encode_columns(judge[0], columns)[0], classes
+        encode_columns(learn[0], columns),
+        learn[1],
+        encode_columns(evaluate[0], columns)[0],
+        classes,
     )
-    truth, ours = judge[1].to_numpy(), model.evaluate(*judge)
+    truth, ours = evaluate[1].to_numpy(), model.evaluate(*evaluate)
     return {
-        "error": _error(truth, model.predict(judge[0]), classes),
+        "error": _error(truth, model.predict(evaluate[0]), classes),
         TREES: _error(truth, predicted, classes),
         "nll": ours["nll"],
-        "linear nll": linear.evaluate(*judge)["nll"],
-        "law": linear.model_.law_name,
+        "linear nll": linear.evaluate(*evaluate)["nll"],
+        "likelihood": linear.model_.likelihood_name,
         "measure": "error" if classes else "rmse",
         "seconds": seconds,
     }
@@ -122,7 +125,7 @@ def _findings(name: str, rows: list[dict[str, Any]]) -> list[Finding]:
 
     facts = {
         "splits": len(rows),
-        "law": rows[0]["law"],
+        "likelihood": rows[0]["likelihood"],
         "seconds": statistics.median(row["seconds"] for row in rows),
         "commits": sorted({row["commit"] or "" for row in rows}),
     }

@@ -55,7 +55,7 @@ class Check:
         >>> from ansatz.claims import Check, Wrong
         >>> wrong = Wrong("twice as many", predicted=2.0)
         >>> check = Check("area", 0.99, 1.0, 0.03, "3 standard errors", wrong=wrong)
-        >>> check.holds, check.tells_apart
+        >>> check.holds, check.rejects_wrong
         (True, True)
     """
 
@@ -77,7 +77,7 @@ class Check:
         return self._agree(self.measured, self.predicted)
 
     @property
-    def tells_apart(self) -> bool:
+    def rejects_wrong(self) -> bool:
         """Whether the wrong prediction fails, as it must; True if none is named."""
         if self.wrong is None:
             return True
@@ -114,6 +114,6 @@ class Check:
                 if self.wrong.predicted is None
                 else self.wrong.predicted,
                 "measured": self.measured if self.wrong.measured is None else self.wrong.measured,
-                "refuted": self.tells_apart,
+                "refuted": self.rejects_wrong,
             }
         return found

@@ -36,7 +36,7 @@ class Correction:
     @property
     def refuted(self) -> bool:
         """Whether the right formula passes where the printed one fails."""
-        return self.check is not None and self.check.holds and self.check.tells_apart
+        return self.check is not None and self.check.holds and self.check.rejects_wrong
 
     @property
     def is_measured_otherwise(self) -> bool:

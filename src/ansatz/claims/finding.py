@@ -55,10 +55,10 @@ class Finding:
         return all(check.holds for check in self.checks)
 
     @property
-    def tells_apart(self) -> bool:
+    def rejects_wrong(self) -> bool:
         """Whether a wrong prediction is named, and every one that is named fails."""
         named = [check for check in self.checks if check.wrong is not None]
-        return bool(named) and all(check.tells_apart for check in named)
+        return bool(named) and all(check.rejects_wrong for check in named)
 
     @property
     def measured(self) -> float:

@@ -37,7 +37,7 @@ class Outcome:
     @property
     def holds(self) -> bool:
         """Whether every check holds and every wrong prediction fails."""
-        return self.finding is not None and self.finding.holds and self.finding.tells_apart
+        return self.finding is not None and self.finding.holds and self.finding.rejects_wrong
 
     @property
     def verdict(self) -> str:
@@ -46,7 +46,7 @@ class Outcome:
             return "BROKEN"
         if not self.finding.holds:
             return "DOES NOT HOLD"
-        if not self.finding.tells_apart:
+        if not self.finding.rejects_wrong:
             return "WRONG ONE PASSES"
         return "holds"
 

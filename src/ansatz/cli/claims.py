@@ -53,7 +53,7 @@ def _print_check(check: "Check") -> None:
         gives = f"predicts {_exact(wrong.predicted)}" if wrong.predicted is not None else ""
         if wrong.measured is not None:
             gives = f"{gives} and " * bool(gives) + f"gives {_exact(wrong.measured)}"
-        refuted = "refuted" if check.tells_apart else "PASSES, and must not"
+        refuted = "refuted" if check.rejects_wrong else "PASSES, and must not"
         say(f"  wrong      {row}{wrong.name}: {gives}: {refuted}")
 
 
@@ -75,7 +75,7 @@ def print_summary(outcomes: "Sequence[Outcome]", seconds: float, *, slowest: boo
     say()
     for outcome in outcomes:
         for check in outcome.finding.checks if outcome.finding is not None else ():
-            if not (check.holds and check.tells_apart):
+            if not (check.holds and check.rejects_wrong):
                 say(outcome.id)
                 _print_check(check)
                 say()

@@ -41,7 +41,7 @@ def compare(
 ) -> None:
     """Say whether one model beats another on the test rows that both were kept from.
 
-    The difference of their scores is taken row by row and judged by its standard error; what
+    The difference of their scores is taken row by row and evaluated by its standard error; what
     their recipes have not in common is listed. Of more than two models, folds of the training
     rows choose one, which the test rows then compare with the first.
 

@@ -19,7 +19,7 @@ def evaluate(
     data: Annotated[str, typer.Argument(help="A table, folder or file with the target.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Judge a saved model on rows it has not seen.
+    """Evaluate a saved model on rows it has not seen.
 
     Example:
         ansatz evaluate houses-model later.csv
@@ -31,7 +31,7 @@ def evaluate(
     from ansatz.cli.model import open_data, open_model
 
     estimator = open_model(model)
-    if estimator.model_.uses is None:
+    if estimator.model_.column_roles is None:
         raise UsageError(
             "this model was made in Python and knows no target column: use its evaluate(X, y)."
         )

@@ -48,10 +48,10 @@ def print_fit(fit: Any) -> None:
 
 
 def print_candidates(candidates: Sequence[Mapping[str, Any]]) -> None:
-    """Prints how the laws compare, best first."""
+    """Prints how the likelihoods compare, best first."""
     rows = [
         [
-            row["law"],
+            row["likelihood"],
             number(float(row["score"])),
             number(float(row["worse"])) if row["worse"] > 0 else "",
             number(float(row["error"])) if row["worse"] > 0 else "",

@@ -27,8 +27,9 @@ def export(
 ) -> None:
     """Write a saved model as one ONNX file, preprocessing included.
 
-    The file takes the columns of the table as they are and gives the law's parameters, predictions
-    and probabilities. It is run in onnxruntime and compared with the model before it is written.
+    The file takes the columns of the table as they are and gives the likelihood's parameters,
+    predictions and probabilities. It is run in onnxruntime and compared with the model before it is
+    written.
 
     Example:
         ansatz export houses-model --onnx

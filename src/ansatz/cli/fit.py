@@ -106,11 +106,11 @@ def print_plan(request: "Request", folder: Path, as_json: bool) -> None:
     asked = with_structure(request)
     with reading(asked) as problem:
         task = task_of(asked, problem)
-        task.rehearse(read_job(problem, task))  # raises what the fit would before training
+        task.check_settings(read_job(problem, task))  # raises what the fit would before training
     plan: dict[str, Any] = {
         "rows": problem.size,
-        "likelihood": problem.likelihood if len(problem.laws) == 1 else None,
-        "candidates": problem.laws,
+        "likelihood": problem.likelihood if len(problem.candidates) == 1 else None,
+        "candidates": problem.candidates,
         "network": str(task.settings.network),
         "columns": [{"name": c.name, "role": c.role} for c in problem.columns],
         "out": folder,
@@ -124,12 +124,12 @@ def print_plan(request: "Request", folder: Path, as_json: bool) -> None:
     if problem.columns:
         print_columns(problem.columns)
         say()
-    law = f"likelihood {problem.likelihood}"
-    if len(problem.laws) > 1:
-        law = f"likelihood chosen among {', '.join(problem.laws)}"
+    likelihood = f"likelihood {problem.likelihood}"
+    if len(problem.candidates) > 1:
+        likelihood = f"likelihood chosen among {', '.join(problem.candidates)}"
     spec = problem.rows.spec
     what = f"{problem.size} rows"
     if spec is not None:
         shape = " x ".join(map(str, (spec.features, *spec.size)))
         what = f"{problem.size} examples of {shape} numbers"
-    say(f"{what}, {law}, network {plan['network']}; would write {folder}")
+    say(f"{what}, {likelihood}, network {plan['network']}; would write {folder}")

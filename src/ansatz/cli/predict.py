@@ -103,10 +103,10 @@ def predict(
     method: Annotated[
         str,
         typer.Option(
-            help="Bounds by the predicted law, or conformal: those that held rows set aside.",
-            metavar="law|conformal",
+            help="Bounds by the predicted distribution, or conformal: those that held rows held out.",
+            metavar="likelihood|conformal",
         ),
-    ] = "law",
+    ] = "likelihood",
     times: Annotated[
         str | None,
         typer.Option(help="Survival models: add the chance to get past each time.", metavar="T,T"),
@@ -138,8 +138,8 @@ def predict(
     """
     if interval is not None and not 0 < interval < 1:
         raise UsageError(f"--interval must be in (0, 1), got {interval}. For 90 percent: 0.9.")
-    if method not in ("law", "conformal"):
-        raise UsageError(f"--method must be law or conformal, got {method}.")
+    if method not in ("likelihood", "conformal"):
+        raise UsageError(f"--method must be likelihood or conformal, got {method}.")
     options: dict[str, Any] = {} if times is None else {"times": _numbers(times)}
     output = Output(out, overwrite, raw, as_json)
     output.check()
@@ -149,7 +149,7 @@ def predict(
     outcome = estimator.model_.outcome
     if times is not None and "times" not in outcome.frame_options:
         raise UsageError("--times is for survival models; this one has no survival curve.")
-    if method != "law":
+    if method != "likelihood":
         from ansatz.fitting.intervals import require_scores
 
         require_scores(estimator.model_)

@@ -35,9 +35,9 @@ def tune(
     quiet: Annotated[bool, _option("No progress.", "--quiet", "-q")] = False,
     as_json: Annotated[bool, _option("Print one JSON document.", "--json")] = False,
 ) -> None:
-    """Search for a better recipe than the default, judged by rows the search never sees.
+    """Search for a better recipe than the default, evaluated by rows the search never sees.
 
-    Trials are judged on folds of the training rows. The best is fitted to all of them and
+    Trials are evaluated on folds of the training rows. The best is fitted to all of them and
     compared with the default recipe on the test rows, once. A search that was stopped goes on
     with --resume.
 

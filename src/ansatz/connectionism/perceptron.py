@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 Form = Literal["signs", "zero_one"]
-_LOOK_AHEAD = 64  # rows judged at once while no mistake is found; doubled as long as none is
+_LOOK_AHEAD = 64  # rows evaluated at once while no mistake is found; doubled as long as none is
 
 
 class Run(NamedTuple):

@@ -116,7 +116,7 @@ def describe_columns(columns: Sequence[Column]) -> list[tuple[str, str, str]]:
 
 
 def _plain_numbers(frame: "pd.DataFrame", skip: set[str]) -> dict[str, Column]:
-    """Numeric columns, judged all at once: a table may have a hundred thousand."""
+    """Numeric columns, evaluated all at once: a table may have a hundred thousand."""
     names = [
         name
         for name, dtype in zip(frame.columns, frame.dtypes, strict=True)

@@ -24,7 +24,7 @@ class Dataset:
             where it is a class per cell.
         description: one sentence.
         license: what its publisher says.
-        likelihood: a law that suits the target; empty where none of the simple ones does.
+        likelihood: a likelihood that suits the target; empty where none of the simple ones does.
         exclude: columns that give the target away.
         splits: the published splits, as (train, test) row numbers.
         grids: the images or volumes, one per row; None for tables.

@@ -1,4 +1,4 @@
-"""Which rows train, which stop the training, which judge: copies always on one side."""
+"""Which rows train, which stop the training, which evaluate: copies always on one side."""
 
 import heapq
 from typing import Any, NamedTuple
@@ -51,7 +51,7 @@ def split_rows(
     Args:
         rows: keys of :func:`row_keys`, or a table whose content is hashed.
         seed: another seed, another split.
-        test: fraction of the weight that judges.
+        test: fraction of the weight that evaluates.
         valid: fraction of the weight that stops training.
         group: ``(N,)`` ids, or a column's name; a group falls on one side.
         time: ``(N,)`` numbers or dates, or a column's name.

@@ -1,4 +1,4 @@
-"""What every estimator shares: rows in, a fitted law out, scikit-learn's conventions."""
+"""What every estimator shares: rows in, a fitted likelihood out, scikit-learn's conventions."""
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
@@ -95,7 +95,7 @@ class Estimator(BaseEstimator):
     row_keys_ = Fitted(lambda model: model.row_keys)
     saved_summary_ = Fitted(lambda model: model.summary)
     target_names_ = Fitted(lambda model: model.outcome.names)
-    uses_ = Fitted(lambda model: model.uses)
+    uses_ = Fitted(lambda model: model.column_roles)
 
     def __init__(
         self,
@@ -236,7 +236,8 @@ class Estimator(BaseEstimator):
     ) -> Self:
         """One pass over the rows, from where the last call left weights and optimiser.
 
-        The first call fixes what comes from the data: scaling, levels, the law's unit. The rate is
+        The first call fixes what comes from the data: scaling, levels, the likelihood's unit. The
+            rate is
         constant (``learning_rate``, 1e-3 if not given) and nothing is held out.
         """
         return self._partial_fit(*self._continue(X, y, sample_weight, offset))
@@ -407,7 +408,7 @@ class Estimator(BaseEstimator):
             table: as for ``predict_frame``.
         """
         X = table
-        if self.model_.uses is not None:
+        if self.model_.column_roles is not None:
             X = self._from_table(table, outcomes=False).X
         found: Rows = self.model_.structure.from_python(X, face=self, reset=False)
         return found
@@ -419,7 +420,7 @@ class Estimator(BaseEstimator):
     def _from_table(self, table: Any, *, outcomes: bool) -> Any:
         """Features, outcomes, weights and offsets of a table, found by the names of the fit."""
         check_is_fitted(self)
-        if self.model_.uses is None:
+        if self.model_.column_roles is None:
             raise UsageError("this model was fitted to X and y: evaluate(X, y) needs both.")
         return self.model_.structure.from_table(self.model_, table, outcomes=outcomes)
 
@@ -430,7 +431,7 @@ class Estimator(BaseEstimator):
         return torch.from_numpy(np.array(codes))  # a copy: the given one may be read-only
 
     def predict(self, X: Any, *, offset: ArrayLike | None = None) -> NDArray[Any]:
-        """One answer for each row: what the outcome's law says of it in one number or word.
+        """One answer for each row: what the outcome's likelihood says of it in one number or word.
 
         Args:
             X: rows as in ``fit``.
@@ -474,7 +475,7 @@ class Estimator(BaseEstimator):
         X: Any,
         level: float = 0.9,
         *,
-        method: Method = "law",
+        method: Method = "likelihood",
         offset: ArrayLike | None = None,
         trials: ArrayLike | None = None,
     ) -> NDArray[np.float64]:
@@ -483,8 +484,8 @@ class Estimator(BaseEstimator):
         Args:
             X: rows as in ``fit``.
             level: the share of outcomes that it should hold.
-            method: ``"law"`` takes the quantiles of the predictive distribution; ``"conformal"``
-                the bounds that held this share of rows set aside (``calibration=``).
+            method: ``"likelihood"`` takes the quantiles of the predictive distribution;
+                ``"conformal"`` the bounds that held this share of rows held out (``calibration=``).
             offset: as in ``fit``.
             trials: how many tries each row's successes are counted of.
         """
@@ -501,7 +502,7 @@ class Estimator(BaseEstimator):
             )
 
     def calibrate(self, X: Any, y: Any, *, offset: ArrayLike | None = None) -> Self:
-        """Measures on rows set aside how far out outcomes lie, for conformal intervals.
+        """Measures on rows held out how far out outcomes lie, for conformal intervals.
 
         Args:
             X: rows that nothing of the fit has seen.
@@ -510,8 +511,10 @@ class Estimator(BaseEstimator):
         """
         check_is_fitted(self)
         self._require_numbers()
-        law, raw = self._served(X, offset)
-        self.model_.conformal_scores = conformal_scores(law, raw, self._outcomes(y, len(raw)))
+        likelihood, raw = self._served(X, offset)
+        self.model_.conformal_scores = conformal_scores(
+            likelihood, raw, self._outcomes(y, len(raw))
+        )
         return self
 
     def sample(
@@ -534,8 +537,8 @@ class Estimator(BaseEstimator):
         """
         seed = int(check_random_state(random_state).randint(2**31 - 1))
         generator = torch.Generator().manual_seed(seed)
-        law = self.predict_dist(X, offset=offset, trials=trials)
-        draws: NDArray[Any] = law.sample((count,), generator=generator).numpy()
+        likelihood = self.predict_dist(X, offset=offset, trials=trials)
+        draws: NDArray[Any] = likelihood.sample((count,), generator=generator).numpy()
         labels = self.model_.outcome.labels
         return draws if labels is None else labels[draws.astype(np.intp)]
 
@@ -570,7 +573,7 @@ class Estimator(BaseEstimator):
         *,
         offset: ArrayLike | None = None,
     ) -> dict[str, float | None]:
-        """Every metric that applies to the law: nll, crps, rmse, ... ; None where undefined.
+        """Every metric that applies to the likelihood: nll, crps, rmse, ... ; None where undefined.
 
         Args:
             X: rows as in ``fit``; of a model of ``ansatz.fit`` a table with the target will do.
@@ -631,11 +634,11 @@ class Estimator(BaseEstimator):
             offset: as in ``fit``.
             random_state: of the randomised quantile residuals of counts.
         """
-        law, raw = self._served(X, offset)
+        likelihood, raw = self._served(X, offset)
         outcomes = self._outcomes(y, len(raw))
         generator = torch.Generator().manual_seed(random_state)
         with torch.no_grad():
-            found = linear.residuals(law, raw, outcomes, kind=kind, generator=generator)
+            found = linear.residuals(likelihood, raw, outcomes, kind=kind, generator=generator)
         return found.numpy()
 
     def summary(
@@ -683,12 +686,12 @@ class Estimator(BaseEstimator):
         check_is_fitted(self)
         index = X.index if isinstance(X, pd.DataFrame) else None
         offset, trials = options.pop("offset", None), options.pop("trials", None)
-        uses = self.model_.uses
-        if uses is not None:
+        column_roles = self.model_.column_roles
+        if column_roles is not None:
             X, _, _, offset, trials = self._from_table(X, outcomes=False)
-            if uses.trials is not None and trials is None and interval is not None:
+            if column_roles.trials is not None and trials is None and interval is not None:
                 raise DataError(
-                    f"the table has no column '{uses.trials}': an interval of successes needs "
+                    f"the table has no column '{column_roles.trials}': an interval of successes needs "
                     "their trials."
                 )
         rows = self._given(X, offset)._replace(trials=trials)

@@ -22,7 +22,7 @@ class Ranker(Estimator):
     """A network, or a linear model, that predicts in which order items will be ranked.
 
     A row is an occasion of ranking: a voter, a race, a taster; x is what is known about it. With
-    ``X=None`` all rows share one law, and the fit is the exact maximum-likelihood estimate.
+    ``X=None`` all rows share one likelihood, and the fit is the exact maximum-likelihood estimate.
 
     Args:
         likelihood: ``"plackett_luce"``, or an instance.
@@ -187,13 +187,13 @@ class Ranker(Estimator):
             sample_weight: ``(N,)`` frequency weights.
         """
         codes = self._outcomes(y, len(y))
-        law = self._rankings(X)
+        likelihood = self._rankings(X)
         weight = read_column("sample_weight", sample_weight, len(codes))
         tau = kendall_tau(
             codes,
-            law.mode.expand(len(codes), -1),
+            likelihood.mode.expand(len(codes), -1),
             None if weight is None else torch.from_numpy(weight),
-            unranked=law.unranked,
+            unranked=likelihood.unranked,
         )
         return float(tau)
 

@@ -1,4 +1,4 @@
-"""Numbers as outcomes: regression with any law."""
+"""Numbers as outcomes: regression with any likelihood."""
 
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
@@ -14,7 +14,7 @@ class Regressor(RegressorMixin, Estimator):
     early stopping on held-out rows; above 50,000 rows, two of 256. ``recipe_`` says what was done.
 
     Args:
-        likelihood: the law of y by name (``ansatz list likelihoods``), or an instance.
+        likelihood: the likelihood of y by name (``ansatz list likelihoods``), or an instance.
         likelihood_options: options of a likelihood given by name, like
             ``{"components": 2}`` of ``"normal_mixture"``.
         x: what X looks like: ``"auto"`` tells tables from signals, images and volumes by the axes

@@ -44,7 +44,7 @@ class Segmenter(Estimator):
         weight_decay: decoupled, on matrices.
         holdout: share of the examples that decide when to stop; 0 for none.
         augment: whether examples are varied, with their masks, while they are learned from, or
-            how: ``[Flip((-1, -2)), Turn()]`` of :mod:`ansatz.data.augmentation`.
+            how: ``[Flip((-1, -2)), Rotate90()]`` of :mod:`ansatz.data.augmentation`.
         pretrained: a file of weights, ``.safetensors`` or ``.pth``, that the network begins with.
         freeze: ``"backbone"`` trains the last layer alone; a number freezes so many groups of
             layers from the input on; a list of epochs wakes one group at each, the last first.

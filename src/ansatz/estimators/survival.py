@@ -24,7 +24,7 @@ class SurvivalRegressor(Estimator):
 
     Args:
         likelihood: ``"weibull"``, ``"log_normal"``, ``"gamma"``, ``"exponential"`` or any other
-            law of numbers; ``"cox"`` for proportional hazards with a free baseline;
+            likelihood of numbers; ``"cox"`` for proportional hazards with a free baseline;
             ``"discrete_hazard"`` for free hazards and for several causes; or an instance.
         likelihood_options: options of a likelihood given by name.
         x: what X looks like: ``"auto"`` tells tables from signals, images and volumes by the axes
@@ -193,7 +193,7 @@ class SurvivalRegressor(Estimator):
             upper: as in ``fit``.
             offset: ``(N,)``, known parts of the linear predictor.
         """
-        if self.settings().law_name == "cox":
+        if self.settings().likelihood_name == "cox":
             raise UsageError("cox compares rows with all others: it has no partial_fit, use fit.")
         times = self._times(y, event=event, entry=entry, upper=upper)
         return self._partial_fit(*self._continue(X, times, sample_weight, offset))
@@ -283,7 +283,7 @@ class SurvivalRegressor(Estimator):
     def predict_risk(self, X: Any, *, offset: ArrayLike | None = None) -> NDArray[np.float64]:
         """A number that orders rows, higher for earlier events: the log-risk of a Cox model.
 
-        For other laws it is minus the mean time restricted to the last event of the fit.
+        For other likelihoods it is minus the mean time restricted to the last event of the fit.
 
         Args:
             X: rows as in ``fit``.

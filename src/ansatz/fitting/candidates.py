@@ -1,11 +1,11 @@
-"""Which laws could have produced the values of y: candidates by their support."""
+"""Which likelihoods could have produced the values of y: candidates by their support."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-COARSE = 3.0  # steps per sd: below, the density of a continuous law is no picture of whole numbers
+COARSE = 3.0  # steps per sd: below, the density of a continuous distribution is no picture of whole numbers
 AMOUNT = 30.0  # whole numbers of this size beside many zeros may be amounts, such as claims
 HUGE = 1e100  # of an outcome: its powers and exponentials have no place in a double
 REALS = ("normal", "laplace", "student_t")
@@ -15,19 +15,19 @@ INFLATED = ("zero_inflated_poisson", "hurdle_poisson", "zero_inflated_negative_b
 
 
 def candidates(y: Any, *, exposure: bool = False, censored: bool = False) -> list[str]:
-    r"""The laws whose support holds all of y, simplest first.
+    r"""The likelihoods whose support holds all of y, simplest first.
 
     The values decide, never their type: 3.0 is a count and "3" is not.
 
     ======================================  ======================================================
-    values                                  laws
+    values                                  likelihoods
     ======================================  ======================================================
     no numbers                              bernoulli (two levels) or categorical
     two values, each seen more than once    bernoulli, and so is 0/1 always
     whole numbers from 0                    poisson, negative_binomial; where zeros are in excess
-                                            the zero-inflated and the hurdle laws; normal; from 1,
-                                            if sd(y) is at least 3, gamma and log_normal; beside
-                                            zeros in excess, from a median of 30, tweedie
+                                            the zero-inflated and the hurdle likelihoods; normal;
+                                            from 1, if sd(y) is at least 3, gamma and log_normal;
+                                            beside zeros in excess, from a median of 30, tweedie
     inside (0, 1)                           beta, normal
     [0, 1] with an end                      zero_one_inflated_beta
     positive                                normal, gamma, log_normal, weibull, laplace, student_t
@@ -37,15 +37,15 @@ def candidates(y: Any, *, exposure: bool = False, censored: bool = False) -> lis
     ======================================  ======================================================
 
     Zeros are in excess when their share p exceeds :math:`e^{-\bar y}` by two standard errors. No
-    Poisson law given x does without it: by Jensen's inequality
+    Poisson distribution given x does without it: by Jensen's inequality
     :math:`p = E[e^{-\mu(x)}] \ge e^{-E[\mu(x)]}`, so that fewer zeros never speak for inflation,
     and whether more of them do is for the log score given x to say. The same holds for
     over-dispersion, which variation of x alone brings about; so nothing else is tested here.
 
     Args:
-        y: ``(N,)`` outcomes without missing values, or ``(N, K)`` for K targets of one law.
-        exposure: whether the logarithm of an exposure is added to the linear predictor: then laws
-            with a log link, where there are any.
+        y: ``(N,)`` outcomes without missing values, or ``(N, K)`` for K targets of one likelihood.
+        exposure: whether the logarithm of an exposure is added to the linear predictor: then
+            likelihoods with a log link, where there are any.
         censored: whether some of the times are known in part only.
     """
     if censored:
@@ -57,13 +57,13 @@ def candidates(y: Any, *, exposure: bool = False, censored: bool = False) -> lis
     if _is_binary(levels, counts):
         return ["bernoulli"]
     if len(levels) == 1:
-        return ["normal"]  # nothing to tell laws apart by
+        return ["normal"]  # nothing to tell likelihoods apart by
     values = values.astype(np.float64)
     if not (np.abs(values) < HUGE).all():
         return ["normal"]
-    laws = _whole(values) if (levels == np.round(levels)).all() else _real(values)
-    link = [law for law in laws if law not in REALS]
-    return link if exposure and link else laws
+    candidates = _whole(values) if (levels == np.round(levels)).all() else _real(values)
+    link = [likelihood for likelihood in candidates if likelihood not in REALS]
+    return link if exposure and link else candidates
 
 
 def _is_binary(levels: NDArray[Any], counts: NDArray[np.intp]) -> bool:
@@ -73,17 +73,17 @@ def _is_binary(levels: NDArray[Any], counts: NDArray[np.intp]) -> bool:
 
 
 def _whole(y: NDArray[np.float64]) -> list[str]:
-    """Laws of whole numbers; continuous ones are compared by the probability of a step."""
+    """Likelihoods of whole numbers; continuous ones are compared by the probability of a step."""
     if y.min() < 0:
         return list(REALS)
-    laws = ["poisson", "negative_binomial"]
+    candidates = ["poisson", "negative_binomial"]
     if _zeros_in_excess(y):
-        laws += INFLATED
-    laws.append("normal")
+        candidates += INFLATED
+    candidates.append("normal")
     if y.min() > 0:
-        return [*laws, "gamma", "log_normal"] if y.std() >= COARSE else laws
+        return [*candidates, "gamma", "log_normal"] if y.std() >= COARSE else candidates
     amounts = _zeros_in_excess(y) and np.median(y[y > 0]) >= AMOUNT
-    return [*laws, "tweedie"] if amounts else laws
+    return [*candidates, "tweedie"] if amounts else candidates
 
 
 def _zeros_in_excess(y: NDArray[np.float64]) -> bool:

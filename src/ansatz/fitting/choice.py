@@ -1,4 +1,4 @@
-"""The law of y chosen by the rows: the best out-of-fold log score given x."""
+"""The likelihood of y chosen by the rows: the best out-of-fold log score given x."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from torch import Tensor
 from ansatz.data.dates import as_dates
 from ansatz.data.keys import mix
 from ansatz.fitting.candidates import candidates as candidates
-from ansatz.fitting.contracts.structure import LawScores
+from ansatz.fitting.contracts.structure import LikelihoodScores
 from ansatz.fitting.job import Job, take
 from ansatz.fitting.out_of_fold import Folds, choose_folds
 from ansatz.fitting.task import Task
@@ -22,71 +22,73 @@ from ansatz.training.randomness import own_randomness
 
 Row = np.ndarray[Any, Any]  # one number per row
 
-MOST_ROWS = 2_000  # that laws are compared on
+MOST_ROWS = 2_000  # that likelihoods are compared on
 FEWEST_ROWS = 20  # below, a score says nothing
 PERIODS = 30  # of time, whose sums are taken as independent
 MIXED = {"tweedie", "zero_one_inflated_beta"}  # probability at a point, density elsewhere
 
 
-class LawScore(NamedTuple):
-    """One law's out-of-fold log score, and how far it lies behind the best."""
+class LikelihoodScore(NamedTuple):
+    """One likelihood's out-of-fold log score, and how far it lies behind the best."""
 
-    law: str
+    likelihood: str
     score: float  # mean over rows; higher is better
-    worse: float  # the best law's mean minus this one's
+    worse: float  # the best likelihood's mean minus this one's
     error: float  # standard error of that difference, row by row
 
 
 class Choice(NamedTuple):
-    """The chosen law with its evidence.
+    """The chosen likelihood with its evidence.
 
-    ``str(choice)`` is the table, best law first.
+    ``str(choice)`` is the table, best likelihood first.
     """
 
-    law: str
-    table: tuple[LawScore, ...]  # simplest law first; empty if none was compared
+    likelihood: str
+    table: tuple[LikelihoodScore, ...]  # simplest likelihood first; empty if none was compared
     explanation: str
     notes: tuple[str, ...]
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """The table as plain JSON, simplest law first."""
+        """The table as plain JSON, simplest likelihood first."""
         return [row._asdict() for row in self.table]
 
     def __str__(self) -> str:
-        width = max([len(row.law) for row in self.table], default=3)
-        lines = [f"{'law':{width}}   log score   worse by   +-"]
+        width = max([len(row.likelihood) for row in self.table], default=3)
+        lines = [f"{'likelihood':{width}}   log score   worse by   +-"]
         for row in sorted(self.table, key=lambda row: row.worse):
             behind = f"   {row.worse:8.4f}   {row.error:6.4f}" if row.worse > 0 else ""
-            lines.append(f"{row.law:{width}}   {row.score:9.4f}{behind}")
+            lines.append(f"{row.likelihood:{width}}   {row.score:9.4f}{behind}")
         return "\n".join(lines)
 
 
-def choose_law(task: Task, laws: Sequence[str], job: Job) -> Choice:
-    r"""Chooses among laws by their out-of-fold log score given x.
+def choose_likelihood(task: Task, candidates: Sequence[str], job: Job) -> Choice:
+    r"""Chooses among likelihoods by their out-of-fold log score given x.
 
-    .. math:: \hat S(\text{law}) = \frac{1}{n} \sum_i w_i \log p_{\text{law}}(y_i \mid x_i,
+    .. math:: \hat S(\text{likelihood}) = \frac{1}{n} \sum_i w_i \log p_{\text{likelihood}}(y_i \mid x_i,
               \text{fold of } i \text{ left out}), \qquad n = \sum_i w_i
 
-    The best law wins, unless a simpler one (earlier in ``laws``) lies within one standard error of
-    the paired difference of the row scores: then the simplest of these. The score given x is the
-    point: y may be over-dispersed or skewed because x varies, without any law being so given x.
-    Scores are hedged (:func:`hedge`): a row counts against a law by log n at most.
+    The best likelihood wins, unless a simpler one (earlier in ``candidates``) lies within one
+    standard error of the paired difference of the row scores: then the simplest of these. The score
+    given x is the point: y may be over-dispersed or skewed because x varies, without any likelihood
+    being so given x. Scores are hedged (:func:`hedge`): a row counts against a likelihood by log n
+    at most.
 
-    Each law is given to a small network, trained for some hundred steps on three folds of at most
-    2,000 rows; to its linear model where the model to be fitted is linear or the rows are fewer
-    than 100, provided there are five rows per coefficient. Folds follow the hash of the content,
-    the group or, forward, the time. Whole outcomes are judged by P(y - 1/2 < Y <= y + 1/2) under a
-    continuous law, and a law with a point mass and its rivals by the probability of the step that
-    y was rounded to (at least sqrt(12)/1000 of sd(y)), so that all have one measure.
+    Each likelihood is given to a small network, trained for some hundred steps on three folds of at
+    most 2,000 rows; to its linear model where the model to be fitted is linear or the rows are
+    fewer than 100, provided there are five rows per coefficient. Folds follow the hash of the
+    content, the group or, forward, the time. Whole outcomes are evaluated by P(y - 1/2 < Y <= y +
+    1/2) under a continuous distribution, and a likelihood with a point mass and its baselines by
+    the probability of the step that y was rounded to (at least sqrt(12)/1000 of sd(y)), so that all
+    have one measure.
 
     The standard error is that of the mean over rows, clustered by group, or by 30 periods of time.
     It is a difference between two ways to fit, each fitted once per fold to rows that the folds
-    share: the variance is multiplied by 1 + the sum of (rows judged / rows learned from) over the
-    folds, 2.5 for three of them (Nadeau and Bengio).
+    share: the variance is multiplied by 1 + the sum of (rows evaluated / rows learned from) over
+    the folds, 2.5 for three of them (Nadeau and Bengio).
 
     Args:
-        task: what will be fitted: it makes the laws, and gives seed and network.
-        laws: candidates by name, simplest first, each with a support that holds y.
+        task: what will be fitted: it makes the likelihoods, and gives seed and network.
+        candidates: likelihoods by name, simplest first, each with a support that holds y.
         job: rows to learn from, and no others.
 
     References:
@@ -95,26 +97,30 @@ def choose_law(task: Task, laws: Sequence[str], job: Job) -> Choice:
         Breiman et al. (1984), Classification and Regression Trees, section 3.4.3: one SE rule.
     """
     seed, total = task.settings.seed, float(job.weight.sum())
-    simplest = "normal" if "normal" in laws else laws[0]
-    if len(laws) == 1:
-        return Choice(laws[0], (), f"likelihood {laws[0]}: the only one that was proposed.", ())
+    simplest = "normal" if "normal" in candidates else candidates[0]
+    if len(candidates) == 1:
+        return Choice(
+            candidates[0], (), f"likelihood {candidates[0]}: the only one that was proposed.", ()
+        )
     sample = _sample(job, seed)
-    scorer = task.structure.law_scores(sample, total, linear=task.settings.is_linear, seed=seed)
+    scorer = task.structure.likelihood_scores(
+        sample, total, linear=task.settings.is_linear, seed=seed
+    )
     if scorer is None:
-        others = ", ".join(laws[1:])
-        why = f"likelihood {laws[0]}: the values would also allow {others} (--likelihood)."
-        return Choice(laws[0], (), why, ())
+        others = ", ".join(candidates[1:])
+        why = f"likelihood {candidates[0]}: the values would also allow {others} (--likelihood)."
+        return Choice(candidates[0], (), why, ())
     folds = choose_folds(sample, scorer.count, seed) if len(job.y) >= FEWEST_ROWS else []
     if not folds:
-        why = f"likelihood {simplest}: too few rows or groups ({len(job.y)} rows) to compare laws."
+        why = f"likelihood {simplest}: too few rows or groups ({len(job.y)} rows) to compare likelihoods."
         return Choice(simplest, (), why, ())
-    scores, notes = _all_scores(task, scorer, laws, sample, total, folds)
+    scores, notes = _all_scores(task, scorer, candidates, sample, total, folds)
     if not scores:
-        why = f"likelihood {simplest}: none of {', '.join(laws)} could be compared."
+        why = f"likelihood {simplest}: none of {', '.join(candidates)} could be compared."
         return Choice(simplest, (), why, tuple(notes))
     table = _compare(scores, sample, folds)
-    law, why = _decide(table)
-    return Choice(law, table, why, tuple(notes))
+    likelihood, why = _decide(table)
+    return Choice(likelihood, table, why, tuple(notes))
 
 
 def _sample(job: Job, seed: int) -> Job:
@@ -128,50 +134,52 @@ def _sample(job: Job, seed: int) -> Job:
 
 def _all_scores(
     task: Task,
-    scorer: LawScores,
-    laws: Sequence[str],
+    scorer: LikelihoodScores,
+    candidates: Sequence[str],
     job: Job,
     total: float,
     folds: Folds,
 ) -> tuple[dict[str, Tensor], list[str]]:
-    step = _step(job, laws)
+    step = _step(job, candidates)
     scores: dict[str, Tensor] = {}
     notes = []
     with using_threads(1), own_randomness(task.settings.seed, torch.device("cpu")):
         scorer.begin(folds)
-        for name in laws:
-            law = task.change(likelihood=name).law(job.target, total)
+        for name in candidates:
+            likelihood = task.change(likelihood=name).likelihood(job.target, total)
             try:
-                scores[name] = scorer.scores(law, step)
+                scores[name] = scorer.scores(likelihood, step)
             except (ArithmeticError, ValueError, RuntimeError) as error:
                 reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
                 notes.append(f"likelihood {name} was not compared: {reason}")
     return scores, notes
 
 
-def _step(job: Job, laws: Sequence[str]) -> Tensor | float:
-    """What outcomes were rounded to, where laws with and without a density meet; else 0."""
+def _step(job: Job, candidates: Sequence[str]) -> Tensor | float:
+    """What outcomes were rounded to, where likelihoods with and without a density meet; else 0."""
     if job.target.event or not job.y.is_floating_point():
         return 0.0
     if bool((job.y == job.y.round()).all()):
         return 1.0
-    if not MIXED.intersection(laws):
+    if not MIXED.intersection(candidates):
         return 0.0
     _, floor = unit_and_floor(job.y, job.weight)
-    return floor * 12**0.5  # a uniform law of this width has the least sd that a law may claim
+    return (
+        floor * 12**0.5
+    )  # a uniform distribution of this width has the least sd that a likelihood may claim
 
 
-def _compare(scores: dict[str, Tensor], job: Job, folds: Folds) -> tuple[LawScore, ...]:
-    judged = np.sort(np.concatenate([rows for _, rows in folds]))
-    weight = job.weight.numpy()[judged]
+def _compare(scores: dict[str, Tensor], job: Job, folds: Folds) -> tuple[LikelihoodScore, ...]:
+    evaluated = np.sort(np.concatenate([rows for _, rows in folds]))
+    weight = job.weight.numpy()[evaluated]
     total = weight.sum()
-    values = hedge({name: score.numpy()[judged] for name, score in scores.items()})
+    values = hedge({name: score.numpy()[evaluated] for name, score in scores.items()})
     means = {name: float(value @ weight / total) for name, value in values.items()}
     best = max(means, key=means.__getitem__)
-    cluster = _clusters(job, judged)
+    cluster = _clusters(job, evaluated)
     overlap = (1 + sum(len(rows) / len(learn) for learn, rows in folds)) ** 0.5
     return tuple(
-        LawScore(
+        LikelihoodScore(
             name,
             means[name],
             means[best] - means[name],
@@ -184,27 +192,28 @@ def _compare(scores: dict[str, Tensor], job: Job, folds: Folds) -> tuple[LawScor
 def hedge(scores: Mapping[str, Row]) -> dict[str, Row]:
     r"""Log scores of which no row can outweigh all the others.
 
-    .. math:: s'_{i,\text{law}} = \max(s_{i,\text{law}},\; \max_m s_{i,m} - \log n)
+    .. math:: s'_{i,\text{likelihood}} = \max(s_{i,\text{likelihood}},\; \max_m s_{i,m} - \log n)
 
-    A row that a law calls next to impossible, an outlier in x for which a network predicts
+    A row that a likelihood calls next to impossible, an outlier in x for which a network predicts
     anything at all, would decide alone, or make the standard error so large that everything is
-    within it. So each law gives each of the n rows at least 1/n of what the best one gives it.
+    within it. So each likelihood gives each of the n rows at least 1/n of what the best one gives
+    it.
 
     Args:
-        scores: ``(n,)`` log scores of each law.
+        scores: ``(n,)`` log scores of each likelihood.
     """
     floor = np.max(list(scores.values()), axis=0)
     floor = floor - np.log(len(floor))
     return {name: np.maximum(values, floor) for name, values in scores.items()}
 
 
-def _clusters(job: Job, judged: Row) -> Row | None:
+def _clusters(job: Job, evaluated: Row) -> Row | None:
     """Numbers of what is taken as independent; None for the rows themselves."""
     if job.group is not None:
-        return np.unique(job.group[judged].astype(str), return_inverse=True)[1]
+        return np.unique(job.group[evaluated].astype(str), return_inverse=True)[1]
     if job.time is None:
         return None
-    order = np.argsort(np.argsort(_moments(job.time[judged]), kind="stable"), kind="stable")
+    order = np.argsort(np.argsort(_moments(job.time[evaluated]), kind="stable"), kind="stable")
     return order * PERIODS // len(order)
 
 
@@ -226,18 +235,20 @@ def _standard_error(values: Row, weight: Row, cluster: Row | None) -> float:
     return float((sums @ sums * count / max(count - 1, 1)) ** 0.5 / total)
 
 
-def _decide(table: Sequence[LawScore]) -> tuple[str, str]:
+def _decide(table: Sequence[LikelihoodScore]) -> tuple[str, str]:
     best = min(table, key=lambda row: row.worse)
     chosen = next(row for row in table if row.worse <= row.error)  # the best itself has 0 <= 0
     if chosen is not best:
-        return chosen.law, (
-            f"likelihood {chosen.law}: the simplest within one standard error of the best "
-            f"out-of-fold log score given x, {chosen.score:.4g} ({best.law}, {chosen.worse:.2g} +- "
+        return chosen.likelihood, (
+            f"likelihood {chosen.likelihood}: the simplest within one standard error of the best "
+            f"out-of-fold log score given x, {chosen.score:.4g} ({best.likelihood}, {chosen.worse:.2g} +- "
             f"{chosen.error:.2g} better)."
         )
     rest = [row for row in table if row is not best]
-    why = f"likelihood {best.law}: best out-of-fold log score given x, {best.score:.4g}"
+    why = f"likelihood {best.likelihood}: best out-of-fold log score given x, {best.score:.4g}"
     if rest:
         following = min(rest, key=lambda row: row.worse)
-        why += f" (next: {following.law}, {following.worse:.2g} +- {following.error:.2g} worse)"
-    return best.law, f"{why}."
+        why += (
+            f" (next: {following.likelihood}, {following.worse:.2g} +- {following.error:.2g} worse)"
+        )
+    return best.likelihood, f"{why}."

@@ -1,4 +1,4 @@
-"""Intervals whose coverage needs no law to be right: conformal prediction."""
+"""Intervals whose coverage needs no likelihood to be right: conformal prediction."""
 
 import math
 
@@ -8,16 +8,16 @@ from torch import Tensor
 from ansatz.likelihoods import Distribution, Likelihood, Quantiles
 
 
-def conformal_scores(law: Likelihood, raw: Tensor, y: Tensor) -> Tensor:
+def conformal_scores(likelihood: Likelihood, raw: Tensor, y: Tensor) -> Tensor:
     r"""How far out each outcome lies in its own predictive distribution, larger for farther.
 
     .. math:: s_i = -\log \min\{P(Y \le y_i),\; P(Y \ge y_i)\}
 
-    for a law, which adapts the interval to the spread and the skewness at each x; for a loss
+    for a likelihood, which adapts the interval to the spread and the skewness at each x; for a loss
     without a spread the absolute error.
 
     Args:
-        law: the served likelihood.
+        likelihood: the served likelihood.
         raw: ``(N, ...)``, of rows that the model did not learn from.
         y: ``(N,)``, or ``(N, K)`` for K targets.
 
@@ -35,16 +35,16 @@ def conformal_scores(law: Likelihood, raw: Tensor, y: Tensor) -> Tensor:
         https://arxiv.org/abs/1909.07889
     """
     with torch.no_grad():
-        if not law.is_law:
-            return (y - law.point(raw)).abs() / _width(law, raw)
-        distribution, outcome = law.given(raw, y)
+        if not likelihood.has_distribution:
+            return (y - likelihood.point(raw)).abs() / _width(likelihood, raw)
+        distribution, outcome = likelihood.given(raw, y)
         return _scores(distribution, outcome)
 
 
-def _width(law: Likelihood, raw: Tensor) -> Tensor:
+def _width(likelihood: Likelihood, raw: Tensor) -> Tensor:
     """The spread of the outer quantiles where there are some, else 1."""
-    if isinstance(law, Quantiles) and len(law.levels) > 1:
-        q = law.quantiles(raw)
+    if isinstance(likelihood, Quantiles) and len(likelihood.levels) > 1:
+        q = likelihood.quantiles(raw)
         return q[..., -1] - q[..., 0]
     return torch.ones((), dtype=raw.dtype)
 
@@ -86,11 +86,13 @@ def conformal_quantile(scores: Tensor, level: float) -> Tensor:
     return scores.sort(0).values[place - 1]
 
 
-def conformal_interval(law: Likelihood, raw: Tensor, quantile: Tensor) -> tuple[Tensor, Tensor]:
+def conformal_interval(
+    likelihood: Likelihood, raw: Tensor, quantile: Tensor
+) -> tuple[Tensor, Tensor]:
     """The outcomes whose score is at most ``quantile``.
 
     Args:
-        law: the served likelihood.
+        likelihood: the served likelihood.
         raw: ``(N, ...)``.
         quantile: from :func:`conformal_quantile`.
 
@@ -104,10 +106,10 @@ def conformal_interval(law: Likelihood, raw: Tensor, quantile: Tensor) -> tuple[
         1.96
     """
     with torch.no_grad():
-        if not law.is_law:
-            centre, reach = law.point(raw), quantile * _width(law, raw)
+        if not likelihood.has_distribution:
+            centre, reach = likelihood.point(raw), quantile * _width(likelihood, raw)
             return centre - reach, centre + reach
-        distribution = law.distribution(raw)
+        distribution = likelihood.distribution(raw)
         # A hair less, so that an outcome at the cut itself is inside whatever the last digit.
         tail = (1 - 1e-6) * (-quantile.to(raw)).exp().expand(distribution.mean.shape)
         return distribution.icdf(tail), distribution.icdf(1 - tail)

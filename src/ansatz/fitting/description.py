@@ -12,15 +12,15 @@ def describe_model(model: Model) -> dict[str, Any]:
         model: fitted.
     """
     recipe, history, fit = model.recipe, model.history, model.evidence.get("fit", {})
-    outcome, law = model.outcome, model.likelihood
+    outcome, likelihood = model.outcome, model.likelihood
     labels, networks = outcome.labels, model.posterior.networks
     return {
         "structure": model.structure.name,
         "network": model.network_name,
         "network_options": networks[0].options if networks else None,
         "parameters": model.parameters,
-        "likelihood": model.law_name,
-        "likelihood_options": getattr(law, "law", law).options,
+        "likelihood": model.likelihood_name,
+        "likelihood_options": getattr(likelihood, "likelihood", likelihood).options,
         "inference": model.task.settings.inference,
         "target": outcome.names,
         outcome.labels_are: None if labels is None else labels.tolist(),

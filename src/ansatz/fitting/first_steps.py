@@ -113,7 +113,7 @@ def settings_for(
     return Settings(
         problem.likelihood,
         network,
-        likelihood_options=problem.law_options,
+        likelihood_options=problem.likelihood_options,
         network_options=others,
         options={k: v for k, v in mine.items() if k not in ("n_jobs", "verbose")},
         threads=mine.get("n_jobs"),
@@ -122,12 +122,12 @@ def settings_for(
 
 
 def _refuse_of_networks(names: list[str], problem: Problem) -> None:
-    """A linear model has options of its law and its outcomes alone: others would do nothing."""
+    """A linear model has options of its likelihood and its outcomes alone: others would do nothing."""
     if names:
-        laws = " or ".join(problem.laws)
+        named = " or ".join(problem.candidates)
         raise UsageError(
-            f"'{names[0]}' is no option of a linear model with likelihood {laws}. To see the "
-            f"likelihood's: ansatz show {problem.laws[0]}."
+            f"'{names[0]}' is no option of a linear model with likelihood {named}. To see the "
+            f"likelihood's: ansatz show {problem.candidates[0]}."
         )
 
 
@@ -172,11 +172,11 @@ def read_job(problem: Problem, task: Task) -> Job:
         task: what will be fitted.
     """
     frame = problem.frame
-    weight, offset = problem.uses.weight(frame), problem.uses.offsets(frame)
+    weight, offset = problem.column_roles.weight(frame), problem.column_roles.offsets(frame)
     try:
         job = _read(problem, task, weight, offset)
     except DataError as error:
-        raise locate(error, problem.origin, frame, problem.uses) from None
+        raise locate(error, problem.origin, frame, problem.column_roles) from None
     rows = frame.index.to_numpy()[job.index.numpy()]  # errors name rows as the table counts them
     if rows.dtype.kind == "i":
         job = job._replace(index=torch.from_numpy(rows + 1))
@@ -207,7 +207,7 @@ def _read(problem: Problem, task: Task, weight: Any, offset: Any) -> Job:
 
 def _order(problem: Problem) -> tuple[Any, Any, Any]:
     """The columns that govern every split."""
-    frame, uses = problem.seen, problem.uses
-    names = uses.group, uses.time, problem.part
+    frame, column_roles = problem.seen, problem.column_roles
+    names = column_roles.group, column_roles.time, problem.part
     group, time, part = (None if name is None else frame[name].to_numpy() for name in names)
     return group, time, part

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ansatz.errors import UsageError
-from ansatz.fitting.choice import Choice, choose_law
+from ansatz.fitting.choice import Choice, choose_likelihood
 from ansatz.fitting.first_steps import read_job, reading, task_of, with_structure
 from ansatz.fitting.fit_model import fit_model
 from ansatz.fitting.job import Job, take
@@ -15,7 +15,7 @@ from ansatz.fitting.model import Model
 from ansatz.fitting.options import FitOptions
 from ansatz.fitting.options.option import with_signature
 from ansatz.fitting.problem import Problem
-from ansatz.fitting.provenance import Origin, RowMarks, Source
+from ansatz.fitting.provenance import Provenance, RowChecksums, Source
 from ansatz.fitting.request import Request
 from ansatz.fitting.result import Fit, describe_training
 from ansatz.fitting.run import Run, fingerprint
@@ -25,11 +25,11 @@ from ansatz.fitting.split import (
     Parts,
     Split,
     copied,
-    describe_copies,
+    describe_duplicates,
     folds_of,
     holdout_share,
     split,
-    warn_of_copies,
+    warn_of_duplicates,
 )
 from ansatz.fitting.task import Task
 from ansatz.storage.json_file import plain
@@ -77,13 +77,13 @@ def fit_request(asked: Request) -> Fit:
 
 
 def _fit(request: Request, problem: Problem, task: Task, test: float, own: bool, run: Run) -> Fit:
-    """Splits the rows, chooses the law, fits, and evaluates beside the baselines."""
+    """Splits the rows, chooses the likelihood, fits, and evaluates beside the baselines."""
     seed, folds = request.options["seed"], request.options["folds"]
     job = read_job(problem, task)
-    if folds is not None and problem.uses.time is not None:
+    if folds is not None and problem.column_roles.time is not None:
         raise UsageError("--folds mixes past and future; with --time use --test.")
     share = test if folds is None else 0.0
-    holdout = holdout_share(job, task, share)  # of the law before rows choose one
+    holdout = holdout_share(job, task, share)  # of the likelihood before rows choose one
     rows = task.structure.split(problem, task, job, share)
     if rows is None:
         rows = Split.of(job, split(job, task, share, seed, given=own))
@@ -91,14 +91,14 @@ def _fit(request: Request, problem: Problem, task: Task, test: float, own: bool,
     number = None if folds is None else folds_of(job, task, folds, seed)
     choice, task = _choose(problem, task, rows.learn)
     model = fit_model(task, rows.learn._replace(trainer_options=run.trainer_options()))
-    model.uses = problem.uses
+    model.column_roles = problem.column_roles
     scores = _scores(model, job, rows, number)
     keys = job.keys() if rows.parts is not None else None
     seen: list[str] = []  # what only all rows can show
     if rows.parts is not None:
         if keys is not None:
             model.row_keys = np.unique(keys[rows.parts.learn])
-            seen += describe_copies(keys)
+            seen += describe_duplicates(keys)
         seen += model.outcome.unseen(rows.learn, rows.test)
     notes = [
         *rows.notes,
@@ -110,7 +110,7 @@ def _fit(request: Request, problem: Problem, task: Task, test: float, own: bool,
         *model.notes,
         *model.outcome.notes(model),
         *scores.messages,
-        *_copies(model, job, keys, rows.parts),
+        *_duplicates(model, job, keys, rows.parts),
     ]
     result = Fit(
         fitted=model,
@@ -118,7 +118,7 @@ def _fit(request: Request, problem: Problem, task: Task, test: float, own: bool,
         structure=model.structure.name,
         network=model.network_name,
         parameters=model.estimated,
-        likelihood=model.law_name,
+        likelihood=model.likelihood_name,
         inference=task.settings.inference,
         rows=rows.counts,
         metrics=scores.metrics,
@@ -139,35 +139,37 @@ def _fit(request: Request, problem: Problem, task: Task, test: float, own: bool,
         if job.offset is None and problem.has_own_columns:
             result.rows_of = _rows_of(problem, job, rows.parts)
         result.posed = problem, job, rows.parts
-        result.origin = Origin(
+        result.origin = Provenance(
             source=Source.of(request.data),
             request=request.record(),
-            uses=(request.column_roles() if problem.has_own_columns else problem.uses).model_dump(),
+            column_roles=(
+                request.column_roles() if problem.has_own_columns else problem.column_roles
+            ).model_dump(),
             test=test,
             given=own,
             holdout=holdout,
             chosen=result.likelihood,
-            law_options=plain(problem.law_options),
+            likelihood_options=plain(problem.likelihood_options),
             network=str(task.settings.network),
-            rows=RowMarks.of(problem, job, rows.parts),
+            rows=RowChecksums.of(problem, job, rows.parts),
         )
     return result
 
 
 def _choose(problem: Problem, task: Task, learn: Job) -> tuple[Choice | None, Task]:
-    """Lets the training rows choose among the laws that the values allow."""
-    if len(problem.laws) == 1:
+    """Lets the training rows choose among the likelihoods that the values allow."""
+    if len(problem.candidates) == 1:
         return None, task
-    task.rehearse(learn)  # what is wrong is said before laws are compared
+    task.check_settings(learn)  # what is wrong is said before likelihoods are compared
     choices: list[Choice] = []
 
     def choose() -> str:
-        choices.append(choose_law(task, problem.laws, learn))
-        return choices[0].law
+        choices.append(choose_likelihood(task, problem.candidates, learn))
+        return choices[0].likelihood
 
     # By the first of several processes: one that rounds otherwise might choose otherwise.
-    law = by_first(choose)
-    return choices[0] if choices else None, task.change(likelihood=law)
+    likelihood = by_first(choose)
+    return choices[0] if choices else None, task.change(likelihood=likelihood)
 
 
 def note_on_parts(given: bool, count: int) -> str:
@@ -188,8 +190,8 @@ def _notes_on(choice: Choice | None, folds: bool) -> list[str]:
     notes = [choice.explanation, *choice.notes]
     if folds:
         notes.append(
-            "the likelihood was chosen on the rows that the folds judge; to judge without that, "
-            f"name it: --likelihood {choice.law}."
+            "the likelihood was chosen on the rows that the folds evaluate; to evaluate without that, "
+            f"name it: --likelihood {choice.likelihood}."
         )
     return notes
 
@@ -203,7 +205,7 @@ def _scores(model: Model, job: Job, rows: Split, number: NDArray[np.intp] | None
     return Scores(messages=("no test rows were kept: nothing is known about new rows.",))
 
 
-def _copies(model: Model, job: Job, keys: Keys | None, parts: Parts | None) -> list[str]:
+def _duplicates(model: Model, job: Job, keys: Keys | None, parts: Parts | None) -> list[str]:
     """Metrics without duplicates of training rows, which splits by group or time may separate."""
     if keys is None or parts is None or model.row_keys is None:
         return []
@@ -211,11 +213,11 @@ def _copies(model: Model, job: Job, keys: Keys | None, parts: Parts | None) -> l
     if not mask.any():
         return []
     rest = model.outcome.plain(take(job, parts.test[~mask]))
-    return warn_of_copies(mask, model.evaluate(rest) if len(rest.y) else None)
+    return warn_of_duplicates(mask, model.evaluate(rest) if len(rest.y) else None)
 
 
 def _rows_of(problem: Problem, job: Job, parts: Parts) -> dict[str, Any]:
-    outcomes = problem.uses.outcomes(problem.seen)
+    outcomes = problem.column_roles.outcomes(problem.seen)
     return {
         name: (job.rows[rows].values, outcomes.iloc[rows])  # type: ignore[attr-defined]
         for name, rows in (("learn", parts.learn), ("test", parts.test))

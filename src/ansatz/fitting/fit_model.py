@@ -7,7 +7,7 @@ import torch
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.conformal import conformal_scores
 from ansatz.fitting.contracts.inference import Fitted, OutOfFold
-from ansatz.fitting.inner_split import set_aside
+from ansatz.fitting.inner_split import hold_out
 from ansatz.fitting.job import Job, thinned
 from ansatz.fitting.model import Model
 from ansatz.fitting.recipe import STREAM
@@ -30,16 +30,18 @@ def fit_model(task: Task, job: Job, *, previous: Model | None = None, finish: bo
             hazard); refits that serve such an estimate do without.
     """
     task = task._replace(outcome=copy.copy(task.outcome))
-    law = task.law(job.target, job.mass)
-    law.check(known_outcomes(job))
+    likelihood = task.likelihood(job.target, job.mass)
+    likelihood.check(known_outcomes(job))
     if job.precision is not None and not task.settings.is_linear:
         raise UsageError("precision is for network='linear'; a network takes sample_weight.")
-    task.outcome.begin(law, job)
+    task.outcome.begin(likelihood, job)
     learn, aside = job, None
     if task.settings.get("calibration"):
-        learn, aside = _hold_out(task, job, law)
+        learn, aside = _hold_out(task, job, likelihood)
     model = (
-        _solve(task, learn, law) if task.is_solved(learn) else _infer(task, learn, law, previous)
+        _solve(task, learn, likelihood)
+        if task.is_solved(learn)
+        else _infer(task, learn, likelihood, previous)
     )
     if aside is not None:
         served = model.predictive(aside.rows, aside.offset, notes=[])
@@ -49,22 +51,22 @@ def fit_model(task: Task, job: Job, *, previous: Model | None = None, finish: bo
     return model
 
 
-def _hold_out(task: Task, job: Job, law: Likelihood) -> tuple[Job, Job]:
+def _hold_out(task: Task, job: Job, likelihood: Likelihood) -> tuple[Job, Job]:
     """Training rows, and rows that nothing but conformal intervals will see."""
     share, seed = task.settings.get("calibration"), task.settings.seed
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < 1:
         raise UsageError(f"calibration must be a share of the rows in (0, 1), got {share!r}.")
-    if law.event_ndim or job.target.classes:
-        raise UsageError(f"{law.name} has no intervals of numbers to calibrate.")
-    return set_aside(job, float(share), job.keys(seed), seed=derive(seed, "calibration"))
+    if likelihood.event_ndim or job.target.classes:
+        raise UsageError(f"{likelihood.name} has no intervals of numbers to calibrate.")
+    return hold_out(job, float(share), job.keys(seed), seed=derive(seed, "calibration"))
 
 
-def _solve(task: Task, job: Job, law: Likelihood) -> Model:
+def _solve(task: Task, job: Job, likelihood: Likelihood) -> Model:
     """The exact linear model, or the constant one where there are no features."""
     if not job.rows.has_features and not isinstance(task.settings.network, str):
         raise DataError("X has no columns that a network could use.")
     task.refuse("linear")
-    found = task.outcome.solve(task.structure, law, job)
+    found = task.outcome.solve(task.structure, likelihood, job)
     steps = max((fit.iterations for fit in found.fits), default=1)
     return Model(
         task,
@@ -76,10 +78,10 @@ def _solve(task: Task, job: Job, law: Likelihood) -> Model:
     )
 
 
-def _infer(task: Task, job: Job, law: Likelihood, previous: Model | None) -> Model:
+def _infer(task: Task, job: Job, likelihood: Likelihood, previous: Model | None) -> Model:
     plan = task.plan(task.recipe(job), job)
     before = None if previous is None else previous.posterior
-    fitted = task.inference.fit(plan, job, law, before)
+    fitted = task.inference.fit(plan, job, likelihood, before)
     return Model(
         task,
         fitted.posterior,
@@ -90,15 +92,15 @@ def _infer(task: Task, job: Job, law: Likelihood, previous: Model | None) -> Mod
         iterations=0 if fitted.history is None else fitted.history.steps,
         out_of_fold=fitted.out_of_fold,
         recalibration=fitted.recalibration,
-        conformal_scores=_out_of_fold_scores(fitted, job, law),
+        conformal_scores=_out_of_fold_scores(fitted, job, likelihood),
         notes=fitted.notes,
     )
 
 
-def _out_of_fold_scores(fitted: Fitted, job: Job, law: Likelihood) -> torch.Tensor | None:
+def _out_of_fold_scores(fitted: Fitted, job: Job, likelihood: Likelihood) -> torch.Tensor | None:
     """Conformal scores of rows by networks that left them out, where there are such networks."""
     found: OutOfFold | None = fitted.out_of_fold
-    if found is None or law.event_ndim or job.target.classes:
+    if found is None or likelihood.event_ndim or job.target.classes:
         return None
     scores = [conformal_scores(mixed, raw, job.y[rows]) for rows, mixed, raw in found.served()]
     return torch.cat(scores) if scores else None
@@ -117,10 +119,10 @@ def update_model(task: Task, job: Job, previous: Model | None) -> Model:
         raise UsageError(f"partial_fit is for tables; {unit} go on from a fit by warm_start.")
     if task.settings.is_linear:
         raise UsageError("network='linear' is solved exactly and has no partial_fit: use fit.")
-    recipe, law = task.recipe(job, STREAM), task.law(job.target)
+    recipe, likelihood = task.recipe(job, STREAM), task.likelihood(job.target)
     options, steps = None, 0
     if previous is None:
-        task.outcome.begin(law, job)
+        task.outcome.begin(likelihood, job)
     else:
         assert previous.recipe is not None
         recipe = recipe.model_copy(update={"dtype": previous.recipe.dtype})
@@ -129,7 +131,7 @@ def update_model(task: Task, job: Job, previous: Model | None) -> Model:
     plan = plan._replace(seed=derive(plan.seed, "partial", steps))
     before = None if previous is None else previous.posterior
     state = None if previous is None else previous.optimizer_state
-    done = task.inference.update(plan, job, law, before, state)
+    done = task.inference.update(plan, job, likelihood, before, state)
     assert done.history is not None and done.step is not None
     return Model(
         task,

@@ -46,7 +46,7 @@ def stopping_folds(job: Job, train: NDArray[np.intp], recipe: Recipe, seed: int)
     group = None if job.group is None else job.group[train]
     if len(np.unique(keys)) < 2 * recipe.folds:
         return None
-    if job.time is not None:  # forward only: the latest rows judge, the others never do
+    if job.time is not None:  # forward only: the latest rows evaluate, the others never do
         latest = split_rows(keys, seed=seed, test=1 / recipe.folds, valid=0.0, time=job.time[train])
         folds = np.full(len(train), -1)
         folds[latest.test] = 0
@@ -58,12 +58,12 @@ def stopping_folds(job: Job, train: NDArray[np.intp], recipe: Recipe, seed: int)
     return torch.from_numpy(fold_numbers(keys, count, seed=seed, group=group, weight=weight))
 
 
-def set_aside(job: Job, share: float, keys: NDArray[np.uint64], seed: int) -> tuple[Job, Job]:
+def hold_out(job: Job, share: float, keys: NDArray[np.uint64], seed: int) -> tuple[Job, Job]:
     """Rows to learn from, and rows that nothing but conformal intervals will see.
 
     Args:
         job: all rows.
-        share: of them that is set aside.
+        share: of them that is held out.
         keys: ``(N,)`` hashes of their content, the same for copies.
         seed: of the split.
     """

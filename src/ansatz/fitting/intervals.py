@@ -17,22 +17,22 @@ from ansatz.likelihoods import Distribution, Quantiles
 if TYPE_CHECKING:
     from ansatz.fitting.model import Model
 
-Method = Literal["law", "conformal"]
+Method = Literal["likelihood", "conformal"]
 
 
 def distribution_of(served: Predictive, trials: NDArray[np.float64] | None = None) -> Distribution:
-    """The predictive distribution of each row; a loss that is not a law is refused."""
-    law, raw = served
-    if not law.is_law:
+    """The predictive distribution of each row; a loss that is not a likelihood is refused."""
+    likelihood, raw = served
+    if not likelihood.has_distribution:
         raise UsageError(
-            f"{law.name} is a loss, not a law: it predicts a point, no distribution. For "
-            "intervals take a law, like student_t, or quantiles."
+            f"{likelihood.name} is a loss, not a likelihood: it predicts a point, no distribution. For "
+            "intervals take a likelihood, like student_t, or quantiles."
         )
     given: dict[str, Any] = {} if trials is None else {"trials": torch.from_numpy(trials)}
-    if given and "trials" not in inspect.signature(law.distribution).parameters:
-        raise UsageError(f"{law.name} counts no successes: it takes no trials.")
+    if given and "trials" not in inspect.signature(likelihood.distribution).parameters:
+        raise UsageError(f"{likelihood.name} counts no successes: it takes no trials.")
     with torch.no_grad():  # a learned dispersion is not a variable here
-        return law.distribution(raw, **given)
+        return likelihood.distribution(raw, **given)
 
 
 def interval_of(
@@ -40,20 +40,20 @@ def interval_of(
     served: Predictive,
     level: float = 0.9,
     *,
-    method: Method = "law",
+    method: Method = "likelihood",
     trials: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
     """The equal-tailed predictive interval, ``(N, 2)``, or ``(N, K, 2)`` for K targets."""
     if not 0 < level < 1:
         raise UsageError(f"level must be in (0, 1), got {level}.")
-    if method not in ("law", "conformal"):
-        raise UsageError(f"method must be 'law' or 'conformal', got {method!r}.")
-    law, raw = served
+    if method not in ("likelihood", "conformal"):
+        raise UsageError(f"method must be 'likelihood' or 'conformal', got {method!r}.")
+    likelihood, raw = served
     if method == "conformal":
         cut = conformal_quantile(require_scores(model), level)
-        lower, upper = conformal_interval(law, raw, cut)
-    elif isinstance(law, Quantiles):
-        lower, upper = law.interval(raw, level)
+        lower, upper = conformal_interval(likelihood, raw, cut)
+    elif isinstance(likelihood, Quantiles):
+        lower, upper = likelihood.interval(raw, level)
     else:
         lower, upper = distribution_of(served, trials).interval(level)
     return (torch.stack([lower, upper], -1) + 0.0).numpy()  # a count is not -0
@@ -63,7 +63,7 @@ def require_scores(model: "Model") -> Tensor:
     """The conformal scores of the rows held out for them; an error that says how to get some."""
     if model.conformal_scores is None:
         raise UsageError(
-            "conformal intervals need rows set aside: fit with calibration=0.2, or give some that "
+            "conformal intervals need rows held out: fit with calibration=0.2, or give some that "
             "nothing has seen, model.calibrate(X, y)."
         )
     return model.conformal_scores

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from ansatz.data import Column
 from ansatz.errors import UsageError
+from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.contracts.encoder import Encoder
 from ansatz.fitting.contracts.inference import Posterior, Predictive
 from ansatz.fitting.contracts.outcome import Metrics, OfClasses, OfTimes, Outcome
@@ -19,7 +20,6 @@ from ansatz.fitting.job import Job
 from ansatz.fitting.recalibration import Recalibration
 from ansatz.fitting.recipe import Recipe
 from ansatz.fitting.task import Task
-from ansatz.fitting.uses import Uses
 from ansatz.likelihoods import Likelihood
 from ansatz.linear import LinearFit
 from ansatz.training import History
@@ -71,7 +71,7 @@ class Model:
     out_of_fold: Any = None
     recalibration: Recalibration | None = None
     conformal_scores: Tensor | None = None
-    uses: Uses | None = None
+    column_roles: ColumnRoles | None = None
     row_keys: NDArray[np.uint64] | None = None
     evidence: dict[str, Any] = field(default_factory=dict)
     summary: "SavedSummary | None" = None
@@ -111,14 +111,14 @@ class Model:
 
     @property
     def likelihood(self) -> Likelihood:
-        """The law of the predictive."""
+        """The likelihood of the predictive."""
         return self.posterior.likelihood
 
     @property
-    def law_name(self) -> str:
-        """The law as the user would say it: a censored Weibull law is weibull."""
-        law = self.likelihood
-        return str(getattr(law, "law", law).name)
+    def likelihood_name(self) -> str:
+        """The likelihood as the user would say it: a censored Weibull distribution is weibull."""
+        likelihood = self.likelihood
+        return str(getattr(likelihood, "likelihood", likelihood).name)
 
     @property
     def network_name(self) -> str:
@@ -178,11 +178,11 @@ class Model:
     def predictive(
         self, rows: Rows, offset: Tensor | None = None, *, notes: list[str] | None = None
     ) -> Predictive:
-        """The law of each row's outcome, as it is served."""
+        """The likelihood of each row's outcome, as it is served."""
         return self.outcome.serve(self.posterior.predictive(rows, offset, notes=notes))
 
     def constant(self) -> Predictive:
-        """The law of a row of which nothing is known, for a model without features."""
+        """The likelihood of a row of which nothing is known, for a model without features."""
         return self.predictive(self.structure.nothing(1))
 
     def evaluate(self, job: Job, notes: list[str] | None = None) -> Metrics:
@@ -193,8 +193,8 @@ class Model:
         return found
 
     def log_likelihood(self, job: Job) -> float | None:
-        """Of all rows of a job; for Cox the partial one, None for a loss that is not a law."""
-        law, raw = self.posterior.predictive(job.rows, job.offset, notes=[])
-        if not law.is_law:
+        """Of all rows of a job; for Cox the partial one, None for a loss that is not a likelihood."""
+        likelihood, raw = self.posterior.predictive(job.rows, job.offset, notes=[])
+        if not likelihood.has_distribution:
             return None
-        return -float(law.joint_loss(raw, job.y, job.weight).detach().sum())
+        return -float(likelihood.joint_loss(raw, job.y, job.weight).detach().sum())

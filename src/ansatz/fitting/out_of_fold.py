@@ -1,4 +1,4 @@
-"""The log score of a law given x, each row judged by a model that never saw it."""
+"""The log score of a likelihood given x, each row evaluated by a model that never saw it."""
 
 from collections.abc import Sequence
 
@@ -12,11 +12,11 @@ from ansatz.errors import NumericalError
 from ansatz.fitting.job import Job
 from ansatz.likelihoods import Likelihood
 
-Folds = Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]]  # rows to learn from, rows to judge
+Folds = Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]]  # rows to learn from, rows to evaluate
 
 
 def choose_folds(job: Job, count: int, seed: int) -> Folds:
-    """Folds by the hash of the rows' content or group; by time, each judged by its past.
+    """Folds by the hash of the rows' content or group; by time, each evaluated by its past.
 
     Args:
         job: the rows.
@@ -38,7 +38,7 @@ def choose_folds(job: Job, count: int, seed: int) -> Folds:
 def _forward(
     keys: NDArray[np.uint64], time: NDArray[np.generic], weight: NDArray[np.float64], count: int
 ) -> Folds:
-    """Rows in count + 1 blocks of time: each but the first is judged by those before it."""
+    """Rows in count + 1 blocks of time: each but the first is evaluated by those before it."""
     if len(np.unique(time.astype(str))) <= count:
         return []
     block = np.full(len(keys), count)
@@ -49,16 +49,18 @@ def _forward(
     return [(np.flatnonzero(block < k), np.flatnonzero(block == k)) for k in range(1, count + 1)]
 
 
-def log_scores(law: Likelihood, raw: Tensor, y: Tensor, step: Tensor | float = 0.0) -> Tensor:
+def log_scores(
+    likelihood: Likelihood, raw: Tensor, y: Tensor, step: Tensor | float = 0.0
+) -> Tensor:
     r"""The log density of each row, or the log probability of the step that it was rounded to.
 
     .. math:: \log p(y), \qquad \log P(y - \tfrac{s}{2} < Y \le y + \tfrac{s}{2})
 
-    A probability and a density have no common measure; with a step s, a count's law and a
+    A probability and a density have no common measure; with a step s, a count's likelihood and a
     continuous one do.
 
     Args:
-        law: whose distribution raw describes.
+        likelihood: whose distribution raw describes.
         raw: ``(N, P)``, or ``(N, K, P)`` for K targets.
         y: the outcomes.
         step: s; 0 for densities.
@@ -68,9 +70,9 @@ def log_scores(law: Likelihood, raw: Tensor, y: Tensor, step: Tensor | float = 0
     """
     with torch.no_grad():
         if not torch.as_tensor(step).any():
-            terms = -law.loss(raw, y)
+            terms = -likelihood.loss(raw, y)
         else:
-            d = law.distribution(raw)
+            d = likelihood.distribution(raw)
             if d.discrete:
                 terms = d.log_prob(y)
             else:
@@ -81,10 +83,10 @@ def log_scores(law: Likelihood, raw: Tensor, y: Tensor, step: Tensor | float = 0
 
 
 def require_finite(scores: Tensor, folds: Folds) -> Tensor:
-    """Which rows are judged, ``(N,)``; a score of one of them that is not finite is an error."""
+    """Which rows are evaluated, ``(N,)``; a score of one of them that is not finite is an error."""
     seen = torch.zeros(len(scores), dtype=torch.bool)
-    for _, judged in folds:
-        seen[judged] = True
+    for _, evaluated in folds:
+        seen[evaluated] = True
     bad = seen & ~scores.isfinite()
     if bad.any():
         raise NumericalError(f"the log score of {int(bad.sum())} rows is {float(scores[bad][0])}.")

@@ -10,21 +10,21 @@ import torch
 
 from ansatz import likelihoods, outcomes
 from ansatz.errors import DataError
+from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.contracts.rows import Rows
 from ansatz.fitting.proposal import is_numeric
-from ansatz.fitting.uses import Uses
 
 if TYPE_CHECKING:
     from ansatz.fitting.model import Model
 
 
-def outcome_of(law: str, uses: Uses) -> str:
-    """The outcome that a law and the column roles speak of."""
-    if uses.task is not None:
-        outcomes.registry.get(uses.task)  # a wrong name suggests the nearest right one
-        return uses.task
+def outcome_of(likelihood: str, column_roles: ColumnRoles) -> str:
+    """The outcome that a likelihood and the column roles speak of."""
+    if column_roles.task is not None:
+        outcomes.registry.get(column_roles.task)  # a wrong name suggests the nearest right one
+        return column_roles.task
     for name in outcomes.names():
-        if outcomes.registry.get(name).serves(law, uses):
+        if outcomes.registry.get(name).serves(likelihood, column_roles):
             return name
     return outcomes.DEFAULT
 
@@ -44,18 +44,18 @@ class OnDisk(Protocol):
 
 
 class Problem(NamedTuple):
-    """Rows with their outcomes, and the laws that could have produced these."""
+    """Rows with their outcomes, and the likelihoods that could have produced these."""
 
     origin: str  # what errors call the data
     frame: pd.DataFrame  # the columns of rows whose outcome is known
     rows: Rows  # the features
-    uses: Uses
-    laws: list[str]  # one, or the candidates among which the training rows will choose
-    law_options: dict[str, Any]
+    column_roles: ColumnRoles
+    candidates: list[str]  # one, or the candidates among which the training rows will choose
+    likelihood_options: dict[str, Any]
     notes: list[str]
     fingerprint: str  # of the rows
     given: Any = None  # the outcomes, where they are not columns of the frame
-    task: str | None = None  # the outcome's name, where the law does not tell it
+    task: str | None = None  # the outcome's name, where the likelihood does not tell it
     part: str | None = None  # the column that says which rows are for training and which for tests
     columns: list[Any] = []  # what each column of a table was taken for  # noqa: RUF012
     on_disk: OnDisk | None = None  # where frame and rows are a sample
@@ -67,18 +67,18 @@ class Problem(NamedTuple):
 
     @property
     def likelihood(self) -> str:
-        """The law, or the first of the candidates."""
-        return self.laws[0]
+        """The likelihood, or the first of the candidates."""
+        return self.candidates[0]
 
     @property
     def kind(self) -> str:
         """What the outcomes are, as the registry spells it."""
-        return self.task or outcome_of(self.likelihood, self.uses)
+        return self.task or outcome_of(self.likelihood, self.column_roles)
 
     @property
     def outcomes(self) -> Any:
         """What is to be predicted, as an outcome reads it."""
-        return self.uses.outcomes(self.frame) if self.given is None else self.given
+        return self.column_roles.outcomes(self.frame) if self.given is None else self.given
 
     @property
     def has_own_columns(self) -> bool:
@@ -88,7 +88,7 @@ class Problem(NamedTuple):
     @property
     def seen(self) -> pd.DataFrame:
         """The columns of rows whose weight is not 0, in the order of the job's."""
-        weight = self.uses.weight(self.frame)
+        weight = self.column_roles.weight(self.frame)
         return self.frame if weight is None else self.frame[weight > 0]
 
 
@@ -98,62 +98,70 @@ LARGEST = 1e100  # variances and their products stay below the largest double, 1
 def check_outcomes(
     origin: str,
     frame: pd.DataFrame,
-    uses: Uses,
-    law: str,
+    column_roles: ColumnRoles,
+    likelihood: str,
     options: Mapping[str, Any] | None = None,
     *,
     named: bool = False,
 ) -> None:
-    """Refuses outcomes that the law cannot produce; rows are named as the table counts them.
+    """Refuses outcomes that the likelihood cannot produce; rows are named as the table counts them.
 
     Args:
         origin: what errors call the table.
         frame: rows whose outcome is known.
-        uses: which columns tell the outcome.
-        law: by name.
-        options: of the law.
-        named: the user named the law: classes are classes however many there are.
+        column_roles: which columns tell the outcome.
+        likelihood: by name.
+        options: of the likelihood.
+        named: the user named the likelihood: classes are classes however many there are.
     """
-    likelihoods.registry.get(law)  # an unknown name is an error with a suggestion
-    kind = outcomes.registry.get(outcome_of(law, uses))
+    likelihoods.registry.get(likelihood)  # an unknown name is an error with a suggestion
+    kind = outcomes.registry.get(outcome_of(likelihood, column_roles))
     try:
-        kind.check_columns(frame, uses, law, dict(options or {}), named=named)
+        kind.check_columns(frame, column_roles, likelihood, dict(options or {}), named=named)
     except DataError as error:
-        raise locate(error, origin, frame, uses) from None
+        raise locate(error, origin, frame, column_roles) from None
 
 
 def check_known(model: "Model", frame: pd.DataFrame, origin: str) -> None:
-    """Refuses outcomes that the law of a fitted model cannot produce: they have no score.
+    """Refuses outcomes that the likelihood of a fitted model cannot produce: they have no score.
 
     Args:
         model: fitted by ``ansatz.fit``.
         frame: rows whose outcome is known.
         origin: what errors call the table.
     """
-    uses = model.uses
-    assert uses is not None
+    column_roles = model.column_roles
+    assert column_roles is not None
     try:
-        codes, _ = model.outcome.encode(uses.outcomes(frame), model.task.settings, reset=False)
+        codes, _ = model.outcome.encode(
+            column_roles.outcomes(frame), model.task.settings, reset=False
+        )
         model.likelihood.check(torch.from_numpy(np.array(codes)))
     except DataError as error:
-        raise locate(error, origin, frame, uses) from None
+        raise locate(error, origin, frame, column_roles) from None
 
 
-def locate(error: DataError, origin: str, frame: pd.DataFrame, uses: Uses) -> DataError:
+def locate(
+    error: DataError, origin: str, frame: pd.DataFrame, column_roles: ColumnRoles
+) -> DataError:
     """The same error, told of a table: its name, the column, and rows as the table counts them."""
-    where = "" if str(error).startswith(("row ", "column ")) else f"{uses.outcome_name}: "
-    named = where if uses.is_survival or len(uses.target) > 1 else f"column '{uses.target[0]}': "
+    where = "" if str(error).startswith(("row ", "column ")) else f"{column_roles.outcome_name}: "
+    named = (
+        where
+        if column_roles.is_survival or len(column_roles.target) > 1
+        else f"column '{column_roles.target[0]}': "
+    )
     return DataError(f"{origin}, {named if where else ''}{_name_row(str(error), frame)}")
 
 
-def numbers_of(frame: pd.DataFrame, name: str, law: str) -> np.ndarray:
+def numbers_of(frame: pd.DataFrame, name: str, likelihood: str) -> np.ndarray:
     """Reads a target column as numbers that can be squared."""
     column = frame[name]
     if not is_numeric(column):
         bad = pd.to_numeric(column.astype(str), errors="coerce").isna().to_numpy()
         row = int(np.flatnonzero(bad)[0]) if bad.any() else 0
         raise DataError(
-            f"row {row_number(frame, row)}, column '{name}': {law} needs numbers, got "
+            f"row {row_number(frame, row)}, column '{name}': {likelihood} needs numbers, got "
             f"{str(column.iloc[row])[:60]!r}. For classes use bernoulli or categorical."
         )
     values: np.ndarray = column.to_numpy(dtype=np.float64, copy=True)

@@ -1,4 +1,4 @@
-"""Which laws a target's values allow: candidates come from their support, never from their type."""
+"""Which likelihoods a target's values allow: candidates come from their support, never from their type."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -12,38 +12,38 @@ from ansatz import outcomes
 from ansatz.data.dates import looks_like_dates
 from ansatz.errors import DataError
 from ansatz.fitting.candidates import candidates
-from ansatz.fitting.uses import Uses
+from ansatz.fitting.column_roles import ColumnRoles
 
 
 class Proposal(NamedTuple):
-    """Candidate laws, simplest first, with their options; a sentence where there is one law."""
+    """Candidate likelihoods, simplest first, with their options; a sentence where there is one likelihood."""
 
-    laws: list[str]
+    candidates: list[str]
     options: Mapping[str, Any] = MappingProxyType({})
     why: str = ""
 
 
-def propose(origin: str, frame: pd.DataFrame, uses: Uses) -> Proposal:
-    """The laws whose support holds the outcomes of a table.
+def propose(origin: str, frame: pd.DataFrame, column_roles: ColumnRoles) -> Proposal:
+    """The likelihoods whose support holds the outcomes of a table.
 
     Args:
         origin: what errors call the table.
         frame: rows whose outcome is known.
-        uses: which columns tell the outcome.
+        column_roles: which columns tell the outcome.
     """
-    name = uses.outcome_name
-    if uses.task is not None and outcomes.registry.get(uses.task).laws:
-        return Proposal(list(outcomes.registry.get(uses.task).laws))
-    if uses.is_survival:
-        return _propose_survival(frame, uses)
-    if uses.trials is not None:
+    name = column_roles.outcome_name
+    if column_roles.task is not None and outcomes.registry.get(column_roles.task).likelihoods:
+        return Proposal(list(outcomes.registry.get(column_roles.task).likelihoods))
+    if column_roles.is_survival:
+        return _propose_survival(frame, column_roles)
+    if column_roles.trials is not None:
         return Proposal(["binomial", "beta_binomial"])
-    y = frame[uses.target]
+    y = frame[column_roles.target]
     if all(is_numeric(y[column]) for column in y):
-        return _propose_numbers(y, uses)
+        return _propose_numbers(y, column_roles)
     if _are_orders(y):
         return Proposal(["plackett_luce"], {}, f"likelihood plackett_luce: '{name}' holds orders.")
-    if len(uses.target) > 1:
+    if len(column_roles.target) > 1:
         raise DataError(f"{origin}: several targets must all be numbers: '{name}'.")
     if looks_like_dates([str(value) for value in y.iloc[:, 0].unique()]):
         raise DataError(
@@ -51,18 +51,18 @@ def propose(origin: str, frame: pd.DataFrame, uses: Uses) -> Proposal:
             "first date, or name classes with --likelihood categorical."
         )
     levels = y.iloc[:, 0].nunique()
-    law = "bernoulli" if levels == 2 else "categorical"
-    return Proposal([law], {}, f"likelihood {law}: '{name}' has {levels} classes.")
+    likelihood = "bernoulli" if levels == 2 else "categorical"
+    return Proposal([likelihood], {}, f"likelihood {likelihood}: '{name}' has {levels} classes.")
 
 
-def _propose_numbers(y: pd.DataFrame, uses: Uses) -> Proposal:
-    name = uses.outcome_name
+def _propose_numbers(y: pd.DataFrame, column_roles: ColumnRoles) -> Proposal:
+    name = column_roles.outcome_name
     if y.shape[1] > 1:
         return _propose_vector(y, name)
     values = y.iloc[:, 0].to_numpy(dtype=np.float64)
     if set(np.unique(values)) == {0, 1}:
         return Proposal(["bernoulli"], {}, f"likelihood bernoulli: '{name}' is 0 or 1.")
-    return Proposal(candidates(values, exposure=uses.exposure is not None))
+    return Proposal(candidates(values, exposure=column_roles.exposure is not None))
 
 
 def _propose_vector(y: pd.DataFrame, name: str) -> Proposal:
@@ -89,9 +89,9 @@ def _propose_vector(y: pd.DataFrame, name: str) -> Proposal:
     return Proposal(["normal"], {}, why)
 
 
-def _propose_survival(frame: pd.DataFrame, uses: Uses) -> Proposal:
-    outcomes = uses.outcomes(frame)
-    name = uses.outcome_name
+def _propose_survival(frame: pd.DataFrame, column_roles: ColumnRoles) -> Proposal:
+    outcomes = column_roles.outcomes(frame)
+    name = column_roles.outcome_name
     if "event" in outcomes and is_numeric(outcomes["event"]) and outcomes["event"].max() > 1:
         why = f"likelihood discrete_hazard: {name} has several causes."
         return Proposal(["discrete_hazard"], {}, why)

@@ -47,7 +47,7 @@ class Source(BaseModel):
         return cls(kind="file", name=str(data), path=str(Path(data).absolute()))
 
 
-class RowMarks(BaseModel):
+class RowChecksums(BaseModel):
     """What identifies the rows of a fit, without holding them.
 
     Args:
@@ -69,20 +69,20 @@ class RowMarks(BaseModel):
     valid_rows: str
 
     @classmethod
-    def of(cls, problem: Problem, job: Job, parts: Parts) -> "RowMarks":
+    def of(cls, problem: Problem, job: Job, parts: Parts) -> "RowChecksums":
         """The marks of a table and its split."""
         seen = problem.seen
         return cls(
             count=len(problem.frame),
             columns=[str(name) for name in problem.frame.columns],
-            table=mark_table(*tables_of(problem)),
-            test_rows=mark_rows(job, parts.test),
-            test_outcomes=mark_outcomes(problem.uses.outcomes(seen).iloc[parts.test]),
-            valid_rows=mark_rows(job, parts.learn[parts.valid]),
+            table=checksum_table(*tables_of(problem)),
+            test_rows=checksum_rows(job, parts.test),
+            test_outcomes=checksum_outcomes(problem.column_roles.outcomes(seen).iloc[parts.test]),
+            valid_rows=checksum_rows(job, parts.learn[parts.valid]),
         )
 
 
-class Origin(BaseModel):
+class Provenance(BaseModel):
     """How a fit was asked for, as data: to read its rows again and to fit it again.
 
     Args:
@@ -93,7 +93,7 @@ class Origin(BaseModel):
         test: share of the rows kept for the test.
         given: whether the parts for training and test are the data's own.
         holdout: share of the rows to learn from that stopped the training.
-        chosen: the law that was fitted.
+        chosen: the likelihood that was fitted.
         law_options: its options.
         network: that was fitted.
         rows: the marks of the rows.
@@ -103,14 +103,14 @@ class Origin(BaseModel):
 
     source: Source
     request: dict[str, Any]
-    uses: dict[str, Any]
+    column_roles: dict[str, Any]
     test: float
     given: bool = False
     holdout: float
     chosen: str
-    law_options: dict[str, Any] = {}
+    likelihood_options: dict[str, Any] = {}
     network: str | None = None
-    rows: RowMarks
+    rows: RowChecksums
 
     @model_validator(mode="before")
     @classmethod
@@ -138,7 +138,7 @@ class Origin(BaseModel):
 _ASKED = ("roles", "drop", "seed", "folds", "x", "likelihood", "inference", "options")
 
 
-def provenance_of(model: Any, name: str = "the model") -> Origin | None:
+def provenance_of(model: Any, name: str = "the model") -> Provenance | None:
     """How ``ansatz.fit`` was asked for a model; None for one that ``estimator.fit`` made.
 
     Args:
@@ -149,7 +149,7 @@ def provenance_of(model: Any, name: str = "the model") -> Origin | None:
     if record is None:
         return None
     try:
-        return Origin.model_validate(record)
+        return Provenance.model_validate(record)
     except ValidationError as error:
         raise ModelError(f"{name}: the record of its rows: {one_line(error)}") from None
 
@@ -162,17 +162,17 @@ def tables_of(problem: Problem) -> tuple[Any, ...]:
     return (frame, problem.rows) if frame.shape[1] else (problem.rows,)
 
 
-def mark_table(*parts: Any) -> str:
+def checksum_table(*parts: Any) -> str:
     """A digest of the rows' content, in order, whatever the types that hold it."""
     return _digest(row_keys(*parts, seed=0))
 
 
-def mark_rows(job: Job, rows: Rows) -> str:
+def checksum_rows(job: Job, rows: Rows) -> str:
     """A digest of the numbers that some of the job's rows have in their table."""
     return _digest(np.sort(job.index.numpy()[rows]).astype(np.int64))
 
 
-def mark_outcomes(outcomes: Any) -> str:
+def checksum_outcomes(outcomes: Any) -> str:
     """A digest of outcomes as they were given, in order; the names of columns do not enter."""
     frame = pd.DataFrame(outcomes).reset_index(drop=True)
     frame.columns = pd.Index([f"y{k}" for k in range(frame.shape[1])])

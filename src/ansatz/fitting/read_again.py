@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ansatz.errors import UsageError
 from ansatz.fitting.contracts.outcome import Metrics
 from ansatz.fitting.contracts.rows import Rows
-from ansatz.fitting.split import warn_of_copies
+from ansatz.fitting.split import warn_of_duplicates
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,4 +81,4 @@ class ReadAgain:
         metrics: Metrics = face.evaluate(self.table)
         mask = face.copies(self.table)
         honest = face.evaluate(self.take(~mask)) if mask.any() and not mask.all() else None
-        return metrics, warn_of_copies(mask, honest)
+        return metrics, warn_of_duplicates(mask, honest)

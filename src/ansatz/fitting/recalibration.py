@@ -22,7 +22,7 @@ class Recalibration(NamedTuple):
         kind: ``"scale"`` stretches the mixture about its mean; ``"dispersion"`` multiplies the
             members' dispersions; ``"temperature"`` divides the log probabilities of classes.
         value: the number; 1 changes nothing.
-        before: metrics of out-of-fold rows, judged by members that left them out.
+        before: metrics of out-of-fold rows, evaluated by members that left them out.
         after: the same with the factor that these members need.
 
     Example:
@@ -37,15 +37,15 @@ class Recalibration(NamedTuple):
     after: dict[str, float]
 
 
-def kind_of(law: Likelihood) -> Kind | None:
-    """What can be recalibrated in a law; None for one without a spread of its own."""
-    if law.name in ("bernoulli", "categorical", "von_mises"):
+def kind_of(likelihood: Likelihood) -> Kind | None:
+    """What can be recalibrated in a likelihood; None for one without a spread of its own."""
+    if likelihood.name in ("bernoulli", "categorical", "von_mises"):
         return "temperature"
-    if not law.is_law or law.name in ("cox", "discrete_hazard"):
+    if not likelihood.has_distribution or likelihood.name in ("cox", "discrete_hazard"):
         return None
-    if law.name in STRETCHED:
+    if likelihood.name in STRETCHED:
         return "scale"
-    heads = (part for part in law.modules() if isinstance(part, PositiveHead))
+    heads = (part for part in likelihood.modules() if isinstance(part, PositiveHead))
     return "dispersion" if any(True for _ in heads) else None
 
 

@@ -17,7 +17,7 @@ SMALL = 100  # below this sum of weights: full batch, float64, penalised, stoppe
 FEW = 500  # below it a spread that varies with x costs more than it tells
 LARGE = 50_000
 MANY = 10_000  # from here on there are rows enough to bend sharply: numbers are cut in bins
-COUPLED = 100_000  # rows up to which a law that couples rows sees all of them at every step
+COUPLED = 100_000  # rows up to which a likelihood that couples rows sees all of them at every step
 _MOTIONS = {
     "flip": "mirror images",
     "rotation90": "quarter turns",
@@ -32,7 +32,7 @@ def _named(record: dict[str, Any]) -> dict[str, Any]:
 
 
 class Recipe(BaseModel):
-    """Everything that decides a fit besides the data, the law and the seed.
+    """Everything that decides a fit besides the data, the likelihood and the seed.
 
     Args:
         widths: hidden units per layer.
@@ -44,7 +44,7 @@ class Recipe(BaseModel):
         learning_rate: its peak, of AdamW.
         weight_decay: decoupled, on matrices only.
         clip: the largest norm of a gradient.
-        average: ``"ema"`` judges and keeps an exponential average of the weights.
+        average: ``"ema"`` evaluates and keeps an exponential average of the weights.
         holdout: share of the rows kept out to decide when to stop; 0 for none.
         folds: with all rows at once, folds whose out-of-fold loss decides how many steps the fit
             to all rows takes; 0 for none.
@@ -203,7 +203,7 @@ def _power_of_two(value: float, least: int, most: int) -> int:
 
 
 RANGE = 1e15  # its square and the inverse of its square are far inside float32
-BLUR = 1e-4  # of sd(y): below the least scale that a law may claim
+BLUR = 1e-4  # of sd(y): below the least scale that a likelihood may claim
 
 
 def needs_double(y: Tensor) -> bool:

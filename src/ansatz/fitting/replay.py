@@ -8,16 +8,17 @@ import pandas as pd
 
 from ansatz import outcomes
 from ansatz.errors import DataError, ModelError, UsageError
+from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.faces import face_of
 from ansatz.fitting.first_steps import read_job
 from ansatz.fitting.job import Job, take
 from ansatz.fitting.model import Model
 from ansatz.fitting.problem import Problem
 from ansatz.fitting.provenance import (
-    Origin,
-    RowMarks,
+    Provenance,
+    RowChecksums,
     Source,
-    mark_table,
+    checksum_table,
     provenance_of,
     tables_of,
 )
@@ -25,7 +26,6 @@ from ansatz.fitting.result import Fit
 from ansatz.fitting.saved import load_model
 from ansatz.fitting.split import Parts, split
 from ansatz.fitting.task import Task
-from ansatz.fitting.uses import Uses
 
 
 class Replay(NamedTuple):
@@ -40,7 +40,7 @@ class Replay(NamedTuple):
     problem: Problem | None
     job: Job
     parts: Parts
-    origin: Origin | None
+    origin: Provenance | None
 
     @property
     def learn(self) -> Job:
@@ -59,7 +59,7 @@ def replay(model: Any, data: Any = None) -> Replay:
     Args:
         model: a model's folder, a ``Fit``, an estimator or a ``Model``.
         data: the table, if it moved or was in memory: a path, a data set's name or a frame. For
-            a model of ``estimator.fit``, the rows to judge by: ``(X, y)``, ``(X, y, weight)`` or
+            a model of ``estimator.fit``, the rows to evaluate by: ``(X, y)``, ``(X, y, weight)`` or
             ``(X, y, weight, offset)``.
 
     Raises:
@@ -87,7 +87,7 @@ def replay(model: Any, data: Any = None) -> Replay:
     asked = origin.asked.options
     share = origin.test if asked["folds"] is None else 0.0
     parts = split(job, task, share, asked["seed"], given=origin.given)
-    _verify_split(name, origin.rows, RowMarks.of(problem, job, parts))
+    _verify_split(name, origin.rows, RowChecksums.of(problem, job, parts))
     return Replay(name, found, problem, job, parts, origin)
 
 
@@ -111,7 +111,7 @@ def _given(name: str, model: Model, data: Any) -> Replay:
     return Replay(name, model, None, job, parts, None)
 
 
-def _read(name: str, origin: Origin, data: Any, model: Model) -> Problem:
+def _read(name: str, origin: Provenance, data: Any, model: Model) -> Problem:
     """The table, verified by its marks."""
     given = _find(name, origin.source) if data is None else data
     source = Source.of(given)
@@ -123,7 +123,7 @@ def _read(name: str, origin: Origin, data: Any, model: Model) -> Problem:
     options = model.task.settings.likelihood_options if asked["likelihood"] else None
     problem: Problem = model.structure.problem(
         given,
-        Uses.model_validate(origin.uses),
+        ColumnRoles.model_validate(origin.column_roles),
         likelihood=asked["likelihood"],
         options=options,
         roles=asked["roles"],
@@ -152,7 +152,7 @@ def _find(name: str, source: Source) -> str:
     )
 
 
-def _verify_table(name: str, source: Source, marks: RowMarks, problem: Problem) -> None:
+def _verify_table(name: str, source: Source, marks: RowChecksums, problem: Problem) -> None:
     frame = problem.frame
     columns = [str(column) for column in frame.columns]
     if columns != marks.columns:
@@ -164,7 +164,7 @@ def _verify_table(name: str, source: Source, marks: RowMarks, problem: Problem) 
     elif len(frame) != marks.count:
         what = f"it had {marks.count} rows with an outcome, now {len(frame)}"
     else:
-        if mark_table(*tables_of(problem)) == marks.table:
+        if checksum_table(*tables_of(problem)) == marks.table:
             return
         what = "cells differ"
     raise DataError(
@@ -173,7 +173,7 @@ def _verify_table(name: str, source: Source, marks: RowMarks, problem: Problem) 
     )
 
 
-def _verify_split(name: str, then: RowMarks, now: RowMarks) -> None:
+def _verify_split(name: str, then: RowChecksums, now: RowChecksums) -> None:
     if then != now:
         raise ModelError(
             f"{name}: this version parts the rows otherwise than the one that fitted it: its test "

@@ -15,7 +15,7 @@ from ansatz.fitting.options.tables import OWNERS, FitOptions, refuse_foreign, se
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from ansatz.fitting.uses import Uses
+    from ansatz.fitting.column_roles import ColumnRoles
 
 _OF_TEXT = {"min_length", "pattern"}
 _SEQUENCE, _MAPPING = get_origin(Sequence[int]), get_origin(Mapping[str, int])
@@ -70,12 +70,12 @@ class Request(NamedTuple):
             return self.options["memory_limit"]
         return 1 if stream else sys.maxsize
 
-    def column_roles(self) -> "Uses":
+    def column_roles(self) -> "ColumnRoles":
         """What the columns that are not features are for."""
-        from ansatz.fitting.uses import Uses
+        from ansatz.fitting.column_roles import ColumnRoles
 
         options = cast(dict[str, Any], self.options)
-        return Uses(**{name: options[name] for name in Uses.model_fields})
+        return ColumnRoles(**{name: options[name] for name in ColumnRoles.model_fields})
 
     def settings(self) -> dict[str, Any]:
         """The options of network, likelihood and training; ``owner.key`` is the key of its owner.

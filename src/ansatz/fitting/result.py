@@ -11,7 +11,7 @@ from ansatz.fitting.faces import face_of
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Model
 from ansatz.fitting.problem import Problem
-from ansatz.fitting.provenance import Origin
+from ansatz.fitting.provenance import Provenance
 from ansatz.fitting.split import Parts
 
 _NOT_EVIDENCE = ("fitted", "folder", "columns", "rows_of", "posed", "origin")  # of the run
@@ -49,7 +49,7 @@ class Fit:
     recipe: dict[str, Any] = field(default_factory=dict)
     columns: list[Column] = field(default_factory=list)
     rows_of: dict[str, Any] = field(default_factory=dict, repr=False)  # (X, y) of learn and test
-    origin: Origin | None = field(default=None, repr=False)  # how it was asked for
+    origin: Provenance | None = field(default=None, repr=False)  # how it was asked for
     posed: tuple[Problem, Job, Parts] | None = field(default=None, repr=False)  # its rows
 
     @cached_property

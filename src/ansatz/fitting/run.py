@@ -129,7 +129,7 @@ def fingerprint(problem: Problem, task: Task, **others: Any) -> dict[str, str]:
     """
     settings = {
         **{name: repr(value) for name, value in task.settings.arguments.items()},
-        "uses": problem.uses.model_dump(),
+        "uses": problem.column_roles.model_dump(),
         "columns": [(column.name, column.role) for column in problem.columns],
         **others,
     }

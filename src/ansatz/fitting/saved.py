@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from ansatz import inference, likelihoods, networks, outcomes, structures
 from ansatz.errors import AnsatzError, ModelError, UsageError
+from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.contracts.encoder import Encoder
 from ansatz.fitting.contracts.outcome import Outcome
 from ansatz.fitting.contracts.structure import Structure
@@ -24,16 +25,16 @@ from ansatz.fitting.recipe import Recipe, one_line, plain_augment
 from ansatz.fitting.specification import (
     FeatureRecord,
     HistoryRecord,
-    LawRecord,
+    LikelihoodRecord,
     MemberRecord,
     NetworkRecord,
     Specification,
+    present_name,
 )
 from ansatz.fitting.summaries import SavedSummary, summarize_linear
 from ansatz.fitting.task import ARGUMENTS, Settings, Task
 from ansatz.fitting.trained import Trained
 from ansatz.fitting.training import ready
-from ansatz.fitting.uses import Uses
 from ansatz.likelihoods import Likelihood
 from ansatz.spec import TargetSpec
 from ansatz.storage import (
@@ -143,14 +144,14 @@ def load_model(folder: str | Path, *, network: nn.Module | None = None) -> Model
     except (
         *(AnsatzError, ValueError, TypeError, LookupError),
         *(ArithmeticError, RuntimeError, AttributeError, AssertionError),
-    ) as error:  # a law, a network or a state that its own checks refuse
+    ) as error:  # a likelihood, a network or a state that its own checks refuse
         raise ModelError(f"{path / 'ansatz.json'}: {str(error).splitlines()[0]}") from None
     return model
 
 
 def _specify(model: Model) -> Specification:
     posterior, outcome, trained = model.posterior, model.outcome, model.posterior.networks
-    law = trained[0].likelihood if trained else posterior.likelihood
+    likelihood = trained[0].likelihood if trained else posterior.likelihood
     labels = outcome.labels
     if labels is not None and labels.dtype.kind not in _KINDS:
         raise UsageError(f"classes of type {labels.dtype} cannot be saved; make them text.")
@@ -165,9 +166,9 @@ def _specify(model: Model) -> Specification:
         outcome=MemberRecord(name=outcome.name, state=outcome.state()),
         inference=MemberRecord(name=posterior.name, state=posterior.record()),
         parameters=_plain_parameters(model.task.settings.arguments),
-        likelihood=LawRecord(name=law.name, options=law.options),
+        likelihood=LikelihoodRecord(name=likelihood.name, options=likelihood.options),
         network=network,
-        uses=None if model.uses is None else model.uses.model_dump(),
+        column_roles=None if model.column_roles is None else model.column_roles.model_dump(),
         features=FeatureRecord(**model.features),
         preprocessing=model.encoder.state(),
         has_offset=model.has_offset,
@@ -189,7 +190,8 @@ def _rebuild(
     encoder = structure.load_encoder(record.preprocessing)
     recipe = None if record.recipe is None else Recipe.model_validate(record.recipe)
     settings = Settings.of_arguments(_arguments(record, network))
-    tensors, where = read_tensors(path / "weights.safetensors"), str(path / "weights.safetensors")
+    where = str(path / "weights.safetensors")
+    tensors = {present_name(k): v for k, v in read_tensors(path / "weights.safetensors").items()}
 
     def build(own: Mapping[str, Tensor]) -> Trained:
         made = _trained(record, outcome, encoder, own, network, where)
@@ -214,7 +216,9 @@ def _rebuild(
         recalibration=None
         if record.recalibration is None
         else Recalibration(**record.recalibration),
-        uses=None if record.uses is None else Uses.model_validate(record.uses),
+        column_roles=None
+        if record.column_roles is None
+        else ColumnRoles.model_validate(record.column_roles),
         evidence=record.evidence,
         summary=record.summary,
     )
@@ -237,12 +241,12 @@ def _trained(
 ) -> Trained:
     """One network with its objective."""
     assert record.network is not None
-    law = likelihoods.create(record.likelihood.name, **record.likelihood.options).double()
+    likelihood = likelihoods.create(record.likelihood.name, **record.likelihood.options).double()
     shift, scale = tensors.get("objective.shift"), tensors.get("objective.scale")
-    target = outcome.target(law)
-    _check_outputs(record.network.outputs, law, target, shift, scale)
-    objective = Supervised(law, shift, scale, axis=-1 if target.axis == "row" else 1)
-    _take_targets(law, tensors, target)
+    target = outcome.target(likelihood)
+    _check_outputs(record.network.outputs, likelihood, target, shift, scale)
+    objective = Supervised(likelihood, shift, scale, axis=-1 if target.axis == "row" else 1)
+    _take_targets(likelihood, tensors, target)
     module = _network(record, encoder, network)
     for name, part in (("network", module), ("objective", objective)):
         prefix = f"{name}."
@@ -270,25 +274,31 @@ def _arguments(record: Specification, network: nn.Module | None) -> dict[str, An
 
 
 def _check_outputs(
-    size: int, law: Likelihood, target: TargetSpec, shift: Tensor | None, scale: Tensor | None
+    size: int,
+    likelihood: Likelihood,
+    target: TargetSpec,
+    shift: Tensor | None,
+    scale: Tensor | None,
 ) -> None:
-    """The law's raw numbers, the network's outputs and the shift must be equally many."""
-    outputs = law.outputs(target) * math.prod(target.shape)
+    """The likelihood's raw numbers, the network's outputs and the shift must be equally many."""
+    outputs = likelihood.outputs(target) * math.prod(target.shape)
     if (shift is None) != (scale is None):
         raise ModelError("shift and scale come together")
     for each in [size, *(t.numel() for t in (shift, scale) if t is not None)]:
         if each != outputs:
-            raise ModelError(f"{law.name} needs {outputs} raw numbers per row, not {each}")
+            raise ModelError(f"{likelihood.name} needs {outputs} raw numbers per row, not {each}")
 
 
-def _take_targets(law: Likelihood, tensors: Mapping[str, Tensor], target: TargetSpec) -> None:
-    """Units and dispersions are one number per target, which a fresh law cannot know."""
+def _take_targets(
+    likelihood: Likelihood, tensors: Mapping[str, Tensor], target: TargetSpec
+) -> None:
+    """Units and dispersions are one number per target, which a fresh likelihood cannot know."""
     prefix, shape = "objective.likelihood.", (math.prod(target.shape),)
     own = {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}
-    if law.event_ndim:  # as many numbers as a vector has
-        law.load_state_dict(own, strict=False)
+    if likelihood.event_ndim:  # as many numbers as a vector has
+        likelihood.load_state_dict(own, strict=False)
     elif target.shape:
-        law.load_state_dict({n: t for n, t in own.items() if t.shape == shape}, strict=False)
+        likelihood.load_state_dict({n: t for n, t in own.items() if t.shape == shape}, strict=False)
 
 
 def _network(record: Specification, encoder: Encoder, network: nn.Module | None) -> nn.Module:

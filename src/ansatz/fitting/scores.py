@@ -1,4 +1,4 @@
-"""How a model does on rows it never saw, beside simpler models of the same law."""
+"""How a model does on rows it never saw, beside simpler models of the same distribution."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -18,7 +18,7 @@ from ansatz.fitting.split import Rows
 from ansatz.fitting.task import Task
 from ansatz.fitting.training import start_objective
 from ansatz.likelihoods import Cox, Likelihood, Quantiles
-from ansatz.metrics import judge, pinball
+from ansatz.metrics import compute_metrics, pinball
 
 MEANS = ("nll", "crps", "mae", "accuracy", "brier", "pinball", "energy_score", "mean_angular_error")
 
@@ -77,18 +77,18 @@ class PooledMetrics:
         return [name for name in names if name not in own]
 
 
-def constant_predictive(law: Likelihood, learn: Job, test: Job) -> Predictive:
+def constant_predictive(likelihood: Likelihood, learn: Job, test: Job) -> Predictive:
     """The maximum-likelihood constant model of ``learn``, at each row of ``test``.
 
     Outcomes on the elements of an example all get the shares of the labels in ``learn``.
     """
     if test.target.axis != "row":
-        objective = start_objective(law, learn)
+        objective = start_objective(likelihood, learn)
         assert objective.shift is not None
         shift = objective.shift.double()
         raw = shift.expand(*test.y.shape, shift.numel()).clone().detach()
         return Predictive(objective.likelihood, raw)
-    objective = start_objective(law, learn, torch.float64)
+    objective = start_objective(likelihood, learn, torch.float64)
     assert objective.shift is not None
     raw = objective.attach(torch.zeros(len(test.y), objective.shift.numel()).double(), test.offset)
     if isinstance(objective.likelihood, Cox):
@@ -97,7 +97,7 @@ def constant_predictive(law: Likelihood, learn: Job, test: Job) -> Predictive:
 
 
 def evaluate_predictive(predictive: Predictive, y: Tensor, weight: Tensor | None = None) -> Metrics:
-    """Every metric that applies: of the law's distribution, or of a loss's point alone.
+    """Every metric that applies: of the likelihood's distribution, or of a loss's point alone.
 
     Args:
         predictive: of each row.
@@ -106,8 +106,8 @@ def evaluate_predictive(predictive: Predictive, y: Tensor, weight: Tensor | None
     """
     likelihood, raw = predictive
     with torch.no_grad():
-        if not likelihood.is_law:
-            found = judge(y, point=likelihood.point(raw), weight=weight)
+        if not likelihood.has_distribution:
+            found = compute_metrics(y, point=likelihood.point(raw), weight=weight)
             if isinstance(likelihood, Quantiles):
                 at = likelihood.quantiles(raw)
                 found = {"pinball": float(pinball(y, at, likelihood.levels, weight)), **found}
@@ -115,7 +115,7 @@ def evaluate_predictive(predictive: Predictive, y: Tensor, weight: Tensor | None
         distribution, outcome = likelihood.given(raw, y)
         # The point that belongs to the outcome: a count of successes, not their share.
         point = likelihood.point(raw) if outcome is y else distribution.mean
-        return judge(outcome, point=point, distribution=distribution, weight=weight)
+        return compute_metrics(outcome, point=point, distribution=distribution, weight=weight)
 
 
 Answer = Callable[[Job], Predictive]
@@ -131,7 +131,7 @@ class Scores(NamedTuple):
 
 
 def evaluate_all(model: Model, learn: Job, test: Job) -> Scores:
-    """Evaluates the model, and the linear and the constant model of its law fitted to ``learn``.
+    """Evaluates the model, and the linear and the constant model of its likelihood fitted to ``learn``.
 
     Where the test rows held are a sample, means over rows are those of all test rows.
 
@@ -142,7 +142,7 @@ def evaluate_all(model: Model, learn: Job, test: Job) -> Scores:
     """
     outcome, structure, task = model.outcome, model.structure, model.task
     learn, test = outcome.plain(learn), outcome.plain(test)
-    law = task.law(learn.target)
+    likelihood = task.likelihood(learn.target)
     messages: list[str] = []
     notes: list[str] = []
     answers: dict[str, Answer] = {
@@ -151,10 +151,10 @@ def evaluate_all(model: Model, learn: Job, test: Job) -> Scores:
     if is_linear(model):
         messages = linear_messages(model)
     elif learn.rows.has_features:  # without them it is the constant model
-        posterior, messages = structure.baseline(law, learn, task.settings.seed)
+        posterior, messages = structure.baseline(likelihood, learn, task.settings.seed)
         if posterior is not None:  # the network's own notes say the same
             answers["linear"] = lambda job: posterior.predictive(job.rows, job.offset, notes=[])
-    answers["constant"] = lambda job: constant_predictive(law, learn, job)
+    answers["constant"] = lambda job: constant_predictive(likelihood, learn, job)
 
     def evaluate(job: Job) -> dict[str, Metrics]:
         return {
@@ -174,7 +174,7 @@ def evaluate_all(model: Model, learn: Job, test: Job) -> Scores:
             messages.append(f"{', '.join(left)}: on a sample of {len(test.y):,} test rows.")
     if is_linear(model):
         found["linear"] = found["metrics"]
-    said = (*(f"judged rows: {note}" for note in notes), *messages)
+    said = (*(f"evaluated rows: {note}" for note in notes), *messages)
     return Scores(found["metrics"], found.get("linear"), found["constant"], said)
 
 

@@ -12,7 +12,7 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=False)
 
 
-class LawRecord(_Strict):
+class LikelihoodRecord(_Strict):
     """A likelihood by name and options."""
 
     name: str
@@ -63,9 +63,9 @@ class Specification(_Strict):
     outcome: MemberRecord
     inference: MemberRecord
     parameters: dict[str, Any]
-    likelihood: LawRecord
+    likelihood: LikelihoodRecord
     network: NetworkRecord | None
-    uses: dict[str, Any] | None
+    column_roles: dict[str, Any] | None
     features: FeatureRecord
     preprocessing: dict[str, Any]
     has_offset: bool = False
@@ -79,10 +79,12 @@ class Specification(_Strict):
     @model_validator(mode="before")
     @classmethod
     def _migrate(cls, record: Any) -> Any:
-        """A record of format 1: the estimator's class told the outcome."""
-        if not isinstance(record, dict) or "estimator" not in record:
-            return record
-        return _of_format_1(record)
+        """Brings records of formats 1 and 2 to the names that this version writes."""
+        if isinstance(record, dict) and "estimator" in record:
+            record = _of_format_1(record)
+        if isinstance(record, dict) and "uses" in record:
+            record = _of_format_2(record)
+        return record
 
 
 _MEMBERS = "ensemble"  # the field of how members are put together
@@ -121,3 +123,44 @@ def _of_format_1(record: dict[str, Any]) -> dict[str, Any]:
         "columns": old.pop("columns"),
     }
     return {"structure": "vector", **old}
+
+
+_AUGMENTATIONS = {"turn": "rotate90", "erase": "random_erasing", "sometimes": "random_apply"}
+_TENSORS = {"spread": "dispersion", "law": "likelihood"}
+
+
+def _of_format_2(record: dict[str, Any]) -> dict[str, Any]:
+    """Renames what format 2 called otherwise: column roles, provenance, wrapped likelihoods."""
+    old = dict(record)
+    old["column_roles"] = old.pop("uses")
+    evidence = dict(old.get("evidence") or {})
+    provenance = evidence.pop("origin", None)
+    if isinstance(provenance, dict):
+        provenance = {**provenance, "column_roles": provenance.get("uses", {})}
+        provenance["likelihood_options"] = provenance.get("law_options", {})
+        evidence["provenance"] = {
+            k: v for k, v in provenance.items() if k not in ("uses", "law_options")
+        }
+    old["evidence"] = evidence
+    for part in ("likelihood", "inference", "recipe", "parameters", "preprocessing"):
+        old[part] = _renamed(old.get(part))
+    return old
+
+
+def _renamed(value: Any) -> Any:
+    """A part of a record with the present names of options, at any depth."""
+    if isinstance(value, list):
+        return [_renamed(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    found = {("likelihood" if k == "law" else k): _renamed(v) for k, v in value.items()}
+    name = found.get("name")
+    if isinstance(name, str) and name in {*_AUGMENTATIONS, "shift", "elastic"}:
+        found = {("pixels" if k == "cells" else k): v for k, v in found.items()}
+        found["name"] = _AUGMENTATIONS.get(name, name)
+    return found
+
+
+def present_name(tensor: str) -> str:
+    """The name that this version gives to a tensor of an older model."""
+    return ".".join(_TENSORS.get(part, part) for part in tensor.split("."))

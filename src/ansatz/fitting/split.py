@@ -1,4 +1,4 @@
-"""The rows of one fit in parts: to learn from, to stop by, to judge by."""
+"""The rows of one fit in parts: to learn from, to stop by, to evaluate by."""
 
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ class Parts(NamedTuple):
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many rows are learned from, stop the training, and judge."""
+        """How many rows are learned from, stop the training, and evaluate."""
         valid = len(self.valid)
         return {"train": len(self.learn) - valid, "valid": valid, "test": len(self.test)}
 
@@ -127,7 +127,7 @@ def _advice(job: Job, task: Task) -> str:
 Keys = NDArray[np.uint64]
 
 
-def describe_copies(keys: Keys) -> list[str]:
+def describe_duplicates(keys: Keys) -> list[str]:
     """A sentence about the rows of a table that are copies of others, if there are any."""
     count = len(keys) - len(np.unique(keys))
     if count == 0:
@@ -139,14 +139,16 @@ def describe_copies(keys: Keys) -> list[str]:
     ]
 
 
-def copied(learned: Keys, judged: Keys) -> NDArray[np.bool_]:
-    """Which of the rows to judge by are copies of rows that were learned from."""
-    found: NDArray[np.bool_] = find_duplicates(learned, judged)
+def copied(learned: Keys, evaluated: Keys) -> NDArray[np.bool_]:
+    """Which of the rows to evaluate by are copies of rows that were learned from."""
+    found: NDArray[np.bool_] = find_duplicates(learned, evaluated)
     return found
 
 
-def warn_of_copies(mask: NDArray[np.bool_], honest: dict[str, float | None] | None) -> list[str]:
-    """What copies among the judged rows do to the metrics.
+def warn_of_duplicates(
+    mask: NDArray[np.bool_], honest: dict[str, float | None] | None
+) -> list[str]:
+    """What copies among the evaluated rows do to the metrics.
 
     Args:
         mask: which rows are copies.
@@ -157,5 +159,5 @@ def warn_of_copies(mask: NDArray[np.bool_], honest: dict[str, float | None] | No
         return []
     known = [f"{name} {value:.4g}" for name, value in (honest or {}).items() if value is not None]
     without = ", ".join(known) or "no row is left"
-    share = f"{count} of {len(mask)} judged rows ({count / len(mask):.0%})".replace("%", " %")
+    share = f"{count} of {len(mask)} evaluated rows ({count / len(mask):.0%})".replace("%", " %")
     return [f"{share} are copies of rows learned from; without them: {without}."]

@@ -72,7 +72,7 @@ def summarize(
         return summarize_linear(model)
     if model.summary is not None:
         return model.summary
-    law = model.likelihood
+    likelihood = model.likelihood
     effects, explained, count = [], None, 0
     messages = []
     if X is None:
@@ -87,8 +87,8 @@ def summarize(
             explained, count = _deviance_explained(estimator, X, y), len(frame)
     return NetworkSummary(
         call=_call(model, model.outcome.names),
-        likelihood=law.name,
-        link=getattr(law, "link_name", "identity"),
+        likelihood=likelihood.name,
+        link=getattr(likelihood, "link_name", "identity"),
         network=_words(model),
         effects=effects,
         deviance_explained=explained,
@@ -118,11 +118,11 @@ def _call(model: "Model", targets: list[str]) -> str:
     left_out = {column.name for column in model.columns or () if not column.used}
     names = [name for name in names if name not in left_out]
     shown = " + ".join(names[:8]) + (f" + ... ({len(names)} columns)" if len(names) > 8 else "")
-    uses = model.uses
-    if uses is not None and uses.offset is not None:
-        shown += f" + offset({uses.offset})"
-    if uses is not None and uses.exposure is not None:
-        shown += f" + offset(log({uses.exposure}))"
+    column_roles = model.column_roles
+    if column_roles is not None and column_roles.offset is not None:
+        shown += f" + offset({column_roles.offset})"
+    if column_roles is not None and column_roles.exposure is not None:
+        shown += f" + offset(log({column_roles.exposure}))"
     shown = shown or "1"
     if len(targets) > 8:
         targets = [targets[0], "...", f"{targets[-1]} ({len(targets)} columns)"]
@@ -168,15 +168,15 @@ def _refits(estimator: Any, X: Any, y: Any, count: int) -> list[Any]:
 
 
 def _deviance_explained(estimator: Any, X: Any, y: Any) -> float | None:
-    """1 - deviance / deviance of the constant model; None for a law without unit deviances."""
+    """1 - deviance / deviance of the constant model; None for a likelihood without unit deviances."""
     model = estimator.model_
     if type(model.likelihood).unit_deviance is Likelihood.unit_deviance:
         return None
     job = estimator.read_again(X, y)
-    law, raw = model.posterior.predictive(job.rows)
+    likelihood, raw = model.posterior.predictive(job.rows)
     constant = getattr(model.posterior.networks[0].objective, "shift", None)
     if constant is None or len(model.posterior.networks) > 1:
         return None
-    residual = law.unit_deviance(raw, job.y).sum()
-    null = law.unit_deviance(constant.expand_as(raw), job.y).sum()
+    residual = likelihood.unit_deviance(raw, job.y).sum()
+    null = likelihood.unit_deviance(constant.expand_as(raw), job.y).sum()
     return float(1 - residual / null)

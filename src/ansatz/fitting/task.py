@@ -149,7 +149,7 @@ class Settings:
         """The same with other values."""
         return replace(self, **changes)
 
-    def law(self, *, few: bool) -> Likelihood:
+    def make_likelihood(self, *, few: bool) -> Likelihood:
         """Makes the likelihood; one by name has a constant dispersion where rows are few."""
         if isinstance(self.likelihood, Likelihood):
             return self.likelihood
@@ -157,11 +157,11 @@ class Settings:
         kind = likelihoods.registry.get(self.likelihood)
         if few and "dispersion" in inspect.signature(kind).parameters:
             options = {"dispersion": "constant", **options}
-        law: Likelihood = likelihoods.create(self.likelihood, **options)
-        return law
+        likelihood: Likelihood = likelihoods.create(self.likelihood, **options)
+        return likelihood
 
     @property
-    def law_name(self) -> str:
+    def likelihood_name(self) -> str:
         """The likelihood as the registry spells it."""
         return self.likelihood if isinstance(self.likelihood, str) else self.likelihood.name
 
@@ -200,19 +200,19 @@ class Task(NamedTuple):
         """The same task with other settings."""
         return self._replace(settings=self.settings.change(**settings))
 
-    # The law.
+    # The likelihood.
 
-    def law(self, target: TargetSpec, rows: float = math.inf) -> Likelihood:
+    def likelihood(self, target: TargetSpec, rows: float = math.inf) -> Likelihood:
         """The likelihood of such outcomes, which knows the number of classes.
 
         Few rows cannot distinguish a dispersion that varies with x from one that does not: below a
-        number that the inference tells, a law given by name has a constant dispersion, and so has
-        a linear model, as in glm.
+        number that the inference tells, a likelihood given by name has a constant dispersion, and
+        so has a linear model, as in glm.
         """
         few = rows < self.inference.few or self.settings.is_linear
-        law = copy.deepcopy(self.outcome.law(self.settings, target, few=few))
-        law.outputs(target)
-        return law
+        likelihood = copy.deepcopy(self.outcome.likelihood(self.settings, target, few=few))
+        likelihood.outputs(target)
+        return likelihood
 
     # The network and its recipe.
 
@@ -233,8 +233,10 @@ class Task(NamedTuple):
     def facts(self, job: Job, rows: float | None = None) -> Facts:
         """What the default recipe depends on."""
         total = job.mass if rows is None else rows
-        law = self.law(job.target, total)
-        return Facts(total, job.rows.spec, job.target, not law.additive, self.inference.averages)
+        likelihood = self.likelihood(job.target, total)
+        return Facts(
+            total, job.rows.spec, job.target, not likelihood.additive, self.inference.averages
+        )
 
     def default_recipe(self, facts: Facts) -> Recipe:
         """The recipe when nothing was set."""
@@ -289,7 +291,7 @@ class Task(NamedTuple):
                 "network_options (--set NAME=VALUE)."
             )
 
-    def rehearse(self, job: Job) -> None:
+    def check_settings(self, job: Job) -> None:
         """Raises what a fit would raise about its settings, before any work is done."""
         choose_device(self.settings.device)
         recipe = self.recipe(job)

@@ -14,21 +14,28 @@ from ansatz import inference
 from ansatz.data import Batch, TensorSource
 from ansatz.data.source import Source
 from ansatz.errors import DataError, ModelError, UsageError
+from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.contracts.exporter import Exporter
 from ansatz.fitting.contracts.inference import Posterior
-from ansatz.fitting.contracts.structure import Beside, Facts, Feed, LawScores, Linear, Structure
+from ansatz.fitting.contracts.structure import (
+    Beside,
+    Facts,
+    Feed,
+    LikelihoodScores,
+    Linear,
+    Structure,
+)
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Model
+from ansatz.fitting.network_check import require_outputs
 from ansatz.fitting.problem import Problem, check_known, check_outcomes
 from ansatz.fitting.proposal import Proposal, propose
 from ansatz.fitting.read_again import ReadAgain, Tell
 from ansatz.fitting.recipe import Recipe, default_recipe
-from ansatz.fitting.rehearsal import require_outputs
 from ansatz.fitting.task import Plan
 from ansatz.fitting.tensor_exporter import TensorExporter
 from ansatz.fitting.trained import Trained
 from ansatz.fitting.training import typed
-from ansatz.fitting.uses import Uses
 from ansatz.inference.registry import DEFAULT
 from ansatz.likelihoods import Likelihood
 from ansatz.seeds import derive
@@ -66,7 +73,7 @@ class TensorStructure(Structure):
 
     A structure of one's own names itself, reads data, and encodes its rows:
 
-    - ``read(data, uses, reader) -> Read`` for ``ansatz.fit`` and the command line;
+    - ``read(data, column_roles, reader) -> Read`` for ``ansatz.fit`` and the command line;
     - ``as_rows(X) -> Rows`` for an estimator;
     - ``encoder(rows, weight, recipe, options)`` and ``load_encoder(state)``.
 
@@ -92,7 +99,7 @@ class TensorStructure(Structure):
 
     # Reading.
 
-    def read(self, data: Any, uses: Uses, reader: Mapping[str, Any]) -> Read:
+    def read(self, data: Any, column_roles: ColumnRoles, reader: Mapping[str, Any]) -> Read:
         """Data for ``ansatz.fit``: examples, and the columns beside them."""
         raise UsageError(f"structure {self.name} reads no files: give rows to an estimator.")
 
@@ -100,46 +107,64 @@ class TensorStructure(Structure):
         """What was handed to an estimator as X; rows as they are."""
         return X
 
-    def problem(self, data: Any, uses: Uses, **how: Any) -> Problem:
+    def problem(self, data: Any, column_roles: ColumnRoles, **how: Any) -> Problem:
         """Reads data and decides what is predicted."""
-        found = self.read(data, uses, how.get("reader") or {})
-        if not uses.target and uses.lower is None and found.target is not None:
-            uses = uses.model_copy(update={"target": [found.target]})
+        found = self.read(data, column_roles, how.get("reader") or {})
+        if not column_roles.target and column_roles.lower is None and found.target is not None:
+            column_roles = column_roles.model_copy(update={"target": [found.target]})
         frame = found.frame.drop(columns=list(how.get("drop") or ()))
-        uses = uses.expand(frame)
-        uses.check(frame, found.origin)
-        known, law = uses.known(frame), how.get("likelihood")
+        column_roles = column_roles.expand(frame)
+        column_roles.check(frame, found.origin)
+        known, likelihood = column_roles.known(frame), how.get("likelihood")
         if not known.any():
-            raise DataError(f"{found.origin}: the target '{uses.outcome_name}' is missing.")
+            raise DataError(f"{found.origin}: the target '{column_roles.outcome_name}' is missing.")
         notes, gone = list(found.notes), int((~known).sum())
         if gone:
             notes.append(f"{gone} {self.unit[1]} without a value of the target were left out.")
         frame, rows = frame[known], found.rows[np.flatnonzero(known)]
-        proposal = Proposal([law]) if law else propose(found.origin, frame, uses)
+        proposal = (
+            Proposal([likelihood]) if likelihood else propose(found.origin, frame, column_roles)
+        )
         options = {**proposal.options, **(how.get("options") or {})}
-        check_outcomes(found.origin, frame, uses, proposal.laws[0], options, named=law is not None)
+        check_outcomes(
+            found.origin,
+            frame,
+            column_roles,
+            proposal.candidates[0],
+            options,
+            named=likelihood is not None,
+        )
         notes += [proposal.why] if proposal.why else []
         digest = hashlib.sha256(np.ascontiguousarray(rows.content_keys()).tobytes())
         digest.update(pd.util.hash_pandas_object(frame, index=False).to_numpy().tobytes())
         fingerprint = digest.hexdigest()
-        return Problem(found.origin, frame, rows, uses, proposal.laws, options, notes, fingerprint)
+        return Problem(
+            found.origin,
+            frame,
+            rows,
+            column_roles,
+            proposal.candidates,
+            options,
+            notes,
+            fingerprint,
+        )
 
     def read_again(
         self, model: Model, data: str, *, outcomes: bool, options: Mapping[str, Any], tell: Tell
     ) -> ReadAgain:
         """All examples at once; those without a target are left out where they are evaluated."""
-        uses = model.uses or Uses()
+        column_roles = model.column_roles or ColumnRoles()
         reader = {k: v for k, v in options.items() if k not in ("stream", "memory_limit")}
-        found = ReadRows(self.read(data, uses, reader))
+        found = ReadRows(self.read(data, column_roles, reader))
         origin, frame = found.table.origin, found.table.frame
         for note in found.table.notes:
             tell(note)
         if not outcomes:
             return found
-        uses.outcomes(frame)  # all its columns are there
-        known = model.outcome.known(frame, uses)
+        column_roles.outcomes(frame)  # all its columns are there
+        known = model.outcome.known(frame, column_roles)
         if not known.any():
-            raise DataError(f"{origin}: the target '{uses.outcome_name}' is missing.")
+            raise DataError(f"{origin}: the target '{column_roles.outcome_name}' is missing.")
         if not known.all():
             tell(f"{self.unit[1]} without the target, left out: {int((~known).sum())}.")
         check_known(model, frame[known], origin)
@@ -155,12 +180,12 @@ class TensorStructure(Structure):
 
     def from_table(self, model: Model, table: Any, *, outcomes: bool) -> Beside:
         """Examples, outcomes, weights and offsets, by the column roles of the fit."""
-        uses = model.uses
-        assert uses is not None
-        found = table if isinstance(table, Read) else self.read(table, uses, {})
-        y = uses.outcomes(found.frame) if outcomes else None
-        weight, offset = uses.weight(found.frame), uses.offsets(found.frame)
-        return Beside(found.rows, y, weight, offset, uses.trial_counts(found.frame))
+        column_roles = model.column_roles
+        assert column_roles is not None
+        found = table if isinstance(table, Read) else self.read(table, column_roles, {})
+        y = column_roles.outcomes(found.frame) if outcomes else None
+        weight, offset = column_roles.weight(found.frame), column_roles.offsets(found.frame)
+        return Beside(found.rows, y, weight, offset, column_roles.trial_counts(found.frame))
 
     def cuts(self, model: Model, table: Any) -> Iterator[tuple[int, Any]]:
         """None: examples are not cut."""
@@ -254,8 +279,10 @@ class TensorStructure(Structure):
             strata=None if feed.additive else rows.target[:, 1],  # whether it is an event
         )
 
-    def law_scores(self, job: Job, total: float, *, linear: bool, seed: int) -> LawScores | None:
-        """None: the first law that the values allow is taken."""
+    def likelihood_scores(
+        self, job: Job, total: float, *, linear: bool, seed: int
+    ) -> LikelihoodScores | None:
+        """None: the first likelihood that the values allow is taken."""
         return None
 
     # Predictions.
@@ -281,7 +308,7 @@ class TensorStructure(Structure):
 
     def linear(
         self,
-        law: Likelihood,
+        likelihood: Likelihood,
         job: Job,
         *,
         class_names: list[str] | None = None,
@@ -294,16 +321,18 @@ class TensorStructure(Structure):
         """An error: every example has features."""
         raise UsageError(f"{self.unit[1]} are never without features.")
 
-    def baseline(self, law: Likelihood, job: Job, seed: int) -> tuple[Posterior | None, list[str]]:
+    def baseline(
+        self, likelihood: Likelihood, job: Job, seed: int
+    ) -> tuple[Posterior | None, list[str]]:
         """The linear network of the structure, trained as a network of few steps."""
         network = self.linear_network(job.target.axis)
         if not network:
             return None, []
-        facts = Facts(float(job.weight.sum()), job.rows.spec, job.target, not law.additive)
+        facts = Facts(float(job.weight.sum()), job.rows.spec, job.target, not likelihood.additive)
         recipe = self.recipe(facts).model_copy(update={"steps": 500, "bins": 0})
         plan = Plan(self, network, {}, recipe, seed, {}, {"progress": 0})
         fitted = inference.create(DEFAULT).fit(
-            plan, job._replace(valid=None, trainer_options={}), law
+            plan, job._replace(valid=None, trainer_options={}), likelihood
         )
         return fitted.posterior, []
 

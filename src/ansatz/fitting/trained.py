@@ -1,4 +1,4 @@
-"""A trained network with the objective that makes its outputs a law's parameters."""
+"""A trained network with the objective that makes its outputs a likelihood's parameters."""
 
 import copy
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ class Trained:
 
     @property
     def likelihood(self) -> Any:
-        """The law whose parameters these are."""
+        """The likelihood whose parameters these are."""
         return self.objective.likelihood
 
     @property
@@ -87,9 +87,9 @@ class PointPosterior:
 
     @property
     def likelihood(self) -> Likelihood:
-        """The law of the predictive."""
-        law: Likelihood = self.trained.likelihood
-        return law
+        """The likelihood of the predictive."""
+        likelihood: Likelihood = self.trained.likelihood
+        return likelihood
 
     @property
     def parameters(self) -> int:
@@ -104,14 +104,14 @@ class PointPosterior:
     def predictive(
         self, rows: Any, offset: Tensor | None = None, *, notes: list[str] | None = None
     ) -> Predictive:
-        """The law at the one weight vector."""
+        """The likelihood at the one weight vector."""
         chunks = self.structure.raws(
             [self.trained], self.encoder, rows, offset, notes=notes, options=self.options
         )
         return Predictive(self.likelihood, torch.cat([raw for each in chunks for raw in each]))
 
     def answer(self, inputs: tuple[Tensor, ...], offset: Tensor | None = None) -> Tensor:
-        """The law's parameters at encoded inputs."""
+        """The likelihood's parameters at encoded inputs."""
         return self.trained(inputs, offset)
 
     def components(self, rows: Any, offset: Tensor | None = None) -> list[tuple[float, Predictive]]:

@@ -44,7 +44,7 @@ class Training(NamedTuple):
 def train(
     plan: Plan,
     job: Job,
-    law: Likelihood,
+    likelihood: Likelihood,
     *,
     encoder: Encoder | None = None,
     start: Start | None = None,
@@ -54,7 +54,7 @@ def train(
     Args:
         plan: of the fit.
         job: the rows; ``job.held_out`` or ``job.valid`` stop the training, or the recipe's share.
-        law: of the outcomes.
+        likelihood: of the outcomes.
         encoder: learned before; None learns it from the training rows.
         start: a network and an objective to begin with, copied.
     """
@@ -65,14 +65,14 @@ def train(
     made: Encoder = encoder
 
     def begin(part: Job) -> Step:
-        return _begin(plan._replace(recipe=recipe), part, law, made, start)[0]
+        return _begin(plan._replace(recipe=recipe), part, likelihood, made, start)[0]
 
     folds = None
     if stop is None:
         folds = stopping_folds(job, np.arange(len(job.y)), recipe, seed)
     if folds is not None:
         recipe = recipe.model_copy(update={"steps": _best_steps(plan, begin, learn, made, folds)})
-    step, transfer = _begin(plan._replace(recipe=recipe), learn, law, made, start)
+    step, transfer = _begin(plan._replace(recipe=recipe), learn, likelihood, made, start)
     feed = _feed(step, recipe, seed)
     source = plan.structure.source(learn, made, feed, plan.options)
     held_out = None
@@ -105,7 +105,7 @@ def _halves(job: Job, recipe: Recipe, seed: int) -> tuple[Job, Job | None]:
 def update(
     plan: Plan,
     job: Job,
-    law: Likelihood,
+    likelihood: Likelihood,
     *,
     encoder: Encoder | None = None,
     start: Start | None = None,
@@ -115,7 +115,7 @@ def update(
     recipe = plan.recipe
     if encoder is None:
         encoder = plan.structure.encoder(job.rows, job.weight.numpy(), recipe, plan.options)
-    step, _ = _begin(plan, job, law, encoder, start, schedule=False)
+    step, _ = _begin(plan, job, likelihood, encoder, start, schedule=False)
     if state is not None:
         step.load_state_dict(state)
     size = recipe.batch_size or len(job.y)
@@ -172,7 +172,7 @@ def _one_row_has_no_spread(plan: Plan) -> Iterator[None]:
 def _begin(
     plan: Plan,
     job: Job,
-    law: Likelihood,
+    likelihood: Likelihood,
     encoder: Encoder,
     start: Start | None,
     *,
@@ -180,7 +180,7 @@ def _begin(
 ) -> tuple[Step, Any]:
     """The first step of a training, and what it takes from elsewhere."""
     recipe = plan.recipe
-    module, objective = _modules(plan, job, law, encoder, start)
+    module, objective = _modules(plan, job, likelihood, encoder, start)
     fresh = start is None
     transfer = begin_transfer(module, plan if fresh else plan._replace(options=_kept(plan)))
     rate = optim.create_schedule(recipe.schedule, steps=recipe.steps, warmup=0.05)
@@ -201,7 +201,7 @@ def _kept(plan: Plan) -> dict[str, Any]:
 
 
 def _modules(
-    plan: Plan, job: Job, law: Likelihood, encoder: Encoder, start: Start | None
+    plan: Plan, job: Job, likelihood: Likelihood, encoder: Encoder, start: Start | None
 ) -> tuple[nn.Module, Supervised]:
     dtype = getattr(torch, plan.recipe.dtype)
     if start is not None:
@@ -209,8 +209,8 @@ def _modules(
         objective.likelihood.check(known_outcomes(job))
         module = copy.deepcopy(start[0]).to(dtype).train()
         return plan.structure.answering(module, encoder, None)[0], objective
-    objective = start_objective(law, job, dtype)
-    objective.likelihood.loosen()
+    objective = start_objective(likelihood, job, dtype)
+    objective.likelihood.relax_shapes()
     assert objective.shift is not None
     module = build_network(
         plan.network,
@@ -228,7 +228,9 @@ def known_outcomes(job: Job) -> Tensor:
     return job.y if job.target.axis == "row" else job.y.clamp(min=0)
 
 
-def start_objective(law: Likelihood, job: Job, dtype: torch.dtype = torch.float32) -> Supervised:
+def start_objective(
+    likelihood: Likelihood, job: Job, dtype: torch.dtype = torch.float32
+) -> Supervised:
     """The objective of a job's outcomes, started at the constant model.
 
     Outcomes on the elements of an example share one constant: every element is an outcome of its
@@ -238,14 +240,14 @@ def start_objective(law: Likelihood, job: Job, dtype: torch.dtype = torch.float3
         Batch((torch.empty(len(job.y), 0),), job.y, job.weight, job.offset, job.index), dtype
     )
     if job.target.axis == "row":
-        return build_objective(law, rows)
+        return build_objective(likelihood, rows)
     known = rows.target != UNLABELLED
     weight = rows.weight.reshape(-1, *(1,) * (rows.target.ndim - 1)) * known
     rows = rows._replace(target=rows.target.clamp(min=0), weight=weight)
-    if not law.event_ndim:
+    if not likelihood.event_ndim:
         seen = rows.weight > 0
         rows = Batch.of(torch.empty(int(seen.sum()), 0), rows.target[seen], rows.weight[seen])
-    objective = build_objective(law, rows)
+    objective = build_objective(likelihood, rows)
     objective.axis = 1
     return objective
 
@@ -390,19 +392,19 @@ def choose_steps(
 def _shift_beside_offset(likelihood: Likelihood, shift: Tensor, rows: Batch) -> Tensor:
     """The constant model's raw numbers when part of the linear predictor is given.
 
-    The first raw number of each outcome is moved by a few Newton steps on the mean loss; laws
-    whose predictor is an identity or a logarithm need one or two.
+    The first raw number of each outcome is moved by a few Newton steps on the mean loss;
+    likelihoods whose predictor is an identity or a logarithm need one or two.
     """
     assert rows.offset is not None
     move = torch.zeros(shift.shape[:-1], dtype=torch.float64, requires_grad=True)
     offset = rows.offset.double().reshape(-1, *([1] * (shift.ndim - 1)))
     weight = rows.weight.double()
-    law = copy.deepcopy(likelihood).double()
+    base = copy.deepcopy(likelihood).double()
     target = rows.target.double() if rows.target.is_floating_point() else rows.target
     for _ in range(25):
         first = shift[..., 0].double() + move + offset
         raw = torch.cat([first.unsqueeze(-1), shift[..., 1:].double().expand(*first.shape, -1)], -1)
-        terms = law.loss(raw, target)
+        terms = base.loss(raw, target)
         loss = (terms * weight.reshape(-1, *([1] * (terms.ndim - 1)))).sum()
         (gradient,) = torch.autograd.grad(loss, move, create_graph=True)
         (curvature,) = torch.autograd.grad(gradient.sum(), move)

@@ -9,5 +9,5 @@ from ansatz.inference.registry import create as create
 from ansatz.inference.registry import names as names
 from ansatz.inference.registry import register as register
 from ansatz.inference.registry import registry as registry
-from ansatz.inference.stacking import chance_of_best as chance_of_best
+from ansatz.inference.stacking import probability_of_best as probability_of_best
 from ansatz.inference.stacking import stack_weights as stack_weights

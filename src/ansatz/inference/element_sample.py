@@ -49,13 +49,13 @@ def draw_cells(y: Tensor, seed: int, most: int = CELLS) -> Cells:
     return Cells(*(torch.cat(column) for column in zip(*parts, strict=True)))
 
 
-def judge_elements(
+def evaluate_elements(
     job: Job, members: list[Rows], models: list[PointPosterior], seed: int
 ) -> tuple[Job, OutOfFold]:
     """Cells as rows of their own, each with what those members say that left out its example.
 
     Only the numbers of drawn cells are kept, never those of all cells by all members. A loss that
-    is no law has nothing to be judged by: then there are no pieces.
+    is no likelihood has nothing to be evaluated by: then there are no pieces.
 
     Args:
         job: the examples.
@@ -69,7 +69,7 @@ def judge_elements(
     who = left_out(members, len(job.y))  # (N, G)
     groups = who.shape[1]
     equal = torch.full((groups,), 1 / groups, dtype=torch.float64)
-    if not models[0].likelihood.is_law:
+    if not models[0].likelihood.has_distribution:
         return job, OutOfFold(who, [], equal)
     cells = draw_cells(job.y, seed)
     pieces = []
@@ -77,8 +77,10 @@ def judge_elements(
         mine = (who == group).all(1)[cells.example].nonzero().squeeze(1)
         if len(mine):
             chosen = [models[member] for member in group.tolist()]
-            laws = [model.likelihood for model in chosen]
-            pieces.append(Piece(mine, laws, [_at(job, model, cells, mine) for model in chosen]))
+            candidates = [model.likelihood for model in chosen]
+            pieces.append(
+                Piece(mine, candidates, [_at(job, model, cells, mine) for model in chosen])
+            )
     drawn = job._replace(
         y=job.y.flatten(1)[cells.example, cells.place],
         weight=job.weight[cells.example] * cells.weight,

@@ -33,10 +33,10 @@ from ansatz.fitting.task import Plan
 from ansatz.fitting.trained import PointPosterior, Trained
 from ansatz.fitting.training import build_network, build_objective, finish_pair, train, typed
 from ansatz.inference.combination import Combination
-from ansatz.inference.element_sample import judge_elements
+from ansatz.inference.element_sample import evaluate_elements
 from ansatz.inference.left_out import OutOfFold, Piece, folds_of, left_out, plan_members
 from ansatz.inference.member_step import MemberStep
-from ansatz.inference.stacking import chance_of_best, stack_weights
+from ansatz.inference.stacking import probability_of_best, stack_weights
 from ansatz.inference.training import Rows, member_folder, train_together
 from ansatz.likelihoods import Likelihood
 from ansatz.networks import MLP
@@ -77,7 +77,7 @@ class EnsemblePosterior:
 
     @property
     def likelihood(self) -> Likelihood:
-        """The law of the mixture."""
+        """The likelihood of the mixture."""
         return self.combination.likelihood
 
     @property
@@ -142,9 +142,9 @@ class EnsemblePosterior:
     def composition(self, kind: torch.dtype) -> Composition:
         """All members, the linear model among them."""
         mixed = copy.deepcopy(self.combination)
-        for law in mixed.laws:
-            law.to(kind)
-        words = {"members": len(mixed.laws), "weights": mixed.weights.tolist()}
+        for likelihood in mixed.likelihoods:
+            likelihood.to(kind)
+        words = {"members": len(mixed.likelihoods), "weights": mixed.weights.tolist()}
         return Composition(
             [(member.encoder, member.trained) for member in self.members],
             mixed.likelihood.to(kind),
@@ -153,7 +153,7 @@ class EnsemblePosterior:
         )
 
     def tensors(self) -> dict[str, Tensor]:
-        """The networks' tensors stacked, the linear model's and the merged law's by themselves."""
+        """The networks' tensors stacked, the linear model's and the merged likelihood's by themselves."""
         parts = [trained.tensors() for trained in self.networks]
         found = {name: torch.stack([part[name] for part in parts]) for name in parts[0]}
         if self.linear is not None:
@@ -173,13 +173,13 @@ class EnsemblePosterior:
             "linear": None,
         }
         if self.linear is not None:
-            law = self.linear.likelihood
+            likelihood = self.linear.likelihood
             *_, last = (
                 m for m in self.linear.trained.network.modules() if isinstance(m, nn.Linear)
             )
             record["linear"] = {
                 "preprocessing": self.linear.encoder.state(),
-                "law": {"name": law.name, "options": law.options},
+                "likelihood": {"name": likelihood.name, "options": likelihood.options},
                 "outputs": int(last.out_features),
             }
         return record
@@ -210,7 +210,7 @@ class Ensemble(Inference):
         return base if members is None else base.model_copy(update={"members": members})
 
     def fit(
-        self, plan: Plan, job: Job, law: Likelihood, previous: Posterior | None = None
+        self, plan: Plan, job: Job, likelihood: Likelihood, previous: Posterior | None = None
     ) -> Fitted:
         """Trains the members and combines them."""
         if plan.options.get("warm_start"):
@@ -219,19 +219,21 @@ class Ensemble(Inference):
         encoder = structure.encoder(job.rows, job.weight.numpy(), plan.recipe, plan.options)
         rows = structure.batch(job, encoder, plan.recipe)
         # What exaggerates without dropout has it in all members, and so has what was asked for.
-        plain = law.additive and not job.target.classes and plan.options.get("dropout") is None
+        plain = (
+            likelihood.additive and not job.target.classes and plan.options.get("dropout") is None
+        )
         mixed = rows is not None and plain
         members = plan_members(job, plan.recipe, plan.seed, mixed=mixed)
-        trained, history = _train(plan, job, law, members, encoder, rows)
+        trained, history = _train(plan, job, likelihood, members, encoder, rows)
         models = [PointPosterior(structure, encoder, each, plan.options) for each in trained]
         linear = None
         if rows is not None and float(job.weight.sum()) < FEW:
-            linear = _linear(structure, job, law, models[0])
+            linear = _linear(structure, job, likelihood, models[0])
         if job.target.axis == "row":
-            judged = _out_of_fold(job, rows, members, models, linear)
+            evaluated = _out_of_fold(job, rows, members, models, linear)
         else:
-            job, judged = judge_elements(job, members, models, plan.seed)
-        return combine(job, models, members, linear, judged, history, plan.seed)
+            job, evaluated = evaluate_elements(job, members, models, plan.seed)
+        return combine(job, models, members, linear, evaluated, history, plan.seed)
 
     def rebuild(
         self,
@@ -259,9 +261,9 @@ class Ensemble(Inference):
             members, torch.tensor(weights, dtype=torch.float64), record["factor"]
         )
         if posterior.combination.merged:
-            served, law = _named(tensors, "served."), posterior.combination.likelihood
-            law.load_state_dict(served, strict=False)  # takes the shapes
-            load_into(law, served, where="weights.safetensors")
+            served, likelihood = _named(tensors, "served."), posterior.combination.likelihood
+            likelihood.load_state_dict(served, strict=False)  # takes the shapes
+            load_into(likelihood, served, where="weights.safetensors")
         return posterior
 
 
@@ -272,21 +274,21 @@ def _named(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
 def _train(
     plan: Plan,
     job: Job,
-    law: Likelihood,
+    likelihood: Likelihood,
     members: list[Rows],
     encoder: Encoder,
     rows: Batch | None,
 ) -> tuple[list[Trained], History]:
     """Trains the members: together where that is fast, else one after another."""
     if rows is None:  # rows that are not held as tensors: each member by itself
-        return _in_turn(plan, job, law, members, encoder, None)
-    objective = build_objective(law, rows)
-    objective.likelihood.loosen()
+        return _in_turn(plan, job, likelihood, members, encoder, None)
+    objective = build_objective(likelihood, rows)
+    objective.likelihood.relax_shapes()
     networks = [_member(plan, job, encoder, objective, n) for n in range(len(members))]
     on_cpu = choose_device(plan.trainer_options.get("device", "auto")).type == "cpu"
     if not on_cpu or not MemberStep.supports(networks[0], objective):
         starts = [(member, objective) for member in networks]
-        return _in_turn(plan, job, law, members, encoder, starts)
+        return _in_turn(plan, job, likelihood, members, encoder, starts)
     recipe, options = plan.recipe, {**plan.trainer_options, **job.trainer_options}
     pairs, history = train_together(
         rows,
@@ -318,7 +320,7 @@ def _member(
 def _in_turn(
     plan: Plan,
     job: Job,
-    law: Likelihood,
+    likelihood: Likelihood,
     members: list[Rows],
     encoder: Encoder,
     starts: list[tuple[nn.Module, Supervised]] | None,
@@ -330,18 +332,18 @@ def _in_turn(
         part = job._replace(valid=member.valid.numpy(), trainer_options=options)
         own = plan._replace(seed=derive(plan.seed, "member", number))
         start = None if starts is None else starts[number]
-        done = train(own, part, law, encoder=encoder, start=start)
+        done = train(own, part, likelihood, encoder=encoder, start=start)
         found.append(done.trained)
         histories.append(done.history)
     return found, max(histories, key=lambda history: history.steps)
 
 
 def _linear(
-    structure: Structure, job: Job, law: Likelihood, like: PointPosterior
+    structure: Structure, job: Job, likelihood: Likelihood, like: PointPosterior
 ) -> PointPosterior | None:
-    """The exact linear model of the law, where it predicts the same raw numbers."""
+    """The exact linear model of the likelihood, where it predicts the same raw numbers."""
     try:
-        found = structure.linear(law, job)
+        found = structure.linear(likelihood, job)
     except NumericalError:  # separated classes and the like: the networks go without it
         return None
     if found is None or not isinstance(found.posterior, PointPosterior):
@@ -353,7 +355,7 @@ def _compatible(model: PointPosterior, like: PointPosterior) -> bool:
     mine, theirs = model.likelihood, like.likelihood
     names = [name for name, _ in theirs.named_parameters()]
     same = [name for name, _ in mine.named_parameters()] == names and mine.name == theirs.name
-    return same and not theirs.event_ndim and theirs.is_law
+    return same and not theirs.event_ndim and theirs.has_distribution
 
 
 def _out_of_fold(
@@ -371,7 +373,7 @@ def _out_of_fold(
     for group in who[(who >= 0).all(1)].unique(dim=0):
         index = (who == group).all(1).nonzero().squeeze(1)
         chosen = [models[member] for member in group.tolist()]
-        laws = [model.likelihood for model in chosen]
+        candidates = [model.likelihood for model in chosen]
         mine = take(job, index.numpy())
         if wide is None:
             raws = [model.predictive(mine.rows, mine.offset).raw for model in chosen]
@@ -380,9 +382,9 @@ def _out_of_fold(
             raws = [model.answer(part.inputs, part.offset) for model in chosen]
         if refits:
             refit = refits[int(group[0])]
-            laws.append(refit.likelihood)
+            candidates.append(refit.likelihood)
             raws.append(refit.predictive(mine.rows, mine.offset, notes=[]).raw)
-        pieces.append(Piece(index, laws, raws))
+        pieces.append(Piece(index, candidates, raws))
     groups = who.shape[1] + (linear is not None)
     return OutOfFold(who, pieces, torch.full((groups,), 1 / groups, dtype=torch.float64))
 
@@ -402,67 +404,67 @@ def combine(
     models: list[PointPosterior],
     members: list[Rows],
     linear: PointPosterior | None,
-    judged: OutOfFold,
+    evaluated: OutOfFold,
     history: History,
     seed: int,
 ) -> Fitted:
     """The members mixed and recalibrated by what they say about rows they did not learn from."""
-    folds, law = folds_of(members), models[0].likelihood
+    folds, likelihood = folds_of(members), models[0].likelihood
     share = torch.ones(len(models), dtype=torch.float64)  # of members within their repeat
     recalibration = None
-    if judged.pieces:
-        if law.is_law and law.additive and folds > 1:
-            scores = torch.cat([_scores(piece, job) for piece in judged.pieces])
-            share = _dropout_shares(judged, members, scores, seed)
-            weight = _row_weights(job, judged, share)
-            judged = judged._replace(weights=stack_weights(scores, weight))
-        recalibration = _recalibrate(job, judged, _row_weights(job, judged, share))
-        if recalibration is not None and folds > 1 and judged.who.shape[1] == 1:
+    if evaluated.pieces:
+        if likelihood.has_distribution and likelihood.additive and folds > 1:
+            scores = torch.cat([_scores(piece, job) for piece in evaluated.pieces])
+            share = _dropout_shares(evaluated, members, scores, seed)
+            weight = _row_weights(job, evaluated, share)
+            evaluated = evaluated._replace(weights=stack_weights(scores, weight))
+        recalibration = _recalibrate(job, evaluated, _row_weights(job, evaluated, share))
+        if recalibration is not None and folds > 1 and evaluated.who.shape[1] == 1:
             gap = _disagreement(job, models, share) if recalibration.kind == "scale" else 0.0
             value = for_mixture(recalibration.kind, recalibration.value, gap)
             recalibration = recalibration._replace(value=value)
     factor = 1.0 if recalibration is None else recalibration.value
-    judged = judged._replace(factor=factor)
-    weights = judged.weights[: len(models) // folds].repeat_interleave(folds) * share / folds
+    evaluated = evaluated._replace(factor=factor)
+    weights = evaluated.weights[: len(models) // folds].repeat_interleave(folds) * share / folds
     everyone = models
     if linear is not None:
         everyone = [*models, linear]
-        networks = weights * (1 - judged.weights[-1]) / weights.sum()
-        weights = torch.cat([networks, judged.weights[-1:]])
+        networks = weights * (1 - evaluated.weights[-1]) / weights.sum()
+        weights = torch.cat([networks, evaluated.weights[-1:]])
     posterior = EnsemblePosterior(everyone, weights, factor)
-    return Fitted(posterior, history, judged, recalibration)
+    return Fitted(posterior, history, evaluated, recalibration)
 
 
 def _disagreement(job: Job, models: list[PointPosterior], share: Tensor) -> float:
     """The mean over rows of the variance between members over that within them."""
     inputs = models[0].encoder.inputs(job.rows, notes=[])
     with torch.no_grad():
-        laws = [m.likelihood.distribution(m.answer(inputs, job.offset)) for m in models]
-    weight = (share / share.sum()).reshape(-1, *(1,) * laws[0].mean.ndim)
-    means = torch.stack([law.mean for law in laws])
-    within = (weight * torch.stack([law.variance for law in laws])).sum(0)
+        candidates = [m.likelihood.distribution(m.answer(inputs, job.offset)) for m in models]
+    weight = (share / share.sum()).reshape(-1, *(1,) * candidates[0].mean.ndim)
+    means = torch.stack([likelihood.mean for likelihood in candidates])
+    within = (weight * torch.stack([likelihood.variance for likelihood in candidates])).sum(0)
     between = (weight * (means - (weight * means).sum(0)) ** 2).sum(0)
     ratio = torch.nan_to_num(between / within, nan=0.0, posinf=0.0)
     return float(ratio.clamp(max=10).mean())
 
 
-def _dropout_shares(judged: OutOfFold, members: list[Rows], scores: Tensor, seed: int) -> Tensor:
+def _dropout_shares(evaluated: OutOfFold, members: list[Rows], scores: Tensor, seed: int) -> Tensor:
     """How much each member counts by its dropout, 1 on average."""
     rates = torch.tensor([member.dropout for member in members])
-    if len(rates.unique()) == 1 or judged.who.shape[1] > 1:
+    if len(rates.unique()) == 1 or evaluated.who.shape[1] > 1:
         return torch.ones(len(members), dtype=torch.float64)
     kind = (rates > 0).long()
-    who = torch.cat([judged.who[piece.rows, 0] for piece in judged.pieces])
-    chance = chance_of_best(scores[:, 0], kind[who], seed).clamp(min=1e-3)
+    who = torch.cat([evaluated.who[piece.rows, 0] for piece in evaluated.pieces])
+    chance = probability_of_best(scores[:, 0], kind[who], seed).clamp(min=1e-3)
     share = chance[kind] / torch.bincount(kind)[kind]
     return share * len(members)
 
 
-def _row_weights(job: Job, judged: OutOfFold, share: Tensor) -> Tensor:
-    """Weights of the judged rows: a row counts as much as the member that judges it."""
+def _row_weights(job: Job, evaluated: OutOfFold, share: Tensor) -> Tensor:
+    """Weights of the evaluated rows: a row counts as much as the member that evaluates it."""
     found = []
-    for piece in judged.pieces:
-        mine = share[judged.who[piece.rows]].mean(1).clamp(min=1e-3)
+    for piece in evaluated.pieces:
+        mine = share[evaluated.who[piece.rows]].mean(1).clamp(min=1e-3)
         found.append(job.weight[piece.rows] * mine)
     return torch.cat(found)
 
@@ -471,19 +473,25 @@ def _scores(piece: Piece, job: Job) -> Tensor:
     """The log scores of one piece's rows by each group, ``(M, G)``."""
     y = job.y[piece.rows]
     with torch.no_grad():
-        terms = [-law.loss(raw, y) for law, raw in zip(piece.laws, piece.raws, strict=True)]
+        terms = [
+            -likelihood.loss(raw, y)
+            for likelihood, raw in zip(piece.likelihoods, piece.raws, strict=True)
+        ]
     return torch.stack([term.reshape(len(y), -1).sum(1) for term in terms], 1)
 
 
-def _recalibrate(job: Job, judged: OutOfFold, weight: Tensor) -> Recalibration | None:
-    kind = kind_of(judged.pieces[0].laws[0])
+def _recalibrate(job: Job, evaluated: OutOfFold, weight: Tensor) -> Recalibration | None:
+    kind = kind_of(evaluated.pieces[0].likelihoods[0])
     if kind is None:
         return None
 
     def loss(factor: float) -> Tensor:
-        mixed = judged._replace(factor=factor).served()
+        mixed = evaluated._replace(factor=factor).served()
         with torch.no_grad():
-            terms = [law.loss(raw, job.y[rows]).reshape(len(rows), -1) for rows, law, raw in mixed]
+            terms = [
+                likelihood.loss(raw, job.y[rows]).reshape(len(rows), -1)
+                for rows, likelihood, raw in mixed
+            ]
         return torch.cat(terms).sum(1)
 
     factor = find_factor(loss, weight)

@@ -22,10 +22,10 @@ FOLDS = 10  # a member learns from nine tenths of the rows; five folds cost 0.05
 
 
 class Piece(NamedTuple):
-    """Rows that the same members left out: the laws of these members and their raw numbers."""
+    """Rows that the same members left out: the likelihoods of these members and their raw numbers."""
 
     rows: Tensor
-    laws: list[Likelihood]
+    likelihoods: list[Likelihood]
     raws: list[Tensor]
 
 
@@ -45,9 +45,9 @@ class OutOfFold(NamedTuple):
     factor: float = 1.0
 
     def served(self) -> Iterator[tuple[Tensor, Likelihood, Tensor]]:
-        """Rows, the law of their out-of-fold predictive, and what it takes, piece by piece."""
+        """Rows, the likelihood of their out-of-fold predictive, and what it takes, piece by piece."""
         for piece in self.pieces:
-            mixed = Combination(piece.laws, self.weights, self.factor)
+            mixed = Combination(piece.likelihoods, self.weights, self.factor)
             yield piece.rows, mixed.likelihood, mixed.serve(piece.raws)
 
     def log_risks(self, model: Any, job: Job, served: Tensor) -> Tensor:

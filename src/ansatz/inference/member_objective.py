@@ -33,22 +33,28 @@ class MemberObjective(nn.Module):
     def __init__(self, objective: Supervised, members: int) -> None:
         super().__init__()
         self.common, self.members = objective, members
-        law = objective.likelihood
-        learned = [(name, p) for name, p in law.named_parameters() if p.requires_grad]
+        likelihood = objective.likelihood
+        learned = [(name, p) for name, p in likelihood.named_parameters() if p.requires_grad]
         self._names = [name for name, _ in learned]
         self.own = nn.ParameterList(
             p.detach().expand(members, *p.shape).clone() for _, p in learned
         )
         for _, parameter in learned:  # the members' own move, this one does not
             parameter.requires_grad_(False)
-        self._call = _Call(law)
-        self._score = self._closed_form(law)
+        self._call = _Call(likelihood)
+        self._score = self._closed_form(likelihood)
 
-    def _closed_form(self, law: Likelihood) -> Score | None:
+    def _closed_form(self, likelihood: Likelihood) -> Score | None:
         if not len(self.own):
-            return closed_form(law)
-        if type(law) is Normal and self._names == ["spread.constant"] and self.own[0].ndim == 1:
-            self._head = SimpleNamespace(unit=law.spread.unit, floor=law.spread.floor)
+            return closed_form(likelihood)
+        if (
+            type(likelihood) is Normal
+            and self._names == ["spread.constant"]
+            and self.own[0].ndim == 1
+        ):
+            self._head = SimpleNamespace(
+                unit=likelihood.dispersion.unit, floor=likelihood.dispersion.floor
+            )
             return normal_constant_score(self._head)
         return None
 
@@ -62,7 +68,7 @@ class MemberObjective(nn.Module):
 
     @property
     def likelihood(self) -> Likelihood:
-        """The law that all members share."""
+        """The likelihood that all members share."""
         return self.common.likelihood
 
     def gradient(
@@ -91,8 +97,8 @@ class MemberObjective(nn.Module):
         """The plain losses of the members, sums and weights ``(S,)`` each; no gradient."""
         if not self.likelihood.additive:
             totals = [
-                law.joint_loss(raw, y, weight).sum()
-                for law, raw, y, weight in self._member_rows(output, batch)
+                likelihood.joint_loss(raw, y, weight).sum()
+                for likelihood, raw, y, weight in self._member_rows(output, batch)
             ]
             return torch.stack(totals), batch.weight.sum(1)
         own = [self._by_row(p.detach(), batch) for p in self.own]
@@ -127,7 +133,7 @@ class MemberObjective(nn.Module):
         if not own:
             terms: Tensor = getattr(self.likelihood, kind)(raw, target)
             return terms
-        named = {f"law.{name}": value for name, value in zip(self._names, own, strict=True)}
+        named = {f"likelihood.{name}": value for name, value in zip(self._names, own, strict=True)}
         called: Tensor = functional_call(self._call, named, (kind, raw, target))
         return called
 
@@ -179,15 +185,15 @@ class MemberObjective(nn.Module):
             leaf = output.detach().clone().requires_grad_()
             losses = torch.stack(
                 [
-                    law.joint_loss(raw, y, weight).sum() / weight.sum()
-                    for law, raw, y, weight in self._member_rows(leaf, batch)
+                    likelihood.joint_loss(raw, y, weight).sum() / weight.sum()
+                    for likelihood, raw, y, weight in self._member_rows(leaf, batch)
                 ]
             )
             (gradient,) = torch.autograd.grad(losses.sum(), leaf)
         return losses.detach(), gradient
 
     def _member_rows(self, output: Tensor, batch: Batch) -> list[tuple[Any, ...]]:
-        """Law, raw, outcomes and weights of each member, without rows of weight 0."""
+        """Likelihood, raw, outcomes and weights of each member, without rows of weight 0."""
         found = []
         for member in range(self.members):
             seen = batch.weight[member] > 0
@@ -201,12 +207,12 @@ class MemberObjective(nn.Module):
 class _Call(nn.Module):
     """A likelihood's losses as a forward, which ``functional_call`` needs."""
 
-    def __init__(self, law: Likelihood) -> None:
+    def __init__(self, likelihood: Likelihood) -> None:
         super().__init__()
-        self.law = law
+        self.likelihood = likelihood
 
     def forward(self, kind: str, raw: Tensor, y: Tensor) -> Tensor:
-        terms: Tensor = getattr(self.law, kind)(raw, y)
+        terms: Tensor = getattr(self.likelihood, kind)(raw, y)
         return terms
 
 

@@ -20,7 +20,7 @@ from ansatz.optim import FlatAdamW
 from ansatz.training import AnalyticStep, Loss, Supervised
 from ansatz.training.backpropagation import Array
 
-_ROWS = 4_096  # of each member that are judged at once
+_ROWS = 4_096  # of each member that are evaluated at once
 
 
 class MemberStep:
@@ -70,7 +70,7 @@ class MemberStep:
         self._learning = torch.arange(len(network))  # numbers of the members that still learn
         self._assemble(network, objective, (seeds.derive(seed, "dropout"), 0))
         self._stopping: MemberStopping | None = None
-        self._judged = torch.full((2, len(network)), torch.nan, dtype=torch.float64)
+        self._evaluated = torch.full((2, len(network)), torch.nan, dtype=torch.float64)
         network.register_state_dict_pre_hook(lambda *_: self._write_back())  # type: ignore[no-untyped-call]
 
     def _assemble(
@@ -204,8 +204,8 @@ class MemberStep:
             output = self._network(part.inputs[0])
             sums, weights = self._losses.losses(output, part)
             total, count = total + sums.double(), count + weights.double()
-        self._judged[:, self._learning] = torch.stack([total, count])
-        totals, counts = self._judged
+        self._evaluated[:, self._learning] = torch.stack([total, count])
+        totals, counts = self._evaluated
         if self._stopping is not None:
             self._stopping.latest = totals / counts
         return Loss(totals.sum(), counts.sum())
@@ -221,7 +221,7 @@ class MemberStep:
             "optimizer": self.optimizer.state_dict(),
             "number": self.number,
             "learning": self._learning.clone(),
-            "judged": self._judged.clone(),
+            "evaluated": self._evaluated.clone(),
             "masks": list(self._passes.masks.state),
         }
 
@@ -231,7 +231,7 @@ class MemberStep:
             self._keep(state["learning"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.number = int(state["number"])
-        self._judged.copy_(state["judged"])
+        self._evaluated.copy_(state["evaluated"])
         seed, blocks = state["masks"]
         self._passes.masks.state = int(seed), int(blocks)
 

@@ -29,9 +29,9 @@ class MemberStopping:
     def observe(self, loss: float) -> bool:
         """True when a member has a new lowest loss; ``latest`` holds the members' losses."""
         assert self.latest is not None, "the step has not been evaluated"
-        return self.judge(self.latest)
+        return self.evaluate(self.latest)
 
-    def judge(self, losses: Tensor) -> bool:
+    def evaluate(self, losses: Tensor) -> bool:
         """Takes note of one loss per member."""
         better = losses.double() < self.best
         better &= ~self.finished  # one that has stopped has stopped

@@ -33,14 +33,14 @@ class Point(Inference):
         return base
 
     def fit(
-        self, plan: Plan, job: Job, law: Likelihood, previous: Posterior | None = None
+        self, plan: Plan, job: Job, likelihood: Likelihood, previous: Posterior | None = None
     ) -> Fitted:
         """Trains the network of the plan, from where a previous one ended if there is one."""
         encoder, start = None, None
         if previous is not None:
             encoder, before = previous.encoder, previous.networks[0]
             start = before.network, before.objective
-        done = train(plan, job, law, encoder=encoder, start=start)
+        done = train(plan, job, likelihood, encoder=encoder, start=start)
         posterior = PointPosterior(plan.structure, done.encoder, done.trained, plan.options)
         return Fitted(posterior, done.history, step=done.step, notes=done.notes)
 
@@ -48,7 +48,7 @@ class Point(Inference):
         self,
         plan: Plan,
         job: Job,
-        law: Likelihood,
+        likelihood: Likelihood,
         previous: Posterior | None,
         state: dict[str, Any] | None,
     ) -> Fitted:
@@ -57,7 +57,7 @@ class Point(Inference):
         if previous is not None:
             encoder, before = previous.encoder, previous.networks[0]
             start = before.network, before.objective
-        done = update(plan, job, law, encoder=encoder, start=start, state=state)
+        done = update(plan, job, likelihood, encoder=encoder, start=start, state=state)
         posterior = PointPosterior(plan.structure, done.encoder, done.trained, plan.options)
         return Fitted(posterior, done.history, step=done.step)
 

@@ -50,10 +50,10 @@ def stack_weights(log_scores: Tensor, weight: Tensor | None = None) -> Tensor:
     return log_pi.exp()
 
 
-def chance_of_best(scores: Tensor, group: Tensor, seed: int = 0, draws: int = 2_000) -> Tensor:
+def probability_of_best(scores: Tensor, group: Tensor, seed: int = 0, draws: int = 2_000) -> Tensor:
     """How probable it is that each group has the best mean score, by the Bayesian bootstrap.
 
-    For models that were judged on different rows, which no mixture weight can be fitted to: a
+    For models that were evaluated on different rows, which no mixture weight can be fitted to: a
     clear winner takes nearly all, groups that are alike share.
 
     Args:
@@ -67,9 +67,9 @@ def chance_of_best(scores: Tensor, group: Tensor, seed: int = 0, draws: int = 2_
 
     Example:
         >>> import torch
-        >>> from ansatz.inference.stacking import chance_of_best
+        >>> from ansatz.inference.stacking import probability_of_best
         >>> scores = torch.tensor([0.0, 0.1, -0.1, 5.0, 5.1, 4.9])
-        >>> chance_of_best(scores, torch.tensor([0, 0, 0, 1, 1, 1]))
+        >>> probability_of_best(scores, torch.tensor([0, 0, 0, 1, 1, 1]))
         tensor([0., 1.], dtype=torch.float64)
 
     References:

@@ -65,11 +65,11 @@ class SelfGated(nn.Module):
 
     .. math:: \phi(x) = x \, F(x), \qquad F \text{ a cumulative distribution function}
 
-    The normal law gives GELU, the logistic law SiLU. It is the mean of a unit that is kept with
-    probability F(x).
+    The normal distribution gives GELU, the logistic likelihood SiLU. It is the mean of a unit that
+    is kept with probability F(x).
 
     Args:
-        cdf: the law, by name, or any function that maps a tensor to its F.
+        cdf: the likelihood, by name, or any function that maps a tensor to its F.
 
     Shapes:
         - x: any; returns the same.

@@ -2,8 +2,8 @@ r"""Initial weights: the scale that keeps signals alive through depth.
 
 With n inputs and m outputs (``fan_in``, ``fan_out``) a layer multiplies the mean square of its
 signal by :math:`n \sigma^2`, and each scheme sets the standard deviation :math:`\sigma` of the
-weights by what should be kept. A normal law and a uniform one on :math:`\pm\sqrt{3}\sigma` of equal
-variance do the same. Every function fills ``weight`` in place and returns it.
+weights by what should be kept. A normal distribution and a uniform one on :math:`\pm\sqrt{3}\sigma`
+of equal variance do the same. Every function fills ``weight`` in place and returns it.
 """
 
 import math

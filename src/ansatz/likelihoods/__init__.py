@@ -1,4 +1,4 @@
-"""What kind of quantity is y: laws p(y | f(x)) and losses."""
+"""What kind of quantity is y: likelihoods p(y | f(x)) and losses."""
 
 from ansatz.likelihoods.registry import create as create
 from ansatz.likelihoods.registry import names as names
@@ -7,7 +7,7 @@ from ansatz.likelihoods.registry import registry as registry
 
 from ansatz.likelihoods.distribution import Distribution as Distribution
 from ansatz.likelihoods.likelihood import Likelihood as Likelihood
-from ansatz.likelihoods.support import laws_that_fit as laws_that_fit
+from ansatz.likelihoods.support import matching_likelihoods as matching_likelihoods
 
 from ansatz.likelihoods.barron import Barron as Barron
 from ansatz.likelihoods.barron_distribution import BarronDistribution as BarronDistribution

@@ -34,7 +34,7 @@ class Barron(Likelihood):
     (pseudo-Huber), 0 Cauchy's, -2 Geman and McClure's, minus infinity Welsch's.
 
     With shape and scale both given it is that loss, and predicts no distribution. As soon as one of
-    them is learned it is a *law*, with the density
+    them is learned it is a *likelihood*, with the density
 
     .. math:: p(y) = \frac{e^{-\rho(x, \alpha, c)}}{c\, Z(\alpha)}
 
@@ -42,8 +42,8 @@ class Barron(Likelihood):
     :math:`\alpha` = 0 on only, so a learned :math:`\alpha = 2 \sigma(a)` lives in (0, 2), one
     number for all x; it starts at its maximum-likelihood value, or at 1.995 where y has no heavier
     tails than normal, and a network begins at 1.5 or less. A learned c = unit * softplus(r) + floor
-    has the median absolute deviation of y times 1.4826 as its unit and the normal law's floor,
-    max(1e-3 sd(y), resolution of y / sqrt(12)), at most half the unit. ``predict`` gives f.
+    has the median absolute deviation of y times 1.4826 as its unit and the normal distribution's
+    floor, max(1e-3 sd(y), resolution of y / sqrt(12)), at most half the unit. ``predict`` gives f.
 
     Args:
         alpha: ``"learned"``, or any number up to 2, ``-math.inf`` included.
@@ -60,7 +60,7 @@ class Barron(Likelihood):
         >>> cauchy = Barron(alpha=0.0, dispersion=1.0)
         >>> cauchy.loss(torch.zeros(2, 1), torch.tensor([1.0, 100.0]))
         tensor([0.4055, 8.5174])
-        >>> cauchy.is_law, Barron().is_law
+        >>> cauchy.has_distribution, Barron().has_distribution
         (False, True)
 
     References:
@@ -82,14 +82,14 @@ class Barron(Likelihood):
         if not learned and not alpha <= 2:  # type: ignore[operator]  # no string here
             raise ValueError(f"alpha of Barron must be at most 2, got {alpha}.")
         self.measured = dispersion == "mad"
-        self.spread = PositiveHead(1.0 if self.measured else dispersion)  # type: ignore[arg-type]
-        law = learned or self.spread.kind != "known"
-        if law and not learned and alpha < 0:  # type: ignore[operator]
+        self.dispersion = PositiveHead(1.0 if self.measured else dispersion)  # type: ignore[arg-type]
+        likelihood = learned or self.dispersion.kind != "known"
+        if likelihood and not learned and alpha < 0:  # type: ignore[operator]
             raise ValueError(
                 f"a scale can be learned for alpha >= 0 only, got alpha={alpha}: below 0 there is "
                 "no density. Give dispersion='mad' or a number."
             )
-        self.is_law = law  # type: ignore[misc]  # a loss or a law, by its options
+        self.has_distribution = likelihood  # type: ignore[misc]  # a loss or a likelihood, by its options
         self.given_alpha = None if learned else float(alpha)
         self.shape = nn.Parameter(torch.tensor(0.0)) if learned else None
 
@@ -104,7 +104,7 @@ class Barron(Likelihood):
 
     def outputs(self, target: TargetSpec) -> int:
         """2 with a predicted scale, else 1."""
-        return 1 + self.spread.outputs
+        return 1 + self.dispersion.outputs
 
     def check(self, y: Tensor) -> None:
         """Any finite number."""
@@ -116,8 +116,8 @@ class Barron(Likelihood):
         huber.observe(y, weight)  # the median absolute deviation, or the sd
         unit = huber.unit.value
         if self.measured:
-            self.spread.known = unit.clone()
-        self.spread.observe(unit, torch.minimum(unit_and_floor(y, weight)[1], unit / 2))
+            self.dispersion.known = unit.clone()
+        self.dispersion.observe(unit, torch.minimum(unit_and_floor(y, weight)[1], unit / 2))
         if self.shape is not None:
             self.shape = nn.Parameter(torch.zeros_like(unit))
 
@@ -131,55 +131,55 @@ class Barron(Likelihood):
         )
         if self.shape is not None:
             self.shape = nn.Parameter(a.detach().clone())
-        unit = self.spread.unit.to(y.dtype).expand_as(location)
-        return self.spread.append(location, unit.clone(), c)
+        unit = self.dispersion.unit.to(y.dtype).expand_as(location)
+        return self.dispersion.append(location, unit.clone(), c)
 
     def _solve_constant(self, y: Tensor, weight: Tensor, target: int) -> tuple[Tensor, ...]:
         """Location, scale and a of one target."""
         y, weight = y[weight > 0].double(), weight[weight > 0].double()
         one = copy.deepcopy(self).double()
         for name in ("unit", "floor", "known"):
-            value = getattr(self.spread, name).double().reshape(-1)
-            setattr(one.spread, name, value[min(target, len(value) - 1)])
-        if one.spread.constant is not None:
-            one.spread.constant = nn.Parameter(torch.zeros((), dtype=y.dtype))
+            value = getattr(self.dispersion, name).double().reshape(-1)
+            setattr(one.dispersion, name, value[min(target, len(value) - 1)])
+        if one.dispersion.constant is not None:
+            one.dispersion.constant = nn.Parameter(torch.zeros((), dtype=y.dtype))
         if one.shape is not None:
             one.shape = nn.Parameter(torch.zeros((), dtype=y.dtype))
         huber = Huber()
         huber.observe(y, weight)
-        unit = one.spread.unit
-        first = one.spread.append(huber.start(y, weight)[0][0], unit.clone(), unit)
+        unit = one.dispersion.unit
+        first = one.dispersion.append(huber.start(y, weight)[0][0], unit.clone(), unit)
         if bool((y == y[0]).all()):  # the likelihood rises all the way to a spike: to the floor
-            return y[0], one.spread.floor, torch.zeros_like(unit)
+            return y[0], one.dispersion.floor, torch.zeros_like(unit)
         shift = fit_constant(one, y, weight, *first)
         if one.shape is not None and not float(one.shape.detach()) < _MOST:
-            # It rises all the way to the normal law: stop a little before.
+            # It rises all the way to the normal distribution: stop a little before.
             one.shape, one.given_alpha = None, 2 / (1 + math.exp(-_MOST))
             shift = fit_constant(one, y, weight, *first)
         a = torch.full_like(unit, _MOST) if one.shape is None else one.shape.detach()
-        return shift[0], one.spread(shift).detach(), a
+        return shift[0], one.dispersion(shift).detach(), a
 
-    def loosen(self) -> None:
+    def relax_shapes(self) -> None:
         """Alpha of at most 1.5: the spread of the means hides heavy tails."""
         if self.shape is not None:
             with torch.no_grad():
                 self.shape.clamp_(max=math.log(3))
 
     def loss(self, raw: Tensor, y: Tensor) -> Tensor:
-        """Rho; for a law, the negative log-likelihood."""
+        """Rho; for a likelihood, the negative log-likelihood."""
         require_same_shape(self.name, raw, y)
-        if self.is_law:
+        if self.has_distribution:
             return -self._law(raw).log_prob(y)
-        return shaped_loss(((y - raw[..., 0]) / self.spread(raw)) ** 2, *self.alpha(raw))
+        return shaped_loss(((y - raw[..., 0]) / self.dispersion(raw)) ** 2, *self.alpha(raw))
 
     def _law(self, raw: Tensor) -> BarronDistribution:
-        return BarronDistribution(raw[..., 0], self.spread(raw), *self.alpha(raw))
+        return BarronDistribution(raw[..., 0], self.dispersion(raw), *self.alpha(raw))
 
     def distribution(self, raw: Tensor) -> BarronDistribution:
-        """The law at raw[0]; none where shape and scale are both given."""
-        if not self.is_law:
+        """The likelihood at raw[0]; none where shape and scale are both given."""
+        if not self.has_distribution:
             raise TypeError(
-                "Barron with a given alpha and scale is a loss, not a law: it predicts a point, "
+                "Barron with a given alpha and scale is a loss, not a likelihood: it predicts a point, "
                 "no distribution. Learn one of them, or use conformal intervals."
             )
         return self._law(raw)
@@ -195,7 +195,7 @@ class Barron(Likelihood):
             fresh = torch.empty_like(saved, dtype=self.shape.dtype, device=self.shape.device)
             self.shape = nn.Parameter(fresh)
         known = state.get(prefix + "spread.known")
-        if known is not None and known.shape != self.spread.known.shape:
-            mine = self.spread.known
-            self.spread.known = torch.empty_like(known, dtype=mine.dtype, device=mine.device)
+        if known is not None and known.shape != self.dispersion.known.shape:
+            mine = self.dispersion.known
+            self.dispersion.known = torch.empty_like(known, dtype=mine.dtype, device=mine.device)
         super()._load_from_state_dict(state, prefix, *rest)

@@ -1,4 +1,4 @@
-"""The law whose negative log density is Barron's general loss."""
+"""The distribution whose negative log density is Barron's general loss."""
 
 import math
 from collections.abc import Callable
@@ -34,8 +34,8 @@ class BarronDistribution(Distribution):
 
     Example:
         >>> import torch
-        >>> law = BarronDistribution(torch.zeros(1), torch.ones(1), torch.tensor(2.0))  # normal
-        >>> law.cdf(torch.tensor([1.96]))
+        >>> distribution = BarronDistribution(torch.zeros(1), torch.ones(1), torch.tensor(2.0))  # normal
+        >>> distribution.cdf(torch.tensor([1.96]))
         tensor([0.9750])
     """
 
@@ -101,7 +101,7 @@ class BarronDistribution(Distribution):
         return self._log_below((self.location - y) / self.scale)
 
     def _log_below(self, x: Tensor) -> Tensor:
-        """log P(X <= x) of the law with location 0 and c = 1, in double precision."""
+        """log P(X <= x) of the distribution with location 0 and c = 1, in double precision."""
         argument, alpha, b = wide(x, self.alpha, self.b)
         log_z = log_partition(alpha, b)
         return _in_parts(_log_below, argument, alpha, b, log_z).to(x)
@@ -122,7 +122,7 @@ class BarronDistribution(Distribution):
     def sample(
         self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
     ) -> Tensor:
-        """Independent draws, by rejection from the Cauchy law.
+        """Independent draws, by rejection from the Cauchy distribution.
 
         rho falls with alpha, so that e^-rho <= e^-rho at alpha = 0, a Cauchy density; from 56 %
         (normal) to all of its draws are kept.

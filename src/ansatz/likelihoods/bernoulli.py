@@ -1,4 +1,4 @@
-"""The Bernoulli law: yes or no."""
+"""The Bernoulli distribution: yes or no."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The beta law: proportions strictly between 0 and 1."""
+"""The beta distribution: proportions strictly between 0 and 1."""
 
 import math
 from typing import Any
@@ -81,10 +81,12 @@ class BetaDistribution(Distribution):
     @property
     def entropy(self) -> Tensor:
         """log B(a, b) + (a - 1)(psi(a + b) - psi(a)) + (b - 1)(psi(a + b) - psi(b))."""
-        law = BetaDistribution(*wide(self.logits, self.dispersion))
-        a, b = law.shapes
+        distribution = BetaDistribution(*wide(self.logits, self.dispersion))
+        a, b = distribution.shapes
         gap_a, gap_b = digamma_gap(a, b), digamma_gap(b, a)  # -E[log Y], -E[log(1 - Y)]
-        first = a * (logsigmoid(law.logits) + gap_a) + b * (logsigmoid(-law.logits) + gap_b)
+        first = a * (logsigmoid(distribution.logits) + gap_a) + b * (
+            logsigmoid(-distribution.logits) + gap_b
+        )
         return (first - gap_a - gap_b - log_beta_peak(a, b)).to(self.logits)
 
     def log_prob(self, y: Tensor) -> Tensor:
@@ -120,8 +122,8 @@ class BetaDistribution(Distribution):
                   - \frac{2}{\phi} \frac{B(2a, 2b)}{B(a, b)^2}
         """
         value, *parameters = wide(y, self.logits, self.dispersion)
-        law = BetaDistribution(*parameters)
-        return (law.distance(value) - 0.5 * law.difference).to(y)
+        distribution = BetaDistribution(*parameters)
+        return (distribution.distance(value) - 0.5 * distribution.difference).to(y)
 
     def distance(self, y: Tensor) -> Tensor:
         """E|Y - y|."""
@@ -173,11 +175,11 @@ class Beta(Likelihood):
     .. math:: p(y) = \frac{y^{a-1} (1-y)^{b-1}}{B(a, b)}, \qquad a = \mu\phi, \quad b = (1-\mu)\phi
 
     with :math:`\mathrm{logit}\,\mu` = raw[0] (logit link) and the dispersion :math:`1/\phi` = unit
-    * softplus(raw[1]) + floor: a small dispersion is a sharp law, with variance
+    * softplus(raw[1]) + floor: a small dispersion is a sharp likelihood, with variance
     :math:`\mu(1-\mu)/(1+\phi)`. With constant dispersion the linear model is Ferrari and
     Cribari-Neto's. The unit is the maximum-likelihood :math:`1/\phi` of the constant model; the
-    floor is the dispersion at which the sd at the mean of y falls to the normal law's floor, at
-    most half the unit. raw[0] beyond +-50 grows logarithmically.
+    floor is the dispersion at which the sd at the mean of y falls to the normal distribution's
+    floor, at most half the unit. raw[0] beyond +-50 grows logarithmically.
 
     The density at exact 0 and 1 is 0 or infinite, so they are refused; ``squeeze=True`` moves them
     inside by y -> (y (n - 1) + 1/2) / n, n being the (weighted) number of training rows, which is
@@ -209,14 +211,14 @@ class Beta(Likelihood):
 
     def __init__(self, *, dispersion: Dispersion = "predicted", squeeze: bool = False) -> None:
         super().__init__()
-        self.spread = PositiveHead(dispersion)
+        self.dispersion = PositiveHead(dispersion)
         self.squeeze = squeeze
         if squeeze:
             self.register_buffer("rows", torch.tensor(math.inf))  # until observed: not at all
 
     def outputs(self, target: TargetSpec) -> int:
         """2 with a predicted dispersion, else 1."""
-        return 1 + self.spread.outputs
+        return 1 + self.dispersion.outputs
 
     def check(self, y: Tensor) -> None:
         """Numbers strictly between 0 and 1; with ``squeeze``, 0 and 1 too."""
@@ -242,7 +244,7 @@ class Beta(Likelihood):
         _, unit = fit_beta(y, weight)
         floor = floor**2 / (mean * (1 - mean))
         unit = torch.where(unit > 0, unit, torch.maximum(2 * floor, torch.full_like(unit, 1e-6)))
-        self.spread.observe(unit, torch.minimum(floor, unit / 2))
+        self.dispersion.observe(unit, torch.minimum(floor, unit / 2))
 
     def _in(self, y: Tensor) -> Tensor:
         return squeeze(y, self.rows.to(y.dtype)) if self.squeeze else y
@@ -251,11 +253,11 @@ class Beta(Likelihood):
         """The maximum-likelihood mean and dispersion; the scale is the sd of y in logits."""
         y = self._in(y)
         logit, dispersion = fit_beta(y, weight)
-        if self.spread.kind == "known":
-            logit = fit_beta_mean(y, weight, self.spread.known)
+        if self.dispersion.kind == "known":
+            logit = fit_beta_mean(y, weight, self.dispersion.known)
         mean, sd = weighted_mean(y, weight), weighted_sd(y, weight)
         scale = torch.where(sd > 0, (sd / (mean * (1 - mean))).clamp(max=1), 1.0)
-        return self.spread.append(logit, scale, dispersion)
+        return self.dispersion.append(logit, scale, dispersion)
 
     def loss(self, raw: Tensor, y: Tensor) -> Tensor:
         """The negative log-likelihood."""
@@ -264,8 +266,12 @@ class Beta(Likelihood):
 
     def distribution(self, raw: Tensor) -> BetaDistribution | SqueezedDistribution:
         """Beta with mean sigmoid(raw[0]), of y or of the squeezed y."""
-        law = BetaDistribution(soft_clamp(raw[..., 0]), self.spread(raw))
-        return SqueezedDistribution(law, self.rows.to(raw.dtype)) if self.squeeze else law
+        distribution = BetaDistribution(soft_clamp(raw[..., 0]), self.dispersion(raw))
+        return (
+            SqueezedDistribution(distribution, self.rows.to(raw.dtype))
+            if self.squeeze
+            else distribution
+        )
 
     def _load_from_state_dict(self, state: Any, prefix: str, *rest: Any) -> None:
         if self.squeeze and prefix + "rows" in state:  # one entry per target, which the file knows

@@ -1,4 +1,4 @@
-"""The beta-binomial law: successes whose probability varies beyond what x tells."""
+"""The beta-binomial distribution: successes whose probability varies beyond what x tells."""
 
 import math
 from collections.abc import Iterator
@@ -24,11 +24,11 @@ _BLOCK = 2**21  # probabilities of a sum at once: 16 MB
 
 
 class BetaBinomialDistribution(Distribution):
-    """Successes in ``trials`` trials of one probability, drawn from a beta law.
+    """Successes in ``trials`` trials of one probability, drawn from a beta distribution.
 
-    The beta law has mean mu and precision phi = 1 / dispersion: a = mu phi, b = (1 - mu) phi. Two
-    trials correlate by rho = 1 / (1 + phi). Tails are sums over the counts on that side of y
-    which has the smaller mass, so that their cost grows with the number of trials.
+    The beta distribution has mean mu and precision phi = 1 / dispersion: a = mu phi, b = (1 - mu)
+    phi. Two trials correlate by rho = 1 / (1 + phi). Tails are sums over the counts on that side of
+    y which has the smaller mass, so that their cost grows with the number of trials.
 
     Args:
         logits: log(mu / (1 - mu)), any shape.
@@ -116,13 +116,13 @@ class BetaBinomialDistribution(Distribution):
         y, *parameters = torch.broadcast_tensors(
             *wide(y, self.logits, self.dispersion, self.trials)
         )
-        law, n = BetaBinomialDistribution(*parameters), parameters[2]
+        likelihood, n = BetaBinomialDistribution(*parameters), parameters[2]
         if y.is_meta:
             return torch.empty_like(y), torch.empty_like(y)
         inside = (y >= 0) & (y < n)
         k = torch.where(inside, y.floor(), 0.0)
-        upper = k >= law.mean.detach()
-        log_sum = law._log_tail(k, upper)
+        upper = k >= likelihood.mean.detach()
+        log_sum = likelihood._log_tail(k, upper)
         # Where most of the mass is on the far side of the mean, the other sum is the smaller.
         most = (log_sum > -0.6) & inside & (n > 0)
         if most.any():
@@ -137,11 +137,11 @@ class BetaBinomialDistribution(Distribution):
 
     def _log_tail(self, k: Tensor, upper: Tensor) -> Tensor:
         """log P(Y > k) where ``upper`` holds, else log P(Y <= k); 0 <= k < n."""
-        # n - Y is a law of the same kind, with the shapes exchanged.
+        # n - Y is a likelihood of the same kind, with the shapes exchanged.
         logits = torch.where(upper, -self.logits, self.logits)
         k = torch.where(upper, (self.trials - 1 - k).clamp(min=0), k)
-        law = BetaBinomialDistribution(logits, self.dispersion, self.trials)
-        return law.log_prob(k) + log_sum_below(k, *law.shapes, self.trials)
+        distribution = BetaBinomialDistribution(logits, self.dispersion, self.trials)
+        return distribution.log_prob(k) + log_sum_below(k, *distribution.shapes, self.trials)
 
     def cdf(self, y: Tensor) -> Tensor:
         """The sum of the probabilities up to y."""
@@ -161,9 +161,11 @@ class BetaBinomialDistribution(Distribution):
         )
         if level.is_meta:
             return torch.empty_like(level, dtype=q.dtype)
-        law = BetaBinomialDistribution(logits, dispersion, n)
+        distribution = BetaBinomialDistribution(logits, dispersion, n)
         z = torch.special.ndtri(level.clamp(1e-300, 1 - 1e-16))
-        guess = torch.minimum((law.mean + z * law.stddev - 0.5).ceil().clamp(min=0), n)
+        guess = torch.minimum(
+            (distribution.mean + z * distribution.stddev - 0.5).ceil().clamp(min=0), n
+        )
         parameters = (logits, dispersion, n)
         return count_search(BetaBinomialDistribution, parameters, level, guess, n).to(q)
 
@@ -182,22 +184,22 @@ class BetaBinomialDistribution(Distribution):
     def sample(
         self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
     ) -> Tensor:
-        """Independent draws: a probability from the beta law, then the binomial's count."""
+        """Independent draws: a probability from the beta distribution, then the binomial's count."""
         with torch.no_grad():
             p = BetaDistribution(self.logits, self.dispersion).sample(shape, generator)
             return torch.binomial(self.trials.expand_as(p).contiguous(), p, generator=generator)
 
 
 class BetaBinomial(Likelihood):
-    r"""k successes of n trials, more variable than the binomial law allows.
+    r"""k successes of n trials, more variable than the binomial distribution allows.
 
     .. math:: p(k) = \binom{n}{k} \frac{B(k + a, n - k + b)}{B(a, b)}, \qquad
               a = \mu\phi, \quad b = (1-\mu)\phi
 
     with :math:`\mathrm{logit}\,\mu` = raw[0] (logit link) and the dispersion :math:`1/\phi` = unit
-    * softplus(raw[1]) + floor, as for the beta law; the trials of a row correlate by
-    :math:`\rho = 1/(1+\phi)`, and :math:`1/\phi \to 0` is the binomial law. The unit is the
-    maximum-likelihood :math:`1/\phi` of the constant model; the floor is 1e-4 over the largest
+    * softplus(raw[1]) + floor, as for the beta distribution; the trials of a row correlate by
+    :math:`\rho = 1/(1+\phi)`, and :math:`1/\phi \to 0` is the binomial distribution. The unit is
+    the maximum-likelihood :math:`1/\phi` of the constant model; the floor is 1e-4 over the largest
     number of trials, at most half the unit: there the variance exceeds the binomial's by less than
     1e-4 of it. raw[0] beyond +-50 grows logarithmically. With one trial in every row nothing tells
     :math:`\phi`.
@@ -226,11 +228,11 @@ class BetaBinomial(Likelihood):
 
     def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
         super().__init__()
-        self.spread = PositiveHead(dispersion)
+        self.dispersion = PositiveHead(dispersion)
 
     def outputs(self, target: TargetSpec) -> int:
         """2 with a predicted dispersion, else 1."""
-        return 1 + self.spread.outputs
+        return 1 + self.dispersion.outputs
 
     def check(self, y: Tensor) -> None:
         """Pairs of whole numbers, successes <= trials."""
@@ -243,32 +245,32 @@ class BetaBinomial(Likelihood):
         floor = 1e-4 / torch.where(observed, y[..., 1], 1).amax(0).clamp(min=1).to(unit)
         # Where the counts vary no more than the binomial's: a tenth of an extra variance.
         unit = torch.where(unit > 0, unit, 1e3 * floor)
-        self.spread.observe(unit, torch.minimum(floor, unit / 2))
+        self.dispersion.observe(unit, torch.minimum(floor, unit / 2))
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         """The maximum-likelihood mean and dispersion."""
-        known = self.spread.known if self.spread.kind == "known" else None
+        known = self.dispersion.known if self.dispersion.kind == "known" else None
         logit, dispersion = fit_beta_binomial(y, weight, known)
         p = pooled_probability(y, weight)
         successes = (weight.reshape(-1, *(1,) * (y.ndim - 2)) > 0) & (y[..., 0] > 0)
         failures = (weight.reshape(-1, *(1,) * (y.ndim - 2)) > 0) & (y[..., 0] < y[..., 1])
         both = successes.any(0) & failures.any(0)
         logit = torch.where(both, logit, torch.logit(p))
-        return self.spread.append(logit, torch.ones_like(logit), dispersion)
+        return self.dispersion.append(logit, torch.ones_like(logit), dispersion)
 
     def loss(self, raw: Tensor, y: Tensor) -> Tensor:
         """The negative log-likelihood."""
         require_same_shape(self.name, raw, y, event=(2,))
-        law, successes = self.given(raw, y)
-        return -law.log_prob(successes)
+        likelihood, successes = self.given(raw, y)
+        return -likelihood.log_prob(successes)
 
     def distribution(self, raw: Tensor, trials: Tensor | int = 1) -> BetaBinomialDistribution:
         """The successes in ``trials`` trials; by default in one."""
         logits = soft_clamp(raw[..., 0])
-        return BetaBinomialDistribution(logits, self.spread(raw), as_trials(trials, raw))
+        return BetaBinomialDistribution(logits, self.dispersion(raw), as_trials(trials, raw))
 
     def given(self, raw: Tensor, y: Tensor) -> tuple[BetaBinomialDistribution, Tensor]:
-        """The law of the successes in y's own trials, and those successes."""
+        """The likelihood of the successes in y's own trials, and those successes."""
         return self.distribution(raw, y[..., 1]), y[..., 0].to(raw.dtype)
 
     def point(self, raw: Tensor) -> Tensor:
@@ -280,7 +282,7 @@ _beta_binomial_tail_BLOCK = 2**16  # terms at once: they stay in the cache
 
 
 def log_sum_below(y: Tensor, a: Tensor, b: Tensor, n: Tensor) -> Tensor:
-    r"""log(P(Y <= y) / P(Y = y)) of a beta-binomial law, for whole numbers 0 <= y <= n.
+    r"""log(P(Y <= y) / P(Y = y)) of a beta-binomial distribution, for whole numbers 0 <= y <= n.
 
     .. math:: \log \sum_{j=0}^y \prod_{k=y-j+1}^y \frac{p(k-1)}{p(k)}, \qquad
               \frac{p(k-1)}{p(k)} = \frac{k\,(n - k + b)}{(n - k + 1)(k - 1 + a)}

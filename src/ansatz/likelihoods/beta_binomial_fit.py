@@ -1,4 +1,4 @@
-"""The beta-binomial law of the constant model, by maximum likelihood."""
+"""The beta-binomial distribution of the constant model, by maximum likelihood."""
 
 import torch
 from torch import Tensor
@@ -15,8 +15,8 @@ def fit_beta_binomial(
 
     Newton's method in (logit mu, log phi), the Hessian shifted where it is not negative definite,
     steps of at most 2. At :math:`1/\phi = 0` the slope of the log-likelihood in it is half the mean
-    of :math:`k(k-1)/p + (n-k)(n-k-1)/(1-p) - n(n-1)`; where that is not positive, the binomial law
-    is the best.
+    of :math:`k(k-1)/p + (n-k)(n-k-1)/(1-p) - n(n-1)`; where that is not positive, the binomial
+    distribution is the best.
 
     Args:
         y: pairs (successes, trials), ``(B, 2)`` or ``(B, K, 2)``.

@@ -1,4 +1,4 @@
-"""The beta law of the constant model, by maximum likelihood."""
+"""The beta distribution of the constant model, by maximum likelihood."""
 
 import torch
 from torch import Tensor

@@ -1,4 +1,4 @@
-"""The binomial law: k successes of n trials."""
+"""The binomial distribution: k successes of n trials."""
 
 import math
 
@@ -97,9 +97,14 @@ class BinomialDistribution(Distribution):
         level, logits, n = torch.broadcast_tensors(*wide(q, self.logits, self.trials))
         if level.is_meta:
             return torch.empty_like(level, dtype=q.dtype)
-        law = BinomialDistribution(logits, n)
+        distribution = BinomialDistribution(logits, n)
         z = torch.special.ndtri(level.clamp(1e-300, 1 - 1e-16))
-        guess = law.mean + z * law.stddev + (1 - 2 * law.probs) * (z * z - 1) / 6 - 0.5
+        guess = (
+            distribution.mean
+            + z * distribution.stddev
+            + (1 - 2 * distribution.probs) * (z * z - 1) / 6
+            - 0.5
+        )
         return count_search(BinomialDistribution, (logits, n), level, guess.ceil(), n).to(q)
 
     def crps(self, y: Tensor) -> Tensor:
@@ -108,15 +113,15 @@ class BinomialDistribution(Distribution):
         The first two are E|Y - y|. In double precision, as the terms cancel.
         """
         logits, n, value = wide(self.logits, self.trials, y)
-        law = BinomialDistribution(logits, n)
+        distribution = BinomialDistribution(logits, n)
         k = value.floor()
-        edge = 2 * law.probs * (n - k).clamp(min=0) * law.log_prob(k).exp()
+        edge = 2 * distribution.probs * (n - k).clamp(min=0) * distribution.log_prob(k).exp()
         # |characteristic function|^2 = (1 - 4 p (1 - p) sin^2(t/2))^n
-        width = 4 * law.probs * torch.sigmoid(-logits)
+        width = 4 * distribution.probs * torch.sigmoid(-logits)
         pair = count_difference(
-            lambda u: -n * torch.log1p(-(width * u).clamp(max=1 - 1e-16)), law.variance
+            lambda u: -n * torch.log1p(-(width * u).clamp(max=1 - 1e-16)), distribution.variance
         )
-        score = (value - law.mean) * (2 * law.cdf(value) - 1) + edge - 0.5 * pair
+        score = (value - distribution.mean) * (2 * distribution.cdf(value) - 1) + edge - 0.5 * pair
         return score.to(y)
 
     def sample(
@@ -135,8 +140,8 @@ class Binomial(Likelihood):
     .. math:: -\log p(k) = -\log\binom{n}{k} - k \log\sigma(\eta) - (n - k) \log(1 - \sigma(\eta))
 
     with :math:`\eta` = raw[0], the log odds (logit link): logistic regression for grouped data, and
-    the Bernoulli law where n = 1. The loss is exact for any raw number. ``predict`` gives the
-    probability; ``distribution(raw, trials)`` the number of successes in so many trials.
+    the Bernoulli distribution where n = 1. The loss is exact for any raw number. ``predict`` gives
+    the probability; ``distribution(raw, trials)`` the number of successes in so many trials.
 
     Shapes:
         - raw: ``(..., 1)``.
@@ -175,15 +180,15 @@ class Binomial(Likelihood):
     def loss(self, raw: Tensor, y: Tensor) -> Tensor:
         """The negative log-likelihood."""
         require_same_shape(self.name, raw, y, event=(2,))
-        law, successes = self.given(raw, y)
-        return -law.log_prob(successes)
+        likelihood, successes = self.given(raw, y)
+        return -likelihood.log_prob(successes)
 
     def distribution(self, raw: Tensor, trials: Tensor | int = 1) -> BinomialDistribution:
         """The successes in ``trials`` trials with log odds raw; by default in one."""
         return BinomialDistribution(raw[..., 0], as_trials(trials, raw))
 
     def given(self, raw: Tensor, y: Tensor) -> tuple[BinomialDistribution, Tensor]:
-        """The law of the successes in y's own trials, and those successes."""
+        """The likelihood of the successes in y's own trials, and those successes."""
         return self.distribution(raw, y[..., 1]), y[..., 0].to(raw.dtype)
 
     def point(self, raw: Tensor) -> Tensor:
@@ -207,5 +212,5 @@ class Binomial(Likelihood):
     def pearson(self, raw: Tensor, y: Tensor) -> Tensor:
         """(k - n p) / sqrt(n p (1 - p))."""
         require_same_shape(self.name, raw, y, event=(2,))
-        law, successes = self.given(raw, y)
-        return (successes - law.mean) / law.stddev
+        likelihood, successes = self.given(raw, y)
+        return (successes - likelihood.mean) / likelihood.stddev

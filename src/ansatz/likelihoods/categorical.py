@@ -1,4 +1,4 @@
-"""The categorical law: one of K classes without an order."""
+"""The categorical distribution: one of K classes without an order."""
 
 import math
 
@@ -84,7 +84,7 @@ class Categorical(Likelihood):
     with :math:`\eta` = raw, K logits: multi-class cross-entropy. Adding a constant to all K logits
     changes nothing, which a network does not mind; a linear model needs coefficients that are
     identified, so with ``reference=True`` raw holds K - 1 numbers, the log odds of classes
-    1..K-1 against class 0, whose logit is 0. K = 2 is then the Bernoulli law.
+    1..K-1 against class 0, whose logit is 0. K = 2 is then the Bernoulli distribution.
 
     Args:
         reference: the first class's logit is 0 and not part of raw.

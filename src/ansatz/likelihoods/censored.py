@@ -1,4 +1,4 @@
-"""Any law of numbers, with outcomes that are known up to an interval."""
+"""Any likelihood of numbers, with outcomes that are known up to an interval."""
 
 import math
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from ansatz.errors import DataError
 from ansatz.likelihoods.censored_outcome import check_bounds
 from ansatz.likelihoods.constant_fit import fit_constant
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.inner_law import inner_law
+from ansatz.likelihoods.inner_likelihood import inner_likelihood
 from ansatz.likelihoods.interval_mass import minus_log_mass, minus_log_survival, none
 from ansatz.likelihoods.likelihood import (
     Likelihood,
@@ -24,10 +24,10 @@ from ansatz.spec import TargetSpec
 
 
 class Censored(Likelihood):
-    r"""A law whose outcomes may be censored on the left, the right or both sides, or truncated.
+    r"""A likelihood whose outcomes may be censored on the left, the right or both sides, or truncated.
 
     An outcome is (lower, upper, entry). With f, F and S the density, cdf and survival function of
-    the law, its loss is
+    the likelihood, its loss is
 
     .. math:: \begin{cases}
         -\log f(y) & \text{lower = upper = y: observed} \\
@@ -37,26 +37,27 @@ class Censored(Likelihood):
       \end{cases} \quad + \log S(e)
 
     the last term where there is an entry e: the row is known only because Y > e (left truncation;
-    -inf for none). Bounds outside the support say nothing. The same holds for laws of counts.
-    Raw numbers, links and floors are those of the law inside; units come from the finite ends.
-    Censoring must be independent of the outcome given x: no model can tell from the data.
+    -inf for none). Bounds outside the support say nothing. The same holds for likelihoods of
+    counts. Raw numbers, links and floors are those of the likelihood inside; units come from the
+    finite ends. Censoring must be independent of the outcome given x: no model can tell from the
+    data.
 
     Args:
-        law: a registry name, or a likelihood of single numbers.
-        options: of the law given by name.
+        likelihood: a registry name, or a likelihood of single numbers.
+        options: of the likelihood given by name.
 
     Shapes:
-        - raw: ``(..., P)`` as the law inside.
+        - raw: ``(..., P)`` as the likelihood inside.
         - y: ``(..., 3)``, as ``right_censored`` and ``interval_censored`` make it.
 
     Example:
         >>> import torch
         >>> from ansatz.likelihoods import Censored, right_censored
-        >>> law = Censored("gamma", options={"dispersion": 1.0})
+        >>> likelihood = Censored("gamma", options={"dispersion": 1.0})
         >>> y = right_censored(torch.tensor([1.0, 2.0, 6.0]), torch.tensor([1, 0, 1]))
-        >>> law.loss(torch.zeros(3, 1), y)
+        >>> likelihood.loss(torch.zeros(3, 1), y)
         tensor([1., 2., 6.])
-        >>> law.start(y, torch.ones(3))[0].exp()  # events / time at risk = 2 / 9
+        >>> likelihood.start(y, torch.ones(3))[0].exp()  # events / time at risk = 2 / 9
         tensor([4.5000])
 
     References:
@@ -67,41 +68,47 @@ class Censored(Likelihood):
     event_ndim = 1
 
     def __init__(
-        self, law: str | Likelihood = "weibull", *, options: Mapping[str, Any] | None = None
+        self, likelihood: str | Likelihood = "weibull", *, options: Mapping[str, Any] | None = None
     ) -> None:
         super().__init__()
-        self.law, self.options = inner_law(self.name, law, options)
-        self.__dict__["link_name"] = self.law.link_name  # of this law, not of the class
+        self.likelihood, self.options = inner_likelihood(self.name, likelihood, options)
+        self.__dict__["link_name"] = (
+            self.likelihood.link_name
+        )  # of this likelihood, not of the class
 
     @property
-    def spread(self) -> Any:
-        """The dispersion's head of the law inside."""
-        return self.law.spread
+    def dispersion(self) -> Any:
+        """The dispersion's head of the likelihood inside."""
+        return self.likelihood.dispersion
 
     def outputs(self, target: TargetSpec) -> int:
-        """As the law inside."""
-        return self.law.outputs(TargetSpec(target.shape))
+        """As the likelihood inside."""
+        return self.likelihood.outputs(TargetSpec(target.shape))
 
     def check(self, y: Tensor) -> None:
-        """Ordered ends with a part in the support; exact outcomes as the law inside has them."""
+        """Ordered ends with a part in the support; exact outcomes as the likelihood inside has them."""
         check_bounds(y)
         lower, upper, _ = y.unbind(-1)
         exact = lower == upper
         fill = next((v for v in (0.5, 1.0, *lower[exact][:1].tolist()) if self._takes(v, y)), None)
         if fill is None:
-            self.law.check(lower[exact])
+            self.likelihood.check(lower[exact])
         else:
-            self.law.check(torch.where(exact, lower, fill))
-        law = self._example(y)
-        ends = f"({law.lower}, {law.upper})"
-        words = f"{self.law.name} outcomes lie in {ends}: an interval must meet it"
-        advice = "Repair the row, or choose a law whose support is wider."
-        refuse_where(~exact & (lower >= law.upper), lower, words, advice)
-        below = upper < law.lower if self._mass_at_lower(law) else upper <= law.lower
+            self.likelihood.check(torch.where(exact, lower, fill))
+        likelihood = self._example(y)
+        ends = f"({likelihood.lower}, {likelihood.upper})"
+        words = f"{self.likelihood.name} outcomes lie in {ends}: an interval must meet it"
+        advice = "Repair the row, or choose a likelihood whose support is wider."
+        refuse_where(~exact & (lower >= likelihood.upper), lower, words, advice)
+        below = (
+            upper < likelihood.lower
+            if self._mass_at_lower(likelihood)
+            else upper <= likelihood.lower
+        )
         refuse_where(~exact & below, upper, words, advice)
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
-        """Units and floors of the law inside, from one finite number of each row."""
+        """Units and floors of the likelihood inside, from one finite number of each row."""
         lower, upper, _ = y.unbind(-1)
         weight = expand_weight(weight, lower)
         for known, word in ((lower, "right"), (upper, "left")):
@@ -112,18 +119,18 @@ class Censored(Likelihood):
                     f"has no maximum. Got {known.shape[0]} rows. An event is coded 1; another "
                     "value is named by --event COLUMN=VALUE."
                 )
-        self.law.observe(*self._complete(y, weight))
+        self.likelihood.observe(*self._complete(y, weight))
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         """The maximum-likelihood constant, from that of the rows taken as observed."""
-        shift, scale = self.law.start(*self._complete(y, expand_weight(weight, y[..., 0])))
+        shift, scale = self.likelihood.start(*self._complete(y, expand_weight(weight, y[..., 0])))
         if bool(((y[..., 0] == y[..., 1]) & (y[..., 2] == -math.inf)).all()):
             return shift, scale
         return fit_constant(self, y, weight, shift, scale), scale
 
-    def loosen(self) -> None:
-        """As the law inside."""
-        self.law.loosen()
+    def relax_shapes(self) -> None:
+        """As the likelihood inside."""
+        self.likelihood.relax_shapes()
 
     def loss(self, raw: Tensor, y: Tensor) -> Tensor:
         """The negative log-likelihood; every branch gets harmless numbers on rows of another."""
@@ -131,47 +138,53 @@ class Censored(Likelihood):
         lower, upper, entry = y.to(raw.dtype).unbind(-1)
         exact = lower == upper
         if none(~exact):
-            total = self.law.loss(raw, lower)
+            total = self.likelihood.loss(raw, lower)
         else:
-            total = minus_log_mass(self.law, raw, torch.maximum(lower, entry), upper, ~exact)
+            total = minus_log_mass(self.likelihood, raw, torch.maximum(lower, entry), upper, ~exact)
         if not (none(exact) or none(~exact)):
             own = torch.where(exact.unsqueeze(-1), raw, 0.0)
-            fill = 1.0 if self.law.distribution(own).discrete else 0.5
-            total = torch.where(exact, self.law.loss(own, torch.where(exact, lower, fill)), total)
+            fill = 1.0 if self.likelihood.distribution(own).discrete else 0.5
+            total = torch.where(
+                exact, self.likelihood.loss(own, torch.where(exact, lower, fill)), total
+            )
         late = entry > -math.inf
         if not none(late):
-            total = total - minus_log_survival(self.law, raw, entry, late)
+            total = total - minus_log_survival(self.likelihood, raw, entry, late)
         return total
 
     def distribution(self, raw: Tensor) -> Distribution:
-        """That of the law inside: of the outcome itself, censored or not."""
-        return self.law.distribution(raw)
+        """That of the likelihood inside: of the outcome itself, censored or not."""
+        return self.likelihood.distribution(raw)
 
     def given(self, raw: Tensor, y: Tensor) -> tuple[Distribution, Tensor]:
-        """The law given Y > entry, and the outcome: nan where it is not known exactly."""
-        law, entry = self.law.distribution(raw), y[..., 2]
+        """The likelihood given Y > entry, and the outcome: nan where it is not known exactly."""
+        distribution, entry = self.likelihood.distribution(raw), y[..., 2]
         if bool((entry > -math.inf).any()):
-            law = TruncatedDistribution(law, lower=entry)
-        return law, torch.where(y[..., 0] == y[..., 1], y[..., 0], math.nan)
+            distribution = TruncatedDistribution(distribution, lower=entry)
+        return distribution, torch.where(y[..., 0] == y[..., 1], y[..., 0], math.nan)
 
     def point(self, raw: Tensor) -> Tensor:
-        """As the law inside."""
-        return self.law.point(raw)
+        """As the likelihood inside."""
+        return self.likelihood.point(raw)
 
-    def _mass_at_lower(self, law: Distribution) -> bool:
-        if law.lower == -math.inf:
+    def _mass_at_lower(self, distribution: Distribution) -> bool:
+        if distribution.lower == -math.inf:
             return False
-        return bool((law.cdf(torch.full_like(law.mean, law.lower)) > 0).any())
+        return bool(
+            (distribution.cdf(torch.full_like(distribution.mean, distribution.lower)) > 0).any()
+        )
 
     def _example(self, y: Tensor) -> Distribution:
-        """The law at raw 0, for its support."""
-        shape = (*y.shape[1:-1], self.law.outputs(TargetSpec(tuple(y.shape[1:-1]))))
+        """The likelihood at raw 0, for its support."""
+        shape = (*y.shape[1:-1], self.likelihood.outputs(TargetSpec(tuple(y.shape[1:-1]))))
         with torch.no_grad():
-            return self.law.distribution(torch.zeros(1, *shape, dtype=y.dtype, device=y.device))
+            return self.likelihood.distribution(
+                torch.zeros(1, *shape, dtype=y.dtype, device=y.device)
+            )
 
     def _takes(self, value: float, y: Tensor) -> bool:
         try:
-            self.law.check(torch.full_like(y[:1, ..., 0], value))
+            self.likelihood.check(torch.full_like(y[:1, ..., 0], value))
         except DataError:
             return False
         return True
@@ -179,15 +192,15 @@ class Censored(Likelihood):
     def _complete(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         """Each row by one finite number inside its interval and the support, or weight 0."""
         lower, upper, _ = y.unbind(-1)
-        law = self._example(y)
-        low = lower.clamp(min=law.lower) if law.lower > -math.inf else lower
-        middle = upper.floor() if law.discrete else low + (upper - low) / 2
+        likelihood = self._example(y)
+        low = lower.clamp(min=likelihood.lower) if likelihood.lower > -math.inf else lower
+        middle = upper.floor() if likelihood.discrete else low + (upper - low) / 2
         value = torch.where(upper == math.inf, low, torch.where(low == -math.inf, upper, middle))
         value = torch.where(lower == upper, lower, value)
-        if law.discrete:
+        if likelihood.discrete:
             value = value.ceil()
         with torch.no_grad():
-            possible = value.isfinite() & (law.log_prob(value) > -math.inf)
+            possible = value.isfinite() & (likelihood.log_prob(value) > -math.inf)
         weight = torch.where(possible, weight, 0.0)
         if not bool((weight > 0).any(0).all()):
             raise DataError("no row holds a number inside the support: nothing can be estimated.")

@@ -1,4 +1,4 @@
-"""Laws whose dispersion is constant, or predicted from x."""
+"""Likelihoods whose dispersion is constant, or predicted from x."""
 
 import inspect
 from typing import Literal
@@ -11,8 +11,8 @@ from ansatz.likelihoods.truncated import Truncated
 Dispersion = Literal["constant", "predicted"]
 
 
-def with_dispersion(law: Likelihood, dispersion: Dispersion) -> Likelihood:
-    """The same law with its dispersion constant or predicted; one that is given stays as it is.
+def with_dispersion(likelihood: Likelihood, dispersion: Dispersion) -> Likelihood:
+    """The same distribution with its dispersion constant or predicted; one that is given stays as it is.
 
     Example:
         >>> from ansatz.likelihoods.constant_dispersion import with_dispersion
@@ -20,19 +20,23 @@ def with_dispersion(law: Likelihood, dispersion: Dispersion) -> Likelihood:
         >>> with_dispersion(Normal(), "constant").options
         {'dispersion': 'constant'}
     """
-    if not varies(law):
-        return law
-    if isinstance(law, Censored):
-        return Censored(law=with_dispersion(law.law, dispersion))
-    if isinstance(law, Truncated):
-        inner = with_dispersion(law.law, dispersion)
-        return Truncated(inner, lower=law.options["lower"], upper=law.options["upper"])
-    changed: Likelihood = registry.create(law.name, **{**law.options, "dispersion": dispersion})
+    if not varies(likelihood):
+        return likelihood
+    if isinstance(likelihood, Censored):
+        return Censored(likelihood=with_dispersion(likelihood.likelihood, dispersion))
+    if isinstance(likelihood, Truncated):
+        inner = with_dispersion(likelihood.likelihood, dispersion)
+        return Truncated(
+            inner, lower=likelihood.options["lower"], upper=likelihood.options["upper"]
+        )
+    changed: Likelihood = registry.create(
+        likelihood.name, **{**likelihood.options, "dispersion": dispersion}
+    )
     return changed
 
 
-def current_dispersion(law: Likelihood) -> str | float | None:
-    """``"predicted"``, ``"constant"``, what is given instead, or None for a law that has none.
+def current_dispersion(likelihood: Likelihood) -> str | float | None:
+    """``"predicted"``, ``"constant"``, what is given instead, or None for a likelihood that has none.
 
     Example:
         >>> from ansatz.likelihoods.constant_dispersion import current_dispersion
@@ -40,16 +44,16 @@ def current_dispersion(law: Likelihood) -> str | float | None:
         >>> current_dispersion(Poisson()) is None
         True
     """
-    law = getattr(law, "law", law)  # what is censored or truncated
-    parameter = inspect.signature(type(law).__init__).parameters.get("dispersion")
+    likelihood = getattr(likelihood, "likelihood", likelihood)  # what is censored or truncated
+    parameter = inspect.signature(type(likelihood).__init__).parameters.get("dispersion")
     if parameter is None:
         return None
-    found: str | float = law.options.get("dispersion", parameter.default)
+    found: str | float = likelihood.options.get("dispersion", parameter.default)
     return found
 
 
-def varies(law: Likelihood) -> bool:
-    """Whether the law has a dispersion that is learned, once or from x: neither known nor measured.
+def varies(likelihood: Likelihood) -> bool:
+    """Whether the likelihood has a dispersion that is learned, once or from x: neither known nor measured.
 
     Example:
         >>> from ansatz.likelihoods.constant_dispersion import varies
@@ -57,4 +61,4 @@ def varies(law: Likelihood) -> bool:
         >>> varies(Normal()), varies(Normal(dispersion=0.5)), varies(Barron(dispersion="mad"))
         (True, False, False)
     """
-    return current_dispersion(law) in ("constant", "predicted")
+    return current_dispersion(likelihood) in ("constant", "predicted")

@@ -1,4 +1,4 @@
-"""The maximum-likelihood constant model of a law without a closed form."""
+"""The maximum-likelihood constant model of a likelihood without a closed form."""
 
 import copy
 from typing import Any
@@ -12,19 +12,19 @@ from ansatz.likelihoods.likelihood import Likelihood, expand_weight
 
 
 def fit_constant(
-    law: Likelihood, y: Tensor, weight: Tensor, shift: Tensor, scale: Tensor
+    likelihood: Likelihood, y: Tensor, weight: Tensor, shift: Tensor, scale: Tensor
 ) -> Tensor:
-    r"""The raw numbers that minimise the mean loss of all rows alike, with the law's parameters.
+    r"""The raw numbers that minimise the mean loss of all rows alike, with the likelihood's parameters.
 
     .. math:: \min_{r, \theta} \sum_i w_i\, \mathrm{loss}_\theta(r, y_i) / \sum_i w_i
 
     Quasi-Newton steps from a good start, then Newton's with a Hessian from differences of the
-    gradient, as the tails of some laws have first derivatives only; in double precision. The
-    parameters of the law are moved in place. Where the minimum lies at infinity, a point far on
-    the way is returned.
+    gradient, as the tails of some likelihoods have first derivatives only; in double precision. The
+    parameters of the likelihood are moved in place. Where the minimum lies at infinity, a point far
+    on the way is returned.
 
     Args:
-        law: anything with ``loss(raw, y)``.
+        likelihood: anything with ``loss(raw, y)``.
         y: outcomes of all rows.
         weight: ``(B,)`` frequency weights.
         shift: ``(P,)`` or ``(K, P)``, where to begin.
@@ -37,13 +37,13 @@ def fit_constant(
         >>> fit_constant(Poisson(), y, torch.ones(2), 0 * one, one).exp()
         tensor([2.])
     """
-    wide = copy.deepcopy(law).double().cpu().requires_grad_(True)
+    wide = copy.deepcopy(likelihood).double().cpu().requires_grad_(True)
     problem = _Problem(wide, y, weight, shift.double().cpu(), scale.double().cpu())
     with np.errstate(all="ignore"):  # a line search may look where the loss is infinite
         best = _polish(problem, _descend(problem, problem.zero, 1e-4))
     raw = problem.place(best).detach()
     with torch.no_grad():
-        for mine, found in zip(law.parameters(), wide.parameters(), strict=True):
+        for mine, found in zip(likelihood.parameters(), wide.parameters(), strict=True):
             mine.copy_(found)
     return raw.to(shift)
 
@@ -52,12 +52,12 @@ class _Problem:
     """Mean loss and gradient as a function of one vector, in units of each raw number."""
 
     def __init__(
-        self, law: Likelihood, y: Tensor, weight: Tensor, shift: Tensor, scale: Tensor
+        self, likelihood: Likelihood, y: Tensor, weight: Tensor, shift: Tensor, scale: Tensor
     ) -> None:
-        self.law, self.shift, self.scale = law, shift, scale
+        self.likelihood, self.shift, self.scale = likelihood, shift, scale
         present = weight > 0  # an unobserved row may hold nan, whose gradient no mask would hide
         self.y, self.weight = (v.detach()[present].cpu().double() for v in (y, weight))
-        self.parameters = list(law.parameters())
+        self.parameters = list(likelihood.parameters())
         self.origin = [p.detach().clone() for p in self.parameters]
         self.zero = np.zeros(shift.numel() + sum(p.numel() for p in self.parameters))
 
@@ -77,7 +77,7 @@ class _Problem:
     @torch.enable_grad()
     def __call__(self, theta: Any) -> tuple[float, Any]:
         raw = self.place(theta)
-        terms = self.law.loss(raw.expand(len(self.y), *raw.shape), self.y)
+        terms = self.likelihood.loss(raw.expand(len(self.y), *raw.shape), self.y)
         weight = expand_weight(self.weight, terms)
         loss = (weight * terms).sum() / self.weight.sum()
         leaves = [raw, *self.parameters]

@@ -1,4 +1,4 @@
-"""How far apart two counts of the same law are on average."""
+"""How far apart two counts of the same distribution are on average."""
 
 import math
 from collections.abc import Callable

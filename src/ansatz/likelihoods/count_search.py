@@ -9,7 +9,7 @@ from ansatz.likelihoods.distribution import Distribution
 
 
 def count_search(
-    law: Callable[..., Distribution],
+    likelihood: Callable[..., Distribution],
     parameters: tuple[Tensor, ...],
     q: Tensor,
     guess: Tensor,
@@ -24,8 +24,8 @@ def count_search(
     still open are computed. The cdf has the last word, so a poor guess costs time and no accuracy.
 
     Args:
-        law: makes the distribution of some elements from their parameters.
-        parameters: of the law, tensors of q's shape in double precision.
+        likelihood: makes the distribution of some elements from their parameters.
+        parameters: of the likelihood, tensors of q's shape in double precision.
         q: levels; 0 or less gives 0, 1 the upper end, anything else nan.
         guess: where to begin.
         upper: the largest count of each element; None where there is none.
@@ -46,7 +46,7 @@ def count_search(
     y = torch.minimum(guess[active].round().clamp(min=0), high.clamp(max=2.0**62))
     step = 0
     while level.numel():
-        part = law(*(p[active] for p in parameters))
+        part = likelihood(*(p[active] for p in parameters))
         value = part.cdf(y)
         enough = value >= level
         low, high = torch.where(enough, low, y), torch.where(enough, y, high)
@@ -62,10 +62,10 @@ def count_search(
     return answer
 
 
-def _newton(law: Distribution, y: Tensor, value: Tensor, level: Tensor) -> Tensor:
+def _newton(distribution: Distribution, y: Tensor, value: Tensor, level: Tensor) -> Tensor:
     inside = value.clamp(1e-300, 1 - 1e-16)
     z, target = torch.special.ndtri(inside), torch.special.ndtri(level)
-    slope = law.log_prob(y).exp() * (0.5 * z * z).exp() * (2 * torch.pi) ** 0.5  # dz / dy
+    slope = distribution.log_prob(y).exp() * (0.5 * z * z).exp() * (2 * torch.pi) ** 0.5  # dz / dy
     # cdf(y) is the normal scale's value at y + 1/2: aim for the middle of the step that holds q.
     move = (target - z) / slope.clamp(min=1e-300) + 0.5
     return y + torch.nan_to_num(move, nan=1.0).clamp(-1e300, 1e300)

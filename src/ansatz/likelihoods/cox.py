@@ -29,8 +29,8 @@ class Cox(Likelihood):
     objective, and a constant added to every log-risk changes nothing.
 
     A partial likelihood is a probability of the order of events, not of their times: it is
-    compared with no other law's likelihood. For survival curves ``set_baseline`` estimates the
-    cumulative baseline hazard by Breslow's formula,
+    compared with no other likelihood's likelihood. For survival curves ``set_baseline`` estimates
+    the cumulative baseline hazard by Breslow's formula,
 
     .. math:: H_0(t) = \sum_{t_k \le t} \frac{W_k}{\sum_{j \in R_k} w_j e^{\eta_j}}, \qquad
               S(t \mid x) = \exp(-H_0(t)\, e^\eta)
@@ -132,11 +132,11 @@ class Cox(Likelihood):
         Example:
             >>> import torch
             >>> from ansatz.likelihoods import Cox, survival_outcome
-            >>> law = Cox()
-            >>> law.set_baseline(
+            >>> likelihood = Cox()
+            >>> likelihood.set_baseline(
             ...     torch.zeros(2), survival_outcome(torch.tensor([1.0, 4.0]), torch.ones(2))
             ... )
-            >>> law.baseline_hazard  # 1/2, 1/2 + 1/1
+            >>> likelihood.baseline_hazard  # 1/2, 1/2 + 1/1
             tensor([0.5000, 1.5000])
         """
         if log_risk.shape != y.shape[:-1]:

@@ -16,7 +16,7 @@ _RULES = ("balanced", "inverse", "class_balanced")
 
 
 class CrossEntropy(Likelihood):
-    r"""The categorical law's loss, with weights per class and smoothed labels.
+    r"""The categorical distribution's loss, with weights per class and smoothed labels.
 
     .. math:: \ell = -\sum_k T_{yk}\, w_k \log p_k, \qquad p = \text{softmax}(\eta)
 
@@ -33,7 +33,7 @@ class CrossEntropy(Likelihood):
 
     a class without a row has weight 1.
 
-    Weighted or smoothed it no longer estimates P(y | x), so it is a loss and not a law: its
+    Weighted or smoothed it no longer estimates P(y | x), so it is a loss and not a likelihood: its
     minimiser is :math:`p_k \propto w_k P(y = k | x)` without smoothing. ``unweighted`` and
     ``probs`` therefore subtract :math:`\log w_k`; smoothing stays in them, and asks for
     recalibration.
@@ -61,7 +61,7 @@ class CrossEntropy(Likelihood):
     """
 
     name = "cross_entropy"
-    is_law = False
+    has_distribution = False
     link_name = "logit"
     confusion: Tensor | None
 

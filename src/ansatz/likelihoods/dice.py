@@ -40,9 +40,9 @@ class Dice(Likelihood):
     *Pixels that are not labelled*: weights per pixel go to ``partial_loss``; a pixel of weight 0
     is in none of the sums, and its y may be nan.
 
-    It is no law: it estimates no P(y | x), and its best p are nearly 0 or 1. Its best *constant* is
-    the full or the empty mask, where the logits would be infinite, so the constant model is instead
-    the share of each class.
+    It is no likelihood: it estimates no P(y | x), and its best p are nearly 0 or 1. Its best
+    *constant* is the full or the empty mask, where the logits would be infinite, so the constant
+    model is instead the share of each class.
 
     Args:
         smooth: s >= 0, in pixels.
@@ -69,7 +69,7 @@ class Dice(Likelihood):
     """
 
     name = "dice"
-    is_law = False
+    has_distribution = False
     link_name = "logit"
 
     def __init__(

@@ -7,9 +7,9 @@ from torch import Tensor
 def digamma_gap(a: Tensor, b: Tensor) -> Tensor:
     r"""digamma(a + b) - digamma(a) for a > 0 and b >= 0, to ten digits or more.
 
-    For a beta law it is minus the mean of log t. The plain difference cancels where a is large, or
-    b small beside a: there by the series of log a - digamma(a), and by the midpoint rule of
-    :math:`\int_a^{a+b} \psi'(t) dt`.
+    For a beta distribution it is minus the mean of log t. The plain difference cancels where a is
+    large, or b small beside a: there by the series of log a - digamma(a), and by the midpoint rule
+    of :math:`\int_a^{a+b} \psi'(t) dt`.
 
     Example:
         >>> import torch

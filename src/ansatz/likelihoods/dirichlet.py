@@ -1,4 +1,4 @@
-"""The Dirichlet law: compositions, parts of a whole."""
+"""The Dirichlet distribution: compositions, parts of a whole."""
 
 import torch
 from torch import Tensor
@@ -27,9 +27,10 @@ class Dirichlet(Likelihood):
 
     with the means :math:`\mu` = softmax of K logits (soft-clamped at +-50) and the dispersion
     :math:`1/\phi` = unit * softplus of the last raw number + floor: a small dispersion is a sharp
-    law, the variance of part k being :math:`\mu_k(1-\mu_k)/(1+\phi)`. K = 2 is the beta law. The
-    unit is the maximum-likelihood :math:`1/\phi` of the constant model; the floor is the dispersion
-    at which the sd of some part falls to the normal law's floor, at most half the unit.
+    likelihood, the variance of part k being :math:`\mu_k(1-\mu_k)/(1+\phi)`. K = 2 is the beta
+    distribution. The unit is the maximum-likelihood :math:`1/\phi` of the constant model; the floor
+    is the dispersion at which the sd of some part falls to the normal distribution's floor, at most
+    half the unit.
 
     A constant added to all K logits changes nothing; a linear model needs coefficients that are
     identified: with ``reference=True`` raw holds K - 1 logits, the log ratios of the means of parts
@@ -70,7 +71,7 @@ class Dirichlet(Likelihood):
         normalize: bool = False,
     ) -> None:
         super().__init__()
-        self.spread = PositiveHead(dispersion)
+        self.dispersion = PositiveHead(dispersion)
         self.reference, self.normalize = reference, normalize
 
     def outputs(self, target: TargetSpec) -> int:
@@ -80,7 +81,7 @@ class Dirichlet(Likelihood):
                 f"{self.name} needs compositions of K >= 2 parts, TargetSpec(event=(K,)), "
                 f"got {target}."
             )
-        return target.event[0] - int(self.reference) + self.spread.outputs
+        return target.event[0] - int(self.reference) + self.dispersion.outputs
 
     def check(self, y: Tensor) -> None:
         """Positive parts that add up to 1."""
@@ -90,7 +91,7 @@ class Dirichlet(Likelihood):
             y,
             "Parts of a composition must be > 0",
             "A zero that is a part too small to be seen can be replaced by, say, half the smallest "
-            "part that can; parts that are absent need another law.",
+            "part that can; parts that are absent need another likelihood.",
         )
         total = y.sum(-1)
         slack = 0.02 if self.normalize else max(1e-6, 4 * torch.finfo(y.dtype).eps * y.shape[-1])
@@ -120,38 +121,38 @@ class Dirichlet(Likelihood):
         least = (floor**2 / (mean * (1 - mean))).max()
         _, unit = fit_dirichlet(y, weight)
         unit = torch.where(unit > 0, unit, torch.maximum(2 * least, torch.full_like(unit, 1e-6)))
-        self.spread.observe(unit, torch.minimum(least, unit / 2))
+        self.dispersion.observe(unit, torch.minimum(least, unit / 2))
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         """The maximum-likelihood means and dispersion; the scale is the sd of y in logits."""
         y = self._whole(y)
         logits, dispersion = fit_dirichlet(y, weight)
-        if self.spread.kind == "known":
-            logits = fit_dirichlet_mean(y, weight, self.spread.known)
+        if self.dispersion.kind == "known":
+            logits = fit_dirichlet_mean(y, weight, self.dispersion.known)
         mean, sd = weighted_mean(y, weight), weighted_sd(y, weight)
         scale = torch.where(sd > 0, (sd / (mean * (1 - mean))).clamp(max=1), 1.0)
         if self.reference:
             logits, scale = (logits - logits[:1])[1:], scale[1:]
-        r = self.spread.start(dispersion)
-        if not self.spread.outputs:
+        r = self.dispersion.start(dispersion)
+        if not self.dispersion.outputs:
             return logits, scale
         return torch.cat([logits, r.reshape(1)]), torch.cat([scale, torch.ones_like(scale[:1])])
 
     def loss(self, raw: Tensor, y: Tensor) -> Tensor:
         """The negative log-likelihood."""
-        law = self.distribution(raw)
-        require_same_shape(self.name, raw, y, event=tuple(law.event_shape))
-        return -law.log_prob(self._whole(y))
+        distribution = self.distribution(raw)
+        require_same_shape(self.name, raw, y, event=tuple(distribution.event_shape))
+        return -distribution.log_prob(self._whole(y))
 
     def given(self, raw: Tensor, y: Tensor) -> tuple[DirichletDistribution, Tensor]:
-        """The law of each composition, and the composition divided by its sum where that is on."""
+        """The likelihood of each composition, and the composition divided by its sum where that is on."""
         return self.distribution(raw), self._whole(y)
 
     def distribution(self, raw: Tensor) -> DirichletDistribution:
         """Dirichlet with means softmax(logits)."""
-        logits = soft_clamp(raw[..., : raw.shape[-1] - self.spread.outputs])
+        logits = soft_clamp(raw[..., : raw.shape[-1] - self.dispersion.outputs])
         logits = pad(logits, (1, 0)) if self.reference else logits
-        return DirichletDistribution(logits, self.spread(raw))
+        return DirichletDistribution(logits, self.dispersion(raw))
 
 
 def _require_parts(name: str, y: Tensor) -> None:

@@ -1,4 +1,4 @@
-"""The Dirichlet law as a distribution of compositions."""
+"""The Dirichlet distribution as a distribution of compositions."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The maximum-likelihood Dirichlet law of a sample of compositions."""
+"""The maximum-likelihood Dirichlet distribution of a sample of compositions."""
 
 import torch
 from torch import Tensor

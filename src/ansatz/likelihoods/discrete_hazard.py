@@ -31,11 +31,11 @@ class DiscreteHazard(Likelihood):
       the last one continued for ever. The loss of an event is
       :math:`-\log \lambda_{jk} + H(t) - H(e)` with H the cumulative hazard and e the entry, that
       of a censored row :math:`H(t) - H(e)`: minus the logarithm of a density of time, comparable
-      with that of any continuous law.
+      with that of any continuous distribution.
     - ``measure="interval"``: the probability of the interval and cause, with censored rows
       counted up to the last cut that they passed, and entries as if at the interval's beginning.
       It knows times up to their interval only, so that its loss is comparable with no other
-      law's. Without x it is the Kaplan-Meier curve at the cut points (Aalen-Johansen's for
+      likelihood's. Without x it is the Kaplan-Meier curve at the cut points (Aalen-Johansen's for
       several causes) where these are all event times.
 
     Hazards may cross, and no cause is taken for another: ``incidence`` gives the probability that
@@ -55,10 +55,10 @@ class DiscreteHazard(Likelihood):
         >>> import torch
         >>> from ansatz.likelihoods import DiscreteHazard, survival_outcome
         >>> y = survival_outcome(torch.tensor([1.0, 2.0, 3.0]), torch.tensor([1, 1, 0]))
-        >>> law = DiscreteHazard(intervals=2, measure="interval")
-        >>> law.observe(y, torch.ones(3))
-        >>> shift, scale = law.start(y, torch.ones(3))
-        >>> law.distribution(shift).survival
+        >>> likelihood = DiscreteHazard(intervals=2, measure="interval")
+        >>> likelihood.observe(y, torch.ones(3))
+        >>> shift, scale = likelihood.start(y, torch.ones(3))
+        >>> likelihood.distribution(shift).survival
         tensor([0.6667, 0.3333])
 
     References:
@@ -174,9 +174,9 @@ class DiscreteHazard(Likelihood):
             >>> import torch
             >>> from ansatz.likelihoods import DiscreteHazard, survival_outcome
             >>> y = survival_outcome(torch.tensor([1.0, 2.0, 3.0]), torch.tensor([1, 2, 1]))
-            >>> law = DiscreteHazard(intervals=3, causes=2, measure="interval")
-            >>> law.observe(y, torch.ones(3))
-            >>> law.incidence(torch.zeros(6), torch.tensor([1.0, 2.0]), cause=2)
+            >>> likelihood = DiscreteHazard(intervals=3, causes=2, measure="interval")
+            >>> likelihood.observe(y, torch.ones(3))
+            >>> likelihood.incidence(torch.zeros(6), torch.tensor([1.0, 2.0]), cause=2)
             tensor([0.3333, 0.4444])
         """
         if not 1 <= cause <= self.causes:

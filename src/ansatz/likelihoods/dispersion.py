@@ -1,4 +1,4 @@
-"""The second raw number of a law: a scale that is predicted, learned once, or known."""
+"""The second raw number of a likelihood: a scale that is predicted, learned once, or known."""
 
 import math
 from typing import Literal
@@ -87,7 +87,7 @@ class PositiveHead(nn.Module):
         return r
 
     def append(self, shift: Tensor, scale: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Shift and scale of the whole law: those of the first raw number, then the head's own.
+        """Shift and scale of the whole distribution: those of the first raw number, then the head's own.
 
         Shapes:
             - shift, scale, value: ``()``, or ``(K,)`` for K targets.

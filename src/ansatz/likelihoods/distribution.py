@@ -12,12 +12,12 @@ from ansatz.likelihoods.quadrature import gauss
 class Distribution:
     """Univariate distributions, one per element of ``batch_shape``.
 
-    A law defines ``log_prob``, ``cdf``, ``mean``, ``variance``, ``mode`` and ``sample``; the rest
-    follows from them, and is overridden where a closed form is faster or more accurate.
+    A distribution defines ``log_prob``, ``cdf``, ``mean``, ``variance``, ``mode`` and ``sample``;
+    the rest follows from them, and is overridden where a closed form is faster or more accurate.
     ``log_cdf`` and ``log_survival`` are accurate in both tails.
 
-    Our own and not torch's: torch has no ``icdf`` or ``cdf`` for half of the laws, no logarithmic
-    tails, and its samplers take no generator.
+    Our own and not torch's: torch has no ``icdf`` or ``cdf`` for half of the distributions, no
+    logarithmic tails, and its samplers take no generator.
 
     Example:
         >>> import torch
@@ -99,9 +99,9 @@ class Distribution:
         return torch.where(below & above, torch.zeros_like(inside), inside)
 
     def icdf(self, q: Tensor) -> Tensor:
-        """The smallest y with P(Y <= y) >= q; where the law has no closed form, by bisection.
+        """The smallest y with P(Y <= y) >= q; where the distribution has no closed form, by bisection.
 
-        Differentiable in q and in the parameters where the law is continuous.
+        Differentiable in q and in the parameters where the distribution is continuous.
         """
         with torch.no_grad():
             y = self._solve(q)
@@ -122,8 +122,8 @@ class Distribution:
 
         .. math:: \int (F(x) - 1[x \ge y])^2 dx = E|Y - y| - \tfrac12 E|Y - Y'|
 
-        Here by quadrature of the cdf; laws with a closed form override it. Infinite where the mean
-        does not exist.
+        Here by quadrature of the cdf; distributions with a closed form override it. Infinite where
+        the mean does not exist.
         """
         return _crps_by_sum(self, y) if self.discrete else _crps_by_quadrature(self, y)
 

@@ -1,4 +1,4 @@
-"""The exponential law: waiting times without memory."""
+"""The exponential distribution: waiting times without memory."""
 
 import math
 
@@ -91,8 +91,10 @@ class ExponentialDistribution(Distribution):
     def crps(self, y: Tensor) -> Tensor:
         """y - 2 mu F(y) + mu / 2 for y >= 0, in double precision, as its terms cancel."""
         value, log_mean = wide(y, self.log_mean)
-        law = ExponentialDistribution(log_mean)
-        return (value.abs() - 2 * law.mean * law.cdf(value) + law.mean / 2).to(y)
+        distribution = ExponentialDistribution(log_mean)
+        return (
+            value.abs() - 2 * distribution.mean * distribution.cdf(value) + distribution.mean / 2
+        ).to(y)
 
     def sample(
         self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
@@ -106,7 +108,7 @@ class ExponentialDistribution(Distribution):
 
 
 class Exponential(Likelihood):
-    r"""Outcomes >= 0 whose standard deviation equals their mean: the gamma law with dispersion 1.
+    r"""Outcomes >= 0 whose standard deviation equals their mean: the gamma distribution with dispersion 1.
 
     .. math:: -\log p(y) = \frac{y}{\mu} + \log\mu
 

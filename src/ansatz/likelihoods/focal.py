@@ -22,8 +22,8 @@ class Focal(Likelihood):
 
     with :math:`\eta` = raw, K logits, or one for two classes (:math:`q_1 = \sigma(\eta)`), and a
     weight :math:`a_k` per class. :math:`\gamma` = 0 is weighted cross-entropy. It is a loss and not
-    a law: its q is less sure than P(y | x). Where it is smallest, :math:`a_k P(k | x) |f'(q_k)|` is
-    the same for all classes, :math:`f(q) = -(1 - q)^\gamma \log q`; ``unweighted`` and ``probs``
+    a likelihood: its q is less sure than P(y | x). Where it is smallest, :math:`a_k P(k | x)
+    |f'(q_k)|` is the same for all classes, :math:`f(q) = -(1 - q)^\gamma \log q`; ``unweighted`` and ``probs``
     undo that,
 
     .. math:: P(k | x) \propto \frac{1}{a_k |f'(q_k)|}, \qquad
@@ -54,7 +54,7 @@ class Focal(Likelihood):
     """
 
     name = "focal"
-    is_law = False
+    has_distribution = False
     link_name = "logit"
     log_weights: Tensor
 

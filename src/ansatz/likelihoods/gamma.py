@@ -1,4 +1,4 @@
-"""The gamma law: positive magnitudes."""
+"""The gamma distribution: positive magnitudes."""
 
 import math
 
@@ -32,7 +32,7 @@ class GammaDistribution(Distribution):
 
     Example:
         >>> import torch
-        >>> d = GammaDistribution(torch.zeros(1), torch.ones(1))  # the exponential law
+        >>> d = GammaDistribution(torch.zeros(1), torch.ones(1))  # the exponential likelihood
         >>> d.log_survival(torch.tensor([1000.0]))
         tensor([-1000.])
     """
@@ -117,8 +117,8 @@ class GammaDistribution(Distribution):
         2015, eq. 4). In double precision, as its terms cancel.
         """
         value, *parameters = wide(y, self.log_mean, self.dispersion)
-        law = GammaDistribution(*parameters)
-        a, mu, x = law.shape, law.mean, law._x(value)
+        distribution = GammaDistribution(*parameters)
+        a, mu, x = distribution.shape, distribution.mean, distribution._x(value)
         first = value * (2 * log_gammainc(a, x).exp() - 1)
         second = mu * (2 * log_gammainc(a + 1, x).exp() - 1)
         # B(a + 1/2, 1/2) / pi = Gamma(a + 1/2) / (Gamma(a) a sqrt(pi))
@@ -144,8 +144,8 @@ class Gamma(Likelihood):
     with :math:`\log\mu` = raw[0] (log link) and the dispersion :math:`\phi` = unit *
     softplus(raw[1]) + floor, so that the variance is :math:`\phi\mu^2` and the linear model is the
     gamma GLM with log link. The unit is the maximum-likelihood :math:`\phi` of the constant model;
-    the floor is (sd floor / mean of y)^2 with the normal law's sd floor, at most half the unit.
-    raw[0] beyond +-50 grows logarithmically, so that nothing overflows and gradients stay.
+    the floor is (sd floor / mean of y)^2 with the normal distribution's sd floor, at most half the
+    unit. raw[0] beyond +-50 grows logarithmically, so that nothing overflows and gradients stay.
 
     Args:
         dispersion: phi ``"predicted"`` from x, ``"constant"`` as in glm, or known (1: exponential).
@@ -169,11 +169,11 @@ class Gamma(Likelihood):
 
     def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
         super().__init__()
-        self.spread = PositiveHead(dispersion)
+        self.dispersion = PositiveHead(dispersion)
 
     def outputs(self, target: TargetSpec) -> int:
         """2 with a predicted dispersion, else 1."""
-        return 1 + self.spread.outputs
+        return 1 + self.dispersion.outputs
 
     def check(self, y: Tensor) -> None:
         """Positive finite numbers."""
@@ -185,13 +185,13 @@ class Gamma(Likelihood):
         unit = _dispersion(y, weight)
         floor = (floor / weighted_mean(y, weight)) ** 2
         unit = torch.where(unit > 0, unit, torch.maximum(2 * floor, torch.full_like(unit, 1e-6)))
-        self.spread.observe(unit, torch.minimum(floor, unit / 2))
+        self.dispersion.observe(unit, torch.minimum(floor, unit / 2))
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         """Log mean and maximum-likelihood dispersion; the scale is the coefficient of variation."""
         mean, sd = weighted_mean(y, weight), weighted_sd(y, weight)
         scale = torch.where(sd > 0, (sd / mean).clamp(max=1), 1.0)
-        return self.spread.append(mean.log(), scale, _dispersion(y, weight))
+        return self.dispersion.append(mean.log(), scale, _dispersion(y, weight))
 
     def loss(self, raw: Tensor, y: Tensor) -> Tensor:
         """The negative log-likelihood."""
@@ -200,7 +200,7 @@ class Gamma(Likelihood):
 
     def distribution(self, raw: Tensor) -> GammaDistribution:
         """Gamma with mean exp(raw[0])."""
-        return GammaDistribution(soft_clamp(raw[..., 0]), self.spread(raw))
+        return GammaDistribution(soft_clamp(raw[..., 0]), self.dispersion(raw))
 
     def unit_deviance(self, raw: Tensor, y: Tensor) -> Tensor:
         """2 ((y - mu) / mu - log(y / mu))."""

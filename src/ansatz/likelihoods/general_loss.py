@@ -1,4 +1,4 @@
-r"""Barron's general loss as a function of its shape, and the law that it is the energy of.
+r"""Barron's general loss as a function of its shape, and the likelihood that it is the energy of.
 
 Legend: z = (x / c)^2 the squared residual, b = 2 - alpha, t = log(1 + z / b), w = log x.
 """
@@ -123,7 +123,7 @@ def log_tail(x: Tensor, alpha: Tensor, b: Tensor, moment: int = 0) -> Tensor:
 
     Example:
         >>> import torch
-        >>> one = torch.ones(1).double()  # the Cauchy law's: arctan
+        >>> one = torch.ones(1).double()  # the Cauchy likelihood's: arctan
         >>> log_tail(one, 0 * one, 2 * one).exp() / 2**0.5 + torch.atan(2**-0.5 * one)
         tensor([1.5708], dtype=torch.float64)
     """
@@ -132,7 +132,7 @@ def log_tail(x: Tensor, alpha: Tensor, b: Tensor, moment: int = 0) -> Tensor:
     with torch.no_grad():
         v = _fall(log_x, b, moment + 1).unsqueeze(-1)
     w = log_x.unsqueeze(-1) + v * nodes
-    # e^2w must not overflow; only moments of a law with nearly no alpha reach so far.
+    # e^2w must not overflow; only moments of a likelihood with nearly no alpha reach so far.
     rho = shaped_loss((2 * w).clamp(max=700.0).exp(), alpha.unsqueeze(-1), b.unsqueeze(-1))
     return torch.logsumexp((moment + 1) * w - rho + (v * weights).log(), -1)
 
@@ -171,11 +171,11 @@ def log_centre(x: Tensor, alpha: Tensor, b: Tensor, moment: int = 0) -> Tensor:
 
 
 def mean_loss(alpha: Tensor, b: Tensor) -> Tensor:
-    """E[rho] under the law e^-rho / Z, by the same rule as :func:`log_partition`.
+    """E[rho] under the likelihood e^-rho / Z, by the same rule as :func:`log_partition`.
 
     Example:
         >>> import torch
-        >>> mean_loss(torch.tensor(2.0), torch.tensor(0.0))  # of the normal law
+        >>> mean_loss(torch.tensor(2.0), torch.tensor(0.0))  # of the normal likelihood
         tensor(0.5000)
     """
     w, log_weight = _line(alpha)

@@ -1,4 +1,4 @@
-"""The generalised Pareto law: exceedances over a high threshold."""
+"""The generalised Pareto likelihood: exceedances over a high threshold."""
 
 import math
 from typing import Literal
@@ -139,10 +139,12 @@ class GeneralizedParetoDistribution(Distribution):
         """
         value, log_scale, shape = wide(y, self.log_scale, self.shape)
         exists = shape < 1
-        law = GeneralizedParetoDistribution(log_scale, torch.where(exists, shape, 0.0))
+        distribution = GeneralizedParetoDistribution(log_scale, torch.where(exists, shape, 0.0))
         # S^(1 - xi) is 0 beyond the end, however the hazard goes on there.
-        share = -torch.expm1(-(1 - law.shape) * law._hazard(value))
-        score = value.abs() - 2 * law.mean * share + log_scale.exp() / (2 - law.shape)
+        share = -torch.expm1(-(1 - distribution.shape) * distribution._hazard(value))
+        score = (
+            value.abs() - 2 * distribution.mean * share + log_scale.exp() / (2 - distribution.shape)
+        )
         return torch.where(exists, score, math.inf).to(y)
 
     def sample(
@@ -187,13 +189,13 @@ def _log_beyond(x: Tensor) -> Tensor:
 
 
 class GeneralizedPareto(Likelihood):
-    r"""What lies above a high threshold: the limit law of exceedances (Pickands).
+    r"""What lies above a high threshold: the limit distribution of exceedances (Pickands).
 
     .. math:: -\log p(y) = \log\sigma + \left(1 + \frac1\xi\right) \log\left(1 + \xi\frac{y}{\sigma}
               \right), \qquad 0 \le y \;(\le -\sigma/\xi \text{ where } \xi < 0)
 
     with :math:`\log\sigma` = raw[0] (log link), continuous through :math:`\xi = 0`, the exponential
-    law. y is the excess itself: subtract the threshold first. A learned shape is
+    likelihood. y is the excess itself: subtract the threshold first. A learned shape is
     :math:`\xi = -\tfrac12 + u\,\mathrm{softplus}(r)` with :math:`u = 1/(2 \log 2)`, so that r = 0
     is :math:`\xi = 0`: maximum likelihood is regular above -1/2 only, and has no maximum below -1.
     raw[0] beyond +-50 grows logarithmically.

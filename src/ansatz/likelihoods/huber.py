@@ -47,7 +47,7 @@ class Huber(Likelihood):
     """
 
     name = "huber"
-    is_law = False
+    has_distribution = False
 
     def __init__(self, *, delta: float = 1.345) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The hurdle Poisson law: whether there is anything, then how many."""
+"""The hurdle Poisson distribution: whether there is anything, then how many."""
 
 import math
 
@@ -32,8 +32,8 @@ class HurdlePoissonDistribution(Distribution):
 
     Example:
         >>> import torch
-        >>> law = HurdlePoissonDistribution(torch.tensor([-40.0]), torch.zeros(1))
-        >>> law.log_prob(torch.tensor([1.0])).exp()  # the positive counts are all 1
+        >>> distribution = HurdlePoissonDistribution(torch.tensor([-40.0]), torch.zeros(1))
+        >>> distribution.log_prob(torch.tensor([1.0])).exp()  # the positive counts are all 1
         tensor([0.5000])
     """
 
@@ -128,12 +128,12 @@ class HurdlePoissonDistribution(Distribution):
         return found.to(q)
 
     def crps(self, y: Tensor) -> Tensor:
-        r"""The closed form, from that of the Poisson law, in double precision.
+        r"""The closed form, from that of the Poisson distribution, in double precision.
 
-        A law that is 0 with probability 1 - p and else has the score :math:`C_T(y)` has the score
-        :math:`(1 - p)|y| + p\, C_T(y) - p (1 - p)\, C_T(0)`; the Poisson law itself is of this
-        form, which gives the truncated one's. Where nearly all counts are 1, by their first few
-        probabilities.
+        A likelihood that is 0 with probability 1 - p and else has the score :math:`C_T(y)` has the
+        score :math:`(1 - p)|y| + p\, C_T(y) - p (1 - p)\, C_T(0)`; the Poisson distribution itself
+        is of this form, which gives the truncated one's. Where nearly all counts are 1, by their
+        first few probabilities.
         """
         value, *parameters = wide(y, self.log_rate, self.logits)
         value, log_rate, logits = torch.broadcast_tensors(value, *parameters)
@@ -163,10 +163,10 @@ class HurdlePoissonDistribution(Distribution):
 
 
 def _positive_crps(y: Tensor, log_rate: Tensor) -> tuple[Tensor, Tensor]:
-    """The truncated law's score at y and at 0: the Poisson law's, solved for it."""
-    law, s = PoissonDistribution(log_rate), log_positive(log_rate).exp()
-    zero = law.crps(torch.zeros_like(y)) / s**2
-    return (law.crps(y) - (1 - s) * y.abs()) / s + (1 - s) * zero, zero
+    """The truncated distribution's score at y and at 0: the Poisson distribution's, solved for it."""
+    likelihood, s = PoissonDistribution(log_rate), log_positive(log_rate).exp()
+    zero = likelihood.crps(torch.zeros_like(y)) / s**2
+    return (likelihood.crps(y) - (1 - s) * y.abs()) / s + (1 - s) * zero, zero
 
 
 def _few_crps(y: Tensor, log_rate: Tensor) -> tuple[Tensor, Tensor]:
@@ -186,9 +186,9 @@ class HurdlePoisson(Likelihood):
     with :math:`\log r` = raw[0], the log rate of the Poisson count before its zeros are cut off,
     and :math:`p = \sigma` (raw[1]), the probability of a positive count. The two parts share no
     parameter, so the linear model is a logistic regression of y > 0 and a zero-truncated Poisson
-    regression of the positive counts. Unlike a zero-inflated law it can also have *fewer* zeros
-    than a Poisson law. raw[0] beyond +-50 grows logarithmically; as r goes to 0 the positive counts
-    become 1, and every digit stays.
+    regression of the positive counts. Unlike a zero-inflated distribution it can also have *fewer*
+    zeros than a Poisson distribution. raw[0] beyond +-50 grows logarithmically; as r goes to 0 the
+    positive counts become 1, and every digit stays.
 
     Shapes:
         - raw: ``(..., 2)``.

@@ -1,4 +1,4 @@
-"""Both tails of the gamma law on the log scale, differentiable in shape and argument."""
+"""Both tails of the gamma distribution on the log scale, differentiable in shape and argument."""
 
 from typing import Any
 

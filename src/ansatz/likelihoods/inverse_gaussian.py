@@ -1,4 +1,4 @@
-"""The inverse Gaussian law: positive outcomes with a heavy right tail."""
+"""The inverse Gaussian distribution: positive outcomes with a heavy right tail."""
 
 import math
 from typing import Any
@@ -121,8 +121,8 @@ class InverseGaussianDistribution(Distribution):
         )
         y = (d + log_mean).exp()
         if lost.any():
-            law = InverseGaussianDistribution(log_mean[lost], (c - log_mean)[lost].exp())
-            rest = bisect(law, level[lost])
+            distribution = InverseGaussianDistribution(log_mean[lost], (c - log_mean)[lost].exp())
+            rest = bisect(distribution, level[lost])
             y = y.masked_scatter(lost, rest)
         y = torch.where(inside, y, math.nan).to(q)
         return torch.where(q == 0, 0.0, torch.where(q == 1, math.inf, y))
@@ -183,11 +183,11 @@ class InverseGaussian(Likelihood):
     with :math:`\log\mu` = raw[0] and the dispersion :math:`\phi` = unit * softplus(raw[1]) + floor,
     so that the variance is :math:`\phi\mu^3`. The link is the logarithm, which keeps every mean
     positive; the canonical one would be :math:`1/\mu^2`. The unit is the maximum-likelihood
-    :math:`\phi` of the constant model; the floor is (sd floor)^2 / mean^3 with the normal law's sd
-    floor, at most half the unit. raw[0] beyond +-50 grows logarithmically.
+    :math:`\phi` of the constant model; the floor is (sd floor)^2 / mean^3 with the normal
+    distribution's sd floor, at most half the unit. raw[0] beyond +-50 grows logarithmically.
 
-    As :math:`\mu \to \infty` the law tends to Levy's, which has no mean, and the gradient fades as
-    :math:`1/(\phi\mu)`: a mean that is far too large comes back slowly.
+    As :math:`\mu \to \infty` the likelihood tends to Levy's, which has no mean, and the gradient
+    fades as :math:`1/(\phi\mu)`: a mean that is far too large comes back slowly.
 
     Args:
         dispersion: phi ``"predicted"`` from x, ``"constant"`` as in glm, or known.
@@ -212,11 +212,11 @@ class InverseGaussian(Likelihood):
 
     def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
         super().__init__()
-        self.spread = PositiveHead(dispersion)
+        self.dispersion = PositiveHead(dispersion)
 
     def outputs(self, target: TargetSpec) -> int:
         """2 with a predicted dispersion, else 1."""
-        return 1 + self.spread.outputs
+        return 1 + self.dispersion.outputs
 
     def check(self, y: Tensor) -> None:
         """Positive finite numbers."""
@@ -229,14 +229,14 @@ class InverseGaussian(Likelihood):
         mean, unit = weighted_mean(y, weight), _dispersion(y, weight)
         floor = floor**2 / mean**3
         unit = torch.where(unit > 0, unit, torch.maximum(2 * floor, 1e-6 / mean))
-        self.spread.observe(unit.to(dtype), torch.minimum(floor, unit / 2).to(dtype))
+        self.dispersion.observe(unit.to(dtype), torch.minimum(floor, unit / 2).to(dtype))
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         """Log mean and maximum-likelihood phi, both closed; the scale is sd / mean, at most 1."""
         mean, sd = weighted_mean(y, weight), weighted_sd(y, weight)
         scale = torch.where(sd > 0, (sd / mean).clamp(max=1), 1.0)
         phi = _dispersion(y.double(), weight.double()).to(y.dtype)
-        return self.spread.append(mean.log(), scale, phi)
+        return self.dispersion.append(mean.log(), scale, phi)
 
     def loss(self, raw: Tensor, y: Tensor) -> Tensor:
         """The negative log-likelihood."""
@@ -245,7 +245,7 @@ class InverseGaussian(Likelihood):
 
     def distribution(self, raw: Tensor) -> InverseGaussianDistribution:
         """Inverse Gaussian with mean exp(raw[0])."""
-        return InverseGaussianDistribution(soft_clamp(raw[..., 0]), self.spread(raw))
+        return InverseGaussianDistribution(soft_clamp(raw[..., 0]), self.dispersion(raw))
 
     def unit_deviance(self, raw: Tensor, y: Tensor) -> Tensor:
         """(y - mu)^2 / (mu^2 y)."""

@@ -1,4 +1,4 @@
-"""Both tails of the inverse Gaussian law on the log scale, twice differentiable."""
+"""Both tails of the inverse Gaussian distribution on the log scale, twice differentiable."""
 
 import math
 from typing import Any

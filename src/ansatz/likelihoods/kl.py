@@ -39,7 +39,7 @@ class KL(Likelihood):
     """
 
     name = "kl"
-    is_law = False
+    has_distribution = False
     event_ndim = 1
     link_name = "logit"
 

@@ -1,4 +1,4 @@
-"""The Laplace law: regression on the median."""
+"""The Laplace distribution: regression on the median."""
 
 import math
 
@@ -101,7 +101,7 @@ class LaplaceDistribution(Distribution):
 
 
 def _log_tail(z: Tensor) -> Tensor:
-    """Log P(Z > z) of the standard law: -z - log 2, or log(1 - e^z / 2) where z < 0."""
+    """Log P(Z > z) of the standard likelihood: -z - log 2, or log(1 - e^z / 2) where z < 0."""
     outer = -z.clamp(min=0) - math.log(2)
     inner = torch.log1p(-0.5 * z.clamp(max=0).exp())
     return torch.where(z >= 0, outer, inner)
@@ -113,7 +113,7 @@ class Laplace(Likelihood):
     .. math:: -\log p(y) = \frac{|y - \mu|}{b} + \log 2b
 
     with :math:`\mu` = raw[0] (identity link) and b = unit * softplus(raw[1]) + floor. The unit is
-    the mean absolute deviation of y from its median; the floor is that of the normal law,
+    the mean absolute deviation of y from its median; the floor is that of the normal distribution,
     max(1e-3 sd(y), resolution of y / sqrt(12)), over sqrt(2) as sd = sqrt(2) b, and at most half
     the unit. With a known b this is the mean absolute error.
 
@@ -138,11 +138,11 @@ class Laplace(Likelihood):
 
     def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
         super().__init__()
-        self.spread = PositiveHead(dispersion)
+        self.dispersion = PositiveHead(dispersion)
 
     def outputs(self, target: TargetSpec) -> int:
         """2 with a predicted scale, else 1."""
-        return 1 + self.spread.outputs
+        return 1 + self.dispersion.outputs
 
     def check(self, y: Tensor) -> None:
         """Any finite number."""
@@ -153,12 +153,12 @@ class Laplace(Likelihood):
         sd, floor = unit_and_floor(y, weight)
         _, b = _median_and_deviation(y, weight)
         unit = torch.where(b > 0, b, sd / 2**0.5)
-        self.spread.observe(unit, torch.minimum(floor / 2**0.5, unit / 2))
+        self.dispersion.observe(unit, torch.minimum(floor / 2**0.5, unit / 2))
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         """Median of y and the mean absolute deviation from it."""
         median, b = _median_and_deviation(y, weight)
-        return self.spread.append(median, torch.where(b > 0, b, torch.ones_like(b)), b)
+        return self.dispersion.append(median, torch.where(b > 0, b, torch.ones_like(b)), b)
 
     def loss(self, raw: Tensor, y: Tensor) -> Tensor:
         """The negative log-likelihood."""
@@ -167,7 +167,7 @@ class Laplace(Likelihood):
 
     def distribution(self, raw: Tensor) -> LaplaceDistribution:
         """Laplace(mu, b)."""
-        return LaplaceDistribution(raw[..., 0], self.spread(raw))
+        return LaplaceDistribution(raw[..., 0], self.dispersion(raw))
 
 
 def _median_and_deviation(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:

@@ -23,15 +23,15 @@ class Likelihood(nn.Module):
     Example:
         >>> import torch
         >>> from ansatz.likelihoods import Poisson
-        >>> law, y = Poisson(), torch.tensor([0.0, 2.0, 4.0])
-        >>> shift, scale = law.start(y, torch.ones(3))
-        >>> round(law.distribution(shift.expand(3, 1)).mean[0].item(), 3)
+        >>> likelihood, y = Poisson(), torch.tensor([0.0, 2.0, 4.0])
+        >>> shift, scale = likelihood.start(y, torch.ones(3))
+        >>> round(likelihood.distribution(shift.expand(3, 1)).mean[0].item(), 3)
         2.0
     """
 
     name: ClassVar[str]  # as the registry spells it
     additive: ClassVar[bool] = True  # False: the loss couples rows (Cox); see joint_loss
-    is_law: ClassVar[bool] = True  # False: a loss without a density
+    has_distribution: ClassVar[bool] = True  # False: a loss without a density
     event_ndim: ClassVar[int] = 0  # trailing axes of y that make up one outcome: 1 for a vector
     link_name: ClassVar[str] = "identity"  # from the mean (or location) to the first raw number
     options: dict[str, Any]  # the keyword arguments it was made with: name + options remake it
@@ -47,7 +47,7 @@ class Likelihood(nn.Module):
         raise TypeError(f"{type(self).__name__} does not say how many raw numbers it needs.")
 
     def check(self, y: Any) -> None:
-        """Refuses outcomes outside the support, naming the row, the value and laws that fit."""
+        """Refuses outcomes outside the support, naming the row, the value and likelihoods that fit."""
 
     def observe(self, y: Any, weight: Tensor) -> None:
         """Sets the buffers that depend on the outcomes of the training rows: unit and floor."""
@@ -59,21 +59,21 @@ class Likelihood(nn.Module):
         """
         raise TypeError(f"{type(self).__name__} has no starting point.")
 
-    def loosen(self) -> None:
+    def relax_shapes(self) -> None:
         """Moves the constant model's shapes to where a gradient can move them; called by networks.
 
-        What varies with x makes outcomes look unlike the law that they follow given x.
+        What varies with x makes outcomes look unlike the likelihood that they follow given x.
         """
 
     def loss(self, raw: Tensor, y: Any) -> Tensor:
-        """One number per outcome; for a law, its negative log-likelihood in the stable form."""
+        """One number per outcome; for a likelihood, its negative log-likelihood in the stable form."""
         raise TypeError(f"{type(self).__name__} defines no loss.")
 
     def joint_loss(self, raw: Tensor, y: Any, weight: Tensor) -> Tensor:
-        """Shares of the total loss that already contain the weights; for laws that couple rows.
+        """Shares of the total loss that already contain the weights; for likelihoods that couple rows.
 
         In their total a weight acts on more than its own row: a row of weight 2 is twice in every
-        risk set. For additive laws it is ``weight * loss``.
+        risk set. For additive likelihoods it is ``weight * loss``.
         """
         return expand_weight(weight, terms := self.loss(raw, y)) * terms
 
@@ -89,24 +89,24 @@ class Likelihood(nn.Module):
         )
 
     def training_loss(self, raw: Tensor, y: Any) -> Tensor:
-        """What the optimiser minimises; ``loss`` unless a law trains better otherwise."""
+        """What the optimiser minimises; ``loss`` unless a likelihood trains better otherwise."""
         return self.loss(raw, y)
 
     def distribution(self, raw: Tensor) -> Distribution:
-        """The predictive distribution (laws only)."""
+        """The predictive distribution (likelihoods only)."""
         raise TypeError(
-            f"{type(self).__name__} is a loss, not a law: it predicts a point, no distribution."
+            f"{type(self).__name__} is a loss, not a likelihood: it predicts a point, no distribution."
         )
 
     def given(self, raw: Tensor, y: Any) -> tuple[Distribution, Tensor]:
-        """The predictive distribution of each outcome, and the value that it is to be judged by.
+        """The predictive distribution of each outcome, and the value that it is to be evaluated by.
 
         What is known before the outcome is taken from y: the number of trials of a binomial.
         """
         return self.distribution(raw), y
 
     def point(self, raw: Tensor) -> Tensor:
-        """What ``predict`` returns: the mean, unless the law says otherwise."""
+        """What ``predict`` returns: the mean, unless the likelihood says otherwise."""
         return self.distribution(raw).mean
 
     def unit_deviance(self, raw: Tensor, y: Any) -> Tensor:
@@ -124,7 +124,9 @@ class Likelihood(nn.Module):
         return (y - mu) / self.variance_function(mu).sqrt()
 
 
-def require_same_shape(law: str, raw: Tensor, y: Tensor, event: tuple[int, ...] = ()) -> None:
+def require_same_shape(
+    likelihood: str, raw: Tensor, y: Tensor, event: tuple[int, ...] = ()
+) -> None:
     """Refuses to broadcast (N, 1) against (N,): raw without its last axis must have y's shape.
 
     An outcome that is a vector has the shape ``event`` behind it.
@@ -139,7 +141,7 @@ def require_same_shape(law: str, raw: Tensor, y: Tensor, event: tuple[int, ...] 
     expected = (*raw.shape[:-1], *event)
     if expected != y.shape:
         raise ValueError(
-            f"{law} needs one outcome per raw row: raw {tuple(raw.shape)} goes with "
+            f"{likelihood} needs one outcome per raw row: raw {tuple(raw.shape)} goes with "
             f"y {expected}, got y {tuple(y.shape)}.{_advice(raw, y, event)}"
         )
 
@@ -228,7 +230,7 @@ def weighted_median(y: Tensor, weight: Tensor) -> Tensor:
 
 
 def unit_and_floor(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    r"""The natural unit of y, its sd, and the least scale a law may claim.
+    r"""The natural unit of y, its sd, and the least scale a likelihood may claim.
 
     .. math:: \text{floor} = \max(10^{-3}\, sd(y),\; r / \sqrt{12})
 

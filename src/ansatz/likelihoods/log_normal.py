@@ -1,4 +1,4 @@
-"""The log-normal law: products of many small factors."""
+"""The log-normal distribution: products of many small factors."""
 
 import math
 
@@ -100,12 +100,12 @@ class LogNormalDistribution(Distribution):
         (Baran and Lerch 2015.) In double precision, as its terms cancel.
         """
         value, *parameters = wide(y, self.log_median, self.sigma)
-        law = LogNormalDistribution(*parameters)
+        distribution = LogNormalDistribution(*parameters)
         ndtr = torch.special.ndtr
-        below = continued(ndtr(law._z(value) - law.sigma), value, 0.0, 1.0)
+        below = continued(ndtr(distribution._z(value) - distribution.sigma), value, 0.0, 1.0)
         # Phi(a) + Phi(b) - 1 = Phi(a) - Phi(-b), which keeps the digits of a large sigma
-        spread = below - ndtr(-law.sigma / math.sqrt(2))
-        return (value * (2 * law.cdf(value) - 1) - 2 * law.mean * spread).to(y)
+        spread = below - ndtr(-distribution.sigma / math.sqrt(2))
+        return (value * (2 * distribution.cdf(value) - 1) - 2 * distribution.mean * spread).to(y)
 
     def sample(
         self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
@@ -129,12 +129,12 @@ class LogNormal(Likelihood):
 
     with :math:`\mu` = raw[0], the mean of log y and the logarithm of the *median* of y, and
     :math:`\sigma` = unit * softplus(raw[1]) + floor, so that a coefficient says by what factor
-    times stretch. The unit is sd(log y); the floor is the normal law's sd floor over the mean of y,
-    at most half the unit. raw[0] beyond +-50 grows logarithmically.
+    times stretch. The unit is sd(log y); the floor is the normal distribution's sd floor over the
+    mean of y, at most half the unit. raw[0] beyond +-50 grows logarithmically.
 
-    ``predict`` gives the mean, :math:`e^{\mu + \sigma^2/2}`, as for the other laws. It exists for
-    every :math:`\sigma`, but exceeds float32's largest number once :math:`\mu + \sigma^2/2 > 88`,
-    and is infinite then; the median never is.
+    ``predict`` gives the mean, :math:`e^{\mu + \sigma^2/2}`, as for the other likelihoods. It
+    exists for every :math:`\sigma`, but exceeds float32's largest number once :math:`\mu +
+    \sigma^2/2 > 88`, and is infinite then; the median never is.
 
     Args:
         dispersion: sigma ``"predicted"`` from x, ``"constant"`` as in a linear model, or known.
@@ -158,11 +158,11 @@ class LogNormal(Likelihood):
 
     def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
         super().__init__()
-        self.spread = PositiveHead(dispersion)
+        self.dispersion = PositiveHead(dispersion)
 
     def outputs(self, target: TargetSpec) -> int:
         """2 with a predicted sigma, else 1."""
-        return 1 + self.spread.outputs
+        return 1 + self.dispersion.outputs
 
     def check(self, y: Tensor) -> None:
         """Positive finite numbers."""
@@ -170,12 +170,12 @@ class LogNormal(Likelihood):
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of sigma."""
-        self.spread.observe(*relative_unit_and_floor(y, weight))
+        self.dispersion.observe(*relative_unit_and_floor(y, weight))
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and sd of log y."""
         mean, sd = weighted_mean(y.log(), weight), weighted_sd(y.log(), weight)
-        return self.spread.append(mean, torch.where(sd > 0, sd, 1.0), sd)
+        return self.dispersion.append(mean, torch.where(sd > 0, sd, 1.0), sd)
 
     def loss(self, raw: Tensor, y: Tensor) -> Tensor:
         """The negative log-likelihood."""
@@ -184,7 +184,7 @@ class LogNormal(Likelihood):
 
     def distribution(self, raw: Tensor) -> LogNormalDistribution:
         """Log-normal with median exp(raw[0])."""
-        return LogNormalDistribution(soft_clamp(raw[..., 0]), self.spread(raw))
+        return LogNormalDistribution(soft_clamp(raw[..., 0]), self.dispersion(raw))
 
 
 def relative_unit_and_floor(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:

@@ -19,9 +19,9 @@ class MAE(Likelihood):
 
     .. math:: \ell = |y - f|
 
-    as in ``torch.nn.L1Loss``: the Laplace law's loss with a known scale, up to constants; it
-    predicts no distribution. The training loss is in units of the mean absolute deviation of y from
-    its median.
+    as in ``torch.nn.L1Loss``: the Laplace distribution's loss with a known scale, up to constants;
+    it predicts no distribution. The training loss is in units of the mean absolute deviation of y
+    from its median.
 
     Shapes:
         - raw: ``(..., 1)``.
@@ -38,7 +38,7 @@ class MAE(Likelihood):
     """
 
     name = "mae"
-    is_law = False
+    has_distribution = False
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Where a mixture of one law is, or is served as, one distribution of that law."""
+"""Where a mixture of one likelihood is, or is served as, one distribution of that likelihood."""
 
 import torch
 from torch import Tensor
@@ -20,8 +20,8 @@ from ansatz.likelihoods.sum import Sum
 from ansatz.likelihoods.von_mises import VonMises
 
 
-def merges(law: Likelihood) -> bool:
-    """Whether :func:`merge` knows what several members of this law are together.
+def merges(likelihood: Likelihood) -> bool:
+    """Whether :func:`merge` knows what several members of this likelihood are together.
 
     Example:
         >>> from ansatz.likelihoods import Bernoulli, Normal
@@ -30,11 +30,11 @@ def merges(law: Likelihood) -> bool:
         (True, False)
     """
     kept = (Bernoulli, Categorical, Cox, DiscreteHazard, PlackettLuce, VonMises)
-    return not law.is_law or isinstance(law, kept)
+    return not likelihood.has_distribution or isinstance(likelihood, kept)
 
 
-def merge(law: Likelihood, raw: Tensor, weights: Tensor) -> Tensor:
-    """The raw numbers of the members' mixture, for laws that stay what they are.
+def merge(likelihood: Likelihood, raw: Tensor, weights: Tensor) -> Tensor:
+    """The raw numbers of the members' mixture, for likelihoods that stay what they are.
 
     Exactly the mixture: classes (the mean of the probabilities, those of cells by ``dice`` and
     ``sum`` too) and discrete hazards (the mean of the survival curves and incidences at the cuts).
@@ -43,7 +43,7 @@ def merge(law: Likelihood, raw: Tensor, weights: Tensor) -> Tensor:
     ``von_mises`` has the mixture's mean direction and length.
 
     Args:
-        law: for which :func:`merges` holds.
+        likelihood: for which :func:`merges` holds.
         raw: ``(S, ..., P)``.
         weights: ``(S,)``, adding up to 1.
 
@@ -56,23 +56,23 @@ def merge(law: Likelihood, raw: Tensor, weights: Tensor) -> Tensor:
         tensor([[0.4000]])
     """
     weights = weights.to(raw).reshape(-1, *(1,) * (raw.ndim - 1))
-    one_logit = isinstance(law, Dice | Focal | Sum) and raw.shape[-1] == 1
-    if isinstance(law, Bernoulli) or one_logit:
+    one_logit = isinstance(likelihood, Dice | Focal | Sum) and raw.shape[-1] == 1
+    if isinstance(likelihood, Bernoulli) or one_logit:
         return _log_mean(logsigmoid(raw), weights) - _log_mean(logsigmoid(-raw), weights)
-    if isinstance(law, Categorical):
-        merged = _log_mean(torch.log_softmax(law.logits(raw), -1), weights)
-        return (merged - merged[..., :1])[..., 1:] if law.reference else merged
-    if isinstance(law, CrossEntropy):
-        mean = _log_mean(torch.log_softmax(law.unweighted(raw), -1), weights)
-        return mean + law.log_weights.to(mean)
-    if isinstance(law, Dice | Focal | Sum):
+    if isinstance(likelihood, Categorical):
+        merged = _log_mean(torch.log_softmax(likelihood.logits(raw), -1), weights)
+        return (merged - merged[..., :1])[..., 1:] if likelihood.reference else merged
+    if isinstance(likelihood, CrossEntropy):
+        mean = _log_mean(torch.log_softmax(likelihood.unweighted(raw), -1), weights)
+        return mean + likelihood.log_weights.to(mean)
+    if isinstance(likelihood, Dice | Focal | Sum):
         return _log_mean(torch.log_softmax(raw, -1), weights)
-    if isinstance(law, DiscreteHazard):
-        return _hazards(law, raw, weights)
-    if isinstance(law, Quantiles):
-        return _quantiles(law, raw, weights)
-    if isinstance(law, VonMises):
-        return _directions(law, raw, weights)
+    if isinstance(likelihood, DiscreteHazard):
+        return _hazards(likelihood, raw, weights)
+    if isinstance(likelihood, Quantiles):
+        return _quantiles(likelihood, raw, weights)
+    if isinstance(likelihood, VonMises):
+        return _directions(likelihood, raw, weights)
     return (weights * raw).sum(0)
 
 
@@ -80,9 +80,9 @@ def _log_mean(log_values: Tensor, weights: Tensor) -> Tensor:
     return torch.logsumexp(log_values + weights.log(), 0)
 
 
-def _hazards(law: DiscreteHazard, raw: Tensor, weights: Tensor) -> Tensor:
+def _hazards(likelihood: DiscreteHazard, raw: Tensor, weights: Tensor) -> Tensor:
     """Chances of each cause in each interval, weighted by who is still there in each member."""
-    logits, together, hazard = law._hazards(raw)  # (S, ..., J, K), (S, ..., J) twice
+    logits, together, hazard = likelihood._hazards(raw)  # (S, ..., J, K), (S, ..., J) twice
     before = hazard - hazard.cumsum(-1)  # log S at the start of each interval
     there = torch.log_softmax(before + weights.log(), 0)  # who is still there, by member
     log_none = _log_mean(there - hazard, torch.ones_like(weights))
@@ -92,18 +92,18 @@ def _hazards(law: DiscreteHazard, raw: Tensor, weights: Tensor) -> Tensor:
     return torch.cat([merged, raw[0][..., merged.shape[-1] :]], -1)
 
 
-def _quantiles(law: Quantiles, raw: Tensor, weights: Tensor) -> Tensor:
+def _quantiles(likelihood: Quantiles, raw: Tensor, weights: Tensor) -> Tensor:
     """The mean of each quantile, as a median and steps outward from it."""
-    q = (weights * law.quantiles(raw)).sum(0)
-    gaps = q.diff(dim=-1) / law.unit.value.to(q).unsqueeze(-1)
+    q = (weights * likelihood.quantiles(raw)).sum(0)
+    gaps = q.diff(dim=-1) / likelihood.unit.value.to(q).unsqueeze(-1)
     steps = softplus_inverse(gaps.clamp(min=1e-300))
-    up, down = steps[..., law.middle :], steps[..., : law.middle].flip(-1)
-    return torch.cat([q[..., law.middle : law.middle + 1], up, down], -1)
+    up, down = steps[..., likelihood.middle :], steps[..., : likelihood.middle].flip(-1)
+    return torch.cat([q[..., likelihood.middle : likelihood.middle + 1], up, down], -1)
 
 
-def _directions(law: VonMises, raw: Tensor, weights: Tensor) -> Tensor:
+def _directions(likelihood: VonMises, raw: Tensor, weights: Tensor) -> Tensor:
     """The natural parameters with the first moment of the mixture."""
-    members = law.distribution(raw)
+    members = likelihood.distribution(raw)
     length = 1 - members.variance  # the mean resultant length of each member
     angle = members.mean
     moment = torch.stack([length * angle.cos(), length * angle.sin()], -1)

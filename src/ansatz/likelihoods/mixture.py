@@ -59,7 +59,7 @@ class _Mixing:
 
 
 class Mixture(_Mixing, Distribution):
-    r"""Univariate distributions mixed with fixed weights, whatever their law.
+    r"""Univariate distributions mixed with fixed weights, whatever their likelihood.
 
     .. math:: F(y) = \sum_s \pi_s F_s(y)
 
@@ -197,8 +197,8 @@ class VectorMixture(_Mixing, VectorDistribution):
         >>> import torch
         >>> from ansatz.likelihoods import MultivariateNormal
         >>> from ansatz.likelihoods.mixture import VectorMixture
-        >>> law = MultivariateNormal(covariance="diagonal")
-        >>> parts = [law.distribution(torch.full((5, 4), value)) for value in (0.0, 1.0)]
+        >>> likelihood = MultivariateNormal(covariance="diagonal")
+        >>> parts = [likelihood.distribution(torch.full((5, 4), value)) for value in (0.0, 1.0)]
         >>> VectorMixture(parts).mean[0]
         tensor([0.5000, 0.5000])
     """
@@ -272,7 +272,7 @@ def _entropy(distribution: Distribution) -> Tensor:
 
 
 def _by_quantiles(distribution: Distribution) -> Tensor:
-    """-E[log p(F^{-1}(U))]; each value of a discrete law counts with its own probability."""
+    """-E[log p(F^{-1}(U))]; each value of a discrete distribution counts with its own probability."""
     like = distribution.mean
     if distribution.discrete:
         return _by_values(distribution, like)

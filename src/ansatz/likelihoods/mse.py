@@ -15,9 +15,9 @@ class MSE(Likelihood):
     .. math:: \ell = (y - f)^2
 
     as in ``torch.nn.MSELoss``; lecture notes that write :math:`\frac12\sum(f - y)^2` differ by a
-    factor. It is the normal law's loss with a known variance, up to constants; it predicts no
-    distribution. The training loss is in units of the variance of y, so that a learning rate means
-    the same whether y is in metres or in kilometres.
+    factor. It is the normal distribution's loss with a known variance, up to constants; it predicts
+    no distribution. The training loss is in units of the variance of y, so that a learning rate
+    means the same whether y is in metres or in kilometres.
 
     Shapes:
         - raw: ``(..., 1)``.
@@ -34,7 +34,7 @@ class MSE(Likelihood):
     """
 
     name = "mse"
-    is_law = False
+    has_distribution = False
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The multivariate normal law: vectors of numbers that vary together."""
+"""The multivariate normal distribution: vectors of numbers that vary together."""
 
 import math
 from typing import Any, Literal
@@ -36,12 +36,12 @@ class MultivariateNormal(Likelihood):
 
     raw holds the K means (identity link), then r_i with :math:`\sigma_i` = unit_i * softplus(r_i) +
     floor_i, then the K (K - 1) / 2 coefficients row by row, :math:`b_{ij}` = unit_i / unit_j * raw.
-    Units are the sd of each number, floors those of the normal law. As there, the training loss of
-    a predicted dispersion is beta-NLL: term i is weighted by :math:`\sigma_i^{2\beta}`, held
-    constant.
+    Units are the sd of each number, floors those of the normal distribution. As there, the training
+    loss of a predicted dispersion is beta-NLL: term i is weighted by :math:`\sigma_i^{2\beta}`,
+    held constant.
 
     Args:
-        covariance: ``"full"``, or ``"diagonal"``: K independent normal laws.
+        covariance: ``"full"``, or ``"diagonal"``: K independent normal distributions.
         dispersion: sigma and b ``"predicted"`` from x, or ``"constant"`` and learned once.
         beta: 0 trains by the plain NLL; see :class:`~ansatz.likelihoods.Normal`.
 
@@ -79,7 +79,7 @@ class MultivariateNormal(Likelihood):
         if not 0 <= beta <= 1:
             raise ValueError(f"beta of MultivariateNormal must be in [0, 1], got {beta}.")
         self.covariance, self.beta, self.size = covariance, beta, 0
-        self.spread = PositiveHead(dispersion)
+        self.dispersion = PositiveHead(dispersion)
         learned = dispersion == "constant" and covariance == "full"
         self.coefficients = nn.Parameter(torch.zeros(0)) if learned else None
 
@@ -95,7 +95,7 @@ class MultivariateNormal(Likelihood):
         if len(target.event) != 1 or target.event[0] < 1:
             raise ValueError(f"{self.name} needs vectors, TargetSpec(event=(K,)), got {target}.")
         self._resize(size := target.event[0])
-        if not self.spread.outputs:
+        if not self.dispersion.outputs:
             return size
         return 2 * size + (size * (size - 1) // 2 if self.covariance == "full" else 0)
 
@@ -108,18 +108,18 @@ class MultivariateNormal(Likelihood):
         """Unit and floor of each number."""
         _require_vectors(self.name, y)
         self._resize(y.shape[-1])
-        self.spread.observe(*unit_and_floor(y, weight))
+        self.dispersion.observe(*unit_and_floor(y, weight))
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         """The mean, and the covariance by the regression of each number on those before it."""
         mean, sd = weighted_mean(y, weight), weighted_sd(y, weight)
         seen = weight > 0
-        z = (y[seen] - mean) / self.spread.unit.to(y)
+        z = (y[seen] - mean) / self.dispersion.unit.to(y)
         moments = (z.T * weight[seen]) @ z / weight.sum()  # (K, K)
         coefficients, sds = _regressions(moments.double(), self.covariance == "full")
-        r = self.spread.start(sds.to(y) * self.spread.unit.to(y))
+        r = self.dispersion.start(sds.to(y) * self.dispersion.unit.to(y))
         scale = torch.where(sd > 0, sd, 1.0)
-        if not self.spread.outputs:
+        if not self.dispersion.outputs:
             if self.coefficients is not None:
                 with torch.no_grad():
                     self.coefficients.copy_(coefficients)
@@ -129,44 +129,46 @@ class MultivariateNormal(Likelihood):
 
     def loss(self, raw: Tensor, y: Tensor) -> Tensor:
         """The negative log-likelihood."""
-        law = self.distribution(raw)
-        require_same_shape(self.name, raw, y, event=tuple(law.event_shape))
-        return -law.log_prob(y)
+        distribution = self.distribution(raw)
+        require_same_shape(self.name, raw, y, event=tuple(distribution.event_shape))
+        return -distribution.log_prob(y)
 
     def training_loss(self, raw: Tensor, y: Tensor) -> Tensor:
         """Each term of the loss times its sigma^(2 beta), in units of y and held constant."""
-        if not self.spread.outputs or self.beta == 0:
+        if not self.dispersion.outputs or self.beta == 0:
             return self.loss(raw, y)
-        law = self.distribution(raw)
-        require_same_shape(self.name, raw, y, event=tuple(law.event_shape))
-        factor = (law.sds / self.spread.unit.to(raw.dtype)).detach() ** (2 * self.beta)
-        return -(factor * law.log_terms(y)).sum(-1)
+        distribution = self.distribution(raw)
+        require_same_shape(self.name, raw, y, event=tuple(distribution.event_shape))
+        factor = (distribution.sds / self.dispersion.unit.to(raw.dtype)).detach() ** (2 * self.beta)
+        return -(factor * distribution.log_terms(y)).sum(-1)
 
     def distribution(self, raw: Tensor) -> MultivariateNormalDistribution:
         """N(mean, covariance)."""
         size = self._size_of(raw)
         mean, rest = raw[..., :size], raw[..., size:]
-        sds = self.spread(rest[..., :size, None] if self.spread.outputs else mean[..., None])
+        sds = self.dispersion(
+            rest[..., :size, None] if self.dispersion.outputs else mean[..., None]
+        )
         if self.covariance == "diagonal":
             matrix = raw.new_zeros((*raw.shape[:-1], size, size))
         else:
             entries = rest[..., size:] if self.coefficients is None else self.coefficients
             entries = entries.to(raw.dtype).expand(*raw.shape[:-1], size * (size - 1) // 2)
-            unit = self.spread.unit.to(raw.dtype).expand(size)
+            unit = self.dispersion.unit.to(raw.dtype).expand(size)
             matrix = strictly_lower(entries, size) * (unit.unsqueeze(-1) / unit)
         return MultivariateNormalDistribution(mean, sds, matrix)
 
     def _size_of(self, raw: Tensor) -> int:
         """K, from the number of raw numbers."""
         count = raw.shape[-1]
-        if not self.spread.outputs:
+        if not self.dispersion.outputs:
             size = count
         elif self.covariance == "diagonal":
             size = count // 2
         else:  # count = K (K + 3) / 2
             size = (math.isqrt(9 + 8 * count) - 3) // 2
         expected = size
-        if self.spread.outputs:
+        if self.dispersion.outputs:
             expected = 2 * size + (size * (size - 1) // 2 if self.covariance == "full" else 0)
         if expected != count or (self.size and size != self.size):
             raise ValueError(

@@ -1,4 +1,4 @@
-"""The multivariate normal law as a chain of regressions."""
+"""The multivariate normal distribution as a chain of regressions."""
 
 import math
 
@@ -114,7 +114,7 @@ class MultivariateNormalDistribution(VectorDistribution):
 
     @property
     def marginal(self) -> NormalDistribution:
-        """The normal law of each number."""
+        """The normal distribution of each number."""
         return NormalDistribution(self._mean, self.variance.sqrt())
 
     def log_terms(self, y: Tensor) -> Tensor:

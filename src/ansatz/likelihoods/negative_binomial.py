@@ -1,4 +1,4 @@
-"""The negative binomial law: counts that vary more than Poisson's."""
+"""The negative binomial distribution: counts that vary more than Poisson's."""
 
 import math
 
@@ -101,7 +101,7 @@ class NegativeBinomialDistribution(Distribution):
         level, log_mean, alpha = torch.broadcast_tensors(*wide(q, self.log_mean, self.dispersion))
         if level.is_meta:
             return torch.empty_like(level, dtype=q.dtype)
-        # The gamma law with the same mean and variance is near enough to begin with.
+        # The gamma distribution with the same mean and variance is near enough to begin with.
         mu = log_mean.exp()
         spread = 1 / mu + alpha
         inside = level.clamp(1e-300, 1 - 1e-16)
@@ -118,12 +118,14 @@ class NegativeBinomialDistribution(Distribution):
         The first two terms are E|Y - y|; the last is Wei and Held's (2014) hypergeometric function.
         """
         log_mean, alpha, value = wide(self.log_mean, self.dispersion, y)
-        law = NegativeBinomialDistribution(log_mean, alpha)
+        distribution = NegativeBinomialDistribution(log_mean, alpha)
         k = value.floor()
-        edge = 2 * law.mean * (1 + alpha * k.clamp(min=0)) * law.log_prob(k).exp()
+        edge = 2 * distribution.mean * (1 + alpha * k.clamp(min=0)) * distribution.log_prob(k).exp()
         # |characteristic function|^2 = (1 + 4 alpha v sin^2(t/2))^(-1/alpha), v the variance
-        pair = count_difference(lambda u: _log1p_over(alpha, 4 * law.variance * u), law.variance)
-        score = (value - law.mean) * (2 * law.cdf(value) - 1) + edge - 0.5 * pair
+        pair = count_difference(
+            lambda u: _log1p_over(alpha, 4 * distribution.variance * u), distribution.variance
+        )
+        score = (value - distribution.mean) * (2 * distribution.cdf(value) - 1) + edge - 0.5 * pair
         return score.to(y)
 
     def sample(
@@ -174,9 +176,9 @@ class NegativeBinomial(Likelihood):
     with :math:`\log\mu` = raw[0] (log link) and the dispersion :math:`\alpha` = unit *
     softplus(raw[1]) + floor, so that the variance is :math:`\mu + \alpha\mu^2` and the linear model
     with constant dispersion is negative binomial regression. As :math:`\alpha \to 0` it is the
-    Poisson law. The unit is the maximum-likelihood :math:`\alpha` of the constant model; the floor
-    is 1e-4 over the largest count, at most half the unit: there the variance exceeds Poisson's by
-    less than 1e-4 of it. raw[0] beyond 50 grows logarithmically.
+    Poisson distribution. The unit is the maximum-likelihood :math:`\alpha` of the constant model;
+    the floor is 1e-4 over the largest count, at most half the unit: there the variance exceeds
+    Poisson's by less than 1e-4 of it. raw[0] beyond 50 grows logarithmically.
 
     Args:
         dispersion: alpha ``"predicted"`` from x, ``"constant"``, or known (1: geometric).
@@ -200,11 +202,11 @@ class NegativeBinomial(Likelihood):
 
     def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
         super().__init__()
-        self.spread = PositiveHead(dispersion)
+        self.dispersion = PositiveHead(dispersion)
 
     def outputs(self, target: TargetSpec) -> int:
         """2 with a predicted dispersion, else 1."""
-        return 1 + self.spread.outputs
+        return 1 + self.dispersion.outputs
 
     def check(self, y: Tensor) -> None:
         """Whole numbers >= 0."""
@@ -220,7 +222,7 @@ class NegativeBinomial(Likelihood):
         # Where the counts vary no more than Poisson's: what chance alone makes alpha look like.
         unit = torch.where(alpha > 0, alpha, (2 / total.sum(0)).sqrt() / mean)
         unit = torch.where(alpha > 0, unit, torch.maximum(unit, 2 * floor))
-        self.spread.observe(unit, torch.minimum(floor, unit / 2))
+        self.dispersion.observe(unit, torch.minimum(floor, unit / 2))
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         """Log mean and maximum-likelihood alpha; the scale is the coefficient of variation.
@@ -230,7 +232,7 @@ class NegativeBinomial(Likelihood):
         y = y.to(weight.dtype)
         mean, sd = _mean(y, weight), weighted_sd(y, weight)
         scale = torch.where(sd > 0, (sd / mean).clamp(max=1), 1.0)
-        return self.spread.append(mean.log(), scale, _dispersion(y, weight))
+        return self.dispersion.append(mean.log(), scale, _dispersion(y, weight))
 
     def loss(self, raw: Tensor, y: Tensor) -> Tensor:
         """The negative log-likelihood."""
@@ -239,13 +241,13 @@ class NegativeBinomial(Likelihood):
 
     def distribution(self, raw: Tensor) -> NegativeBinomialDistribution:
         """Negative binomial with mean exp(raw[0])."""
-        return NegativeBinomialDistribution(soft_cap(raw[..., 0]), self.spread(raw))
+        return NegativeBinomialDistribution(soft_cap(raw[..., 0]), self.dispersion(raw))
 
     def _alpha(self, like: Tensor) -> Tensor:
         """The alpha of deviances, the constant model's where it is predicted: one for all rows."""
-        if self.spread.kind == "predicted":
-            return self.spread.unit.to(like.dtype)
-        return self.spread.value(like.dtype)
+        if self.dispersion.kind == "predicted":
+            return self.dispersion.unit.to(like.dtype)
+        return self.dispersion.value(like.dtype)
 
     def unit_deviance(self, raw: Tensor, y: Tensor) -> Tensor:
         """2 (y log(y / mu) - (y + 1/alpha) log((1 + alpha y) / (1 + alpha mu))).

@@ -1,4 +1,4 @@
-"""The normal law: regression with a mean and a spread."""
+"""The normal distribution: regression with a mean and a spread."""
 
 import math
 
@@ -140,11 +140,11 @@ class Normal(Likelihood):
         super().__init__()
         if not 0 <= beta <= 1:
             raise ValueError(f"beta of Normal must be in [0, 1], got {beta}.")
-        self.spread, self.beta = PositiveHead(dispersion), beta
+        self.dispersion, self.beta = PositiveHead(dispersion), beta
 
     def outputs(self, target: TargetSpec) -> int:
         """2 with a predicted spread, else 1."""
-        return 1 + self.spread.outputs
+        return 1 + self.dispersion.outputs
 
     def check(self, y: Tensor) -> None:
         """Any finite number."""
@@ -152,12 +152,12 @@ class Normal(Likelihood):
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of the spread."""
-        self.spread.observe(*unit_and_floor(y, weight))
+        self.dispersion.observe(*unit_and_floor(y, weight))
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and sd of y."""
         mean, sd = weighted_mean(y, weight), weighted_sd(y, weight)
-        return self.spread.append(mean, torch.where(sd > 0, sd, torch.ones_like(sd)), sd)
+        return self.dispersion.append(mean, torch.where(sd > 0, sd, torch.ones_like(sd)), sd)
 
     def loss(self, raw: Tensor, y: Tensor) -> Tensor:
         """The negative log-likelihood."""
@@ -166,14 +166,14 @@ class Normal(Likelihood):
 
     def training_loss(self, raw: Tensor, y: Tensor) -> Tensor:
         """The negative log-likelihood times sd^(2 beta), in units of sd(y) and held constant."""
-        if not self.spread.outputs or self.beta == 0:
+        if not self.dispersion.outputs or self.beta == 0:
             return self.loss(raw, y)
-        sd = (self.spread(raw) / self.spread.unit.to(raw.dtype)).detach()
+        sd = (self.dispersion(raw) / self.dispersion.unit.to(raw.dtype)).detach()
         return self.loss(raw, y) * sd ** (2 * self.beta)
 
     def distribution(self, raw: Tensor) -> NormalDistribution:
         """N(mu, sigma^2)."""
-        return NormalDistribution(raw[..., 0], self.spread(raw))
+        return NormalDistribution(raw[..., 0], self.dispersion(raw))
 
     def unit_deviance(self, raw: Tensor, y: Tensor) -> Tensor:
         """(y - mu)^2."""

@@ -36,7 +36,7 @@ class NormalMixture(Likelihood):
     ``is_multimodal`` and ``mode``.
 
     Args:
-        components: M; with 1 it is the normal law.
+        components: M; with 1 it is the normal distribution.
 
     Shapes:
         - raw: ``(..., 3 M - 1)``.
@@ -61,7 +61,7 @@ class NormalMixture(Likelihood):
         if isinstance(components, bool) or not isinstance(components, int) or components < 1:
             raise ValueError(f"components must be a whole number >= 1, got {components!r}.")
         self.components = components
-        self.spread = PositiveHead("predicted")
+        self.dispersion = PositiveHead("predicted")
 
     def outputs(self, target: TargetSpec | None = None) -> int:
         """M means, M spreads and M - 1 log odds."""
@@ -73,13 +73,13 @@ class NormalMixture(Likelihood):
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of the spreads."""
-        self.spread.observe(*unit_and_floor(y, weight))
+        self.dispersion.observe(*unit_and_floor(y, weight))
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         """A local maximum of the constant model's likelihood, from means at the quantiles of y."""
         columns = y.reshape(len(y), -1)
         weights = expand_weight(weight, y).reshape(columns.shape)
-        unit, floor = (b.to(y).reshape(-1) for b in (self.spread.unit, self.spread.floor))
+        unit, floor = (b.to(y).reshape(-1) for b in (self.dispersion.unit, self.dispersion.floor))
         fits = [
             fit_mixture(column[w > 0], w[w > 0], self.components, u, f)
             for column, w, u, f in zip(columns.T, weights.T, unit, floor, strict=True)
@@ -102,5 +102,5 @@ class NormalMixture(Likelihood):
         """The mixture."""
         means, r, odds = raw.split([self.components, self.components, self.components - 1], -1)
         # Units are one per target: the components go first while the head is applied.
-        sds = self.spread(r.movedim(-1, 0).unsqueeze(-1)).movedim(0, -1)
+        sds = self.dispersion(r.movedim(-1, 0).unsqueeze(-1)).movedim(0, -1)
         return NormalMixtureDistribution(pad(odds, (1, 0)), means, sds)

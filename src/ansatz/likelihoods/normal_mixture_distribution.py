@@ -1,4 +1,4 @@
-"""A mixture of normal laws as a distribution."""
+"""A mixture of normal distributions as a distribution."""
 
 import math
 
@@ -16,7 +16,7 @@ _STEPS = tuple(i / 4 for i in range(-10, 11))
 
 
 class NormalMixtureDistribution(Distribution):
-    r"""Normal laws k = 1..M, drawn with probabilities :math:`\pi_k`.
+    r"""Normal distributions k = 1..M, drawn with probabilities :math:`\pi_k`.
 
     Densities and both tails are sums of the components', taken as logarithms: accurate where every
     component's tail underflows. Components have no identity: only the sum means something.
@@ -43,7 +43,7 @@ class NormalMixtureDistribution(Distribution):
 
     @property
     def components(self) -> NormalDistribution:
-        """The M normal laws, ``(..., M)``."""
+        """The M normal distributions, ``(..., M)``."""
         return NormalDistribution(self.means, self.sds)
 
     @property

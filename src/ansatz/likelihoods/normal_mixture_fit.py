@@ -91,8 +91,8 @@ def _climb(theta: Tensor, z: Tensor, weight: Tensor, least: Tensor) -> Tensor:
 
     def risk(theta: Tensor) -> Tensor:
         means, r, logits = theta.chunk(3)
-        law = NormalMixtureDistribution(logits, means, softplus(r) + least)
-        return -(weight @ law.log_prob(z))
+        distribution = NormalMixtureDistribution(logits, means, softplus(r) + least)
+        return -(weight @ distribution.log_prob(z))
 
     count = len(theta) // 3
     bottom = torch.full_like(theta, -torch.inf)
@@ -145,8 +145,8 @@ def _thin(z: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
 def _em_step(theta: Tensor, z: Tensor, weight: Tensor, least: Tensor) -> Tensor:
     """Which component a row comes from, then each component's own maximum."""
     means, r, logits = theta.chunk(3)
-    law = NormalMixtureDistribution(logits, means, softplus(r) + least)
-    terms = law.log_weights + law.components.log_prob(z.unsqueeze(-1))  # (N, M)
+    distribution = NormalMixtureDistribution(logits, means, softplus(r) + least)
+    terms = distribution.log_weights + distribution.components.log_prob(z.unsqueeze(-1))  # (N, M)
     share = torch.softmax(terms, -1) * weight.unsqueeze(-1)
     total = share.sum(0).clamp(min=1e-300)
     means = (share * z.unsqueeze(-1)).sum(0) / total

@@ -1,4 +1,4 @@
-"""The ordinal law: one of K classes in an order."""
+"""The ordinal likelihood: one of K classes in an order."""
 
 import math
 
@@ -149,10 +149,10 @@ class Ordinal(Likelihood):
         >>> import torch
         >>> from ansatz.likelihoods import Ordinal
         >>> from ansatz.spec import TargetSpec
-        >>> law = Ordinal()
-        >>> law.outputs(TargetSpec(classes=4))
+        >>> likelihood = Ordinal()
+        >>> likelihood.outputs(TargetSpec(classes=4))
         1
-        >>> law.probs(torch.zeros(1, 1))  # before it has seen outcomes
+        >>> likelihood.probs(torch.zeros(1, 1))  # before it has seen outcomes
         tensor([[0.2500, 0.2500, 0.2500, 0.2500]], grad_fn=<ExpBackward0>)
 
     References:

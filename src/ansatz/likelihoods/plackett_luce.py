@@ -1,4 +1,4 @@
-"""The Plackett-Luce law: the outcome is a ranking of items."""
+"""The Plackett-Luce likelihood: the outcome is a ranking of items."""
 
 from collections.abc import Sequence
 from typing import Any

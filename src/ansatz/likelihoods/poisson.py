@@ -1,4 +1,4 @@
-"""The Poisson law: counts."""
+"""The Poisson distribution: counts."""
 
 import math
 
@@ -101,16 +101,16 @@ class PoissonDistribution(Distribution):
         (Wei and Held 2014.) In double precision, as its terms cancel.
         """
         log_rate, count = wide(self.log_rate, y)
-        law = PoissonDistribution(log_rate)
-        r, f = law.mean, law.log_prob(count.floor()).exp()
+        distribution = PoissonDistribution(log_rate)
+        r, f = distribution.mean, distribution.log_prob(count.floor()).exp()
         bessel = torch.special.i0e(2 * r) + torch.special.i1e(2 * r)
-        score = (count - r) * (2 * law.cdf(count) - 1) + 2 * r * f - r * bessel
+        score = (count - r) * (2 * distribution.cdf(count) - 1) + 2 * r * f - r * bessel
         return score.to(y)
 
     def sample(
         self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
     ) -> Tensor:
-        """Independent draws; beyond a rate of 1e12 by the normal law, equal to 1e-6 sd there."""
+        """Independent draws; beyond a rate of 1e12 by the normal distribution, equal to 1e-6 sd there."""
         with torch.no_grad():
             rate = self.mean.expand((*shape, *self.batch_shape))
             large = rate > 1e12

@@ -1,4 +1,4 @@
-"""Quantiles of positive laws by Newton's method on the logarithm of the smaller tail."""
+"""Quantiles of positive likelihoods by Newton's method on the logarithm of the smaller tail."""
 
 from collections.abc import Callable
 
@@ -29,7 +29,7 @@ def positive_quantile(
     Example:
         >>> import torch
         >>> half = torch.full((1,), 0.5, dtype=torch.float64)
-        >>> x, lost = positive_quantile(  # of the exponential law
+        >>> x, lost = positive_quantile(  # of the exponential likelihood
         ...     lambda x, low: torch.where(low, (-torch.expm1(-x.exp())).log(), -x.exp()),
         ...     lambda x: x - x.exp(), half, half, torch.zeros_like(half))
         >>> round(x.exp().item(), 4), lost.item()  # log 2

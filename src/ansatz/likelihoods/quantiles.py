@@ -42,8 +42,8 @@ class Quantiles(Likelihood):
     Example:
         >>> import torch
         >>> from ansatz.likelihoods import Quantiles
-        >>> law = Quantiles(levels=[0.5, 0.9])
-        >>> law.loss(torch.tensor([[0.0, -50.0]]), torch.tensor([2.0]))  # (0.5 + 0.9) * 2
+        >>> likelihood = Quantiles(levels=[0.5, 0.9])
+        >>> likelihood.loss(torch.tensor([[0.0, -50.0]]), torch.tensor([2.0]))  # (0.5 + 0.9) * 2
         tensor([2.8000])
 
     References:
@@ -51,7 +51,7 @@ class Quantiles(Likelihood):
     """
 
     name = "quantiles"
-    is_law = False
+    has_distribution = False
 
     def __init__(self, *, levels: Sequence[float] = (0.05, 0.25, 0.5, 0.75, 0.95)) -> None:
         super().__init__()

@@ -24,7 +24,7 @@ class RankingDistribution(Distribution):
     out came after the ranked ones and stay in every :math:`C_l` (a podium, a ballot's first
     choices). ``"absent"``: they took no part and are in none (a race in which others started).
 
-    The same law comes from a race: item k arrives after an exponential time of rate
+    The same distribution comes from a race: item k arrives after an exponential time of rate
     :math:`e^{s_k}`. A ranking has no mean, cdf or quantile; its items have expected ranks.
 
     Args:
@@ -33,10 +33,10 @@ class RankingDistribution(Distribution):
 
     Example:
         >>> import torch
-        >>> law = RankingDistribution(torch.tensor([2.0, 1.0, 1.0]).log())
-        >>> law.log_prob(torch.tensor([0, 1, 2])).exp()  # 2/4 * 1/2 * 1
+        >>> distribution = RankingDistribution(torch.tensor([2.0, 1.0, 1.0]).log())
+        >>> distribution.log_prob(torch.tensor([0, 1, 2])).exp()  # 2/4 * 1/2 * 1
         tensor(0.2500)
-        >>> law.log_prob(torch.tensor([0, -1, -1])).exp()  # 2/4: 0 came first
+        >>> distribution.log_prob(torch.tensor([0, -1, -1])).exp()  # 2/4: 0 came first
         tensor(0.5000)
 
     References:

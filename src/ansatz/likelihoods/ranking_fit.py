@@ -1,4 +1,4 @@
-"""Maximum-likelihood scores of rankings that share one law, finite or in the limit.
+"""Maximum-likelihood scores of rankings that share one likelihood, finite or in the limit.
 
 Legend: U different rankings, L places, K items.
 """

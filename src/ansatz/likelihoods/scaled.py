@@ -7,7 +7,7 @@ from ansatz.likelihoods.distribution import Distribution
 
 
 class Scaled(Distribution):
-    r"""The law of :math:`m + c\,(Y - m)` with m the mean of Y.
+    r"""The likelihood of :math:`m + c\,(Y - m)` with m the mean of Y.
 
     .. math:: p'(y) = \frac1c\, p\!\left(m + \frac{y - m}{c}\right)
 

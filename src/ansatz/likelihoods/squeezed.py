@@ -7,14 +7,15 @@ from ansatz.likelihoods.distribution import Distribution
 
 
 class SqueezedDistribution(Distribution):
-    r"""The law of Y where Y' = (Y (n - 1) + 1/2) / n follows a law on (0, 1).
+    r"""The likelihood of Y where Y' = (Y (n - 1) + 1/2) / n follows a likelihood on (0, 1).
 
     Densities, quantiles and moments are those of Y, Jacobian (n - 1) / n included, so that they
-    compare with laws of the proportion itself. The support reaches 1 / (2n - 2) beyond 0 and 1.
+    compare with likelihoods of the proportion itself. The support reaches 1 / (2n - 2) beyond 0 and
+    1.
 
     Args:
-        inner: the law of Y', on (0, 1).
-        rows: n, at least 2, of a shape that broadcasts to the law's.
+        inner: the likelihood of Y', on (0, 1).
+        rows: n, at least 2, of a shape that broadcasts to the likelihood's.
 
     Example:
         >>> import torch

@@ -59,7 +59,7 @@ def fit_student(
             start[-1] = math.log(min(near[2], 0.8 * MOST) - LEAST)
     theta = _newton(loss, start, z)
     m, s, n = unpack(theta)
-    if free_nu and not float(n) < 0.9 * MOST:  # it rises all the way to the normal law
+    if free_nu and not float(n) < 0.9 * MOST:  # it rises all the way to the normal distribution
         return fit_student(z, weight, scale, floor, MOST)
     return m, s, float(n)
 

@@ -95,7 +95,7 @@ class StudentTDistribution(Distribution):
         return log_student_cdf(self._z(y), self.nu)
 
     def log_survival(self, y: Tensor) -> Tensor:
-        """Log P(T <= -z): the law is symmetric."""
+        """Log P(T <= -z): the likelihood is symmetric."""
         return log_student_cdf(-self._z(y), self.nu)
 
     def _solve(self, q: Tensor) -> Tensor:
@@ -145,13 +145,13 @@ class StudentT(Likelihood):
 
     with :math:`\mu` = raw[0] (identity link), :math:`\sigma` = unit * softplus(raw[1]) + floor, and
     :math:`\nu` one learned number above 2 (so that the variance exists), or given. The unit of the
-    scale is the median absolute deviation of y times 1.4826; the floor is the normal law's,
-    max(1e-3 sd(y), resolution of y / sqrt(12)), at most half the unit. ``predict`` gives the
-    location. Where y has no heavier tails than normal, nu starts at 1000.
+    scale is the median absolute deviation of y times 1.4826; the floor is the normal
+    distribution's, max(1e-3 sd(y), resolution of y / sqrt(12)), at most half the unit. ``predict``
+    gives the location. Where y has no heavier tails than normal, nu starts at 1000.
 
     Args:
         dispersion: sigma ``"predicted"`` from x, ``"constant"``, or known.
-        nu: ``"learned"``, or any number > 0; 1 is the Cauchy law, which has no mean.
+        nu: ``"learned"``, or any number > 0; 1 is the Cauchy likelihood, which has no mean.
 
     Shapes:
         - raw: ``(..., 2)``, or ``(..., 1)`` unless the dispersion is predicted.
@@ -176,13 +176,13 @@ class StudentT(Likelihood):
         super().__init__()
         if isinstance(nu, str) and nu != "learned":
             raise ValueError(f"nu of StudentT must be 'learned' or a number > 0, got {nu!r}.")
-        self.spread = PositiveHead(dispersion)
+        self.dispersion = PositiveHead(dispersion)
         self.freedom = PositiveHead("constant" if isinstance(nu, str) else nu)
         self.freedom.observe(torch.tensor(_UNIT), torch.tensor(LEAST))
 
     def outputs(self, target: TargetSpec) -> int:
         """2 with a predicted scale, else 1."""
-        return 1 + self.spread.outputs
+        return 1 + self.dispersion.outputs
 
     def check(self, y: Tensor) -> None:
         """Any finite number."""
@@ -193,7 +193,7 @@ class StudentT(Likelihood):
         sd, floor = unit_and_floor(y, weight)
         mad = 1.4826 * weighted_median((y - weighted_median(y, weight)).abs(), weight)
         unit = torch.where(mad > 0, mad, sd)
-        self.spread.observe(unit, torch.minimum(floor, unit / 2))
+        self.dispersion.observe(unit, torch.minimum(floor, unit / 2))
         self.freedom.observe(torch.full_like(unit, _UNIT), torch.full_like(unit, LEAST))
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
@@ -207,10 +207,10 @@ class StudentT(Likelihood):
             torch.stack(part).reshape(y.shape[1:]).to(y.dtype) for part in zip(*solved, strict=True)
         )
         self.freedom.start(nu)
-        unit = self.spread.unit.to(y.dtype).expand_as(location)
-        return self.spread.append(location, unit.clone(), sigma)
+        unit = self.dispersion.unit.to(y.dtype).expand_as(location)
+        return self.dispersion.append(location, unit.clone(), sigma)
 
-    def loosen(self) -> None:
+    def relax_shapes(self) -> None:
         """Nu of at most 10: the spread of the means hides heavy tails, and at 1000 all is flat."""
         if self.freedom.constant is not None:
             nu = self.freedom.value(self.freedom.constant.dtype).detach()
@@ -222,10 +222,10 @@ class StudentT(Likelihood):
         centre = weighted_median(y, weight)
         unit, floor, known = (
             v.double().reshape(-1).expand(max(v.numel(), target + 1))[target]
-            for v in (self.spread.unit, self.spread.floor, self.spread.known)
+            for v in (self.dispersion.unit, self.dispersion.floor, self.dispersion.known)
         )
         z, weight = (y - centre) / unit, weight / weight.sum()
-        scale = known / unit if self.spread.kind == "known" else None
+        scale = known / unit if self.dispersion.kind == "known" else None
         nu = float(self.freedom.known) if self.freedom.kind == "known" else None
         m, s, nu = fit_student(z, weight, scale, float(floor / unit), nu)
         return centre + unit * m, unit * s, torch.as_tensor(nu, dtype=y.dtype, device=y.device)
@@ -238,14 +238,14 @@ class StudentT(Likelihood):
     def training_loss(self, raw: Tensor, y: Tensor) -> Tensor:
         """The loss; its constant in nu by plain log-gammas, which are faster and exact enough."""
         require_same_shape(self.name, raw, y)
-        sigma, nu = self.spread(raw), self.freedom.value(raw.dtype)
+        sigma, nu = self.dispersion(raw), self.freedom.value(raw.dtype)
         z = (y - raw[..., 0]) / sigma
         norm = torch.lgamma(nu / 2) - torch.lgamma((nu + 1) / 2) + 0.5 * (math.pi * nu).log()
         return 0.5 * (nu + 1) * torch.log1p(z * z / nu) + sigma.log() + norm
 
     def distribution(self, raw: Tensor) -> StudentTDistribution:
         """Student's t at mu with scale sigma and nu degrees of freedom."""
-        return StudentTDistribution(raw[..., 0], self.spread(raw), self.freedom(raw))
+        return StudentTDistribution(raw[..., 0], self.dispersion(raw), self.freedom(raw))
 
     def point(self, raw: Tensor) -> Tensor:
         """The location, which exists for every nu."""

@@ -31,7 +31,7 @@ class Sum(Likelihood):
 
     Dice's gradient in a logit contains p (1 - p) and vanishes where a network is sure and wrong;
     cross-entropy's does not, yet a large background drowns it. The sum has neither fault. It is a
-    loss and not a law; ``probs`` are those that the terms are computed from.
+    loss and not a likelihood; ``probs`` are those that the terms are computed from.
 
     Args:
         terms: the weight of each loss by name: ``bernoulli``, ``categorical``, ``cross_entropy``,
@@ -48,8 +48,8 @@ class Sum(Likelihood):
     Example:
         >>> import torch
         >>> from ansatz.likelihoods import Sum
-        >>> law, y = Sum({"dice": 1.0, "focal": 0.5}), torch.zeros(1, 2, 2)
-        >>> law.loss(torch.zeros(1, 2, 2, 1), y)  # 2 / (2 + 1) + log(2) / 8
+        >>> likelihood, y = Sum({"dice": 1.0, "focal": 0.5}), torch.zeros(1, 2, 2)
+        >>> likelihood.loss(torch.zeros(1, 2, 2, 1), y)  # 2 / (2 + 1) + log(2) / 8
         tensor([0.7533])
 
     References:
@@ -58,7 +58,7 @@ class Sum(Likelihood):
     """
 
     name = "sum"
-    is_law = False
+    has_distribution = False
     link_name = "logit"
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Which laws could have produced these values."""
+"""Which likelihoods could have produced these values."""
 
 import math
 
@@ -20,44 +20,47 @@ _REAL = ("normal", "laplace", "student_t", "normal_mixture", "quantiles")
 _SHOWN = 6  # names in an error message
 
 
-def laws_that_fit(y: Tensor) -> list[str]:
-    """The registry names of the laws whose support holds every value of ``y``, narrowest first.
+def matching_likelihoods(y: Tensor) -> list[str]:
+    """The registry names of the likelihoods whose support holds every value of ``y``, narrowest first.
 
-    All laws of a single number: 0 and 1, class codes, counts, proportions, positive numbers,
+    All likelihoods of a single number: 0 and 1, class codes, counts, proportions, positive numbers,
     numbers from 0 (``tweedie`` first if some are exactly 0), real numbers, and last, where all
     values could be radians, angles. The values decide, never the dtype; a support says what is
     possible, not what fits well.
 
     Example:
         >>> import torch
-        >>> laws_that_fit(torch.tensor([0.5, 30.0]))[:4]
+        >>> matching_likelihoods(torch.tensor([0.5, 30.0]))[:4]
         ['gamma', 'log_normal', 'weibull', 'inverse_gaussian']
-        >>> laws_that_fit(torch.tensor([0.0, 30.5]))[:4]
+        >>> matching_likelihoods(torch.tensor([0.0, 30.5]))[:4]
         ['tweedie', 'exponential', 'generalized_pareto', 'normal']
     """
     if y.numel() == 0 or not bool(y.isfinite().all()):
         return []
     least, most = float(y.min()), float(y.max())
-    laws: list[str] = []
+    candidates: list[str] = []
     if least >= 0 and bool((y == y.round()).all()):
-        laws += ["bernoulli"] if most <= 1 else []
-        laws += [*_CLASSES, *_COUNTS]
+        candidates += ["bernoulli"] if most <= 1 else []
+        candidates += [*_CLASSES, *_COUNTS]
     if least > 0:
-        laws += ["beta"] if most < 1 else []
-        laws += ["zero_one_inflated_beta"] if most <= 1 else []
-        laws += [*_POSITIVE, *_FROM_ZERO]
+        candidates += ["beta"] if most < 1 else []
+        candidates += ["zero_one_inflated_beta"] if most <= 1 else []
+        candidates += [*_POSITIVE, *_FROM_ZERO]
     elif least == 0:
-        laws += ["zero_one_inflated_beta"] if most <= 1 else []
-        laws += ["tweedie", *(law for law in _FROM_ZERO if law != "tweedie")]
-    laws += _REAL
+        candidates += ["zero_one_inflated_beta"] if most <= 1 else []
+        candidates += [
+            "tweedie",
+            *(likelihood for likelihood in _FROM_ZERO if likelihood != "tweedie"),
+        ]
+    candidates += _REAL
     # A float32 may have rounded pi upwards.
     if least >= -math.pi - 1e-6 and most <= 2 * math.pi + 1e-6:
-        laws.append("von_mises")
-    return laws
+        candidates.append("von_mises")
+    return candidates
 
 
 def refuse_outside(bad: Tensor, y: Tensor, expected: str) -> None:
-    """Raises a DataError naming the first value where ``bad`` holds and some laws that would fit.
+    """Raises a DataError naming the first value where ``bad`` holds and some likelihoods that would fit.
 
     Named are the narrowest, and ``normal``, six at most.
 
@@ -67,17 +70,18 @@ def refuse_outside(bad: Tensor, y: Tensor, expected: str) -> None:
         >>> refuse_outside(y < 0, y, "Counts must be >= 0")
         Traceback (most recent call last):
         ...
-        ansatz.errors.DataError: Counts must be >= 0, got -2.0 at y[1]. Laws that fit all of y: ...
+        ansatz.errors.DataError: Counts must be >= 0, got -2.0 at y[1]. Likelihoods that fit all of
+        y: ...
     """
     if not bool(bad.any()):
         return
-    laws = laws_that_fit(y)
-    if not laws:
-        advice = "No law produces it: drop the row or repair the value."
+    candidates = matching_likelihoods(y)
+    if not candidates:
+        advice = "No likelihood produces it: drop the row or repair the value."
     else:
-        shown = laws[:_SHOWN]
+        shown = candidates[:_SHOWN]
         if "normal" not in shown:
             shown[-1] = "normal"
-        more = f" and {len(laws) - len(shown)} more" if len(laws) > len(shown) else ""
-        advice = f"Laws that fit all of y: {', '.join(shown)}{more}."
+        more = f" and {len(candidates) - len(shown)} more" if len(candidates) > len(shown) else ""
+        advice = f"Likelihoods that fit all of y: {', '.join(shown)}{more}."
     refuse_where(bad, y, expected, advice)

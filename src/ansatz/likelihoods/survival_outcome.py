@@ -36,7 +36,7 @@ def survival_outcome(time: Tensor, event: Tensor, entry: Tensor | None = None) -
     return torch.stack([time, event, entry], -1)
 
 
-def check_survival(law: str, y: Tensor, causes: int = 1) -> None:
+def check_survival(likelihood: str, y: Tensor, causes: int = 1) -> None:
     """Refuses rows that are no (time, event, entry), naming the row and the value.
 
     Example:
@@ -48,20 +48,20 @@ def check_survival(law: str, y: Tensor, causes: int = 1) -> None:
     """
     if y.ndim < 2 or y.shape[-1] != 3:
         raise DataError(
-            f"{law} needs outcomes (time, event, entry), shape (B, 3), got {tuple(y.shape)}. "
+            f"{likelihood} needs outcomes (time, event, entry), shape (B, 3), got {tuple(y.shape)}. "
             "Make them with survival_outcome(time, event, entry)."
         )
     time, event, entry = y.unbind(-1)
     bad = ~(time.isfinite() & (time >= 0))
-    refuse_where(bad, time, f"{law} needs times >= 0", "Drop the row or repair the time.")
+    refuse_where(bad, time, f"{likelihood} needs times >= 0", "Drop the row or repair the time.")
     codes = "0 (censored) or 1" if causes == 1 else f"0 (censored) to {causes}"
     advice = "For several kinds of events use discrete_hazard with causes=K."
     bad = ~((event == event.round()) & (event >= 0) & (event <= causes))
-    refuse_where(bad, event, f"{law} needs event codes {codes}", advice)
+    refuse_where(bad, event, f"{likelihood} needs event codes {codes}", advice)
     # Nothing can happen before the entry; at the entry itself the row is not yet at risk.
     bad = ~(entry < time)
     advice = "Such a row was never at risk: drop it or repair its times."
-    refuse_where(bad, entry, f"{law} needs entry < time", advice)
+    refuse_where(bad, entry, f"{likelihood} needs entry < time", advice)
 
 
 def observed_time(y: Tensor) -> Tensor:

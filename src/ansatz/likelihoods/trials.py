@@ -7,7 +7,7 @@ from ansatz.errors import DataError
 from ansatz.likelihoods.likelihood import expand_weight, refuse_where, weighted_mean
 
 
-def check_trials(y: Tensor, law: str) -> None:
+def check_trials(y: Tensor, likelihood: str) -> None:
     """Refuses what is no pair (successes, trials) with 0 <= successes <= trials and trials >= 1.
 
     Example:
@@ -19,19 +19,23 @@ def check_trials(y: Tensor, law: str) -> None:
     """
     if y.ndim < 2 or y.shape[-1] != 2:
         raise DataError(
-            f"{law} outcomes are pairs (successes, trials), y of shape (N, 2), got "
+            f"{likelihood} outcomes are pairs (successes, trials), y of shape (N, 2), got "
             f"{tuple(y.shape)}. For 0 and 1 use bernoulli; for proportions without their number "
             "of trials use beta."
         )
     whole = y.isfinite() & (y >= 0) & (y == y.round())
-    refuse_where(~whole, y, f"{law} outcomes must be whole numbers >= 0", "Repair or drop the row.")
+    refuse_where(
+        ~whole, y, f"{likelihood} outcomes must be whole numbers >= 0", "Repair or drop the row."
+    )
     none = torch.zeros_like(y, dtype=torch.bool)
     none[..., 1] = y[..., 1] < 1
-    refuse_where(none, y, f"{law} trials must be at least 1", "A row without trials says nothing.")
+    refuse_where(
+        none, y, f"{likelihood} trials must be at least 1", "A row without trials says nothing."
+    )
     many = torch.zeros_like(y, dtype=torch.bool)
     many[..., 0] = y[..., 0] > y[..., 1]
     advice = "The pair is (successes, trials), not (successes, failures)."
-    refuse_where(many, y, f"{law} successes must be at most the trials", advice)
+    refuse_where(many, y, f"{likelihood} successes must be at most the trials", advice)
 
 
 def pooled_probability(y: Tensor, weight: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ _LEVELS = (1e-13, 1e-9, 1e-6, 1e-4, 0.01, 0.1, 0.3)  # where panels of the integ
 
 
 class TruncatedDistribution(Distribution):
-    r"""The law of Y given lower < Y <= upper.
+    r"""The distribution of Y given lower < Y <= upper.
 
     .. math:: p(y \mid l < Y \le u) = \frac{p(y)}{F(u) - F(l)}, \qquad l < y \le u
 
@@ -21,7 +21,7 @@ class TruncatedDistribution(Distribution):
     Mean and variance come from quadrature of the cdf, good to some nine digits.
 
     Args:
-        law: any univariate distribution.
+        distribution: any univariate distribution.
         lower: number or tensor; -inf for none. Each row may have its own.
         upper: number or tensor; inf for none.
 
@@ -35,28 +35,28 @@ class TruncatedDistribution(Distribution):
 
     def __init__(
         self,
-        law: Distribution,
+        distribution: Distribution,
         lower: float | Tensor = -math.inf,
         upper: float | Tensor = math.inf,
     ) -> None:
-        self.law = law
-        shape = law.batch_shape
-        like = law.mean
+        self.base = distribution
+        shape = distribution.batch_shape
+        like = distribution.mean
         self._low, self._high = (
             torch.as_tensor(v, dtype=like.dtype, device=like.device) for v in (lower, upper)
         )
         self._shape = torch.broadcast_shapes(shape, self._low.shape, self._high.shape)
         self._low, self._high = self._low.expand(self._shape), self._high.expand(self._shape)
-        self.discrete = law.discrete
-        self.log_mass = law.log_interval(self._low, self._high)
-        self.lower, self.upper = law.lower, law.upper
+        self.discrete = distribution.discrete
+        self.log_mass = distribution.log_interval(self._low, self._high)
+        self.lower, self.upper = distribution.lower, distribution.upper
         if self._low.numel() and not self._low.is_meta:  # the widest of all rows
-            self.lower = max(law.lower, float(self._low.min()))
-            self.upper = min(law.upper, float(self._high.max()))
+            self.lower = max(distribution.lower, float(self._low.min()))
+            self.upper = min(distribution.upper, float(self._high.max()))
 
     @property
     def batch_shape(self) -> torch.Size:
-        """That of the law and the bounds together."""
+        """That of the distribution and the bounds together."""
         return self._shape
 
     @property
@@ -71,15 +71,15 @@ class TruncatedDistribution(Distribution):
 
     @property
     def mode(self) -> Tensor:
-        """The law's mode, or the end that is nearest to it (for laws with a single mode)."""
+        """The distribution's mode, or the end that is nearest to it (for distributions with a single mode)."""
         low = self._low.floor() + 1 if self.discrete else self._low
         high = self._high.floor() if self.discrete else self._high
-        return torch.minimum(torch.maximum(self.law.mode, low), high)
+        return torch.minimum(torch.maximum(self.base.mode, low), high)
 
     def log_prob(self, y: Tensor) -> Tensor:
         """Log p(y) - log(F(u) - F(l)) inside the bounds."""
         inside = (y > self._low) & (y <= self._high)
-        return torch.where(inside, self.law.log_prob(y) - self.log_mass, -math.inf)
+        return torch.where(inside, self.base.log_prob(y) - self.log_mass, -math.inf)
 
     def cdf(self, y: Tensor) -> Tensor:
         """P(Y <= y | l < Y <= u)."""
@@ -88,36 +88,36 @@ class TruncatedDistribution(Distribution):
     def log_cdf(self, y: Tensor) -> Tensor:
         """Log P(l < Y <= y) - log P(l < Y <= u)."""
         inside, below = (y > self._low) & (y < self._high), y <= self._low
-        part = self.law.log_interval(self._low, torch.where(inside, y, self._high))
+        part = self.base.log_interval(self._low, torch.where(inside, y, self._high))
         value = torch.where(inside, part - self.log_mass, 0.0)
         return torch.where(below, -math.inf, value.clamp(max=0))
 
     def log_survival(self, y: Tensor) -> Tensor:
         """Log P(y < Y <= u) - log P(l < Y <= u)."""
         inside, above = (y > self._low) & (y < self._high), y >= self._high
-        part = self.law.log_interval(torch.where(inside, y, self._low), self._high)
+        part = self.base.log_interval(torch.where(inside, y, self._low), self._high)
         value = torch.where(inside, part - self.log_mass, 0.0)
         return torch.where(above, -math.inf, value.clamp(max=0))
 
     def _solve(self, q: Tensor) -> Tensor:
         q = q.expand(torch.broadcast_shapes(q.shape, self._shape))
-        # In the lower half of the law its own quantiles have the digits; elsewhere bisect.
-        start = self.law.cdf(self._low)
+        # In the lower half of the distribution its own quantiles have the digits; elsewhere bisect.
+        start = self.base.cdf(self._low)
         start = torch.where(self._low == -math.inf, 0.0, start)
         level = (start + q * self.log_mass.exp()).clamp(0, 1)
-        guess = self.law.icdf(level)
+        guess = self.base.icdf(level)
         guess = torch.minimum(torch.maximum(guess, self._low), self._high)
         right = (self.cdf(guess) - q).abs() <= 1e-13 * q
         if self.discrete:
             right = (self.cdf(guess) >= q) & (self.cdf(guess - 1) < q)
         y = torch.where(right, guess, self._bisect(q, guess)) if not bool(right.all()) else guess
-        y = torch.where(q <= 0, self._low.clamp(min=self.law.lower), y)
-        y = torch.where(q >= 1, self._high.clamp(max=self.law.upper), y)
+        y = torch.where(q <= 0, self._low.clamp(min=self.base.lower), y)
+        y = torch.where(q >= 1, self._high.clamp(max=self.base.upper), y)
         return torch.where((q >= 0) & (q <= 1), y, math.nan)
 
     def _bisect(self, q: Tensor, guess: Tensor) -> Tensor:
         """Brackets grow from the guess, or from a finite end, by doubling."""
-        spread = torch.nan_to_num(self.law.stddev, nan=1.0, posinf=1.0).clamp(min=1e-30)
+        spread = torch.nan_to_num(self.base.stddev, nan=1.0, posinf=1.0).clamp(min=1e-30)
         ends = torch.where(self._low.isfinite(), self._low, self._high)
         centre = torch.where(guess.isfinite(), guess, torch.nan_to_num(ends, 0.0, 0.0, 0.0))
         low = high = centre
@@ -149,8 +149,11 @@ class TruncatedDistribution(Distribution):
         first, second = self._sums(c) if self.discrete else self._integrals(c)
         mean, variance = c + first, second - first**2
         open_end = (self._low == -math.inf) | (self._high == math.inf)
-        for moment in ("mean", "variance"):  # a tail too heavy for the law is too heavy for us
-            own = getattr(self.law, moment)
+        for moment in (
+            "mean",
+            "variance",
+        ):  # a tail too heavy for the distribution is too heavy for us
+            own = getattr(self.base, moment)
             lost = open_end & ~own.isfinite()
             if moment == "mean":
                 mean = torch.where(lost, own, mean)

@@ -29,8 +29,8 @@ class Tukey(Likelihood):
 
     .. math:: (1 - t)\, \ell_\text{Huber} + t\, \ell, \qquad t \text{ from 0 to 1 over the warm-up}
 
-    with t counted in calls of ``training_loss`` after ``loosen``; ``loss`` is the biweight always.
-    The training loss is in units of s^2. It predicts no distribution.
+    with t counted in calls of ``training_loss`` after ``relax_shapes``; ``loss`` is the biweight
+    always. The training loss is in units of s^2. It predicts no distribution.
 
     Args:
         constant: c in units of s.
@@ -54,7 +54,7 @@ class Tukey(Likelihood):
     """
 
     name = "tukey"
-    is_law = False
+    has_distribution = False
     calls: Tensor
 
     def __init__(
@@ -100,7 +100,7 @@ class Tukey(Likelihood):
         location = _location(y, expand_weight(weight, y), c, shift[..., 0])
         return location.unsqueeze(-1), scale
 
-    def loosen(self) -> None:
+    def relax_shapes(self) -> None:
         """Begins the warm-up: what varies with x would look like outliers of the constant model."""
         self.calls = torch.zeros_like(self.calls)
 

@@ -1,4 +1,4 @@
-"""The Tweedie law: amounts that are often exactly zero."""
+"""The Tweedie likelihood: amounts that are often exactly zero."""
 
 from typing import Literal
 
@@ -36,7 +36,8 @@ class Tweedie(Likelihood):
     (1.01, 1.99).
 
     The unit is the moments' :math:`\phi`, var(y) / mean^p; the floor is (sd floor)^2 / mean^p with
-    the normal law's sd floor, at most half the unit. raw[0] beyond +-50 grows logarithmically.
+    the normal distribution's sd floor, at most half the unit. raw[0] beyond +-50 grows
+    logarithmically.
 
     Args:
         dispersion: phi ``"predicted"`` from x, ``"constant"`` as in glm, or known.
@@ -68,11 +69,11 @@ class Tweedie(Likelihood):
         power: Literal["learned"] | float = 1.5,
     ) -> None:
         super().__init__()
-        self.spread, self.power = PositiveHead(dispersion), _Power(power)
+        self.dispersion, self.power = PositiveHead(dispersion), _Power(power)
 
     def outputs(self, target: TargetSpec) -> int:
         """2 with a predicted dispersion, else 1."""
-        return 1 + self.spread.outputs
+        return 1 + self.dispersion.outputs
 
     def check(self, y: Tensor) -> None:
         """Finite numbers >= 0."""
@@ -89,7 +90,7 @@ class Tweedie(Likelihood):
         unit, floor = sd**2 / mean**p, floor**2 / mean**p
         least = torch.maximum(2 * floor, 1e-6 * mean ** (2 - p))
         unit = torch.where(sd > 1e-9 * mean, unit, least)
-        self.spread.observe(unit.to(dtype), torch.minimum(floor, unit / 2).to(dtype))
+        self.dispersion.observe(unit.to(dtype), torch.minimum(floor, unit / 2).to(dtype))
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         """Log mean, and the maximum-likelihood phi and p; the scale is sd / mean, at most 1.
@@ -106,19 +107,19 @@ class Tweedie(Likelihood):
         self.power.start(p)
         mean = torch.where(mean > 0, mean, 1e-3)
         scale = torch.where(sd > 0, (sd / mean).clamp(max=1), 1.0)
-        return self.spread.append(mean.log(), scale, phi)
+        return self.dispersion.append(mean.log(), scale, phi)
 
     def _constant(self, y: Tensor, weight: Tensor, target: int) -> tuple[float, float]:
         """phi and p of one target."""
         y, weight = y[weight > 0].double(), weight[weight > 0].double()
         unit, floor, known = (
             float(v.double().reshape(-1).expand(max(v.numel(), target + 1))[target])
-            for v in (self.spread.unit, self.spread.floor, self.spread.known)
+            for v in (self.dispersion.unit, self.dispersion.floor, self.dispersion.known)
         )
         power = None if self.power.raw is not None else float(self.power.known)
         if not bool((y > 0).any()):
             return unit, 1.5 if power is None else power
-        dispersion = known if self.spread.kind == "known" else None
+        dispersion = known if self.dispersion.kind == "known" else None
         return fit_tweedie(y, weight, dispersion, power, floor + 1e-4 * unit)
 
     def loss(self, raw: Tensor, y: Tensor) -> Tensor:
@@ -129,7 +130,7 @@ class Tweedie(Likelihood):
     def distribution(self, raw: Tensor) -> TweedieDistribution:
         """Tweedie with mean exp(raw[0])."""
         power = self.power.value(raw.dtype).expand(raw.shape[:-1])
-        return TweedieDistribution(soft_clamp(raw[..., 0]), self.spread(raw), power)
+        return TweedieDistribution(soft_clamp(raw[..., 0]), self.dispersion(raw), power)
 
     def unit_deviance(self, raw: Tensor, y: Tensor) -> Tensor:
         """d(y, mu) as above; 2 mu^(2-p) / (2 - p) at y = 0."""

@@ -68,7 +68,7 @@ class TweedieDistribution(Distribution):
         return torch.zeros_like(self.log_mean)
 
     def _log_rate(self, log_mean: Tensor) -> Tensor:
-        """log lambda of a law with this mean."""
+        """log lambda of a distribution with this mean."""
         return (2 - self.power) * log_mean - (2 - self.power).log() - self.dispersion.log()
 
     def log_prob(self, y: Tensor) -> Tensor:
@@ -106,13 +106,13 @@ class TweedieDistribution(Distribution):
         y, *rest = torch.broadcast_tensors(y, self.log_mean, self.dispersion, self.power)
         value, *parameters = wide(y, *rest)
         positive = (value > 0) & (value < math.inf)
-        law = TweedieDistribution(*parameters)
-        atom = -law._log_rate(law.log_mean).exp()
+        distribution = TweedieDistribution(*parameters)
+        atom = -distribution._log_rate(distribution.log_mean).exp()
         if y.is_meta:
             return positive, torch.empty_like(y), torch.empty_like(y), atom
         log_y = torch.where(positive, value, 1.0).log()
         none = torch.zeros_like(positive)
-        lower, upper = law._sum(log_y, ~none), law._sum(log_y, none)
+        lower, upper = distribution._sum(log_y, ~none), distribution._sum(log_y, none)
         return positive, torch.logaddexp(atom, lower), upper, atom
 
     def _sum(self, log_y: Tensor, low: Tensor) -> Tensor:
@@ -120,11 +120,15 @@ class TweedieDistribution(Distribution):
         parts = [part.reshape(-1) for part in (log_y, self.log_mean, self.dispersion, self.power)]
         low = low.reshape(-1)
         with torch.no_grad():
-            law = TweedieDistribution(*parts[1:])
-            here, there = law._log_rate(law.log_mean).exp(), law._log_rate(parts[0]).exp()
-            # Where the terms of a tail are: at the law's own rate, or beyond, at that of y.
+            distribution = TweedieDistribution(*parts[1:])
+            here, there = (
+                distribution._log_rate(distribution.log_mean).exp(),
+                distribution._log_rate(parts[0]).exp(),
+            )
+            # Where the terms of a tail are: at the distribution's own rate, or beyond, at that of
+            # y.
             rate = torch.where(low, torch.minimum(here, there), torch.maximum(here, there))
-            first, step, count = _grid(rate, (2 - law.power) / (law.power - 1))
+            first, step, count = _grid(rate, (2 - distribution.power) / (distribution.power - 1))
             order = torch.argsort(torch.where(low, -count, count))
         blocks = []
         for span in _blocks(count[order], low[order]):
@@ -159,17 +163,17 @@ class TweedieDistribution(Distribution):
         y = torch.where(level >= 1, math.inf, torch.zeros_like(level))
         y = torch.where((level >= 0) & (level <= 1), y, math.nan)
         some = (level > atom) & (level < 1)
-        level, below, law = (
+        level, below, likelihood = (
             level[some],
             (level - atom)[some],
             TweedieDistribution(*(part[some] for part in parameters)),
         )
         x, lost = positive_quantile(
-            law._sum,
-            lambda x: law.log_prob(x.exp()) + x,
+            likelihood._sum,
+            lambda x: likelihood.log_prob(x.exp()) + x,
             below,
             1 - level,
-            law._guess(level),
+            likelihood._guess(level),
         )
         found = x.exp()
         if lost.any():
@@ -241,13 +245,16 @@ def _log_sum(
     step: Tensor,
 ) -> Tensor:
     """log of the sum over j >= 1 of Po(j; lambda) P(j alpha, y / tau), or Q in place of P."""
-    law = TweedieDistribution(*(v.unsqueeze(-1) for v in (log_mean, dispersion, power)))
+    distribution = TweedieDistribution(*(v.unsqueeze(-1) for v in (log_mean, dispersion, power)))
     step = step.unsqueeze(-1)
     j = first.unsqueeze(-1) + step * torch.arange(count, dtype=step.dtype)
-    log_rate, alpha = law._log_rate(law.log_mean), (2 - law.power) / (law.power - 1)
+    log_rate, alpha = (
+        distribution._log_rate(distribution.log_mean),
+        (2 - distribution.power) / (distribution.power - 1),
+    )
     # y / tau
-    x = log_y.unsqueeze(-1) - (law.power - 1) * law.log_mean
-    x = (x - (law.power - 1).log() - law.dispersion.log()).exp()
+    x = log_y.unsqueeze(-1) - (distribution.power - 1) * distribution.log_mean
+    x = (x - (distribution.power - 1).log() - distribution.dispersion.log()).exp()
     d = log_rate - j.log()
     log_weight = -j * (torch.expm1(d) - d) - HALF_LOG_2PI - 0.5 * j.log() - stirling(j)
     shape, x = torch.broadcast_tensors(j * alpha, x)

@@ -1,4 +1,4 @@
-"""The series in the density of a compound Poisson-gamma law, with two derivatives."""
+"""The series in the density of a compound Poisson-gamma distribution, with two derivatives."""
 
 import math
 from typing import Any
@@ -16,7 +16,7 @@ _CEILING = math.log(1e8)  # of log rate: beyond, the normal limit is exact to 1e
 
 
 def log_series(log_rate: Tensor, alpha: Tensor) -> Tensor:
-    r"""log(y p(y)) of a compound Poisson-gamma law whose mean is y itself.
+    r"""log(y p(y)) of a compound Poisson-gamma distribution whose mean is y itself.
 
     .. math:: C(\ell, \alpha) = \log \sum_{j \ge 1} \mathrm{Po}(j; \lambda)\,
               \frac{x^{j\alpha} e^{-x}}{\Gamma(j\alpha)}, \qquad \lambda = e^\ell,\;

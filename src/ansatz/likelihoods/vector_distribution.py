@@ -9,9 +9,9 @@ from ansatz.likelihoods.distribution import Distribution
 class VectorDistribution(Distribution):
     """Distributions of vectors of K numbers, one per element of ``batch_shape``.
 
-    A law defines ``mean``, ``variance`` (of each number), ``log_prob``, ``sample`` and
-    ``marginal``, the K univariate laws of the single numbers. There is no order of vectors, hence
-    no cdf and no quantile of the whole: ask the marginals.
+    A distribution defines ``mean``, ``variance`` (of each number), ``log_prob``, ``sample`` and
+    ``marginal``, the K univariate distributions of the single numbers. There is no order of
+    vectors, hence no cdf and no quantile of the whole: ask the marginals.
 
     Shapes:
         - y: ``(..., K)``; ``log_prob(y)`` and ``energy_score(y)``: ``(...)``.
@@ -37,7 +37,7 @@ class VectorDistribution(Distribution):
 
     @property
     def marginal(self) -> Distribution:
-        """The law of each of the K numbers by itself, with batch shape ``(..., K)``."""
+        """The distribution of each of the K numbers by itself, with batch shape ``(..., K)``."""
         raise TypeError(f"{type(self).__name__} defines no marginals.")
 
     @property
@@ -47,16 +47,16 @@ class VectorDistribution(Distribution):
 
     def cdf(self, y: Tensor) -> Tensor:
         """Undefined: vectors have no order."""
-        raise TypeError(f"{type(self).__name__} is a law of vectors: use marginal.cdf.")
+        raise TypeError(f"{type(self).__name__} is a distribution of vectors: use marginal.cdf.")
 
     def icdf(self, q: Tensor) -> Tensor:
         """Undefined: vectors have no order."""
-        raise TypeError(f"{type(self).__name__} is a law of vectors: use marginal.icdf.")
+        raise TypeError(f"{type(self).__name__} is a distribution of vectors: use marginal.icdf.")
 
     def crps(self, y: Tensor) -> Tensor:
         """Undefined for vectors, whose score is the energy score."""
         raise TypeError(
-            f"{type(self).__name__} is a law of vectors: use energy_score, or marginal.crps for "
+            f"{type(self).__name__} is a distribution of vectors: use energy_score, or marginal.crps for "
             "each number."
         )
 
@@ -76,7 +76,7 @@ class VectorDistribution(Distribution):
 
         with the Euclidean norm; for K = 1 it is the CRPS. Neighbouring draws stand for the
         independent pair Y, Y', which needs no double sum and has no bias. Without a generator a
-        fixed one is used, so that the same law and outcome have the same score.
+        fixed one is used, so that the same distribution and outcome have the same score.
 
         Args:
             y: ``(..., K)``.

@@ -1,4 +1,4 @@
-"""The von Mises law: directions and times of day."""
+"""The von Mises distribution: directions and times of day."""
 
 import math
 from itertools import pairwise
@@ -67,13 +67,13 @@ class VonMisesDistribution(Distribution):
 
     @property
     def kappa(self) -> Tensor:
-        """The concentration, 0 for the uniform law; its gradient at 0 is taken as 0."""
+        """The concentration, 0 for the uniform distribution; its gradient at 0 is taken as 0."""
         uniform = self._square == 0
         return torch.where(uniform, 0.0, torch.where(uniform, 1.0, self._square).sqrt())
 
     @property
     def mean(self) -> Tensor:
-        """The mean direction in [-pi, pi], 0 for the uniform law, which has none."""
+        """The mean direction in [-pi, pi], 0 for the uniform distribution, which has none."""
         uniform = self._square == 0
         return torch.atan2(torch.where(uniform, 0.0, self.b), torch.where(uniform, 1.0, self.a))
 
@@ -232,8 +232,8 @@ class VonMises(Likelihood):
     that nothing jumps at a cut and the loss is smooth everywhere, at 0 too.
 
     kappa is exact up to a limit L and grows as L (1 + log(kappa / L)) beyond: L = 1 / floor^2
-    with the normal law's sd floor, max(1e-3 of the spread, resolution / sqrt(12)); 1e6 before
-    outcomes are seen.
+    with the normal distribution's sd floor, max(1e-3 of the spread, resolution / sqrt(12)); 1e6
+    before outcomes are seen.
 
     Shapes:
         - raw: ``(..., 2)``.
@@ -318,9 +318,9 @@ _ROUNDS = 200  # at least 65 % are accepted in each: 0.35^200 is nothing
 def best_fisher(kappa: Tensor, generator: torch.Generator | None = None) -> Tensor:
     """Angles in [-pi, pi] around a mean direction 0, one per concentration.
 
-    Rejection from a wrapped Cauchy law, in double precision. Below 1e-8 the law is uniform to all
-    digits that the algorithm could give, and beyond 1e8 normal with variance 1 / kappa. A kappa
-    that is nan gives nan: the number of rounds is limited, so that nothing hangs.
+    Rejection from a wrapped Cauchy likelihood, in double precision. Below 1e-8 the likelihood is
+    uniform to all digits that the algorithm could give, and beyond 1e8 normal with variance 1 /
+    kappa. A kappa that is nan gives nan: the number of rounds is limited, so that nothing hangs.
 
     Args:
         kappa: any shape, >= 0.

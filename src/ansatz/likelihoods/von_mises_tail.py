@@ -1,4 +1,4 @@
-"""The tail of the von Mises law on the log scale, differentiable in angle and concentration."""
+"""The tail of the von Mises distribution on the log scale, differentiable in angle and concentration."""
 
 import math
 from typing import Any
@@ -53,7 +53,7 @@ def inverse_tail(log_p: Tensor, k: Tensor) -> Tensor:
     log_p, k = log_p.reshape(-1), k.reshape(-1)
     p = log_p.exp()
     z = -torch.special.ndtri(p.clamp(min=1e-300))
-    # In sin(x/2) the law is nearly normal for large k; for small k it is nearly uniform.
+    # In sin(x/2) the likelihood is nearly normal for large k; for small k it is nearly uniform.
     peaked = 2 * torch.asin((z / (2 * k.clamp(min=1e-30).sqrt())).clamp(max=1))
     start = torch.where(k > 1, peaked, math.pi * (1 - 2 * p))
 

@@ -1,4 +1,4 @@
-"""The Weibull law: lifetimes whose hazard rises or falls as a power of time."""
+"""The Weibull distribution: lifetimes whose hazard rises or falls as a power of time."""
 
 import math
 
@@ -31,7 +31,7 @@ class WeibullDistribution(Distribution):
 
     Args:
         log_scale: the logarithm of the scale, any shape; P(Y > scale) = 1 / e.
-        sigma: 1 / shape, positive, the same shape; 1 is the exponential law.
+        sigma: 1 / shape, positive, the same shape; 1 is the exponential distribution.
 
     Example:
         >>> import torch
@@ -106,10 +106,15 @@ class WeibullDistribution(Distribution):
         two draws is Weibull with scale * 2^-sigma. In double precision, as its terms cancel.
         """
         value, *parameters = wide(y, self.log_scale, self.sigma)
-        law = WeibullDistribution(*parameters)
-        share = continued(log_gammainc(1 + law.sigma, law._w(value).exp()).exp(), value, 0.0, 1.0)
-        rest = 2**-law.sigma - 2 * share
-        return (value * (2 * law.cdf(value) - 1) + law.mean * rest).to(y)
+        distribution = WeibullDistribution(*parameters)
+        share = continued(
+            log_gammainc(1 + distribution.sigma, distribution._w(value).exp()).exp(),
+            value,
+            0.0,
+            1.0,
+        )
+        rest = 2**-distribution.sigma - 2 * share
+        return (value * (2 * distribution.cdf(value) - 1) + distribution.mean * rest).to(y)
 
     def sample(
         self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
@@ -132,10 +137,10 @@ class Weibull(Likelihood):
 
     with :math:`\eta = \log\lambda` = raw[0] and :math:`\sigma` = unit * softplus(raw[1]) + floor,
     the ``scale`` of R's survreg: the shape of the textbooks is :math:`1/\sigma`, and
-    :math:`\sigma = 1` is the exponential law. A coefficient says by what factor times stretch;
-    with constant :math:`\sigma`, minus it over :math:`\sigma` is a log hazard ratio. The unit is
-    sd(log y); the floor is the normal law's sd floor over the mean of y, at most half the unit.
-    raw[0] beyond +-50 grows logarithmically. Both tails are twice differentiable.
+    :math:`\sigma = 1` is the exponential distribution. A coefficient says by what factor times
+    stretch; with constant :math:`\sigma`, minus it over :math:`\sigma` is a log hazard ratio. The
+    unit is sd(log y); the floor is the normal distribution's sd floor over the mean of y, at most
+    half the unit. raw[0] beyond +-50 grows logarithmically. Both tails are twice differentiable.
 
     ``predict`` gives the mean, :math:`\lambda\,\Gamma(1 + \sigma)`.
 
@@ -161,11 +166,11 @@ class Weibull(Likelihood):
 
     def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
         super().__init__()
-        self.spread = PositiveHead(dispersion)
+        self.dispersion = PositiveHead(dispersion)
 
     def outputs(self, target: TargetSpec) -> int:
         """2 with a predicted sigma, else 1."""
-        return 1 + self.spread.outputs
+        return 1 + self.dispersion.outputs
 
     def check(self, y: Tensor) -> None:
         """Positive finite numbers."""
@@ -173,17 +178,17 @@ class Weibull(Likelihood):
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of sigma."""
-        self.spread.observe(*relative_unit_and_floor(y, weight))
+        self.dispersion.observe(*relative_unit_and_floor(y, weight))
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         """The maximum-likelihood log scale and sigma, by Newton's method in log sigma."""
-        unit, floor = self.spread.unit.double(), self.spread.floor.double()
+        unit, floor = self.dispersion.unit.double(), self.dispersion.floor.double()
         sigma = torch.maximum(_sigma(y, weight), floor + 1e-4 * unit)
-        if self.spread.kind == "known":
-            sigma = self.spread.known.double().expand_as(sigma)
+        if self.dispersion.kind == "known":
+            sigma = self.dispersion.known.double().expand_as(sigma)
         eta = _log_scale(y, weight, sigma).to(y.dtype)
         sd = weighted_sd(y.log(), weight)
-        return self.spread.append(eta, torch.where(sd > 0, sd, 1.0), sigma.to(y.dtype))
+        return self.dispersion.append(eta, torch.where(sd > 0, sd, 1.0), sigma.to(y.dtype))
 
     def loss(self, raw: Tensor, y: Tensor) -> Tensor:
         """The negative log-likelihood."""
@@ -192,7 +197,7 @@ class Weibull(Likelihood):
 
     def distribution(self, raw: Tensor) -> WeibullDistribution:
         """Weibull with scale exp(raw[0])."""
-        return WeibullDistribution(soft_clamp(raw[..., 0]), self.spread(raw))
+        return WeibullDistribution(soft_clamp(raw[..., 0]), self.dispersion(raw))
 
 
 def _centred(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:

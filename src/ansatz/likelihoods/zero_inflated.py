@@ -1,4 +1,4 @@
-"""Zero-inflated laws: counts with more zeros than their law explains."""
+"""Zero-inflated likelihoods: counts with more zeros than their likelihood explains."""
 
 import copy
 import math
@@ -31,7 +31,7 @@ class ZeroInflatedPoisson(Likelihood):
 
     with :math:`\log\mu` = raw[0], the log mean of the counts, and :math:`\pi = \sigma` (raw[1]),
     the share of zeros that are no counts. The mean of y is :math:`(1 - \pi)\mu`. As for the Poisson
-    law, beyond raw[0] = 50 the exponential continues along its tangent.
+    likelihood, beyond raw[0] = 50 the exponential continues along its tangent.
 
     Shapes:
         - raw: ``(..., 2)``.
@@ -62,9 +62,10 @@ class ZeroInflatedPoisson(Likelihood):
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         r"""The maximum-likelihood constants, exactly.
 
-        Where there are more zeros than :math:`e^{-\bar y}`, the law reproduces their share, and mu
-        is the rate of a zero-truncated Poisson law with the positive counts' mean. Elsewhere pi = 0
-        is best, whose log odds are infinite: pi is half a row then, and mu keeps the mean of y.
+        Where there are more zeros than :math:`e^{-\bar y}`, the likelihood reproduces their share,
+        and mu is the rate of a zero-truncated Poisson distribution with the positive counts' mean.
+        Elsewhere pi = 0 is best, whose log odds are infinite: pi is half a row then, and mu keeps
+        the mean of y.
         """
         y = y.to(weight.dtype)
         poisson, scale = Poisson().start(y, weight)
@@ -97,8 +98,8 @@ class ZeroInflatedNegativeBinomial(Likelihood):
     with :math:`\log\mu` = raw[0], the log mean of the counts, their dispersion :math:`\alpha` =
     unit * softplus(raw[1]) + floor, so that they have the variance :math:`\mu + \alpha\mu^2`, and
     :math:`\pi = \sigma` (the last raw number), the share of zeros that are no counts. Unit and
-    floor are the negative binomial law's. Overdispersion alone makes many zeros: where the counts
-    do not need :math:`\pi` it goes to 0. raw[0] beyond 50 grows logarithmically.
+    floor are the negative binomial distribution's. Overdispersion alone makes many zeros: where the
+    counts do not need :math:`\pi` it goes to 0. raw[0] beyond 50 grows logarithmically.
 
     Args:
         dispersion: alpha ``"predicted"`` from x, ``"constant"``, or known.
@@ -110,8 +111,8 @@ class ZeroInflatedNegativeBinomial(Likelihood):
     Example:
         >>> import torch
         >>> from ansatz.likelihoods import ZeroInflatedNegativeBinomial
-        >>> law = ZeroInflatedNegativeBinomial(dispersion=1.0)
-        >>> law.loss(torch.zeros(1, 2), torch.zeros(1)).exp()  # P(0) = 1/2 + 1/2 * 1/2
+        >>> likelihood = ZeroInflatedNegativeBinomial(dispersion=1.0)
+        >>> likelihood.loss(torch.zeros(1, 2), torch.zeros(1)).exp()  # P(0) = 1/2 + 1/2 * 1/2
         tensor([1.3333])
 
     References:
@@ -124,21 +125,21 @@ class ZeroInflatedNegativeBinomial(Likelihood):
 
     def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
         super().__init__()
-        self.spread = PositiveHead(dispersion)
+        self.dispersion = PositiveHead(dispersion)
 
     def outputs(self, target: TargetSpec) -> int:
         """3 with a predicted dispersion, else 2."""
-        return 2 + self.spread.outputs
+        return 2 + self.dispersion.outputs
 
     def check(self, y: Tensor) -> None:
         """Whole numbers >= 0."""
         _refuse_no_counts(y, self.name)
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
-        """Unit and floor of the dispersion, those of the negative binomial law."""
+        """Unit and floor of the dispersion, those of the negative binomial distribution."""
         counts = NegativeBinomial()
         counts.observe(y, weight)
-        self.spread.observe(counts.spread.unit, counts.spread.floor)
+        self.dispersion.observe(counts.dispersion.unit, counts.dispersion.floor)
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         """The maximum-likelihood constants.
@@ -152,7 +153,7 @@ class ZeroInflatedNegativeBinomial(Likelihood):
         shift, alpha = (torch.stack(part).to(y.dtype) for part in zip(*solved, strict=True))
         log_mean, logit = (shift[:, i].reshape(y.shape[1:]) for i in (0, -1))
         scale = Poisson().start(y, weight)[1][..., 0]
-        shift, scale = self.spread.append(log_mean, scale, alpha.reshape(y.shape[1:]))
+        shift, scale = self.dispersion.append(log_mean, scale, alpha.reshape(y.shape[1:]))
         last = logit.unsqueeze(-1)
         return torch.cat([shift, last], -1), torch.cat([scale, torch.ones_like(last)], -1)
 
@@ -162,10 +163,10 @@ class ZeroInflatedNegativeBinomial(Likelihood):
         rows = torch.zeros_like(counts).index_add_(0, index, weight[weight > 0].double())
         one = copy.deepcopy(self).double().cpu()
         for name in ("unit", "floor"):
-            value = getattr(self.spread, name).double().reshape(-1)
-            setattr(one.spread, name, value[min(target, len(value) - 1)])
-        if one.spread.constant is not None:
-            one.spread.constant = nn.Parameter(torch.zeros((), dtype=torch.float64))
+            value = getattr(self.dispersion, name).double().reshape(-1)
+            setattr(one.dispersion, name, value[min(target, len(value) - 1)])
+        if one.dispersion.constant is not None:
+            one.dispersion.constant = nn.Parameter(torch.zeros((), dtype=torch.float64))
         best = _without_inflation(one, counts, rows)
         if 0 < float(_positive_share(counts, rows)) < 1:  # else there is nothing to inflate
             for alpha in (0.1, 1.0):  # where the first leads nowhere, the second may
@@ -181,7 +182,7 @@ class ZeroInflatedNegativeBinomial(Likelihood):
 
     def distribution(self, raw: Tensor) -> ZeroInflatedDistribution:
         """Negative binomial with log mean raw[0] behind extra zeros."""
-        alpha = self.spread(raw[..., :-1])
+        alpha = self.dispersion(raw[..., :-1])
         counts = NegativeBinomialDistribution(soft_cap(raw[..., 0]), alpha)
         return ZeroInflatedDistribution(counts, raw[..., -1])
 
@@ -189,42 +190,44 @@ class ZeroInflatedNegativeBinomial(Likelihood):
 Fit = tuple[Tensor, Tensor, Tensor]  # mean loss, raw numbers, alpha
 
 
-def _without_inflation(law: ZeroInflatedNegativeBinomial, y: Tensor, weight: Tensor) -> Fit:
+def _without_inflation(likelihood: ZeroInflatedNegativeBinomial, y: Tensor, weight: Tensor) -> Fit:
     """The negative binomial constant, with half a row of inflation."""
-    law, counts = copy.deepcopy(law), NegativeBinomial(dispersion="constant").double()
-    counts.spread.observe(law.spread.unit, law.spread.floor)
+    likelihood, counts = copy.deepcopy(likelihood), NegativeBinomial(dispersion="constant").double()
+    counts.dispersion.observe(likelihood.dispersion.unit, likelihood.dispersion.floor)
     (log_mean,), _ = counts.start(y, weight)
-    alpha = counts.spread.value(y.dtype).detach()
-    if law.spread.kind == "known":
-        alpha = law.spread.known
+    alpha = counts.dispersion.value(y.dtype).detach()
+    if likelihood.dispersion.kind == "known":
+        alpha = likelihood.dispersion.known
     half = 0.5 / (weight.sum() + 1)
-    shift, _ = law.spread.append(log_mean - torch.log1p(-half), torch.ones_like(half), alpha)
+    shift, _ = likelihood.dispersion.append(
+        log_mean - torch.log1p(-half), torch.ones_like(half), alpha
+    )
     exact = counts.distribution(log_mean.unsqueeze(-1))
-    if law.spread.kind == "known":
+    if likelihood.dispersion.kind == "known":
         exact = NegativeBinomialDistribution(log_mean, alpha)
     loss = weighted_mean(-exact.log_prob(y), weight).detach()  # with pi = 0, its limit
     return loss, torch.cat([shift, torch.logit(half).reshape(1)]), alpha
 
 
 def _with_inflation(
-    law: ZeroInflatedNegativeBinomial, y: Tensor, weight: Tensor, alpha: float
+    likelihood: ZeroInflatedNegativeBinomial, y: Tensor, weight: Tensor, alpha: float
 ) -> Fit:
     """The minimum reached from a given alpha and the inflation that zeros leave room for."""
-    law = copy.deepcopy(law)
+    likelihood = copy.deepcopy(likelihood)
     mean, share = weighted_mean(y, weight), _positive_share(y, weight)
     mu = (mean / share).clamp(min=1.1)
     none = (1 + alpha * mu) ** (-1 / alpha)
     pi = (1 - share / (1 - none)).clamp(0.02, 0.98)
     one = torch.ones_like(mu)
-    first = law.spread.append(mu.log(), one, alpha * one)
+    first = likelihood.dispersion.append(mu.log(), one, alpha * one)
     shift, scale = (
         torch.cat([v, w.reshape(1)]) for v, w in zip(first, (pi.logit(), one), strict=True)
     )
-    shift = fit_constant(law, y, weight, shift, scale)
-    loss = weighted_mean(law.loss(shift.expand(len(y), -1), y), weight).detach()
+    shift = fit_constant(likelihood, y, weight, shift, scale)
+    loss = weighted_mean(likelihood.loss(shift.expand(len(y), -1), y), weight).detach()
     if float(shift[-1]) < -20:  # all the way to pi = 0, which is not for here
         loss = torch.full_like(loss, math.inf)
-    return loss, shift, law.spread(shift[:-1]).detach()
+    return loss, shift, likelihood.dispersion(shift[:-1]).detach()
 
 
 def _positive_share(y: Tensor, weight: Tensor) -> Tensor:

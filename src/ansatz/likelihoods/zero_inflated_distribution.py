@@ -1,4 +1,4 @@
-"""A count law behind extra zeros."""
+"""A count distribution behind extra zeros."""
 
 import math
 
@@ -11,17 +11,17 @@ from ansatz.likelihoods.elementwise import wide
 
 
 class ZeroInflatedDistribution(Distribution):
-    """0 with probability pi, else a count from another law, which may be 0 as well.
+    """0 with probability pi, else a count from another distribution, which may be 0 as well.
 
     Args:
-        counts: the law of the counts, on 0, 1, 2, ...
-        logits: the log odds of pi, of the law's batch shape.
+        counts: the distribution of the counts, on 0, 1, 2, ...
+        logits: the log odds of pi, of the distribution's batch shape.
 
     Example:
         >>> import torch
         >>> from ansatz.likelihoods import PoissonDistribution
-        >>> law = ZeroInflatedDistribution(PoissonDistribution(torch.zeros(1)), torch.zeros(1))
-        >>> law.mean, law.variance
+        >>> distribution = ZeroInflatedDistribution(PoissonDistribution(torch.zeros(1)), torch.zeros(1))
+        >>> distribution.mean, distribution.variance
         (tensor([0.5000]), tensor([0.7500]))
     """
 

@@ -1,4 +1,4 @@
-"""The zero-one-inflated beta law: proportions among which exact 0 and 1 are outcomes."""
+"""The zero-one-inflated beta distribution: proportions among which exact 0 and 1 are outcomes."""
 
 import math
 
@@ -25,20 +25,20 @@ from ansatz.spec import TargetSpec
 
 
 class ZeroOneInflatedBetaDistribution(Distribution):
-    """0 and 1 with probabilities of their own, otherwise a beta law.
+    """0 and 1 with probabilities of their own, otherwise a beta distribution.
 
     A mixed distribution: ``log_prob`` is a log probability at 0 and 1 and a log density between
     them; the cdf jumps at both ends.
 
     Args:
-        inner: the law of the outcomes strictly between 0 and 1.
+        inner: the likelihood of the outcomes strictly between 0 and 1.
         logits: ``(..., 2)``, the log odds of 0 and of 1, each against the inside.
 
     Example:
         >>> import torch
         >>> inner = BetaDistribution(torch.zeros(1), torch.full((1,), 0.5))
-        >>> law = ZeroOneInflatedBetaDistribution(inner, torch.zeros(1, 2))
-        >>> law.cdf(torch.tensor([0.0])), law.cdf(torch.tensor([0.5]))
+        >>> distribution = ZeroOneInflatedBetaDistribution(inner, torch.zeros(1, 2))
+        >>> distribution.cdf(torch.tensor([0.0])), distribution.cdf(torch.tensor([0.5]))
         (tensor([0.3333]), tensor([0.5000]))
     """
 
@@ -165,8 +165,9 @@ class ZeroOneInflatedBeta(Likelihood):
     with :math:`\mathrm{logit}\,\mu` = raw[0] (logit link), :math:`(\pi_0, \pi_1)` the first two
     entries of softmax(raw[1], raw[2], 0), :math:`a = \mu\phi`, :math:`b = (1-\mu)\phi` and the
     dispersion :math:`1/\phi` = unit * softplus(raw[3]) + floor, with the unit and the floor of the
-    beta law of the outcomes between 0 and 1. The loss is a log probability at 0 and 1 and a log
-    density between. raw[0] beyond +-50 grows logarithmically. ``predict`` gives the mean of y.
+    beta distribution of the outcomes between 0 and 1. The loss is a log probability at 0 and 1 and
+    a log density between. raw[0] beyond +-50 grows logarithmically. ``predict`` gives the mean of
+    y.
 
     Args:
         dispersion: 1/phi ``"predicted"`` from x, ``"constant"``, or known (0.1 means phi = 10).
@@ -191,11 +192,11 @@ class ZeroOneInflatedBeta(Likelihood):
 
     def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
         super().__init__()
-        self.spread = PositiveHead(dispersion)
+        self.dispersion = PositiveHead(dispersion)
 
     def outputs(self, target: TargetSpec) -> int:
         """4 with a predicted dispersion, else 3."""
-        return 3 + self.spread.outputs
+        return 3 + self.dispersion.outputs
 
     def check(self, y: Tensor) -> None:
         """Numbers from 0 to 1."""
@@ -210,10 +211,10 @@ class ZeroOneInflatedBeta(Likelihood):
         _, unit = fit_beta(between, inner)
         floor = floor**2 / (mean * (1 - mean))
         unit = torch.where(unit > 0, unit, torch.maximum(2 * floor, torch.full_like(unit, 1e-6)))
-        self.spread.observe(unit, torch.minimum(floor, unit / 2))
+        self.dispersion.observe(unit, torch.minimum(floor, unit / 2))
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-        """The shares of 0 and 1, and the maximum-likelihood beta law between them.
+        """The shares of 0 and 1, and the maximum-likelihood beta distribution between them.
 
         A part without outcomes has no finite maximum-likelihood log odds: half a row is added.
         """
@@ -223,13 +224,13 @@ class ZeroOneInflatedBeta(Likelihood):
         counts.append(torch.where((y > 0) & (y < 1), full, 0).sum(0))
         zero, one, rest = (torch.where(c > 0, c, 0.5).log() for c in counts)
         logit, dispersion = fit_beta(between, inner)
-        if self.spread.kind == "known":
-            logit = fit_beta_mean(between, inner, self.spread.known)
+        if self.dispersion.kind == "known":
+            logit = fit_beta_mean(between, inner, self.dispersion.known)
         mean, sd = weighted_mean(between, inner), weighted_sd(between, inner)
         scale = torch.where(sd > 0, (sd / (mean * (1 - mean))).clamp(max=1), 1.0)
-        r = self.spread.start(dispersion).expand_as(logit)
+        r = self.dispersion.start(dispersion).expand_as(logit)
         shifts, scales = [logit, zero - rest, one - rest], [scale, *[torch.ones_like(scale)] * 2]
-        if self.spread.outputs:
+        if self.dispersion.outputs:
             shifts, scales = [*shifts, r], [*scales, torch.ones_like(scale)]
         return torch.stack(shifts, -1), torch.stack(scales, -1)
 
@@ -240,14 +241,14 @@ class ZeroOneInflatedBeta(Likelihood):
 
     def distribution(self, raw: Tensor) -> ZeroOneInflatedBetaDistribution:
         """Beta with mean sigmoid(raw[0]) between 0 and 1, which have log odds raw[1] and raw[2]."""
-        inner = BetaDistribution(soft_clamp(raw[..., 0]), self.spread(raw))
+        inner = BetaDistribution(soft_clamp(raw[..., 0]), self.dispersion(raw))
         return ZeroOneInflatedBetaDistribution(inner, raw[..., 1:3])
 
 
 def _between(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
     """Outcomes and weights of the rows strictly between 0 and 1, others without weight.
 
-    Without any such row, 1/4 and 3/4 stand in for them: near a uniform law around 1/2.
+    Without any such row, 1/4 and 3/4 stand in for them: near a uniform distribution around 1/2.
     """
     full = expand_weight(weight, y)
     inside = (y > 0) & (y < 1) & (full > 0)

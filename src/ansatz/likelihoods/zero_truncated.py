@@ -8,7 +8,7 @@ _LOG_SINHC = (1 / 6, -1 / 180, 1 / 2835, -1 / 37800, 1 / 467775, -691 / 38310772
 
 
 def log_positive(log_rate: Tensor) -> Tensor:
-    r"""log P(Y > 0) = log(1 - e^-r) of a Poisson law with rate r, from log r.
+    r"""log P(Y > 0) = log(1 - e^-r) of a Poisson distribution with rate r, from log r.
 
     .. math:: \log(1 - e^{-r}) = \log r - \frac r2 + \log\frac{\sinh(r/2)}{r/2}
 

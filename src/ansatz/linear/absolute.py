@@ -18,7 +18,7 @@ KINKED = ("laplace", "mae", "quantiles")
 
 
 def is_kinked(likelihood: Likelihood) -> bool:
-    """Whether a loss has a kink in its location; also a censored or truncated Laplace law.
+    """Whether a loss has a kink in its location; also a censored or truncated Laplace distribution.
 
     Example:
         >>> from ansatz.likelihoods import Laplace, Normal
@@ -44,18 +44,18 @@ def smooth_loss(likelihood: Likelihood, raw: Tensor, y: Tensor, width: float) ->
         if isinstance(likelihood, Censored):  # the tails of censored rows have no kink
             exact = y[:, 0] == y[:, 1]
             value = torch.where(exact, y[:, 0], 0.0)
-        inside = likelihood.law
+        inside = likelihood.likelihood
         change = smooth_loss(inside, raw, value, width) - inside.loss(raw, value)
         return likelihood.loss(raw, y) + torch.where(exact, change, 0.0)
     if isinstance(likelihood, Quantiles):
         r = y.unsqueeze(-1) - likelihood.quantiles(raw)  # (B, Q)
         tilt = 2 * torch.tensor(likelihood.levels, dtype=raw.dtype) - 1
         return ((r**2 + width**2).sqrt() + tilt * r).sum(-1) / 2
-    if not likelihood.is_law:
+    if not likelihood.has_distribution:
         return ((y - likelihood.point(raw)) ** 2 + width**2).sqrt()
-    law = likelihood.distribution(raw)
-    scale = (law.variance / 2).sqrt()
-    return ((y - law.mean) ** 2 + width**2).sqrt() / scale + (2 * scale).log()
+    distribution = likelihood.distribution(raw)
+    scale = (distribution.variance / 2).sqrt()
+    return ((y - distribution.mean) ** 2 + width**2).sqrt() / scale + (2 * scale).log()
 
 
 def minimise_absolute(
@@ -104,7 +104,8 @@ def minimise_absolute(
                 return found._replace(
                     theta=corner, iterations=iterations, converged=True, gradient=0.0
                 )
-        # On a flat set the curvature vanishes with the gradient: judge by what could add up to it.
+        # On a flat set the curvature vanishes with the gradient: evaluate by what could add up to
+        # it.
         parts = criterion.weight @ criterion.scores(theta).abs()  # (Z,)
         gradient = float(found.derivatives.gradient[free].abs().max() / parts.max())
         settled = found.converged or gradient < 1e-7

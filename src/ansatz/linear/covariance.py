@@ -37,16 +37,16 @@ def information(model: Model, rows: Rows, criterion: Criterion, found: Maximum) 
     if model.family is not None:
         raw = criterion.z(found.theta)[:, : model.outputs]
         precision = torch.ones_like(rows.weight) if rows.precision is None else rows.precision
-        if model.law.name == "binomial":  # n trials are n rows
+        if model.likelihood.name == "binomial":  # n trials are n rows
             precision = precision * rows.y[:, 1]
         weight = fisher_weight(model.fitted(criterion, found.theta), raw, precision)
-    elif model.law.name in KINKED:
+    elif model.likelihood.name in KINKED:
         raw = criterion.z(found.theta)[:, : model.outputs]
-        law = model.fitted(criterion, found.theta)
+        likelihood = model.fitted(criterion, found.theta)
         weight = torch.full_like(rows.weight, torch.nan)  # mae claims no density at its kink
-        if law.is_law:
-            weight = 2 / law.distribution(raw).variance.detach()
-    elif is_kinked(model.law):
+        if likelihood.has_distribution:
+            weight = 2 / likelihood.distribution(raw).variance.detach()
+    elif is_kinked(model.likelihood):
         return _outer_scores(criterion, found.theta, rows.weight.sqrt())
     else:
         return matrix
@@ -71,7 +71,7 @@ def model_covariance(
         tensor([[0.2500]], dtype=torch.float64)
     """
     matrix, mask = information(model, rows, criterion, found), model.location_mask(criterion)
-    if model.family is None and model.law.name not in KINKED:
+    if model.family is None and model.likelihood.name not in KINKED:
         return _invert_apart(matrix, found.free, rest=False)
     inverse = _invert_apart(matrix, mask)
     if model.family is not None:
@@ -85,7 +85,8 @@ def sandwich_covariance(model: Model, rows: Rows, criterion: Criterion, found: M
     .. math:: A^{-1} \Big(\sum_i w_i^2 s_i s_i^\top\Big) A^{-1}
 
     with A the observed information and :math:`s_i` a row's score: right when the weights are
-    sampling weights or the variance is not what the law says. There is no small-sample factor.
+    sampling weights or the variance is not what the likelihood says. There is no small-sample
+    factor.
 
     Example:
         >>> import torch
@@ -95,8 +96,8 @@ def sandwich_covariance(model: Model, rows: Rows, criterion: Criterion, found: M
         >>> fit_linear(Poisson(), torch.zeros(2, 0), y, covariance="sandwich").covariance
         tensor([[0.1250]], dtype=torch.float64)
     """
-    kinked = model.law.name in KINKED
-    smooth = not is_kinked(model.law)
+    kinked = model.likelihood.name in KINKED
+    smooth = not is_kinked(model.likelihood)
     bread = found.derivatives.hessian if smooth else information(model, rows, criterion, found)
     meat = _outer_scores(criterion, found.theta, rows.weight)
     apart = model.family is not None or kinked

@@ -1,4 +1,4 @@
-"""Cox's proportional hazards: a linear model whose rows are judged by whom they outlive."""
+"""Cox's proportional hazards: a linear model whose rows are evaluated by whom they outlive."""
 
 import copy
 
@@ -124,11 +124,11 @@ def fit_cox(likelihood: Cox, rows: Rows, design: Design, covariance: str) -> Lin
     """
     if rows.precision is not None:
         raise UsageError("precision= has no meaning for cox. For repeated rows use weight=.")
-    law = copy.deepcopy(likelihood).double()
-    law.check(rows.y)
-    law.start(rows.y, rows.weight)  # refuses rows without an event
+    base = copy.deepcopy(likelihood).double()
+    base.check(rows.y)
+    base.start(rows.y, rows.weight)  # refuses rows without an event
     x = design.matrix[:, 1:]
-    partial = PartialLikelihood(x, rows.y.double(), rows.weight, rows.offset, law.ties)
+    partial = PartialLikelihood(x, rows.y.double(), rows.weight, rows.offset, base.ties)
     zero = torch.zeros(x.shape[1], dtype=torch.float64)
     free, unit = torch.ones(x.shape[1], dtype=torch.bool), torch.ones(1)
     null = partial.value(zero)
@@ -141,10 +141,10 @@ def fit_cox(likelihood: Cox, rows: Rows, design: Design, covariance: str) -> Lin
     scale = design.scale.unsqueeze(1) * design.scale
     table = design.restore(torch.cat([zero.new_zeros(1), found.theta]).unsqueeze(1))
     log_risk = partial.linear(found.theta)[:, 0]
-    law.set_baseline(
+    base.set_baseline(
         log_risk if rows.offset is None else log_risk + rows.offset, partial.y, rows.weight
     )
-    return _result(law, rows, design, found, -float(null), matrix / scale, table, covariance)
+    return _result(base, rows, design, found, -float(null), matrix / scale, table, covariance)
 
 
 def _result(

@@ -43,7 +43,7 @@ class Criterion:
               z_i = A_i \theta + o_i
 
     with :math:`\ell''` the (Z, Z) Hessian of one row by automatic differentiation (by differences
-    of gradients where the law has no second derivative; ``differenced`` then says so) and
+    of gradients where the likelihood has no second derivative; ``differenced`` then says so) and
     :math:`A_i` built from the row's columns: raw numbers of kind ``"x"`` have Q coefficients, of
     kind ``"slopes"`` all but the intercept, of kind ``"one"`` only that, of kind ``"fixed"`` none
     (they stay 0).

@@ -17,7 +17,8 @@ def exact_curvature(
     """Loss ``(B,)``, gradient ``(B, Z)`` and Hessian ``(B, Z, Z)`` of each row.
 
     None for a loss that says it has no second derivative, as the tails of the gamma, beta or
-    Student laws do. Numbers that are not among ``columns`` are held: their derivatives are 0.
+    Student distributions do. Numbers that are not among ``columns`` are held: their derivatives are
+    0.
 
     Example:
         >>> import torch

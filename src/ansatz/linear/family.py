@@ -13,9 +13,9 @@ from ansatz.likelihoods.tweedie_distribution import TweedieDistribution
 
 
 class Family(NamedTuple):
-    r"""A law with :math:`\mathrm{Var}(y) = \phi V(\mu) / w`, w the precision (R's prior weight).
+    r"""A likelihood with :math:`\mathrm{Var}(y) = \phi V(\mu) / w`, w the precision (R's prior weight).
 
-    V is the law's ``variance_function``.
+    V is the likelihood's ``variance_function``.
 
     Args:
         log_density: ``(y, mean, phi) -> log p``; None where phi is 1 by definition, or where R and
@@ -58,7 +58,7 @@ FAMILIES = {
 
 
 def family_of(likelihood: Likelihood) -> Family | None:
-    """The exponential family of a law, or None.
+    """The exponential family of a likelihood, or None.
 
     Example:
         >>> from ansatz.likelihoods import Poisson
@@ -71,7 +71,7 @@ def family_of(likelihood: Likelihood) -> Family | None:
 
 
 def has_deviance(likelihood: Likelihood) -> bool:
-    """Whether a law defines the deviance of a row.
+    """Whether a likelihood defines the deviance of a row.
 
     Example:
         >>> from ansatz.likelihoods import Laplace, Poisson
@@ -82,7 +82,7 @@ def has_deviance(likelihood: Likelihood) -> bool:
 
 
 def dispersion_at(likelihood: Likelihood, raw: Tensor) -> Tensor:
-    """phi of each row: the law's variance / V(mean), ``(B,)``.
+    """phi of each row: the likelihood's variance / V(mean), ``(B,)``.
 
     Example:
         >>> import torch
@@ -91,23 +91,23 @@ def dispersion_at(likelihood: Likelihood, raw: Tensor) -> Tensor:
         tensor([4.])
     """
     family = FAMILIES[likelihood.name]
-    law = likelihood.distribution(raw)
+    distribution = likelihood.distribution(raw)
     if not family.dispersed:
-        return torch.ones_like(law.mean)
-    return law.variance / likelihood.variance_function(law.mean)
+        return torch.ones_like(distribution.mean)
+    return distribution.variance / likelihood.variance_function(distribution.mean)
 
 
 def precise_loss(likelihood: Likelihood, raw: Tensor, y: Tensor, precision: Tensor) -> Tensor:
     r"""The negative log-likelihood of a row whose variance is :math:`\phi V(\mu)` / precision.
 
-    Where phi is a parameter this is the law at phi / precision; where it is 1, the precision
+    Where phi is a parameter this is the likelihood at phi / precision; where it is 1, the precision
     multiplies the log-likelihood (a quasi-likelihood), as in R and statsmodels.
 
     Example:
         >>> import torch
         >>> from ansatz.likelihoods import Normal
-        >>> law, zero = Normal(dispersion=2.0), torch.zeros(1)
-        >>> precise_loss(law, zero.unsqueeze(1), zero, torch.tensor([4.0]))
+        >>> likelihood, zero = Normal(dispersion=2.0), torch.zeros(1)
+        >>> precise_loss(likelihood, zero.unsqueeze(1), zero, torch.tensor([4.0]))
         tensor([0.9189])
     """
     family = family_of(likelihood)
@@ -118,13 +118,15 @@ def precise_loss(likelihood: Likelihood, raw: Tensor, y: Tensor, precision: Tens
         )
     if not family.dispersed:
         return precision * likelihood.loss(raw, y)
-    law = likelihood.distribution(raw)
-    if isinstance(law, TweedieDistribution):
-        scaled = TweedieDistribution(law.log_mean, law.dispersion / precision, law.power)
+    distribution = likelihood.distribution(raw)
+    if isinstance(distribution, TweedieDistribution):
+        scaled = TweedieDistribution(
+            distribution.log_mean, distribution.dispersion / precision, distribution.power
+        )
         return -scaled.log_prob(y)
     assert family.log_density is not None
-    phi = law.variance / likelihood.variance_function(law.mean)
-    return -family.log_density(y, law.mean, phi / precision)
+    phi = distribution.variance / likelihood.variance_function(distribution.mean)
+    return -family.log_density(y, distribution.mean, phi / precision)
 
 
 def pearson_statistic(

@@ -1,4 +1,4 @@
-"""Maximum likelihood for a linear model under any law whose loss is a sum over rows."""
+"""Maximum likelihood for a linear model under any likelihood whose loss is a sum over rows."""
 
 import copy
 import math
@@ -53,7 +53,7 @@ def fit_linear(
     that leaves no maximum are said in ``messages``.
 
     Args:
-        likelihood: any law or loss that is a sum over rows; it is copied, not changed.
+        likelihood: any likelihood or loss that is a sum over rows; it is copied, not changed.
         design: ``(N, D)`` numbers, without an intercept.
         y: ``(N,)`` outcomes; class codes for classes; ``(N, L)`` where an outcome is a vector.
         weight: ``(N,)`` frequency weights: weight 2 is the same as repeating the row.
@@ -128,10 +128,10 @@ class _Fitting:
         class_names: Sequence[str] | None,
     ) -> None:
         self.model, self.rows, self.design, self.class_names = model, rows, design, class_names
-        self.covariance = covariance if model.law.is_law else "sandwich"
+        self.covariance = covariance if model.likelihood.has_distribution else "sandwich"
         self.criterion = model.criterion(rows, design.matrix)
         self.found = model.maximise(rows, design.matrix)
-        self.law = model.fitted(self.criterion, self.found.theta)
+        self.likelihood = model.fitted(self.criterion, self.found.theta)
         self.raw = self.criterion.z(self.found.theta)[:, : model.outputs]
         self.observations = float(rows.weight.sum())
         self.rank = int(model.location_mask(self.criterion).sum())
@@ -148,7 +148,7 @@ class _Fitting:
             likelihood=likelihood,
             names=(INTERCEPT, *self.design.names),
             outputs=output_names(
-                model.law, model.outputs, model.dispersions, model.target, self.class_names
+                model.likelihood, model.outputs, model.dispersions, model.target, self.class_names
             ),
             coefficients=coefficients,
             covariance=covariance,
@@ -158,10 +158,10 @@ class _Fitting:
             rank=self.rank,
             locations=model.intercepts,
             parameters=self.criterion.size,
-            log_likelihood=self._log_likelihood(self.law, self.raw, found),
+            log_likelihood=self._log_likelihood(self.likelihood, self.raw, found),
             conventional=self._conventional(phi, phi_ml),
             null_log_likelihood=null_likelihood,
-            residual_deviance=self._deviance(self.law, self.raw),
+            residual_deviance=self._deviance(self.likelihood, self.raw),
             null_deviance=null_deviance,
             dispersion=phi,
             dispersion_ml=phi_ml,
@@ -170,7 +170,7 @@ class _Fitting:
             converged=all(stage.converged for stage in stages),
             gradient=max(stage.gradient for stage in stages),
             dropped=tuple(self.design.aliased),
-            link=model.law.link_name,
+            link=model.likelihood.link_name,
             uses_t=uses_t,
             curvature="differences" if found.differenced else "exact",
             messages=explain(model, self.design, found, self.observations, errors),
@@ -183,7 +183,7 @@ class _Fitting:
         return scales_of(likelihood, raw, self.model.predicted, self.class_names)
 
     def _as_they_came(self) -> tuple[Likelihood, Tensor]:
-        """The law and the coefficients of the columns as they came.
+        """The likelihood and the coefficients of the columns as they came.
 
         Where an intercept is redundant (thresholds of ordered classes say the same) it is 0.
         """
@@ -197,9 +197,9 @@ class _Fitting:
             excess = coefficients[0, column].clone()
             coefficients[0] -= excess * direction[:outputs]
             constants = constants - excess * direction[outputs:]
-        law = copy.deepcopy(self.law)
-        Constants.of(law).store(law, constants)
-        return law, coefficients
+        likelihood = copy.deepcopy(self.likelihood)
+        Constants.of(likelihood).store(likelihood, constants)
+        return likelihood, coefficients
 
     def _null(self) -> tuple[float, float | None]:
         """Log-likelihood and deviance of the model with an intercept and the offset only."""
@@ -208,22 +208,22 @@ class _Fitting:
         if self.design.matrix.shape[1] > 1:
             criterion = self.model.criterion(self.rows, ones)
             null = self.model.maximise(self.rows, ones)
-        law = self.model.fitted(criterion, null.theta)
+        likelihood = self.model.fitted(criterion, null.theta)
         raw = criterion.z(null.theta)[:, : self.model.outputs]
-        return self._log_likelihood(law, raw, null), self._deviance(law, raw)
+        return self._log_likelihood(likelihood, raw, null), self._deviance(likelihood, raw)
 
-    def _log_likelihood(self, law: Likelihood, raw: Tensor, found: Maximum) -> float:
-        if not getattr(law, "prior", 0):
+    def _log_likelihood(self, likelihood: Likelihood, raw: Tensor, found: Maximum) -> float:
+        if not getattr(likelihood, "prior", 0):
             return -float(found.derivatives.value)
         with torch.no_grad():  # of the rows alone, without the prior
-            return -float(self.rows.weight @ law.loss(raw, self.rows.y))
+            return -float(self.rows.weight @ likelihood.loss(raw, self.rows.y))
 
-    def _deviance(self, law: Likelihood, raw: Tensor) -> float | None:
+    def _deviance(self, likelihood: Likelihood, raw: Tensor) -> float | None:
         with torch.no_grad():
-            if law.name == "categorical":  # the saturated model has likelihood 1
-                terms = 2 * law.loss(raw, self.rows.y)
-            elif self.model.family is not None and has_deviance(law):
-                terms = law.unit_deviance(raw, self.rows.y)
+            if likelihood.name == "categorical":  # the saturated model has likelihood 1
+                terms = 2 * likelihood.loss(raw, self.rows.y)
+            elif self.model.family is not None and has_deviance(likelihood):
+                terms = likelihood.unit_deviance(raw, self.rows.y)
             else:
                 return None
         if self.rows.precision is not None:
@@ -239,37 +239,37 @@ class _Fitting:
         if not family.dispersed:
             return 1.0, 1.0, False
         with torch.no_grad():
-            by_likelihood = float(dispersion_at(self.law, self.raw[:1])[0])
+            by_likelihood = float(dispersion_at(self.likelihood, self.raw[:1])[0])
             if self.criterion.size == self.rank:  # a known dispersion: nothing was estimated
                 return by_likelihood, by_likelihood, False
             precision = torch.ones_like(rows.weight) if rows.precision is None else rows.precision
-            x2 = pearson_statistic(self.law, self.raw, rows.y, rows.weight, precision)
+            x2 = pearson_statistic(self.likelihood, self.raw, rows.y, rows.weight, precision)
         df = self.observations - self.rank
         pearson = float(x2) / df if df > 0 else float("nan")
         return pearson, by_likelihood, self.covariance == "model"
 
     def _conventional(self, phi: float | None, phi_ml: float | None) -> dict[str, float]:
         """Log-likelihoods at the dispersions that R and statsmodels plug in."""
-        family, rows, law = self.model.family, self.rows, self.law
+        family, rows, likelihood = self.model.family, self.rows, self.likelihood
         if family is None or family.log_density is None or phi is None or phi_ml is None:
             return {}
         precision = torch.ones_like(rows.weight) if rows.precision is None else rows.precision
-        if law.name == "normal":  # both profile the dispersion out
+        if likelihood.name == "normal":  # both profile the dispersion out
             r_phi = statsmodels_phi = phi_ml
         else:
-            deviance = self._deviance(law, self.raw) or 0.0
+            deviance = self._deviance(likelihood, self.raw) or 0.0
             r_phi, statsmodels_phi = deviance / float(rows.weight @ precision), phi
 
         def total(phi: float, inside: Tensor, outside: Tensor) -> float:
             with torch.no_grad():
-                mean = law.distribution(self.raw).mean
+                mean = likelihood.distribution(self.raw).mean
                 assert family is not None and family.log_density is not None
                 terms = family.log_density(rows.y, mean, phi / inside)
             return float((rows.weight * outside) @ terms)
 
         ones = torch.ones_like(precision)
         # R's gamma multiplies the log density by the prior weight instead of dividing phi by it.
-        swap = law.name == "gamma"
+        swap = likelihood.name == "gamma"
         return {
             "R": total(r_phi, ones, precision) if swap else total(r_phi, precision, ones),
             "statsmodels": total(statsmodels_phi, precision, ones),

@@ -19,7 +19,7 @@ def target_of(likelihood: Likelihood, y: Tensor, classes: int = 0) -> TargetSpec
     """The shape of the outcomes of a linear model, for ``likelihood.outputs``.
 
     Args:
-        likelihood: the law; the number of classes that it knows counts.
+        likelihood: the likelihood; the number of classes that it knows counts.
         y: ``(N,)``, or ``(N, L)`` for outcomes that are vectors.
         classes: at least so many classes (or items), where y holds codes.
 
@@ -41,7 +41,7 @@ def dispersion_columns(likelihood: Likelihood, raw: Tensor, y: Tensor) -> tuple[
     """Which raw numbers are dispersions: those that a :class:`PositiveHead` turns into one.
 
     Args:
-        likelihood: the law.
+        likelihood: the likelihood.
         raw: ``(B, P)`` near the constant model.
         y: ``(B, ...)``.
 

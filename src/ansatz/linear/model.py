@@ -51,7 +51,7 @@ class Model(NamedTuple):
     """A likelihood made ready for a linear fit.
 
     Args:
-        law: a copy of the likelihood in float64, started at its constant model.
+        likelihood: a copy of the likelihood in float64, started at its constant model.
         family: its exponential family if the dispersion does not depend on x, else None.
         kinds: of the P raw numbers and then of the C learned constants.
         dispersions: which of the raw numbers are dispersions; all others carry the location.
@@ -70,7 +70,7 @@ class Model(NamedTuple):
         ('x', 'one')
     """
 
-    law: Likelihood
+    likelihood: Likelihood
     family: Family | None
     kinds: tuple[Kind, ...]
     dispersions: tuple[int, ...]
@@ -92,26 +92,26 @@ class Model(NamedTuple):
         """Checks y, sets units and floors, finds the constant model."""
         if not likelihood.additive:
             raise UsageError(f"{likelihood.name} couples rows: it has no linear fit row by row.")
-        law = copy.deepcopy(likelihood).double()
-        target = target_of(law, y, classes)
-        law.outputs(target)
-        law.check(y)
-        law.observe(y, weight)
-        shift, scale = law.double().start(y, weight)
+        base = copy.deepcopy(likelihood).double()
+        target = target_of(base, y, classes)
+        base.outputs(target)
+        base.check(y)
+        base.observe(y, weight)
+        shift, scale = base.double().start(y, weight)
         outputs = shift.shape[-1]
         some = slice(0, min(len(y), 16))
-        dispersions = dispersion_columns(law, shift.double().expand(len(y[some]), -1), y[some])
-        heads = [head for head in law.modules() if isinstance(head, PositiveHead)]
+        dispersions = dispersion_columns(base, shift.double().expand(len(y[some]), -1), y[some])
+        heads = [head for head in base.modules() if isinstance(head, PositiveHead)]
         if dispersion == "predicted" and heads and not dispersions:
             raise UsageError(
-                f"dispersion='predicted' needs a {law.name} law made with it, but this one "
-                f"has a constant dispersion: create('{law.name}', dispersion='predicted')."
+                f"dispersion='predicted' needs a {likelihood.name} likelihood made with it, but this one "
+                f"has a constant dispersion: create('{likelihood.name}', dispersion='predicted')."
             )
         later: Kind = "x" if dispersion == "predicted" else "one"
         kinds: list[Kind] = [later if column in dispersions else "x" for column in range(outputs)]
-        loss, constants = row_loss(law, outputs)
+        loss, constants = row_loss(base, outputs)
         kinds += ["one"] * len(constants)
-        family = family_of(law) if all(kinds[d] == "one" for d in dispersions) else None
+        family = family_of(base) if all(kinds[d] == "one" for d in dispersions) else None
         start = torch.cat([shift.double(), constants])
         unit = torch.cat([scale.double(), torch.ones_like(constants)])
         redundancy = find_redundancy(loss, y, start, unit)
@@ -120,7 +120,9 @@ class Model(NamedTuple):
             shared = bool(direction[outputs:].abs().max() > 0) if len(constants) else False
             kinds[column] = "slopes" if shared and kinds[column] == "x" else "fixed"
             start = start - start[column] * direction
-        return cls(law, family, tuple(kinds), dispersions, outputs, start, unit, redundancy, target)
+        return cls(
+            base, family, tuple(kinds), dispersions, outputs, start, unit, redundancy, target
+        )
 
     @property
     def locations(self) -> int:
@@ -148,9 +150,9 @@ class Model(NamedTuple):
             function = _precise if rows.y.ndim == 1 else _precise_vector
         if width is not None:
             function = _Smooth(width)
-        if getattr(self.law, "prior", 0):  # a stated prior is part of what is maximised
+        if getattr(self.likelihood, "prior", 0):  # a stated prior is part of what is maximised
             function = _with_prior
-        loss, _ = row_loss(self.law, self.outputs, function)
+        loss, _ = row_loss(self.likelihood, self.outputs, function)
         return Criterion(loss, matrix, y, rows.weight, self.kinds, rows.offset, self.unit)
 
     def location_mask(self, criterion: Criterion) -> Tensor:
@@ -165,7 +167,7 @@ class Model(NamedTuple):
         if rows.precision is not None and self.family is None:
             raise UsageError(
                 f"precision= needs an exponential family with constant dispersion, "
-                f"not {self.law.name} with these options. For repeated rows use weight=."
+                f"not {self.likelihood.name} with these options. For repeated rows use weight=."
             )
         criterion = self.criterion(rows, matrix)
         table = criterion.table(torch.zeros(criterion.size, dtype=torch.float64))
@@ -174,7 +176,7 @@ class Model(NamedTuple):
             table[0, 0] -= rows.weight @ rows.offset / rows.weight.sum()
         theta, mask = criterion.pack(table), self.location_mask(criterion)
         every = torch.ones_like(mask)
-        if self.law.name in GATED and matrix.shape[1] > 1:
+        if self.likelihood.name in GATED and matrix.shape[1] > 1:
             # A gate that x may close before the counts follow x never opens again.
             free = self._gate_mask(criterion)
             theta = minimise(criterion, theta, free, self.unit, rescue=False).theta
@@ -183,16 +185,16 @@ class Model(NamedTuple):
             derivatives, differenced = location.derivatives, criterion.differenced
             return Maximum(location.theta, derivatives, location, None, every, differenced)
         constant = all(self.kinds[column] == "one" for column in self.dispersions)
-        if self.family is not None or (constant and self.law.name in KINKED):
+        if self.family is not None or (constant and self.likelihood.name in KINKED):
             # The location's estimate does not depend on the dispersion: that comes by itself.
             spread = minimise(criterion, location.theta, ~mask, self.unit)
             derivatives = criterion.derivatives(spread.theta)
             differenced = criterion.differenced
             return Maximum(spread.theta, derivatives, location, spread, every, differenced)
         theta, count = location.theta, location.iterations
-        if matrix.shape[1] > 1 and not is_kinked(self.law):
+        if matrix.shape[1] > 1 and not is_kinked(self.likelihood):
             # The spread and shape of what is left, by themselves: few numbers, and a good start.
-            theta = self._loosened(criterion, theta)
+            theta = self._relaxed(criterion, theta)
             rest = minimise(criterion, theta, ~mask, self.unit, iterations=20, rescue=False)
             theta, count = rest.theta, count + rest.iterations
         joint = self._minimise(rows, criterion, theta, every)
@@ -214,15 +216,15 @@ class Model(NamedTuple):
             mask[part.start + 1 : part.stop] = False
         return mask
 
-    def _loosened(self, criterion: Criterion, theta: Tensor) -> Tensor:
+    def _relaxed(self, criterion: Criterion, theta: Tensor) -> Tensor:
         """Shapes where a gradient can move them: the constant model's say nothing of what is left.
 
         Outcomes that follow x closely look normal, whatever the tails of their noise.
         """
-        law = self.fitted(criterion, theta)
-        law.loosen()
+        likelihood = self.fitted(criterion, theta)
+        likelihood.relax_shapes()
         table = criterion.table(theta)
-        table[0, self.outputs :] = Constants.of(law).values(law)
+        table[0, self.outputs :] = Constants.of(likelihood).values(likelihood)
         return criterion.pack(table)
 
     def _at_limit(self, criterion: Criterion, found: Minimum) -> Tensor:
@@ -243,19 +245,19 @@ class Model(NamedTuple):
         if part is None or not bool(held[part]) or self._nu(criterion, theta) < NORMAL_TAILS:
             return theta
         theta = theta.clone()
-        theta[part] = raw_of_freedom(self.law, NORMAL_TAILS)
+        theta[part] = raw_of_freedom(self.likelihood, NORMAL_TAILS)
         return theta
 
     def _freedom(self, criterion: Criterion) -> slice | None:
         """Where a Student t's learned degrees of freedom are among the estimates."""
-        place = learned_freedom(self.law)
+        place = learned_freedom(self.likelihood)
         return None if place is None else criterion.parts[self.outputs + place]
 
     def _nu(self, criterion: Criterion, theta: Tensor) -> float:
         return freedom(self.fitted(criterion, theta))
 
     def _minimise(self, rows: Rows, criterion: Criterion, theta: Tensor, free: Tensor) -> Minimum:
-        if not is_kinked(self.law):
+        if not is_kinked(self.likelihood):
             part = self._freedom(criterion)
             normal_tails = None
             if part is not None and bool(free[part]):
@@ -269,15 +271,15 @@ class Model(NamedTuple):
             theta,
             free,
             self.unit,
-            vertex=self.law.name in KINKED,
+            vertex=self.likelihood.name in KINKED,
         )
         return found._replace(derivatives=criterion.derivatives(found.theta))
 
     def fitted(self, criterion: Criterion, theta: Tensor) -> Likelihood:
-        """A copy of the law with its constants as estimated."""
-        law = copy.deepcopy(self.law)
-        Constants.of(law).store(law, criterion.table(theta)[0, self.outputs :])
-        return law
+        """A copy of the likelihood with its constants as estimated."""
+        likelihood = copy.deepcopy(self.likelihood)
+        Constants.of(likelihood).store(likelihood, criterion.table(theta)[0, self.outputs :])
+        return likelihood
 
 
 def _precise(likelihood: Likelihood, raw: Tensor, y: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""What the numbers of a fitted law are called: its raw outputs, and its scales and shapes."""
+"""What the numbers of a fitted likelihood are called: its raw outputs, and its scales and shapes."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -11,27 +11,27 @@ from ansatz.likelihoods.likelihood import Likelihood
 from ansatz.linear.heads import CLASSES
 from ansatz.spec import TargetSpec
 
-_SYMBOLS = {  # law, name of its positive head -> symbol
-    ("normal", "spread"): "sigma",
-    ("laplace", "spread"): "b",
-    ("student_t", "spread"): "sigma",
+_SYMBOLS = {  # likelihood, name of its positive head -> symbol
+    ("normal", "dispersion"): "sigma",
+    ("laplace", "dispersion"): "b",
+    ("student_t", "dispersion"): "sigma",
     ("student_t", "freedom"): "nu",
-    ("gamma", "spread"): "phi",
-    ("inverse_gaussian", "spread"): "phi",
-    ("tweedie", "spread"): "phi",
-    ("weibull", "spread"): "sigma",
-    ("log_normal", "spread"): "sigma",
-    ("negative_binomial", "spread"): "alpha",
-    ("zero_inflated_negative_binomial", "spread"): "alpha",
-    ("beta", "spread"): "phi",
-    ("beta_binomial", "spread"): "phi",
-    ("zero_one_inflated_beta", "spread"): "phi",
-    ("dirichlet", "spread"): "phi",
+    ("gamma", "dispersion"): "phi",
+    ("inverse_gaussian", "dispersion"): "phi",
+    ("tweedie", "dispersion"): "phi",
+    ("weibull", "dispersion"): "sigma",
+    ("log_normal", "dispersion"): "sigma",
+    ("negative_binomial", "dispersion"): "alpha",
+    ("zero_inflated_negative_binomial", "dispersion"): "alpha",
+    ("beta", "dispersion"): "phi",
+    ("beta_binomial", "dispersion"): "phi",
+    ("zero_one_inflated_beta", "dispersion"): "phi",
+    ("dirichlet", "dispersion"): "phi",
     ("generalized_pareto", "excess"): "xi",
-    ("barron", "spread"): "c",
+    ("barron", "dispersion"): "c",
 }
 _PRECISIONS = ("beta", "beta_binomial", "dirichlet", "zero_one_inflated_beta")  # 1 / dispersion
-_PARTS = {  # law -> names of its raw numbers that are no dispersions
+_PARTS = {  # likelihood -> names of its raw numbers that are no dispersions
     "zero_inflated_poisson": ("counts", "extra zeros"),
     "zero_inflated_negative_binomial": ("counts", "extra zeros"),
     "hurdle_poisson": ("positive counts", "being positive"),
@@ -41,15 +41,15 @@ _PARTS = {  # law -> names of its raw numbers that are no dispersions
 
 
 def inner(likelihood: Likelihood) -> Likelihood:
-    """The law inside a censored or truncated one, else the law itself.
+    """The likelihood inside a censored or truncated one, else the likelihood itself.
 
     Example:
         >>> from ansatz.likelihoods import Poisson, create
-        >>> inner(create("truncated", law="poisson", lower=0)).name
+        >>> inner(create("truncated", likelihood="poisson", lower=0)).name
         'poisson'
     """
-    law = getattr(likelihood, "law", likelihood)
-    return law if isinstance(law, Likelihood) else likelihood
+    base = getattr(likelihood, "likelihood", likelihood)
+    return base if isinstance(base, Likelihood) else likelihood
 
 
 def output_names(
@@ -59,10 +59,10 @@ def output_names(
     target: TargetSpec,
     class_names: Sequence[str] | None = None,
 ) -> tuple[str, ...]:
-    """The names of the P raw numbers; a law may know them itself by ``output_names(target)``.
+    """The names of the P raw numbers; a likelihood may know them itself by ``output_names(target)``.
 
     Args:
-        likelihood: the law.
+        likelihood: the likelihood.
         outputs: P.
         dispersions: which of them are dispersions.
         target: the shape of the outcomes.
@@ -73,25 +73,27 @@ def output_names(
         >>> output_names(VonMises(), 2, (), TargetSpec())
         ('cosine', 'sine')
     """
-    law = inner(likelihood)
-    hook: Callable[[TargetSpec], Sequence[str]] | None = getattr(law, "output_names", None)
+    base = inner(likelihood)
+    hook: Callable[[TargetSpec], Sequence[str]] | None = getattr(base, "output_names", None)
     if callable(hook):
         return tuple(str(name) for name in hook(target))
-    if law.name in CLASSES or law.name == "plackett_luce":
-        known = class_names or getattr(law, "item_names", ()) or range(max(target.classes, outputs))
+    if base.name in CLASSES or base.name == "plackett_luce":
+        known = (
+            class_names or getattr(base, "item_names", ()) or range(max(target.classes, outputs))
+        )
         return tuple(str(name) for name in known)[-outputs:]
-    if law.name == "normal_mixture":
+    if base.name == "normal_mixture":
         count = (outputs + 1) // 3
-        each = [f"{noun} {k + 1}" for noun in ("mean", "spread") for k in range(count)]
+        each = [f"{noun} {k + 1}" for noun in ("mean", "dispersion") for k in range(count)]
         return (*each, *(f"log odds {k + 1}" for k in range(1, count)))
-    if law.name == "discrete_hazard":
-        return _intervals(law, outputs)
-    if law.name in ("dirichlet", "multivariate_normal"):
-        return _vector(law, outputs, target.event[0], class_names)
-    if law.name == "quantiles":
-        return _levels(law)
+    if base.name == "discrete_hazard":
+        return _intervals(base, outputs)
+    if base.name in ("dirichlet", "multivariate_normal"):
+        return _vector(base, outputs, target.event[0], class_names)
+    if base.name == "quantiles":
+        return _levels(base)
     location = outputs - len(dispersions)
-    parts = _PARTS.get(law.name, ("location",) if location == 1 else ())
+    parts = _PARTS.get(base.name, ("location",) if location == 1 else ())
     if len(parts) != location:
         parts = tuple(f"raw {j}" for j in range(outputs) if j not in dispersions)
     spread = "dispersion" if len(dispersions) == 1 else "dispersion {}"
@@ -101,9 +103,9 @@ def output_names(
     return tuple(names)
 
 
-def _intervals(law: Likelihood, outputs: int) -> tuple[str, ...]:
-    cuts: list[float] = law.cuts.tolist()  # type: ignore[operator]
-    causes = int(law.causes)  # type: ignore[arg-type]
+def _intervals(likelihood: Likelihood, outputs: int) -> tuple[str, ...]:
+    cuts: list[float] = likelihood.cuts.tolist()  # type: ignore[operator]
+    causes = int(likelihood.causes)  # type: ignore[arg-type]
     names = [f"hazard in ({low:g}, {high:g}]" for low, high in pairwise([0.0, *cuts])]
     names += ["unused"] * (outputs // causes - len(names))
     if causes == 1:
@@ -112,21 +114,21 @@ def _intervals(law: Likelihood, outputs: int) -> tuple[str, ...]:
 
 
 def _vector(
-    law: Likelihood, outputs: int, size: int, given: Sequence[str] | None
+    likelihood: Likelihood, outputs: int, size: int, given: Sequence[str] | None
 ) -> tuple[str, ...]:
     """Parts of a composition, or numbers of a vector and what makes up their covariance."""
-    noun = "part" if law.name == "dirichlet" else "number"
+    noun = "part" if likelihood.name == "dirichlet" else "number"
     each = [str(name) for name in given or [f"{noun} {k + 1}" for k in range(size)]]
-    if law.name == "dirichlet":
-        location = size - int(bool(law.reference))
+    if likelihood.name == "dirichlet":
+        location = size - int(bool(likelihood.reference))
         return (*each[-location:], *["dispersion"] * (outputs - location))
     names = [*each, *(f"spread of {name}" for name in each)]
     names += [f"{each[i]} on {each[j]}" for i in range(size) for j in range(i)]
     return tuple(names[:outputs])
 
 
-def _levels(law: Likelihood) -> tuple[str, ...]:
-    levels, middle = list(law.levels), int(law.middle)  # type: ignore[arg-type]
+def _levels(likelihood: Likelihood) -> tuple[str, ...]:
+    levels, middle = list(likelihood.levels), int(likelihood.middle)  # type: ignore[arg-type]
     up = [f"{low:g} to {high:g}" for low, high in pairwise(levels[middle:])]
     down = [f"{high:g} to {low:g}" for high, low in pairwise(levels[middle::-1])]
     return ("median", *up, *down)
@@ -138,7 +140,7 @@ def scales_of(
     predicted: bool,
     class_names: Sequence[str] | None = None,
 ) -> dict[str, float]:
-    """Every scale and shape of the law that does not depend on x, by its symbol.
+    """Every scale and shape of the likelihood that does not depend on x, by its symbol.
 
     Args:
         likelihood: as fitted.
@@ -152,25 +154,25 @@ def scales_of(
         >>> scales_of(StudentT(dispersion=2.0, nu=5.0), torch.zeros(1, 1), False)
         {'sigma': 2.0, 'nu': 5.0}
     """
-    law = inner(likelihood)
-    if law.name == "multivariate_normal":
-        return {} if predicted else _covariance(law, raw)
+    base = inner(likelihood)
+    if base.name == "multivariate_normal":
+        return {} if predicted else _covariance(base, raw)
     scales: dict[str, float] = {}
-    for path, head in law.named_modules():
+    for path, head in base.named_modules():
         if not isinstance(head, PositiveHead) or (head.outputs and predicted):
             continue
         name = path.rpartition(".")[2]
         with torch.no_grad():
-            value = _head_value(law, head, raw)
-        scales |= _numbered(_SYMBOLS.get((law.name, name), name), _as_usual(law, value))
+            value = _head_value(base, head, raw)
+        scales |= _numbered(_SYMBOLS.get((base.name, name), name), _as_usual(base, value))
     with torch.no_grad():
-        power = getattr(law, "power", None)
-        if law.name == "tweedie" and power is not None:
+        power = getattr(base, "power", None)
+        if base.name == "tweedie" and power is not None:
             scales["p"] = float(power.value(torch.float64))
-        if law.name == "barron":
-            scales["alpha"] = float(law.alpha(raw)[0])  # type: ignore[operator]
-        if law.name == "ordinal":
-            thresholds: Tensor = law.thresholds  # type: ignore[assignment]
+        if base.name == "barron":
+            scales["alpha"] = float(base.alpha(raw)[0])  # type: ignore[operator]
+        if base.name == "ordinal":
+            thresholds: Tensor = base.thresholds  # type: ignore[assignment]
             names = class_names or range(len(thresholds) + 1)
             between = [f"threshold {low}|{high}" for low, high in pairwise(names)]
             scales |= dict(zip(between, thresholds.tolist(), strict=True))
@@ -178,7 +180,7 @@ def scales_of(
 
 
 def direction_of(raw: Tensor) -> dict[str, float]:
-    """Mean direction and concentration of a von Mises law that is the same for all rows.
+    """Mean direction and concentration of a von Mises distribution that is the same for all rows.
 
     Example:
         >>> import torch
@@ -189,10 +191,10 @@ def direction_of(raw: Tensor) -> dict[str, float]:
     return {"mean direction": float(torch.atan2(sine, cosine)), "kappa": float(cosine.hypot(sine))}
 
 
-def _covariance(law: Likelihood, raw: Tensor) -> dict[str, float]:
+def _covariance(likelihood: Likelihood, raw: Tensor) -> dict[str, float]:
     """Standard deviations and correlations."""
     with torch.no_grad():
-        matrix: Tensor = law.distribution(raw).covariance[0]  # type: ignore[attr-defined]
+        matrix: Tensor = likelihood.distribution(raw).covariance[0]  # type: ignore[attr-defined]
     sd = matrix.diagonal().sqrt()
     scales = _numbered("sd", sd)
     for i in range(len(sd)):
@@ -201,23 +203,23 @@ def _covariance(law: Likelihood, raw: Tensor) -> dict[str, float]:
     return scales
 
 
-def _head_value(law: Likelihood, head: PositiveHead, raw: Tensor) -> Tensor:
+def _head_value(likelihood: Likelihood, head: PositiveHead, raw: Tensor) -> Tensor:
     if head.kind != "predicted":
         return head.value(raw.dtype)
     values: list[Tensor] = []
     hook = head.register_forward_hook(lambda _m, _i, value: values.append(value))
     try:
-        law.distribution(raw)
+        likelihood.distribution(raw)
     finally:
         hook.remove()
     return values[0] if values else head(raw)
 
 
-def _as_usual(law: Likelihood, value: Tensor) -> Tensor:
+def _as_usual(likelihood: Likelihood, value: Tensor) -> Tensor:
     """As the textbooks have it: a precision is one over our dispersion."""
-    if law.name == "generalized_pareto":
-        return value + float(law.least)  # type: ignore[arg-type]
-    return 1 / value if law.name in _PRECISIONS else value
+    if likelihood.name == "generalized_pareto":
+        return value + float(likelihood.least)  # type: ignore[arg-type]
+    return 1 / value if likelihood.name in _PRECISIONS else value
 
 
 def _numbered(name: str, value: Tensor) -> dict[str, float]:

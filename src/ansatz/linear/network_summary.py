@@ -16,7 +16,7 @@ class NetworkSummary:
 
     Args:
         call: what the user asked for.
-        likelihood: the law's name.
+        likelihood: the likelihood's name.
         link: its link.
         network: the network in words.
         effects: of :func:`ansatz.linear.average_marginal_effects`.

@@ -28,18 +28,19 @@ def residuals(
 
     - ``"response"``: :math:`y - \mu`.
     - ``"pearson"``: :math:`(y - \mu) / \sqrt{V(\mu)}`, free of the dispersion, as in R;
-      for laws without a variance function :math:`(y - \mu)` / sd.
+      for likelihoods without a variance function :math:`(y - \mu)` / sd.
     - ``"deviance"``: :math:`\mathrm{sign}(y - \mu) \sqrt{d(y, \mu)}`, whose squares add up to the
       deviance (exponential families).
-    - ``"quantile"``: :math:`\Phi^{-1}(F(y))`, standard normal if the law is right; for discrete
-      laws uniformly between :math:`F(y-)` and :math:`F(y)`, drawn from ``generator``.
+    - ``"quantile"``: :math:`\Phi^{-1}(F(y))`, standard normal if the likelihood is right; for
+      discrete likelihoods uniformly between :math:`F(y-)` and :math:`F(y)`, drawn from
+      ``generator``.
 
     Args:
-        likelihood: the law, as fitted.
+        likelihood: the likelihood, as fitted.
         raw: ``(N, P)``.
         y: ``(N,)``.
         kind: which of the four.
-        generator: needed for quantile residuals of discrete laws.
+        generator: needed for quantile residuals of discrete distributions.
 
     Returns:
         ``(N,)``. For K classes, response and pearson are ``(N, K)``, one per indicator; there are
@@ -64,18 +65,18 @@ def residuals(
         _refuse_vectors(likelihood)
         if kind == "quantile":
             return _quantile(likelihood, raw, y, generator)
-        if not likelihood.is_law:
+        if not likelihood.has_distribution:
             if kind != "response":
-                raise UsageError(f"{likelihood.name} is a loss, not a law. Use response.")
+                raise UsageError(f"{likelihood.name} is a loss, not a likelihood. Use response.")
             return y - likelihood.point(raw)
-        law, value = likelihood.given(raw, y)
-        difference = value - law.mean
+        base, value = likelihood.given(raw, y)
+        difference = value - base.mean
         if kind == "response":
             return difference
         if kind == "pearson":
             if type(likelihood).variance_function is not Likelihood.variance_function:
                 return likelihood.pearson(raw, y)
-            return difference / law.stddev
+            return difference / base.stddev
         if not has_deviance(likelihood):
             raise UsageError(
                 f"{likelihood.name} is no exponential family: it has no deviance residuals. "
@@ -107,24 +108,25 @@ def _of_classes(likelihood: Likelihood, raw: Tensor, y: Tensor, kind: str) -> Te
 def _quantile(
     likelihood: Likelihood, raw: Tensor, y: Tensor, generator: torch.Generator | None
 ) -> Tensor:
-    if not likelihood.is_law:
+    if not likelihood.has_distribution:
         raise UsageError(
             f"{likelihood.name} is a loss without a density: it has no quantile residuals. "
             "Use response."
         )
-    law, y = likelihood.given(raw, y)
-    low, high = law.log_cdf(y), law.log_survival(y)
-    # A law with probability on single values: all of a discrete one, the 0 of a Tweedie law.
-    below = law.log_cdf(y - 1) if law.discrete else law.log_cdf(_just_below(y))
-    jump = (low > below) & (law.discrete | (y == law.lower) | (y == law.upper))
-    if law.discrete or bool(jump.any()):
+    base, y = likelihood.given(raw, y)
+    low, high = base.log_cdf(y), base.log_survival(y)
+    # A likelihood with probability on single values: all of a discrete one, the 0 of a Tweedie
+    # likelihood.
+    below = base.log_cdf(y - 1) if base.discrete else base.log_cdf(_just_below(y))
+    jump = (low > below) & (base.discrete | (y == base.lower) | (y == base.upper))
+    if base.discrete or bool(jump.any()):
         if generator is None:
             raise UsageError(
                 f"quantile residuals of {likelihood.name} are random: give a torch.Generator."
             )
         share = torch.rand(y.shape, generator=generator, dtype=raw.dtype).to(raw.device)
         # F(y-) + u p from below, 1 - F(y) + (1 - u) p from above: the smaller has the digits.
-        mass = torch.where(jump | law.discrete, law.log_prob(y), -torch.inf)
+        mass = torch.where(jump | base.discrete, base.log_prob(y), -torch.inf)
         low = torch.where(jump, torch.logaddexp(below, mass + share.log()), low)
         high = torch.where(jump, torch.logaddexp(high, mass + torch.log1p(-share)), high)
     return torch.where(low < high, _normal_quantile(low), -_normal_quantile(high))
@@ -158,7 +160,7 @@ def leverage(
         fit: a linear model with model covariance.
         x: ``(N, D)`` the rows it was fitted to.
         weight: as in the fit.
-        precision: as in the fit; for a binomial law times the number of trials.
+        precision: as in the fit; for a binomial distribution times the number of trials.
         offset: as in the fit.
 
     Example:

@@ -19,7 +19,7 @@ class LinearFit:
     r"""The maximum-likelihood linear model raw = (1, x) B + offset.
 
     Args:
-        likelihood: the law with its units, floors and constant dispersion as fitted.
+        likelihood: the likelihood with its units, floors and constant dispersion as fitted.
         names: D + 1 names, ``"(Intercept)"`` first.
         outputs: names of the P raw numbers (columns of the tables).
         coefficients: ``(D + 1, P)``; nan for aliased columns, as R's NA, and 0 where a raw number
@@ -40,7 +40,7 @@ class LinearFit:
         dispersion: phi = Pearson's X2 / (n - rank), what R and statsmodels print; 1 for Poisson
             and Bernoulli; None outside the exponential families.
         dispersion_ml: phi by maximum likelihood.
-        scales: constant scales and shapes of the law by name, as fitted.
+        scales: constant scales and shapes of the likelihood by name, as fitted.
         iterations: Newton steps.
         converged: whether the scaled gradient is below 1e-8.
         gradient: the largest scaled gradient where it stopped.
@@ -49,8 +49,8 @@ class LinearFit:
         uses_t: whether statistics are t (the dispersion is estimated) or z.
         messages: in words, whatever makes the fit less than it seems.
         measures: further numbers by name (events and concordance of a Cox model).
-        curvature: ``"exact"``, or ``"differences"`` where the law has first derivatives only and
-            the information matrix comes from differences of gradients, good to some 1e-6.
+        curvature: ``"exact"``, or ``"differences"`` where the likelihood has first derivatives only
+            and the information matrix comes from differences of gradients, good to some 1e-6.
 
     Example:
         >>> import torch
@@ -112,8 +112,8 @@ class LinearFit:
     def aic_as(self, definition: Literal["ml", "R", "statsmodels"]) -> float | None:
         """AIC as this or that program defines it; they agree for Poisson and classes.
 
-        ``"ml"``: the maximum over all parameters, each counted, so that laws can be compared.
-        ``"R"``: the same for normal; for gamma the dispersion is deviance / n.
+        ``"ml"``: the maximum over all parameters, each counted, so that likelihoods can be
+        compared. ``"R"``: the same for normal; for gamma the dispersion is deviance / n.
         ``"statsmodels"``: no dispersion is counted; for gamma it is X2 / (n - p).
 
         Example:
@@ -125,7 +125,7 @@ class LinearFit:
             >>> round(fit.aic_as("R") - fit.aic_as("statsmodels"), 6)
             2.0
         """
-        if not self.likelihood.is_law:
+        if not self.likelihood.has_distribution:
             return None
         if definition not in ("ml", "R", "statsmodels"):
             raise UsageError(f"AIC is known as ml, R or statsmodels, got {definition!r}.")
@@ -136,7 +136,7 @@ class LinearFit:
     @property
     def bic(self) -> float | None:
         """-2 log L + k log n."""
-        if not self.likelihood.is_law:
+        if not self.likelihood.has_distribution:
             return None
         size = torch.tensor(self.observations, dtype=torch.float64).log()
         return -2 * self.log_likelihood + self.parameters * float(size)
@@ -175,8 +175,10 @@ class LinearFit:
     def p_values(self) -> Tensor:
         """Two-sided, ``(D + 1, P)``."""
         size = self.statistics.abs().numpy()
-        law = stats.t(self.df_residual) if self.uses_t and self.df_residual > 0 else stats.norm()
-        return torch.as_tensor(2 * law.sf(size))
+        likelihood = (
+            stats.t(self.df_residual) if self.uses_t and self.df_residual > 0 else stats.norm()
+        )
+        return torch.as_tensor(2 * likelihood.sf(size))
 
     def confint(self, level: float = 0.95) -> Tensor:
         """Wald intervals, ``(D + 1, P, 2)``.
@@ -191,8 +193,10 @@ class LinearFit:
         """
         if not 0 < level < 1:
             raise UsageError(f"level of confint must be in (0, 1), got {level}.")
-        law = stats.t(self.df_residual) if self.uses_t and self.df_residual > 0 else stats.norm()
-        half = float(law.ppf((1 + level) / 2)) * self.standard_errors
+        likelihood = (
+            stats.t(self.df_residual) if self.uses_t and self.df_residual > 0 else stats.norm()
+        )
+        half = float(likelihood.ppf((1 + level) / 2)) * self.standard_errors
         return torch.stack([self.coefficients - half, self.coefficients + half], -1)
 
     def predict_raw(self, x: Tensor, offset: Tensor | None = None) -> Tensor:

@@ -46,7 +46,7 @@ class Rows(NamedTuple):
     ) -> "Rows":
         """Checks shapes and values; rows with weight or precision 0 are left out.
 
-        ``event_ndim`` is the law's: 1 where an outcome is a vector.
+        ``event_ndim`` is the likelihood's: 1 where an outcome is a vector.
         """
         if x.ndim != 2:
             raise UsageError(f"a linear model needs x of shape (N, D), got {tuple(x.shape)}.")

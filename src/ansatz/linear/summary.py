@@ -77,11 +77,13 @@ class Summary:
         return f'<pre class="ansatz-summary">{html.escape(str(self))}</pre>'
 
     def _law(self) -> str:
-        law = self.fit.likelihood
-        noun = "Likelihood" if law.is_law else "Loss"
+        likelihood = self.fit.likelihood
+        noun = "Likelihood" if likelihood.has_distribution else "Loss"
         errors = ", sandwich standard errors" if self.fit.covariance_kind == "sandwich" else ""
-        inner = getattr(law, "law", None)  # a censored weibull, a truncated normal
-        name = f"{law.name} {inner.name}" if isinstance(inner, Likelihood) else law.name
+        inner = getattr(likelihood, "likelihood", None)  # a censored weibull, a truncated normal
+        name = (
+            f"{likelihood.name} {inner.name}" if isinstance(inner, Likelihood) else likelihood.name
+        )
         return f"{noun}: {name}, link {self.fit.link}{errors}"
 
     def _tables(self) -> list[list[str]]:
@@ -157,8 +159,8 @@ class Summary:
                 "freedom",
             ]
         else:
-            word = "-2 log-likelihood" if fit.likelihood.is_law else "Total loss"
-            factor = -2 if fit.likelihood.is_law else -1
+            word = "-2 log-likelihood" if fit.likelihood.has_distribution else "Total loss"
+            factor = -2 if fit.likelihood.has_distribution else -1
             lines = [
                 f"{word}: {factor * fit.log_likelihood:.6g} with {fit.parameters} parameters, "
                 f"{factor * fit.null_log_likelihood:.6g} without x"
@@ -168,7 +170,7 @@ class Summary:
         return lines
 
     def _partial(self) -> list[str]:
-        """What R prints under a Cox model; a partial likelihood is compared with no other law's."""
+        """What R prints under a Cox model; a partial likelihood is compared with no other likelihood's."""
         fit = self.fit
         statistic, df, p = fit.likelihood_ratio
         lines = [

@@ -13,7 +13,7 @@ from ansatz.training.objectives import Supervised
 
 
 def join_targets(fits: Sequence[LinearFit]) -> tuple[nn.Linear, Supervised]:
-    """K linear models of the same law and columns as one network with its objective.
+    """K linear models of the same distribution and columns as one network with its objective.
 
     Targets do not share coefficients, so K outcomes at once are K fits; this puts them side by
     side, where a network for K targets would be.
@@ -23,7 +23,7 @@ def join_targets(fits: Sequence[LinearFit]) -> tuple[nn.Linear, Supervised]:
 
     Returns:
         ``nn.Linear(D, K * P)`` in float64 and the objective that turns its output into raw
-        ``(N, K, P)`` and judges y ``(N, K)``.
+        ``(N, K, P)`` and evaluates y ``(N, K)``.
 
     Example:
         >>> import torch
@@ -39,7 +39,7 @@ def join_targets(fits: Sequence[LinearFit]) -> tuple[nn.Linear, Supervised]:
         raise UsageError("join_targets needs at least one fit.")
     first = fits[0]
     if any(f.names != first.names or f.likelihood.name != first.likelihood.name for f in fits):
-        raise UsageError("join_targets needs fits of one law on the same columns.")
+        raise UsageError("join_targets needs fits of one likelihood on the same columns.")
     parts = [fit.to_network() for fit in fits]
     outputs = len(first.outputs)
     network = affine(len(first.names) - 1, len(fits) * outputs, init="zeros", bias=0.0).double()

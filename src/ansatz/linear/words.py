@@ -35,36 +35,36 @@ def explain(
         'no maximum-likelihood estimate exists: '
     """
     said = [*explain_columns(design), *_too_few(model, design, observations)]
-    notes = list(getattr(model.law, "notes", ()))
+    notes = list(getattr(model.likelihood, "notes", ()))
     alone = notes and design.matrix.shape[1] == 1 and found.location.recession is not None
-    said += notes if alone else explain_minimum(model.law.name, design, found.location)
+    said += notes if alone else explain_minimum(model.likelihood.name, design, found.location)
     if found.dispersion is not None:
         said += _dispersion(model, found.dispersion)
     if not bool(found.free.all()):
         which = ""
-        if inner(model.law).name == "student_t":
-            which = " (nu at 2, as heavy tails as a variance allows, or at 1000, the normal law)"
+        if inner(model.likelihood).name == "student_t":
+            which = " (nu at 2, as heavy tails as a variance allows, or at 1000, the normal distribution)"
         said.append(
-            f"a constant of {inner(model.law).name} went to the end of its range and is held "
+            f"a constant of {inner(model.likelihood).name} went to the end of its range and is held "
             f"there{which}. Standard errors take it as known."
         )
     if any(column >= model.outputs for column in model.redundancy.columns):
         said.append(
-            f"the rows say nothing of a constant of {inner(model.law).name}: every value of it has "
-            "the same likelihood, and the one shown is arbitrary. Use a simpler law."
+            f"the rows say nothing of a constant of {inner(model.likelihood).name}: every value of it has "
+            "the same likelihood, and the one shown is arbitrary. Use a simpler likelihood."
         )
-    if getattr(model.law, "prior", 0):
+    if getattr(model.likelihood, "prior", 0):
         said.append(
-            f"a prior of {model.law.prior:g} comparisons per item was asked for: coefficients are "
+            f"a prior of {model.likelihood.prior:g} comparisons per item was asked for: coefficients are "
             "its posterior mode; the log-likelihood is that of the rows alone."
         )
-    if model.law.name in ("mae", "quantiles"):
-        noun = "absolute error" if model.law.name == "mae" else "pinball loss"
+    if model.likelihood.name in ("mae", "quantiles"):
+        noun = "absolute error" if model.likelihood.name == "mae" else "pinball loss"
         said.append(f"the {noun} says nothing of standard errors: use laplace for them.")
     elif found.location.recession is None and bool(torch.isnan(errors).any()):
         said.append(
             "the information matrix is singular: standard errors are not available (nan). "
-            "Drop columns that add nothing, or use a simpler law."
+            "Drop columns that add nothing, or use a simpler likelihood."
         )
     return tuple(said)
 
@@ -100,7 +100,7 @@ def _too_few(model: Model, design: Design, observations: float) -> list[str]:
     ]
 
 
-def explain_minimum(law: str, design: Design, found: Minimum) -> list[str]:
+def explain_minimum(likelihood: str, design: Design, found: Minimum) -> list[str]:
     """Why Newton's method stopped where no estimate is, or that it needed help.
 
     Example:
@@ -117,7 +117,7 @@ def explain_minimum(law: str, design: Design, found: Minimum) -> list[str]:
     if found.recession is not None:
         names = _culprits(design, found.recession.table)
         rows = _plural(found.recession.rows, "row")
-        if law == "cox":
+        if likelihood == "cox":
             said.append(
                 f"monotone likelihood: along {names} the partial likelihood rises for ever (of "
                 "those at risk it is always the row with the largest value that has the event: a "
@@ -125,7 +125,7 @@ def explain_minimum(law: str, design: Design, found: Minimum) -> list[str]:
                 "infinity and their standard errors are meaningless. Merge rare levels, drop the "
                 "variable, or use a penalised network."
             )
-        elif law in SEPARABLE:
+        elif likelihood in SEPARABLE:
             said.append(
                 f"separation: {names} can tell {rows} apart without error, so no maximum-"
                 "likelihood estimate exists; the coefficients are the last iterate on their way to "
@@ -144,7 +144,7 @@ def explain_minimum(law: str, design: Design, found: Minimum) -> list[str]:
         said.append(
             f"Newton's method and L-BFGS did not converge: the scaled gradient is "
             f"{found.gradient:.1e} after {found.iterations} iterations (1e-8 is asked for). "
-            "Coefficients and standard errors are approximate; a simpler law or fewer columns help."
+            "Coefficients and standard errors are approximate; a simpler likelihood or fewer columns help."
         )
     elif found.damping > 1e-4:
         said.append(f"the information matrix needed a ridge of {found.damping:.1e} to be inverted.")
@@ -154,7 +154,7 @@ def explain_minimum(law: str, design: Design, found: Minimum) -> list[str]:
 def _dispersion(model: Model, found: Minimum) -> list[str]:
     if found.recession is not None:
         return [
-            f"the constant dispersion of {model.law.name} went to its least value: the outcomes "
+            f"the constant dispersion of {model.likelihood.name} went to its least value: the outcomes "
             "are reproduced up to their resolution, and log-likelihood and AIC are set by that."
         ]
     if not found.converged:

@@ -1,4 +1,4 @@
-"""Numbers that judge predictions."""
+"""Numbers that evaluate predictions."""
 
 from ansatz.metrics.registry import names as names
 from ansatz.metrics.registry import registry as registry
@@ -22,7 +22,7 @@ from ansatz.metrics.energy import sample_energy_score as sample_energy_score
 from ansatz.metrics.errors import mae as mae
 from ansatz.metrics.errors import r2 as r2
 from ansatz.metrics.errors import rmse as rmse
-from ansatz.metrics.judge import judge as judge
+from ansatz.metrics.compute_metrics import compute_metrics as compute_metrics
 from ansatz.metrics.kaplan_meier import aalen_johansen as aalen_johansen
 from ansatz.metrics.kaplan_meier import kaplan_meier as kaplan_meier
 from ansatz.metrics.kaplan_meier import nelson_aalen as nelson_aalen

@@ -34,7 +34,7 @@ def boundary_f1(
     structures and outlines where Dice sees area.
 
     *Two masks without an outline*, empty or full, have F1 = 1 if they are the same, else 0; where
-    one of two has an outline, F1 = 0. Of two classes only class 1 is judged.
+    one of two has an outline, F1 = 0. Of two classes only class 1 is evaluated.
 
     Args:
         y: true labels, codes 0..K-1; anything where the weight is 0.

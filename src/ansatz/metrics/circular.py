@@ -44,7 +44,7 @@ def sample_circular_crps(samples: Tensor, y: Tensor) -> Tensor:
 
     .. math:: \frac1M \sum_i d(x_i, y) - \frac{1}{2 M (M - 1)} \sum_{i \ne j} d(x_i, x_j)
 
-    with d the angle between two directions; unbiased for the law behind the draws.
+    with d the angle between two directions; unbiased for the distribution behind the draws.
 
     Shapes:
         - samples: ``(M, ...)`` radians, M >= 2.

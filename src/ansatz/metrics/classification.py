@@ -73,8 +73,9 @@ def ece(y: Tensor, probs: Tensor, weight: Tensor | None = None, *, bins: int = 1
     That removes the noise's share to first order where a bin is off, and a factor 2 - sqrt(2) =
     0.59 of it is left where every bin is right; it may be slightly negative.
 
-    A binary forecast is judged by P(y = 1); K classes by the probability of the most probable class
-    and whether it was right. Rows with equal forecasts share a bin, that of their middle rank.
+    A binary forecast is evaluated by P(y = 1); K classes by the probability of the most probable
+    class and whether it was right. Rows with equal forecasts share a bin, that of their middle
+    rank.
 
     Shapes:
         - y: ``(N,)``: 0 or 1, or class codes.

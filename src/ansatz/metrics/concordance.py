@@ -67,7 +67,7 @@ def uno_c(
     left out; without it, few late events with small G decide the result.
 
     Args:
-        time: ``(N,)`` of the rows to be judged.
+        time: ``(N,)`` of the rows to be evaluated.
         event: ``(N,)``.
         score: ``(N,)``, larger for an earlier event.
         train_time: ``(M,)`` of the training rows.

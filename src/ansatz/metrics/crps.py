@@ -9,7 +9,7 @@ from ansatz.metrics.weights import row_mean
 
 
 class Ranked(Protocol):
-    """A distribution that knows its own score: every univariate law of ``ansatz.likelihoods``.
+    """A distribution that knows its own score: every univariate distribution of ``ansatz.likelihoods``.
 
     Example:
         >>> from ansatz.metrics.crps import Ranked
@@ -30,7 +30,7 @@ def crps(distribution: Ranked, y: Tensor, weight: Tensor | None = None) -> Tenso
     It is the absolute error where F is a point, and rewards a spread that is as wide as needed.
 
     Args:
-        distribution: one law per outcome.
+        distribution: one distribution per outcome.
         y: ``(N,)``, or ``(N, K)``: then the mean over the K targets too.
         weight: ``(N,)`` frequency weights.
 
@@ -49,7 +49,7 @@ def crps(distribution: Ranked, y: Tensor, weight: Tensor | None = None) -> Tenso
 
 
 def sample_crps(samples: Tensor, y: Tensor) -> Tensor:
-    r"""The CRPS of each outcome from M draws, unbiased for that of the law behind the draws.
+    r"""The CRPS of each outcome from M draws, unbiased for that of the distribution behind the draws.
 
     .. math:: \frac1M \sum_i |x_i - y| - \frac{1}{2 M (M - 1)} \sum_{i \ne j} |x_i - x_j|
 

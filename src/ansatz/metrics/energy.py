@@ -33,7 +33,7 @@ def energy_score(distribution: Energetic, y: Tensor, weight: Tensor | None = Non
     different units should be scaled before.
 
     Args:
-        distribution: one law per outcome.
+        distribution: one distribution per outcome.
         y: ``(N, K)``.
         weight: ``(N,)`` frequency weights.
 
@@ -41,8 +41,8 @@ def energy_score(distribution: Energetic, y: Tensor, weight: Tensor | None = Non
         >>> import torch
         >>> from ansatz.likelihoods import MultivariateNormal
         >>> from ansatz.metrics import energy_score
-        >>> law = MultivariateNormal(covariance="diagonal").distribution(torch.zeros(1, 4))
-        >>> bool(energy_score(law, torch.zeros(1, 2)) < energy_score(law, torch.ones(1, 2)))
+        >>> distribution = MultivariateNormal(covariance="diagonal").distribution(torch.zeros(1, 4))
+        >>> bool(energy_score(distribution, torch.zeros(1, 2)) < energy_score(distribution, torch.ones(1, 2)))
         True
 
     References:
@@ -53,7 +53,7 @@ def energy_score(distribution: Energetic, y: Tensor, weight: Tensor | None = Non
 
 
 def sample_energy_score(samples: Tensor, y: Tensor) -> Tensor:
-    r"""The energy score of each outcome from M draws, unbiased for that of the law behind them.
+    r"""The energy score of each outcome from M draws, unbiased for that of the distribution behind them.
 
     .. math:: \frac1M \sum_i \|x_i - y\| - \frac{1}{2 M (M - 1)} \sum_{i \ne j} \|x_i - x_j\|
 

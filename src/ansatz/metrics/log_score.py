@@ -13,7 +13,7 @@ class Density(Protocol):
     Example:
         >>> import torch
         >>> from ansatz.metrics.log_score import Density
-        >>> law: Density = torch.distributions.Normal(0.0, 1.0)
+        >>> likelihood: Density = torch.distributions.Normal(0.0, 1.0)
     """
 
     def log_prob(self, y: Tensor) -> Tensor:
@@ -29,15 +29,15 @@ def log_score(distribution: Density, y: Tensor, weight: Tensor | None = None) ->
     The only proper score that looks at nothing but the density where the outcome fell.
 
     Args:
-        distribution: one law per outcome.
+        distribution: one distribution per outcome.
         y: ``(N,)``, or ``(N, K)``: then the mean over the K targets too.
         weight: ``(N,)`` frequency weights.
 
     Example:
         >>> import torch
         >>> from ansatz.metrics import log_score
-        >>> law = torch.distributions.Exponential(torch.ones(2))
-        >>> log_score(law, torch.tensor([1.0, 3.0])).item()
+        >>> distribution = torch.distributions.Exponential(torch.ones(2))
+        >>> log_score(distribution, torch.tensor([1.0, 3.0])).item()
         -2.0
 
     References:

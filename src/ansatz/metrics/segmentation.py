@@ -159,7 +159,7 @@ def dice(
 
     for image n and class k, A true and B predicted. *Two empty masks* agree fully, D = 1: the
     convention of :class:`ansatz.likelihoods.Dice`, which is 1 - D on hard masks when its smoothing
-    is 0. Of two classes only class 1 is judged; of more each one, and their mean is taken.
+    is 0. Of two classes only class 1 is evaluated; of more each one, and their mean is taken.
     D = 2 J / (1 + J) with J the :func:`iou`.
 
     Args:

@@ -113,7 +113,7 @@ def brier_rows(
         first = float(times[lost.any(0)][0])
         raise DataError(
             f"all training rows are censored or gone by time {first}: the Brier score cannot be "
-            "weighted there. Judge at earlier times."
+            "weighted there. Evaluate at earlier times."
         )
     terms = torch.where(dead, survival**2 / then.clamp(min=1e-300), 0.0)
     return torch.where(alive, (1 - survival) ** 2 / now.clamp(min=1e-300), terms)

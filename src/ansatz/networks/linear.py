@@ -16,7 +16,7 @@ class Linear(nn.Module):
 
     A categorical column has one coefficient per level and output (the row of its table
     :math:`E_c`), as if its one-hot columns stood in x, so the model is linear in its parameters
-    and its likelihood is as convex as the law allows. All start at zero: the constant model.
+    and its likelihood is as convex as the likelihood allows. All start at zero: the constant model.
 
     Args:
         inputs: the columns, or their number :math:`D`.

@@ -63,7 +63,8 @@ class SlidingWindow(nn.Module):
         Ciresan et al. (2012), Deep neural networks segment neuronal membranes in electron
         microscopy images; Farabet et al. (2013), Learning hierarchical features for scene labeling.
         https://doi.org/10.1109/TPAMI.2012.231; the fast form: Giusti et al. (2013), Fast image
-        scanning with deep max-pooling convolutional neural networks. https://arxiv.org/abs/1302.1700
+        scanning with deep max-pooling convolutional neural networks.
+        https://arxiv.org/abs/1302.1700
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Fitted models as ONNX files: from the columns of a table to the parameters of a law."""
+"""Fitted models as ONNX files: from the columns of a table to the parameters of a likelihood."""
 
 from ansatz.fitting.contracts.exporter import Input as Input
 from ansatz.onnx.export import Exported as Exported

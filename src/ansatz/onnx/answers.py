@@ -1,4 +1,4 @@
-"""What a law says by itself about a row, computed from its raw numbers."""
+"""What a likelihood says by itself about a row, computed from its raw numbers."""
 
 import torch
 from torch import Tensor
@@ -6,19 +6,19 @@ from torch import Tensor
 from ansatz.likelihoods import CurveDistribution, Distribution, Likelihood
 
 
-def law_parameters(law: Likelihood, raw: Tensor) -> dict[str, Tensor]:
-    """The parameters of the predictive law under the names that its distribution gives them.
+def likelihood_parameters(likelihood: Likelihood, raw: Tensor) -> dict[str, Tensor]:
+    """The parameters of the predictive distribution under the names that its distribution gives them.
 
     Args:
-        law: the likelihood.
+        likelihood: the likelihood.
         raw: ``(N, ..., P)``.
     """
-    if not law.is_law:
+    if not likelihood.has_distribution:
         return {}
-    distribution = law.distribution(raw)
+    distribution = likelihood.distribution(raw)
     if isinstance(distribution, CurveDistribution):  # its survival curve says it all
         return {}
-    found = _tensors(distribution, "law")
+    found = _tensors(distribution, "likelihood")
     return {k: v if v.ndim else v.expand(raw.shape[:-1]) for k, v in found.items()}
 
 
@@ -37,7 +37,7 @@ def _tensors(distribution: Distribution, prefix: str) -> dict[str, Tensor]:
     return found
 
 
-def curve_times(law: Likelihood) -> list[float]:
-    """The times of the survival curves that a law without a formula gives; empty for others."""
-    times = getattr(law, "baseline_times", getattr(law, "cuts", None))
+def curve_times(likelihood: Likelihood) -> list[float]:
+    """The times of the survival curves that a likelihood without a formula gives; empty for others."""
+    times = getattr(likelihood, "baseline_times", getattr(likelihood, "cuts", None))
     return [] if times is None else times.tolist()

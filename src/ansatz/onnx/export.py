@@ -48,9 +48,9 @@ def export(
 
     The file takes the columns of the table as they are, one input each, or the cells of signals,
     images and volumes ``(N, C, *size)`` as one, and gives the raw numbers
-    of the law, its parameters by name, predictions and probabilities. Preprocessing is inside;
-    what the inputs and outputs mean is in the file's metadata. Before it is written the graph runs
-    in onnxruntime and must agree with the model.
+    of the likelihood, its parameters by name, predictions and probabilities. Preprocessing is
+    inside; what the inputs and outputs mean is in the file's metadata. Before it is written the
+    graph runs in onnxruntime and must agree with the model.
 
     Args:
         model: a fitted estimator, or the result of :func:`ansatz.fit` or :func:`ansatz.tune`.

@@ -50,8 +50,8 @@ def offset_inputs(model: Model) -> list[Input]:
     if not model.has_offset:
         return []
     named: dict[str, str | None] = {"offset": "offset"}
-    if model.uses is not None:
-        named = {"offset": model.uses.offset, "exposure": model.uses.exposure}
+    if model.column_roles is not None:
+        named = {"offset": model.column_roles.offset, "exposure": model.column_roles.exposure}
     return [
         Input(name, name, kind, takes=OFFSETS[kind])
         for kind, name in named.items()

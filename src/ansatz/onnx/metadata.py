@@ -1,4 +1,4 @@
-"""What a file says about itself: the law, its columns, its outputs and where it came from."""
+"""What a file says about itself: the likelihood, its columns, its outputs and where it came from."""
 
 import json
 import re
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 _RAW = (
-    "the raw numbers of the law, (N, P), (N, targets, P) or of each cell (N, *size, P); the first "
+    "the raw numbers of the likelihood, (N, P), (N, targets, P) or of each cell (N, *size, P); the first "
     "is the linear predictor"
 )
 
@@ -31,8 +31,10 @@ def describe(model: Model, served: ServedModel) -> dict[str, Any]:
         model: fitted.
         served: what is exported of it.
     """
-    law = getattr(served.law, "law", served.law)  # what is censored, or what members share
-    law = getattr(law, "law", law)
+    likelihood = getattr(
+        served.likelihood, "likelihood", served.likelihood
+    )  # what is censored, or what members share
+    likelihood = getattr(likelihood, "likelihood", likelihood)
     told, outcome = describe_model(model), model.outcome
     words = {"raw": _RAW, **outcome.outputs}
     return {
@@ -40,17 +42,19 @@ def describe(model: Model, served: ServedModel) -> dict[str, Any]:
         "estimator": outcome.face.partition(":")[2],
         "network": told["network"],
         "parameters": told["parameters"],
-        "law": law.name,
-        "law_options": law.options,
-        "link": law.link_name,
+        "likelihood": likelihood.name,
+        "likelihood_options": likelihood.options,
+        "link": likelihood.link_name,
         "target": told["target"],
         "unit": "predictions are in the unit of the target as it was given to the fit",
         "classes": label_list(model),
         **served.words,
         "inputs": [_column(given) for given in served.inputs],
-        "outputs": {name: words.get(name, "a parameter of the law") for name in served.outputs},
-        "times": curve_times(served.law) or None,
-        "interval": interval_recipe(law.name, served.outputs, outcome.intervals),
+        "outputs": {
+            name: words.get(name, "a parameter of the likelihood") for name in served.outputs
+        },
+        "times": curve_times(served.likelihood) or None,
+        "interval": interval_recipe(likelihood.name, served.outputs, outcome.intervals),
         "preprocessing": exporter_of(model).preprocessing,
         "fingerprint": told.get("fingerprint"),
         "rows": told.get("rows"),
@@ -62,7 +66,7 @@ def describe(model: Model, served: ServedModel) -> dict[str, Any]:
 def attach(proto: "onnx.ModelProto", told: dict[str, Any]) -> None:
     """Writes the metadata into the file: text as it is, the rest as JSON."""
     proto.producer_name, proto.producer_version = "ansatz", str(told.get("ansatz_version", ""))
-    proto.doc_string = "Columns or cells in, a predictive law out; see the metadata."
+    proto.doc_string = "Columns or cells in, a predictive distribution out; see the metadata."
     del proto.metadata_props[:]
     for key, value in told.items():
         if value is not None:
@@ -101,7 +105,7 @@ def interval_recipe(
     """How to get the equal-tailed interval from the outputs of an exported model.
 
     Args:
-        name: the law.
+        name: the likelihood.
         outputs: the names of the outputs.
         intervals: how to get one from an output of the outcome, by the output's name.
     """
@@ -113,7 +117,7 @@ def interval_recipe(
             return words
     if any(output.startswith("law_") for output in outputs) and name in SCIPY:
         return (
-            "the quantiles (1 - level) / 2 and (1 + level) / 2 of the mixture of the members' laws "
-            "with 'weights', for laws of the whole line stretched about its mean by 'factor'."
+            "the quantiles (1 - level) / 2 and (1 + level) / 2 of the mixture of the members' likelihoods "
+            "with 'weights', for likelihoods of the whole line stretched about its mean by 'factor'."
         )
-    return "the quantiles (1 - level) / 2 and (1 + level) / 2 of the law, in ansatz: interval(X)."
+    return "the quantiles (1 - level) / 2 and (1 + level) / 2 of the likelihood, in ansatz: interval(X)."

@@ -17,7 +17,7 @@ from ansatz.fitting.contracts.outcome import Outcome
 from ansatz.fitting.model import Model
 from ansatz.fitting.trained import Trained
 from ansatz.likelihoods import Censored, Likelihood
-from ansatz.onnx.answers import law_parameters
+from ansatz.onnx.answers import likelihood_parameters
 from ansatz.onnx.inputs import exporter_of, fitted_model, graph_inputs
 
 Answer = Callable[[Likelihood, Tensor], dict[str, Tensor]]
@@ -50,7 +50,7 @@ class Member(nn.Module):
 
 
 class ServedModel(nn.Module):
-    """Cells in; raw numbers, the law's parameters and predictions out.
+    """Cells in; raw numbers, the likelihood's parameters and predictions out.
 
     Args:
         model: fitted.
@@ -58,7 +58,7 @@ class ServedModel(nn.Module):
 
     Attributes:
         inputs: from :func:`~ansatz.onnx.inputs.graph_inputs`.
-        law: what the raw numbers are the parameters of; of an ensemble, the mixture.
+        likelihood: what the raw numbers are the parameters of; of an ensemble, the mixture.
         outputs: the names of what it gives, in their order.
         notes: what it cannot give, and why.
 
@@ -75,7 +75,7 @@ class ServedModel(nn.Module):
         tensor([3.])
     """
 
-    law: Likelihood
+    likelihood: Likelihood
 
     def __init__(self, model: Model, *, double: bool = False) -> None:
         super().__init__()
@@ -95,7 +95,9 @@ class ServedModel(nn.Module):
             for encoder, trained in found.members
         )
         self.combine, self.words = found.combine, found.words
-        self.law = self.first.objective.likelihood if found.law is None else found.law
+        self.likelihood = (
+            self.first.objective.likelihood if found.likelihood is None else found.likelihood
+        )
         self.requires_grad_(False)
         cells = exporter.example(self.given)
         ones = torch.ones(len(cells[0]), dtype=self.given)
@@ -117,7 +119,7 @@ class ServedModel(nn.Module):
         return self.cells
 
     def raw(self, *cells: Tensor) -> Tensor:
-        """The law's parameters, ``(N, P)`` or ``(N, K, P)``; of a mixture ``(N, S, ..., P)``."""
+        """The likelihood's parameters, ``(N, P)`` or ``(N, K, P)``; of a mixture ``(N, S, ..., P)``."""
         count, offset = self.columns, None
         for given, cell in zip(self.inputs[count:], cells[count:], strict=True):
             part = cell.double()
@@ -130,26 +132,26 @@ class ServedModel(nn.Module):
         raw = self.raw(*cells)
         found = {"raw": raw}
         for answer in self.answers:
-            found |= answer(self.law, raw)
+            found |= answer(self.likelihood, raw)
         kept = (found[name] for name in self.outputs)
         return tuple(t.to(self.given) if t.is_floating_point() else t.long() for t in kept)
 
     def _choose_answers(self, outcome: Outcome) -> None:
-        law = self.law
+        likelihood = self.likelihood
         with torch.no_grad():
             raw = self.raw(*self.example())
         self.outputs = ["raw"]
         wanted: list[tuple[str, Answer]] = [
-            ("the parameters of the law", law_parameters),
+            ("the parameters of the likelihood", likelihood_parameters),
             ("the prediction", outcome.answers),
         ]
-        inner = law.law if isinstance(law, Censored) else law
+        inner = likelihood.likelihood if isinstance(likelihood, Censored) else likelihood
         for what, answer in wanted:
-            names = _traceable(answer, law, raw)
+            names = _traceable(answer, likelihood, raw)
             if names is None:
                 self.notes.append(
                     f"{what}: {inner.name} has it by no ONNX operations; it follows from the other "
-                    f"outputs by the law's formula (ansatz show {inner.name})."
+                    f"outputs by the likelihood's formula (ansatz show {inner.name})."
                 )
             else:
                 self.answers.append(answer)
@@ -176,24 +178,24 @@ def served_module(estimator: Any, *, double: bool = False) -> ServedModel:
 
 
 class _Head(nn.Module):
-    def __init__(self, answer: Answer, law: Likelihood) -> None:
+    def __init__(self, answer: Answer, likelihood: Likelihood) -> None:
         super().__init__()
-        self.answer, self.law = answer, law
+        self.answer, self.likelihood = answer, likelihood
 
     def forward(self, raw: Tensor) -> tuple[Tensor, ...]:
-        return tuple(self.answer(self.law, raw).values())
+        return tuple(self.answer(self.likelihood, raw).values())
 
 
-def _traceable(answer: Answer, law: Likelihood, raw: Tensor) -> list[str] | None:
-    """The names of what a function of the law gives; None where it is no graph of tensors."""
+def _traceable(answer: Answer, likelihood: Likelihood, raw: Tensor) -> list[str] | None:
+    """The names of what a function of the likelihood gives; None where it is no graph of tensors."""
     with torch.no_grad(), quiet():
-        found = answer(law, raw)
+        found = answer(likelihood, raw)
         names = [name for name, value in found.items() if value.shape[0] == raw.shape[0]]
         if not names:
             return []
         try:
             rows = {0: torch.export.Dim("rows")}
-            torch.export.export(_Head(answer, law), (raw,), dynamic_shapes=(rows,))
+            torch.export.export(_Head(answer, likelihood), (raw,), dynamic_shapes=(rows,))
         except Exception:  # torch raises whatever the first step it cannot follow raises
             return None
     return names

@@ -111,8 +111,8 @@ def find_learning_rate(
         >>> from ansatz.training import Supervised
         >>> x = torch.randn(64, 3)
         >>> source = TensorSource(Batch.of(x, x.sum(1)), 16)
-        >>> law = Supervised(Normal(dispersion=1.0))
-        >>> curve = find_learning_rate(torch.nn.Linear(3, 1), law, source)
+        >>> likelihood = Supervised(Normal(dispersion=1.0))
+        >>> curve = find_learning_rate(torch.nn.Linear(3, 1), likelihood, source)
         >>> 1e-4 < curve.suggestion < 10
         True
 

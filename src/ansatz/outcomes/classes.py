@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from ansatz import likelihoods
 from ansatz.errors import DataError, UsageError
+from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.contracts.inference import Predictive
 from ansatz.fitting.contracts.outcome import (
     NO_INTERVAL,
@@ -30,7 +31,6 @@ from ansatz.fitting.model import Given, Model
 from ansatz.fitting.refits import out_of_fold
 from ansatz.fitting.scores import evaluate_predictive
 from ansatz.fitting.task import Settings
-from ansatz.fitting.uses import Uses
 from ansatz.likelihoods import (
     CategoricalDistribution,
     CrossEntropy,
@@ -38,7 +38,7 @@ from ansatz.likelihoods import (
     Focal,
     Likelihood,
 )
-from ansatz.metrics import judge
+from ansatz.metrics import compute_metrics
 from ansatz.spec import TargetSpec
 
 CLASS_LAWS = ("bernoulli", "categorical", "ordinal", "cross_entropy", "focal")
@@ -73,18 +73,24 @@ class Classes(Outcome):
     # Reading.
 
     @classmethod
-    def serves(cls, law: str, uses: Uses) -> bool:
-        """Laws of classes, of columns that are not times."""
-        return law in CLASS_LAWS and not uses.is_survival
+    def serves(cls, likelihood: str, column_roles: ColumnRoles) -> bool:
+        """Likelihoods of classes, of columns that are not times."""
+        return likelihood in CLASS_LAWS and not column_roles.is_survival
 
     @classmethod
     def check_columns(
-        cls, frame: pd.DataFrame, uses: Uses, law: str, options: dict[str, Any], *, named: bool
+        cls,
+        frame: pd.DataFrame,
+        column_roles: ColumnRoles,
+        likelihood: str,
+        options: dict[str, Any],
+        *,
+        named: bool,
     ) -> None:
         """Refuses several columns, a single class, and names that are hardly classes."""
-        if len(uses.target) > 1:
+        if len(column_roles.target) > 1:
             raise UsageError("one target at a time for classes; fit each column by itself.")
-        column = frame[uses.target[0]]
+        column = frame[column_roles.target[0]]
         levels = column.nunique()
         if levels < 2:
             raise DataError(
@@ -117,7 +123,9 @@ class Classes(Outcome):
         if reset:
             self.names = [str(getattr(y, "name", None) or "y")]
         target = TargetSpec(classes=len(self.labels))
-        if self.law(settings, target, few=False).name == "bernoulli":  # outcomes are 0.0 and 1.0
+        if (
+            self.likelihood(settings, target, few=False).name == "bernoulli"
+        ):  # outcomes are 0.0 and 1.0
             return codes.astype(np.float64), target
         return codes, target
 
@@ -133,7 +141,7 @@ class Classes(Outcome):
         if getattr(dtype, "ordered", False):
             return np.asarray(dtype.categories)  # type: ignore[union-attr]
         found = np.unique(values)
-        if settings.law_name == "ordinal" and found.dtype.kind not in "biuf":
+        if settings.likelihood_name == "ordinal" and found.dtype.kind not in "biuf":
             raise UsageError(
                 f"ordinal needs the order of the classes {found.tolist()[:8]}: say "
                 "classes=[lowest, ..., highest], --set 'classes=[\"lowest\", ...]'."
@@ -154,7 +162,7 @@ class Classes(Outcome):
         wanted = settings.get("class_weight")
         if wanted is None:
             return weight
-        if settings.law_name == "ordinal":
+        if settings.likelihood_name == "ordinal":
             raise UsageError("ordinal takes no class_weight: shift the threshold of a decision.")
         labels = self.labels[codes]
         try:
@@ -182,38 +190,41 @@ class Classes(Outcome):
 
     # Fitting.
 
-    def law(self, settings: Settings, target: TargetSpec, *, few: bool) -> Likelihood:
+    def likelihood(self, settings: Settings, target: TargetSpec, *, few: bool) -> Likelihood:
         if settings.likelihood == "auto":
             name = "bernoulli" if target.classes == 2 else "categorical"
             created: Likelihood = likelihoods.create(name)
             return created
-        law = settings.law(few=few)
-        if law.name not in CLASS_LAWS:
+        likelihood = settings.make_likelihood(few=few)
+        if likelihood.name not in CLASS_LAWS:
             raise UsageError(
-                f"{law.name} is no law of classes. A Classifier takes {', '.join(CLASS_LAWS)}; "
+                f"{likelihood.name} is no likelihood of classes. A Classifier takes {', '.join(CLASS_LAWS)}; "
                 "numbers are for a Regressor."
             )
-        return law
+        return likelihood
 
-    def begin(self, law: Likelihood, job: Job) -> None:
+    def begin(self, likelihood: Likelihood, job: Job) -> None:
         self.temperature = 1.0
 
     def finish(self, model: Model, job: Job) -> None:
         """Finds the temperature of losses that do not estimate P(y | x), out of fold."""
-        law = model.likelihood
-        if not (isinstance(law, Focal) or (isinstance(law, CrossEntropy) and law.smoothed)):
+        likelihood = model.likelihood
+        if not (
+            isinstance(likelihood, Focal)
+            or (isinstance(likelihood, CrossEntropy) and likelihood.smoothed)
+        ):
             return
-        judged = model.out_of_fold
-        if judged is not None:
-            parts = [(rows, raw) for rows, _, raw in judged.served()]
+        evaluated = model.out_of_fold
+        if evaluated is not None:
+            parts = [(rows, raw) for rows, _, raw in evaluated.served()]
         else:
             refits = out_of_fold(model.task, job)
             parts = [(refit.outside, refit.raw[refit.outside]) for refit in refits]
         if not parts:
             return
         with torch.no_grad():
-            raw = torch.cat([self.serve(Predictive(law, raw)).raw for _, raw in parts])
-            logits = self.log_probabilities(Predictive(law, raw))
+            raw = torch.cat([self.serve(Predictive(likelihood, raw)).raw for _, raw in parts])
+            logits = self.log_probabilities(Predictive(likelihood, raw))
         rows = torch.cat([rows for rows, _ in parts])
         self.temperature = find_temperature(logits, job.y[rows].long(), job.weight[rows])
 
@@ -223,22 +234,24 @@ class Classes(Outcome):
         """Takes the class weights out of the logits: weights estimate w_c P(c | x)."""
         if self.log_weights is None:
             return predictive
-        law, raw = predictive
+        likelihood, raw = predictive
         log_weights = torch.as_tensor(self.log_weights)
         if raw.shape[-1] == len(log_weights):
-            return Predictive(law, raw - log_weights)
-        return Predictive(law, raw - (log_weights - log_weights[0])[1:])  # against the first class
+            return Predictive(likelihood, raw - log_weights)
+        return Predictive(
+            likelihood, raw - (log_weights - log_weights[0])[1:]
+        )  # against the first class
 
     def log_probabilities(self, predictive: Predictive) -> Tensor:
-        """Log probabilities ``(N, K)`` from the raw numbers of a class law or loss."""
-        law, raw = predictive
-        if law.name == "bernoulli":
+        """Log probabilities ``(N, K)`` from the raw numbers of a class likelihood or loss."""
+        likelihood, raw = predictive
+        if likelihood.name == "bernoulli":
             # Both from their own tail: 1 - p is 0 long before P(class 0) is.
             return nn.functional.logsigmoid(torch.cat([-raw, raw], -1))
-        if isinstance(law, CrossEntropy | Focal):
-            found = torch.log_softmax(law.unweighted(raw), -1)
+        if isinstance(likelihood, CrossEntropy | Focal):
+            found = torch.log_softmax(likelihood.unweighted(raw), -1)
         else:
-            found = law.probs(raw).log()  # type: ignore[operator]  # class laws have it
+            found = likelihood.probs(raw).log()  # type: ignore[operator]  # class likelihoods have it
         return found if self.temperature == 1 else torch.log_softmax(found / self.temperature, -1)
 
     def probabilities(self, predictive: Predictive) -> Tensor:
@@ -247,37 +260,45 @@ class Classes(Outcome):
 
     def evaluate(self, predictive: Predictive, y: Tensor, weight: Tensor | None = None) -> Metrics:
         """A loss of classes is evaluated by the probabilities that it is served as."""
-        if predictive.law.is_law:
+        if predictive.likelihood.has_distribution:
             return evaluate_predictive(predictive, y, weight)
         served, _ = self.distribution(predictive, y)
-        return judge(y, distribution=served, weight=weight)
+        return compute_metrics(y, distribution=served, weight=weight)
 
     def distribution(self, predictive: Predictive, y: Tensor) -> tuple[Distribution, Tensor]:
         """A loss of classes is served as probabilities."""
-        if predictive.law.is_law:
+        if predictive.likelihood.has_distribution:
             with torch.no_grad():
-                return predictive.law.given(predictive.raw, y)
+                return predictive.likelihood.given(predictive.raw, y)
         with torch.no_grad():
             return CategoricalDistribution(self.log_probabilities(predictive)), y
 
     def row_losses(self, predictive: Predictive, y: Tensor) -> Tensor:
         """A loss of classes is evaluated by the probabilities that it is served as."""
-        if predictive.law.is_law:
+        if predictive.likelihood.has_distribution:
             return super().row_losses(predictive, y)
         found, _ = self.distribution(predictive, y)
         with torch.no_grad():
             return -found.log_prob(y).double()
 
     def point(self, predictive: Predictive) -> NDArray[Any]:
-        law, raw = predictive
-        codes = self.probabilities(predictive).argmax(-1) if law.is_law else law.point(raw)
+        likelihood, raw = predictive
+        codes = (
+            self.probabilities(predictive).argmax(-1)
+            if likelihood.has_distribution
+            else likelihood.point(raw)
+        )
         chosen: NDArray[Any] = self.labels[codes.numpy()]
         return chosen
 
-    def answers(self, law: Likelihood, raw: Tensor) -> dict[str, Tensor]:
-        own = Predictive(law, raw)
+    def answers(self, likelihood: Likelihood, raw: Tensor) -> dict[str, Tensor]:
+        own = Predictive(likelihood, raw)
         chance = self.probabilities(self.serve(own)).to(raw.dtype)
-        codes = self.log_probabilities(own).argmax(-1) if law.is_law else law.point(raw)
+        codes = (
+            self.log_probabilities(own).argmax(-1)
+            if likelihood.has_distribution
+            else likelihood.point(raw)
+        )
         return {"prediction": codes, "probabilities": chance}
 
     def frame(self, model: Model, rows: Given, **options: Any) -> dict[str, Any]:
@@ -302,7 +323,7 @@ class Classes(Outcome):
 
     # On disk.
 
-    def target(self, law: Likelihood) -> TargetSpec:
+    def target(self, likelihood: Likelihood) -> TargetSpec:
         return TargetSpec(classes=len(self.labels))
 
     def state(self) -> dict[str, Any]:
@@ -326,7 +347,7 @@ def find_temperature(logits: Tensor, y: Tensor, weight: Tensor) -> float:
     .. math:: \hat T = \arg\max_T \sum_i w_i \log \mathrm{softmax}(z_i / T)_{y_i}
 
     A T above 1 takes confidence back. The logits must come from models that did not learn from
-    the rows they are judged on, or T comes out too small.
+    the rows they are evaluated on, or T comes out too small.
 
     Args:
         logits: ``(N, K)``.

@@ -17,6 +17,7 @@ from ansatz.data.grids import Grids, Masks
 from ansatz.data.grids.colours import are_colours
 from ansatz.data.unlabelled import UNLABELLED
 from ansatz.errors import DataError, UsageError
+from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.contracts.inference import Posterior, Predictive
 from ansatz.fitting.contracts.outcome import (
     NO_INTERVAL,
@@ -29,7 +30,6 @@ from ansatz.fitting.contracts.outcome import (
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Given, Model
 from ansatz.fitting.task import Settings
-from ansatz.fitting.uses import Uses
 from ansatz.likelihoods import Distribution, Likelihood
 from ansatz.metrics import boundary_f1, dice, iou, pixel_error
 from ansatz.spec import TargetSpec
@@ -54,8 +54,8 @@ class Mask(Outcome):
     no_interval: ClassVar[str] = "classes have no interval; p_CLASS says how sure the model is."
 
     @classmethod
-    def serves(cls, law: str, uses: Uses) -> bool:
-        """Masks are told by the data, not by the law."""
+    def serves(cls, likelihood: str, column_roles: ColumnRoles) -> bool:
+        """Masks are told by the data, not by the likelihood."""
         return False
 
     def __init__(self) -> None:
@@ -115,25 +115,25 @@ class Mask(Outcome):
 
     # Fitting.
 
-    def law(self, settings: Settings, target: TargetSpec, *, few: bool) -> Likelihood:
-        law = settings.likelihood
-        if isinstance(law, str):
+    def likelihood(self, settings: Settings, target: TargetSpec, *, few: bool) -> Likelihood:
+        likelihood = settings.likelihood
+        if isinstance(likelihood, str):
             options = dict(settings.likelihood_options)
-            if law in ("dice", "sum"):
+            if likelihood in ("dice", "sum"):
                 options = {"axes": len(target.shape), **options}
-            law = likelihoods.create(law, **options)
-        if law.name not in MASK_LAWS:
+            likelihood = likelihoods.create(likelihood, **options)
+        if likelihood.name not in MASK_LAWS:
             known = ", ".join(MASK_LAWS)
-            raise UsageError(f"{law.name} is no law of masks. Take one of: {known}.")
-        made: Likelihood = law
+            raise UsageError(f"{likelihood.name} is no likelihood of masks. Take one of: {known}.")
+        made: Likelihood = likelihood
         return made
 
     # Predictions.
 
     def probabilities(self, predictive: Predictive) -> Tensor:
         """P(class of an element), ``(N, *size, K)``."""
-        law, raw = predictive
-        found: Tensor = law.probs(raw)  # type: ignore[operator]  # every law of masks has it
+        likelihood, raw = predictive
+        found: Tensor = likelihood.probs(raw)  # type: ignore[operator]  # every likelihood of masks has it
         if found.ndim < raw.ndim:  # dice of two classes: the share of class 1
             found = torch.stack([1 - found, found], -1)
         return found
@@ -149,10 +149,10 @@ class Mask(Outcome):
 
     def row_losses(self, predictive: Predictive, y: Tensor) -> Tensor:
         """The mean negative log-likelihood of the labelled elements of each example, ``(N,)``."""
-        law, raw = predictive
+        likelihood, raw = predictive
         seen = (y != UNLABELLED).double().flatten(1)
         with torch.no_grad():
-            cells = law.loss(raw, y.clamp(min=0)).double().flatten(1)
+            cells = likelihood.loss(raw, y.clamp(min=0)).double().flatten(1)
         return (cells * seen).sum(1) / seen.sum(1).clamp(min=1)
 
     def estimate(self, predictive: Predictive, y: Tensor) -> Tensor:
@@ -174,8 +174,8 @@ class Mask(Outcome):
         return found
 
     def evaluate(self, predictive: Predictive, y: Tensor, weight: Tensor | None = None) -> Metrics:
-        """Overlap of predicted and true masks, and for a law its score per element."""
-        law, raw = predictive
+        """Overlap of predicted and true masks, and for a likelihood its score per element."""
+        likelihood, raw = predictive
         _require_size(tuple(y.shape[1:]), tuple(raw.shape[1:-1]))
         known = y != UNLABELLED
         cells = known.double()
@@ -184,8 +184,8 @@ class Mask(Outcome):
         target, count = y.clamp(min=0), len(self.labels)
         codes = self.codes(predictive)
         found: Metrics = {}
-        if law.is_law:
-            losses = law.loss(raw, target)
+        if likelihood.has_distribution:
+            losses = likelihood.loss(raw, target)
             found["nll"] = float((losses * cells).sum() / cells.sum())
         settings: dict[str, Any] = {"classes": count}
         error = float(pixel_error(target, codes, cells))
@@ -199,10 +199,10 @@ class Mask(Outcome):
             found |= {f"dice_{name}": value for name, value in named}
         return {name: None if math.isnan(v) else v for name, v in found.items() if v is not None}
 
-    def answers(self, law: Likelihood, raw: Tensor) -> dict[str, Tensor]:
+    def answers(self, likelihood: Likelihood, raw: Tensor) -> dict[str, Tensor]:
         if self.cleaning is not None:
             raise UsageError("masks that are tidied (clean=...) have no ONNX operations for it.")
-        cells = self.probabilities(Predictive(law, raw))
+        cells = self.probabilities(Predictive(likelihood, raw))
         return {"prediction": cells.argmax(-1), "probabilities": cells}
 
     def frame(self, model: Model, rows: Given, **options: Any) -> dict[str, Any]:
@@ -213,7 +213,7 @@ class Mask(Outcome):
 
     # On disk.
 
-    def target(self, law: Likelihood) -> TargetSpec:
+    def target(self, likelihood: Likelihood) -> TargetSpec:
         return TargetSpec(classes=len(self.labels), axis="element")
 
     def state(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Numbers as outcomes: regression with any law."""
+"""Numbers as outcomes: regression with any likelihood."""
 
 import warnings
 from collections.abc import Mapping
@@ -13,6 +13,7 @@ from torch import Tensor
 
 from ansatz import likelihoods
 from ansatz.errors import DataError, UsageError
+from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.contracts.inference import Predictive
 from ansatz.fitting.contracts.outcome import Metrics, Outcome
 from ansatz.fitting.intervals import interval_of, refuse_others
@@ -20,20 +21,19 @@ from ansatz.fitting.model import Given, Model
 from ansatz.fitting.problem import numbers_of
 from ansatz.fitting.scores import evaluate_predictive
 from ansatz.fitting.task import Settings
-from ansatz.fitting.uses import Uses
 from ansatz.likelihoods import BetaBinomial, Binomial, Likelihood, NormalMixture
 from ansatz.spec import TargetSpec
 
-ELSEWHERE = {  # laws of other outcomes -> what to take instead
+ELSEWHERE = {  # likelihoods of other outcomes -> what to take instead
     **dict.fromkeys(
         ("censored", "cox", "discrete_hazard"),
         "is for outcomes that are known in part: take a SurvivalRegressor, whose fit has event=, "
         "entry= and upper=.",
     ),
-    "plackett_luce": "is a law of rankings: take a Ranker.",
+    "plackett_luce": "is a likelihood of rankings: take a Ranker.",
     **dict.fromkeys(
         ("categorical", "ordinal", "cross_entropy", "focal"),
-        "is a law of classes: take a Classifier.",
+        "is a likelihood of classes: take a Classifier.",
     ),
 }
 
@@ -52,25 +52,31 @@ class Number(Outcome):
         self.is_column = False
 
     @classmethod
-    def serves(cls, law: str, uses: Uses) -> bool:
+    def serves(cls, likelihood: str, column_roles: ColumnRoles) -> bool:
         """Numbers are what every other outcome is not."""
         return False
 
     @classmethod
     def check_columns(
-        cls, frame: pd.DataFrame, uses: Uses, law: str, options: dict[str, Any], *, named: bool
+        cls,
+        frame: pd.DataFrame,
+        column_roles: ColumnRoles,
+        likelihood: str,
+        options: dict[str, Any],
+        *,
+        named: bool,
     ) -> None:
-        """Refuses columns that the law cannot produce."""
-        if likelihoods.registry.get(law).event_ndim:
-            _check_vector(frame, uses, law, options)
+        """Refuses columns that the likelihood cannot produce."""
+        if likelihoods.registry.get(likelihood).event_ndim:
+            _check_vector(frame, column_roles, likelihood, options)
             return
-        for name in uses.target:
-            _check_column(frame, name, law, options)
+        for name in column_roles.target:
+            _check_column(frame, name, likelihood, options)
 
     def encode(self, y: Any, settings: Settings, *, reset: bool) -> tuple[NDArray[Any], TargetSpec]:
-        law = settings.law_name
-        if law in ELSEWHERE:
-            raise UsageError(f"{law} {ELSEWHERE[law]}")
+        likelihood = settings.likelihood_name
+        if likelihood in ELSEWHERE:
+            raise UsageError(f"{likelihood} {ELSEWHERE[likelihood]}")
         values = check_array(
             y, ensure_2d=False, dtype=np.float64, input_name="y", ensure_min_samples=1
         )
@@ -80,7 +86,7 @@ class Number(Outcome):
         axes = _event_axes(settings.likelihood)
         if axes and len(shape) != axes:
             raise ValueError(
-                f"{law} needs y of shape (N, K), one vector per row, got {values.shape}."
+                f"{likelihood} needs y of shape (N, K), one vector per row, got {values.shape}."
             )
         column = shape == (1,) and not axes
         if reset:
@@ -95,35 +101,35 @@ class Number(Outcome):
             values, shape = values[:, 0], ()
         return values, TargetSpec(shape=shape)
 
-    def law(self, settings: Settings, target: TargetSpec, *, few: bool) -> Likelihood:
-        return settings.law(few=few)
+    def likelihood(self, settings: Settings, target: TargetSpec, *, few: bool) -> Likelihood:
+        return settings.make_likelihood(few=few)
 
     def evaluate(self, predictive: Predictive, y: Tensor, weight: Tensor | None = None) -> Metrics:
         return evaluate_predictive(predictive, y, weight)
 
     def point(self, predictive: Predictive) -> NDArray[np.float64]:
-        """The law's point prediction; a mean between two modes is warned of."""
-        law, raw = predictive
-        found: NDArray[np.float64] = law.point(raw).numpy()
-        if isinstance(law, NormalMixture):
-            _warn_of_modes(law, raw)
+        """The likelihood's point prediction; a mean between two modes is warned of."""
+        likelihood, raw = predictive
+        found: NDArray[np.float64] = likelihood.point(raw).numpy()
+        if isinstance(likelihood, NormalMixture):
+            _warn_of_modes(likelihood, raw)
         return found[:, None] if self.is_column else found
 
-    def answers(self, law: Likelihood, raw: Tensor) -> dict[str, Tensor]:
-        point = law.point(raw)
+    def answers(self, likelihood: Likelihood, raw: Tensor) -> dict[str, Tensor]:
+        point = likelihood.point(raw)
         return {"prediction": point.unsqueeze(1) if self.is_column else point}
 
-    def has_interval(self, law: Likelihood) -> bool:
-        """Every law has, and a loss that is not one has none."""
-        return law.is_law
+    def has_interval(self, likelihood: Likelihood) -> bool:
+        """Every likelihood has, and a loss that is not one has none."""
+        return likelihood.has_distribution
 
     def frame(self, model: Model, rows: Given, **options: Any) -> dict[str, Any]:
         """``prediction``, ``lower``, ``upper``; of several targets with their names.
 
-        A law of successes predicts their ``probability`` in one trial, and where the number of
-        trials is known, ``prediction`` and bounds of the successes.
+        A likelihood of successes predicts their ``probability`` in one trial, and where the number
+        of trials is known, ``prediction`` and bounds of the successes.
         """
-        interval, method = options.pop("interval", None), options.pop("method", "law")
+        interval, method = options.pop("interval", None), options.pop("method", "likelihood")
         refuse_others(options)
         served = model.predictive(rows.rows, rows.offset)
         prediction = self.point(served)
@@ -140,15 +146,15 @@ class Number(Outcome):
                 columns[f"upper{suffix}"] = bounds.reshape(*prediction.shape, 2)[pick][..., 1]
         if rows.trials is not None:
             columns["prediction"] = prediction * np.asarray(rows.trials)
-        law = model.likelihood
-        if isinstance(getattr(law, "law", law), Binomial | BetaBinomial):
+        likelihood = model.likelihood
+        if isinstance(getattr(likelihood, "likelihood", likelihood), Binomial | BetaBinomial):
             columns["probability"] = prediction
             if rows.trials is None and bounds is None:
                 del columns["prediction"]  # of how many?
         return columns
 
-    def target(self, law: Likelihood) -> TargetSpec:
-        if law.event_ndim:
+    def target(self, likelihood: Likelihood) -> TargetSpec:
+        if likelihood.event_ndim:
             return TargetSpec(event=self.shape)
         return TargetSpec(shape=() if self.is_column else self.shape)
 
@@ -160,16 +166,16 @@ class Number(Outcome):
         self.is_column = bool(state["is_column"])
 
 
-def _event_axes(law: str | Likelihood) -> int:
+def _event_axes(likelihood: str | Likelihood) -> int:
     """How many axes of y make up one outcome."""
-    kind = likelihoods.registry.get(law) if isinstance(law, str) else law
+    kind = likelihoods.registry.get(likelihood) if isinstance(likelihood, str) else likelihood
     found: int = kind.event_ndim
     return found
 
 
-def _warn_of_modes(law: NormalMixture, raw: Tensor) -> None:
+def _warn_of_modes(likelihood: NormalMixture, raw: Tensor) -> None:
     """A mean between two modes may be a value that hardly occurs."""
-    several = int(law.distribution(raw).is_multimodal.sum())
+    several = int(likelihood.distribution(raw).is_multimodal.sum())
     if several:
         warnings.warn(
             f"{several} of {len(raw)} predicted distributions have several modes; predict gives "
@@ -186,19 +192,27 @@ def _names(y: Any, shape: tuple[int, ...]) -> list[str]:
     return ["y"] if shape in ((), (1,)) else [f"y{k}" for k in range(shape[0])]
 
 
-def _check_column(frame: pd.DataFrame, name: str, law: str, options: Mapping[str, Any]) -> None:
-    values = torch.from_numpy(numbers_of(frame, name, law))
+def _check_column(
+    frame: pd.DataFrame, name: str, likelihood: str, options: Mapping[str, Any]
+) -> None:
+    values = torch.from_numpy(numbers_of(frame, name, likelihood))
     try:
-        likelihoods.create(law, **options).check(values)
+        likelihoods.create(likelihood, **options).check(values)
     except DataError as error:
         raise DataError(f"column '{name}': {error}") from None
 
 
-def _check_vector(frame: pd.DataFrame, uses: Uses, law: str, options: Mapping[str, Any]) -> None:
-    names = [name for name in uses.outcome_columns if name]
-    if law in ("binomial", "beta_binomial") and uses.trials is None:
-        raise UsageError(f"{law} counts successes of trials: name their column with --trials.")
+def _check_vector(
+    frame: pd.DataFrame, column_roles: ColumnRoles, likelihood: str, options: Mapping[str, Any]
+) -> None:
+    names = [name for name in column_roles.outcome_columns if name]
+    if likelihood in ("binomial", "beta_binomial") and column_roles.trials is None:
+        raise UsageError(
+            f"{likelihood} counts successes of trials: name their column with --trials."
+        )
     if len(names) < 2:
-        raise UsageError(f"{law} is a law of vectors: name their columns, --target A,B,...")
-    values = np.stack([numbers_of(frame, name, law) for name in names], axis=1)
-    likelihoods.create(law, **options).check(torch.from_numpy(values))
+        raise UsageError(
+            f"{likelihood} is a likelihood of vectors: name their columns, --target A,B,..."
+        )
+    values = np.stack([numbers_of(frame, name, likelihood) for name in names], axis=1)
+    likelihoods.create(likelihood, **options).check(torch.from_numpy(values))

@@ -13,6 +13,7 @@ from torch import Tensor
 from ansatz import likelihoods
 from ansatz.data.rankings import Rankings, read_rankings
 from ansatz.errors import DataError, UsageError
+from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.contracts.inference import Predictive
 from ansatz.fitting.contracts.outcome import (
     NO_INTERVAL,
@@ -29,7 +30,6 @@ from ansatz.fitting.model import Given, Model
 from ansatz.fitting.scores import evaluate_predictive
 from ansatz.fitting.summaries import SavedSummary
 from ansatz.fitting.task import Settings
-from ansatz.fitting.uses import Uses
 from ansatz.likelihoods import Likelihood, PlackettLuce, RankingDistribution
 from ansatz.spec import TargetSpec
 from ansatz.training import Supervised
@@ -58,22 +58,28 @@ class Ranking(Outcome):
         self._left_out = 0
 
     @classmethod
-    def known(cls, frame: pd.DataFrame, uses: Uses) -> NDArray[np.bool_]:
+    def known(cls, frame: pd.DataFrame, column_roles: ColumnRoles) -> NDArray[np.bool_]:
         """An order may leave out items: the first places will do."""
-        found: NDArray[np.bool_] = frame[uses.target].notna().any(axis=1).to_numpy()
+        found: NDArray[np.bool_] = frame[column_roles.target].notna().any(axis=1).to_numpy()
         return found
 
     @classmethod
-    def serves(cls, law: str, uses: Uses) -> bool:
-        """The law of rankings."""
-        return law == PlackettLuce.name and not uses.is_survival
+    def serves(cls, likelihood: str, column_roles: ColumnRoles) -> bool:
+        """The likelihood of rankings."""
+        return likelihood == PlackettLuce.name and not column_roles.is_survival
 
     @classmethod
     def check_columns(
-        cls, frame: pd.DataFrame, uses: Uses, law: str, options: dict[str, Any], *, named: bool
+        cls,
+        frame: pd.DataFrame,
+        column_roles: ColumnRoles,
+        likelihood: str,
+        options: dict[str, Any],
+        *,
+        named: bool,
     ) -> None:
         """Refuses what cannot be read as rankings."""
-        read_rankings(frame[uses.target])
+        read_rankings(frame[column_roles.target])
 
     def encode(self, y: Any, settings: Settings, *, reset: bool) -> tuple[NDArray[Any], TargetSpec]:
         if reset:
@@ -98,36 +104,38 @@ class Ranking(Outcome):
             raise UsageError("rankings take neither offset nor precision; weights are welcome.")
         return job
 
-    def law(self, settings: Settings, target: TargetSpec, *, few: bool) -> Likelihood:
+    def likelihood(self, settings: Settings, target: TargetSpec, *, few: bool) -> Likelihood:
         if isinstance(settings.likelihood, str):
             likelihoods.registry.get(settings.likelihood)  # an unknown name gets advice
-        if settings.law_name != PlackettLuce.name:
-            raise UsageError(f"{settings.law_name} is no law of rankings. Take plackett_luce.")
+        if settings.likelihood_name != PlackettLuce.name:
+            raise UsageError(
+                f"{settings.likelihood_name} is no likelihood of rankings. Take plackett_luce."
+            )
         if isinstance(settings.likelihood, Likelihood):
-            law = cast(PlackettLuce, settings.likelihood)
+            likelihood = cast(PlackettLuce, settings.likelihood)
         else:
             options = {
                 "unranked": settings.get("unranked", "last"), "prior": settings.get("prior", 0.0)
             }  # fmt: skip
-            law = PlackettLuce(**{**options, **settings.likelihood_options})
-        law.item_names = [str(item) for item in self.labels]
-        return law
+            likelihood = PlackettLuce(**{**options, **settings.likelihood_options})
+        likelihood.item_names = [str(item) for item in self.labels]
+        return likelihood
 
-    def solve(self, structure: Structure, law: Likelihood, job: Job) -> Linear:
+    def solve(self, structure: Structure, likelihood: Likelihood, job: Job) -> Linear:
         """The linear model; without features where it has no finite maximum, its limit."""
-        made = cast(PlackettLuce, law)
+        made = cast(PlackettLuce, likelihood)
         if job.rows.has_features:
             if made.prior:
                 raise UsageError(
                     "a linear model is fitted by maximum likelihood, without a prior: set prior=0, "
                     "or take a network."
                 )
-            return super().solve(structure, law, job)
+            return super().solve(structure, likelihood, job)
         made = copy.deepcopy(made).double()
         made.observe(job.y, job.weight)
         shift, scale = made.start(job.y, job.weight)
         if not made.notes and not made.prior:
-            return super().solve(structure, law, job)
+            return super().solve(structure, likelihood, job)
         return Linear(structure.constant(Supervised(made, shift, scale), job), [])
 
     def evaluate(self, predictive: Predictive, y: Tensor, weight: Tensor | None = None) -> Metrics:
@@ -138,8 +146,8 @@ class Ranking(Outcome):
         chosen: NDArray[Any] = self.labels[found.mode.numpy()]
         return chosen
 
-    def answers(self, law: Likelihood, raw: Tensor) -> dict[str, Tensor]:
-        found = cast(RankingDistribution, law.distribution(raw))
+    def answers(self, likelihood: Likelihood, raw: Tensor) -> dict[str, Tensor]:
+        found = cast(RankingDistribution, likelihood.distribution(raw))
         # Not its mode: ONNX sorts by the k largest, equal ones in their order.
         order = torch.topk(found.scores, found.scores.shape[-1]).indices
         return {"prediction": order, "probabilities": found.probs}
@@ -157,27 +165,27 @@ class Ranking(Outcome):
         return columns | {f"p_{item}": first[:, k] for k, item in enumerate(self.labels)}
 
     def notes(self, model: Model) -> list[str]:
-        law = cast(PlackettLuce, model.likelihood)
-        told = self._left_out if law.unranked == "last" else 0
+        likelihood = cast(PlackettLuce, model.likelihood)
+        told = self._left_out if likelihood.unranked == "last" else 0
         left_out = [
             f"in {told} of the rankings two or more of the {len(self.labels)} items are left out: "
             "they count as behind all that are named; if they took no part: unranked='absent' "
             "(--set unranked=absent)."
         ] * bool(told)
-        return [*self._said, *left_out, *law.notes]
+        return [*self._said, *left_out, *likelihood.notes]
 
     def summary(self, model: Model) -> SavedSummary | None:
-        """The items by worth, where all rows share one law; else None."""
+        """The items by worth, where all rows share one likelihood; else None."""
         if model.has_features:
             return None
-        law = cast(RankingDistribution, model.constant().distribution)
+        likelihood = cast(RankingDistribution, model.constant().distribution)
         table = [
             {
                 "item": str(self.labels[k]),
-                "worth": float(law.probs[0, k]),
-                "score": float(law.scores[0, k]),
+                "worth": float(likelihood.probs[0, k]),
+                "score": float(likelihood.scores[0, k]),
             }
-            for k in law.mode[0].tolist()
+            for k in likelihood.mode[0].tolist()
         ]
         width = max(4, *(len(str(row["item"])) for row in table))
         lines = [f"{'item':{width}}      worth     score"]
@@ -185,7 +193,7 @@ class Ranking(Outcome):
         text = "Plackett-Luce, the same for all rows; worth is the chance of coming first.\n\n"
         return SavedSummary(text=text + "\n".join(lines), table={"items": table})
 
-    def target(self, law: Likelihood) -> TargetSpec:
+    def target(self, likelihood: Likelihood) -> TargetSpec:
         return TargetSpec(classes=len(self.labels), event=self.shape)
 
     def state(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ registry = Registry(
         "mask": "ansatz.outcomes.mask:Mask",
     },
 )
-DEFAULT = "number"  # unless a law speaks of another outcome
+DEFAULT = "number"  # unless a likelihood speaks of another outcome
 create = registry.create
 names = registry.names
 register = registry.register

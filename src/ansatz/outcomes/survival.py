@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from ansatz.errors import UsageError
+from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.contracts.inference import Predictive
 from ansatz.fitting.contracts.outcome import Metrics, Outcome
 from ansatz.fitting.intervals import interval_of, refuse_others
@@ -18,14 +19,13 @@ from ansatz.fitting.job import Job
 from ansatz.fitting.model import Given, Model
 from ansatz.fitting.refits import out_of_fold
 from ansatz.fitting.task import Settings
-from ansatz.fitting.uses import Uses
 from ansatz.likelihoods import Cox, CurveDistribution, DiscreteHazard, Likelihood
 from ansatz.likelihoods.log_risk import fair_log_risks
-from ansatz.outcomes.survival_law import SURVIVAL_LAWS, survival_law, survival_target
+from ansatz.outcomes.survival_likelihood import SURVIVAL_LAWS, survival_likelihood, survival_target
 from ansatz.outcomes.survival_metrics import (
     Followed,
+    evaluate_survival,
     hazard,
-    judge_survival,
     log_survival_at,
     restricted_mean,
     risk_of,
@@ -67,19 +67,25 @@ class SurvivalTime(Outcome):
         self.causes = 1
 
     @classmethod
-    def serves(cls, law: str, uses: Uses) -> bool:
-        """Columns of events, entries or intervals, and laws of such times."""
-        return uses.is_survival or law in SURVIVAL_LAWS
+    def serves(cls, likelihood: str, column_roles: ColumnRoles) -> bool:
+        """Columns of events, entries or intervals, and likelihoods of such times."""
+        return column_roles.is_survival or likelihood in SURVIVAL_LAWS
 
     @classmethod
     def check_columns(
-        cls, frame: pd.DataFrame, uses: Uses, law: str, options: dict[str, Any], *, named: bool
+        cls,
+        frame: pd.DataFrame,
+        column_roles: ColumnRoles,
+        likelihood: str,
+        options: dict[str, Any],
+        *,
+        named: bool,
     ) -> None:
-        """Refuses times that the law cannot produce."""
-        found = uses.outcomes(frame)
+        """Refuses times that the likelihood cannot produce."""
+        found = column_roles.outcomes(frame)
         times = found if isinstance(found, pd.DataFrame) else found.to_frame("time")
         outcomes = survival_outcomes(times)
-        made = survival_law(law, options, causes=int(outcomes[:, 2].max()))
+        made = survival_likelihood(likelihood, options, causes=int(outcomes[:, 2].max()))
         made.check(torch.from_numpy(survival_target(made, outcomes)))
 
     def encode(self, y: Any, settings: Settings, *, reset: bool) -> tuple[NDArray[Any], TargetSpec]:
@@ -89,50 +95,50 @@ class SurvivalTime(Outcome):
             self.causes = max(1, int(outcomes[:, 2].max())) if len(outcomes) else 1
             self.names = [str(getattr(y, "attrs", {}).get("name", "time"))]
         target = TargetSpec(event=(3,))
-        return survival_target(self.law(settings, target, few=False), outcomes), target
+        return survival_target(self.likelihood(settings, target, few=False), outcomes), target
 
     def content(self, y: Tensor, settings: Settings) -> NDArray[Any]:
-        """(lower, upper, entry) under every law: some take (time, cause, entry)."""
+        """(lower, upper, entry) under every likelihood: some take (time, cause, entry)."""
         found: NDArray[Any] = y.numpy()
-        if settings.law_name not in ("cox", "discrete_hazard"):
+        if settings.likelihood_name not in ("cox", "discrete_hazard"):
             return found
         time, cause, entry = found.T
         return np.stack([time, np.where(cause > 0, time, np.inf), entry], axis=1)
 
-    def law(self, settings: Settings, target: TargetSpec, *, few: bool) -> Likelihood:
-        return survival_law(
+    def likelihood(self, settings: Settings, target: TargetSpec, *, few: bool) -> Likelihood:
+        return survival_likelihood(
             settings.likelihood,
             settings.likelihood_options,
             causes=self.causes,
             constant_dispersion=few,
         )
 
-    def begin(self, law: Likelihood, job: Job) -> None:
-        law.check(job.y)
-        self.followed = Followed.of(law, job.y, job.weight)
+    def begin(self, likelihood: Likelihood, job: Job) -> None:
+        likelihood.check(job.y)
+        self.followed = Followed.of(likelihood, job.y, job.weight)
 
     def finish(self, model: Model, job: Job) -> None:
         """Sets Cox's baseline hazard, from risks of rows that their own model did not train on.
 
         A linear model that is solved has too few coefficients for that to matter.
         """
-        law = model.likelihood
-        if not isinstance(law, Cox):
+        likelihood = model.likelihood
+        if not isinstance(likelihood, Cox):
             return
         own = model.posterior.predictive(job.rows, job.offset, notes=[]).raw[:, 0]
         if model.linear:
-            law.set_baseline(own, job.y, job.weight)
+            likelihood.set_baseline(own, job.y, job.weight)
         elif model.out_of_fold is not None:
-            law.set_baseline(model.out_of_fold.log_risks(model, job, own), job.y, job.weight)
+            likelihood.set_baseline(model.out_of_fold.log_risks(model, job, own), job.y, job.weight)
         else:
             folds = out_of_fold(model.task, job)
             fair = fair_log_risks(own, ((ins, out, other[:, 0]) for ins, out, other in folds))
-            law.set_baseline(fair, job.y, job.weight)
+            likelihood.set_baseline(fair, job.y, job.weight)
 
     # Predictions.
 
     def evaluate(self, predictive: Predictive, y: Tensor, weight: Tensor | None = None) -> Metrics:
-        return judge_survival(*predictive, y, weight, self.followed)
+        return evaluate_survival(*predictive, y, weight, self.followed)
 
     def point(self, predictive: Predictive) -> NDArray[np.float64]:
         """The median; infinite where the curve stays above one half."""
@@ -141,8 +147,8 @@ class SurvivalTime(Outcome):
             found: NDArray[np.float64] = predictive.distribution.median.numpy()
         return found
 
-    def answers(self, law: Likelihood, raw: Tensor) -> dict[str, Tensor]:
-        return survival_answers(law, raw)
+    def answers(self, likelihood: Likelihood, raw: Tensor) -> dict[str, Tensor]:
+        return survival_answers(likelihood, raw)
 
     def gather(self, y: Any, **known: ArrayLike | None) -> NDArray[np.float64]:
         """Times with events, entries and upper ends, ``(N, 4)``."""
@@ -164,9 +170,9 @@ class SurvivalTime(Outcome):
     def hazard(self, predictive: Predictive, times: ArrayLike | None) -> NDArray[np.float64]:
         """The rate of events at t among those still free of one, ``(N, len(times))``."""
         with torch.no_grad():
-            law = predictive.distribution
-            at = torch.tensor(self.times(times), dtype=law.mean.dtype)
-            found: NDArray[np.float64] = hazard(law, at).numpy()
+            likelihood = predictive.distribution
+            at = torch.tensor(self.times(times), dtype=likelihood.mean.dtype)
+            found: NDArray[np.float64] = hazard(likelihood, at).numpy()
         return found
 
     def restricted_mean(self, predictive: Predictive, horizon: float | None) -> NDArray[np.float64]:
@@ -182,15 +188,15 @@ class SurvivalTime(Outcome):
         self, predictive: Predictive, times: ArrayLike | None, cause: int = 1
     ) -> NDArray[np.float64]:
         """P(T <= t and the event is of this cause | x), ``(N, len(times))``."""
-        law, raw = predictive
-        causes = getattr(law, "causes", 1)
+        likelihood, raw = predictive
+        causes = getattr(likelihood, "causes", 1)
         if not 1 <= cause <= causes:
             raise UsageError(f"cause must be one of 1 to {causes}, got {cause}.")
-        if not isinstance(law, DiscreteHazard):
+        if not isinstance(likelihood, DiscreteHazard):
             return 1 - self.survival(predictive, times)
         at = torch.tensor(self.times(times), dtype=raw.dtype)
         with torch.no_grad():
-            found: NDArray[np.float64] = law.incidence(raw, at, cause).numpy()
+            found: NDArray[np.float64] = likelihood.incidence(raw, at, cause).numpy()
         return found
 
     def risk(self, predictive: Predictive) -> NDArray[np.float64]:
@@ -209,13 +215,13 @@ class SurvivalTime(Outcome):
 
     def refuse_causes(self, predictive: Predictive, what: str, instead: str) -> None:
         """Refuses what several causes have no meaning for."""
-        causes = getattr(predictive.law, "causes", 1)
+        causes = getattr(predictive.likelihood, "causes", 1)
         if causes > 1:
             raise UsageError(f"with {causes} causes {what} has no meaning of its own: {instead}.")
 
-    def has_interval(self, law: Likelihood) -> bool:
+    def has_interval(self, likelihood: Likelihood) -> bool:
         """One cause has; several have chances by each time."""
-        return law.is_law and int(getattr(law, "causes", 1)) == 1
+        return likelihood.has_distribution and int(getattr(likelihood, "causes", 1)) == 1
 
     def frame(self, model: Model, rows: Given, **options: Any) -> dict[str, Any]:
         """``prediction`` (the median), ``lower``, ``upper``, ``risk``; curves at ``times``.
@@ -224,11 +230,11 @@ class SurvivalTime(Outcome):
         also ``incidence_<cause>_<time>``.
         """
         times, interval = options.pop("times", None), options.pop("interval", None)
-        method = options.pop("method", "law")
+        method = options.pop("method", "likelihood")
         refuse_others(options)
         served = model.predictive(rows.rows, rows.offset)
         columns: dict[str, Any] = {}
-        causes = getattr(served.law, "causes", 1)
+        causes = getattr(served.likelihood, "causes", 1)
         if causes == 1:
             columns["prediction"] = self.point(served)
             if interval is not None:
@@ -255,7 +261,7 @@ class SurvivalTime(Outcome):
 
     # On disk.
 
-    def target(self, law: Likelihood) -> TargetSpec:
+    def target(self, likelihood: Likelihood) -> TargetSpec:
         return TargetSpec(event=(3,))
 
     def state(self) -> dict[str, Any]:
@@ -269,14 +275,17 @@ class SurvivalTime(Outcome):
         self.followed = Followed.of_tensors(dict(tensors))
 
 
-def survival_answers(law: Likelihood, raw: Tensor) -> dict[str, Tensor]:
-    """Medians; of laws without a formula the curves at their times, too."""
-    distribution = law.distribution(raw)
+def survival_answers(likelihood: Likelihood, raw: Tensor) -> dict[str, Tensor]:
+    """Medians; of likelihoods without a formula the curves at their times, too."""
+    distribution = likelihood.distribution(raw)
     if not isinstance(distribution, CurveDistribution):
         return {"prediction": distribution.median}
     found = {"survival": distribution.survival}
-    if isinstance(law, DiscreteHazard) and law.causes > 1:
-        by_cause = [law.incidence(raw, law.cuts, cause) for cause in range(1, law.causes + 1)]
+    if isinstance(likelihood, DiscreteHazard) and likelihood.causes > 1:
+        by_cause = [
+            likelihood.incidence(raw, likelihood.cuts, cause)
+            for cause in range(1, likelihood.causes + 1)
+        ]
         return {**found, "incidence": torch.stack(by_cause, 1)}  # (N, causes, T)
     return {"prediction": curve_median(distribution), **found}
 

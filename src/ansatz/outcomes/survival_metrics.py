@@ -10,7 +10,7 @@ from ansatz import metrics
 from ansatz.errors import ModelError
 from ansatz.likelihoods import Cox, CurveDistribution, DiscreteHazard, Distribution, Likelihood
 from ansatz.likelihoods.quadrature import gauss
-from ansatz.outcomes.survival_law import times_and_causes
+from ansatz.outcomes.survival_likelihood import times_and_causes
 
 Metrics = dict[str, float | None]
 BLOCK = 2**20  # numbers that are held at once
@@ -50,9 +50,9 @@ class Followed(NamedTuple):
     weight: Tensor
 
     @classmethod
-    def of(cls, law: Likelihood, y: Tensor, weight: Tensor) -> "Followed":
+    def of(cls, likelihood: Likelihood, y: Tensor, weight: Tensor) -> "Followed":
         """From the outcomes of the training rows."""
-        known = times_and_causes(law, y.numpy())
+        known = times_and_causes(likelihood, y.numpy())
         if known is None:
             ends = y[:, :2]
             last = float(torch.where(ends.isfinite(), ends, -torch.inf).max())
@@ -77,8 +77,8 @@ class Followed(NamedTuple):
         return cls(float(tensors["horizon"]), *(tensors[name] for name in cls._fields[1:]))
 
 
-def judge_survival(
-    law: Likelihood, raw: Tensor, y: Tensor, weight: Tensor | None, followed: Followed
+def evaluate_survival(
+    likelihood: Likelihood, raw: Tensor, y: Tensor, weight: Tensor | None, followed: Followed
 ) -> Metrics:
     """Log score, concordance and integrated Brier score; None where undefined.
 
@@ -88,29 +88,29 @@ def judge_survival(
     followed from the beginning; Harrell's C compares rows that were at risk together.
 
     Args:
-        law: gives distributions.
+        likelihood: gives distributions.
         raw: ``(N, P)``.
-        y: ``(N, 3)`` in the law's form.
+        y: ``(N, 3)`` in the likelihood's form.
         weight: ``(N,)`` frequency weights.
         followed: how long the training rows were followed.
     """
     weight = torch.ones(len(raw), dtype=torch.float64) if weight is None else weight
     found: Metrics = {}
     with torch.no_grad():
-        if not isinstance(law, Cox):
-            found["nll"] = float((weight * law.loss(raw, y)).sum() / weight.sum())
-        known = times_and_causes(law, y.numpy())
+        if not isinstance(likelihood, Cox):
+            found["nll"] = float((weight * likelihood.loss(raw, y)).sum() / weight.sum())
+        known = times_and_causes(likelihood, y.numpy())
         if known is None:
             return found
         time, cause = (torch.from_numpy(part) for part in known)
-        causes = getattr(law, "causes", 1)
+        causes = getattr(likelihood, "causes", 1)
         if causes > 1:
             return {
                 **found,
-                **_concordance_of_causes(law, raw, time, cause, weight, followed, _late(y)),
+                **_concordance_of_causes(likelihood, raw, time, cause, weight, followed, _late(y)),
             }
         event = (cause > 0).double()
-        risk, late = risk_of(law, raw, followed.horizon), _late(y)
+        risk, late = risk_of(likelihood, raw, followed.horizon), _late(y)
         found["c_index"] = _number(metrics.harrell_c(time, event, risk, weight, late))
         if late is None and len(followed.time):
             found["uno_c"] = _number(
@@ -121,7 +121,9 @@ def judge_survival(
                     train_weight=followed.weight,
                 )
             )
-            found["integrated_brier"] = _integrated_brier(law, raw, time, event, weight, followed)
+            found["integrated_brier"] = _integrated_brier(
+                likelihood, raw, time, event, weight, followed
+            )
     return found
 
 
@@ -133,49 +135,49 @@ def _late(y: Tensor) -> Tensor | None:
     return entry if bool((entry > origin).any()) else None
 
 
-def risk_of(law: Likelihood, raw: Tensor, horizon: float) -> Tensor:
+def risk_of(likelihood: Likelihood, raw: Tensor, horizon: float) -> Tensor:
     """A number per row, higher for earlier events."""
-    if isinstance(law, Cox):
+    if isinstance(likelihood, Cox):
         return raw[:, 0]
     with torch.no_grad():
-        mean = restricted_mean(law.distribution(raw), horizon)
+        mean = restricted_mean(likelihood.distribution(raw), horizon)
     unit = horizon * 2.0**-40  # rows alike tie, whatever the last digit of an integral
     return -(mean / unit).round() * unit if unit > 0 else -mean
 
 
-def restricted_mean(law: Distribution, horizon: float) -> Tensor:
+def restricted_mean(distribution: Distribution, horizon: float) -> Tensor:
     """The integral of the survival function from 0 to the horizon.
 
-    By Gauss-Legendre panels between quantiles of each row's law, so that a curve that falls
+    By Gauss-Legendre panels between quantiles of each row's likelihood, so that a curve that falls
     steeply anywhere is met there.
     """
-    if isinstance(law, CurveDistribution):
-        return law.restricted_mean(horizon)
-    like = law.mean
+    if isinstance(distribution, CurveDistribution):
+        return distribution.restricted_mean(horizon)
+    like = distribution.mean
     nodes, weights = (part.unsqueeze(1) for part in gauss("legendre", 16, like))
     before, total = torch.zeros_like(like), torch.zeros_like(like)
     for level in (*LEVELS, 1.0):
         edge = torch.full_like(like, horizon)
         if level < 1:
-            edge = torch.minimum(law.icdf(torch.full_like(like, level)), edge).clamp(min=0)
+            edge = torch.minimum(distribution.icdf(torch.full_like(like, level)), edge).clamp(min=0)
         width = edge - before
-        heights = law.log_survival(before + width * nodes).exp()  # (nodes, N)
+        heights = distribution.log_survival(before + width * nodes).exp()  # (nodes, N)
         total = total + width * (weights * heights).sum(0)
         before = edge
     return total
 
 
-def log_survival_at(law: Distribution, times: Sequence[float]) -> Tensor:
+def log_survival_at(distribution: Distribution, times: Sequence[float]) -> Tensor:
     """log P(T > t), ``(N, len(times))``, of each row at each time."""
-    like = law.mean
+    like = distribution.mean
     at = torch.tensor(times, dtype=like.dtype).unsqueeze(1)  # (T, 1)
     block = max(1, BLOCK // max(1, len(like)))
-    parts = [law.log_survival(part.expand(-1, len(like))) for part in at.split(block)]
+    parts = [distribution.log_survival(part.expand(-1, len(like))) for part in at.split(block)]
     return torch.cat(parts).T
 
 
 def _concordance_of_causes(
-    law: Likelihood,
+    likelihood: Likelihood,
     raw: Tensor,
     time: Tensor,
     cause: Tensor,
@@ -188,11 +190,11 @@ def _concordance_of_causes(
     A row that had another event first will never have this one: it stays a partner for ever
     (Wolbers et al., 2009).
     """
-    assert isinstance(law, DiscreteHazard)
+    assert isinstance(likelihood, DiscreteHazard)
     end = torch.tensor([followed.horizon], dtype=raw.dtype)
     found: Metrics = {}
-    for k in range(1, law.causes + 1):
-        risk = law.incidence(raw, end, k)[:, 0]
+    for k in range(1, likelihood.causes + 1):
+        risk = likelihood.incidence(raw, end, k)[:, 0]
         until = torch.where((cause > 0) & (cause != k), torch.inf, time)
         event = (cause == k).double()
         found[f"c_index_{k}"] = _number(metrics.harrell_c(until, event, risk, weight, late))
@@ -200,7 +202,12 @@ def _concordance_of_causes(
 
 
 def _integrated_brier(
-    law: Likelihood, raw: Tensor, time: Tensor, event: Tensor, weight: Tensor, followed: Followed
+    likelihood: Likelihood,
+    raw: Tensor,
+    time: Tensor,
+    event: Tensor,
+    weight: Tensor,
+    followed: Followed,
 ) -> float | None:
     seen = time[event > 0]
     if len(seen) < 2 or not len(followed.time):
@@ -209,7 +216,7 @@ def _integrated_brier(
     if not first < last:
         return None
     grid = torch.linspace(first, last, 101, dtype=torch.float64)[:-1]
-    survival = log_survival_at(law.distribution(raw), grid.tolist()).exp()
+    survival = log_survival_at(likelihood.distribution(raw), grid.tolist()).exp()
     score = metrics.integrated_brier(
         *(survival, grid, time, event, followed.time, followed.event),
         weight=weight,
@@ -223,16 +230,18 @@ def _number(value: Tensor | float) -> float | None:
     return number if number == number else None
 
 
-def hazard(law: Distribution, times: Tensor) -> Tensor:
+def hazard(distribution: Distribution, times: Tensor) -> Tensor:
     """f(t) / S(t) of each row, ``(N, len(times))``.
 
     For a curve of steps, the slope of the cumulative hazard around t.
     """
-    if isinstance(law, CurveDistribution) and law.interpolation == "step":
-        knots = torch.cat([law.times.new_zeros(1), law.times])
+    if isinstance(distribution, CurveDistribution) and distribution.interpolation == "step":
+        knots = torch.cat([distribution.times.new_zeros(1), distribution.times])
         place = torch.searchsorted(knots, times.to(knots)).clamp(1, len(knots) - 1)
         before, after = knots[place - 1], knots[place]
-        rise = log_survival_at(law, before.tolist()) - log_survival_at(law, after.tolist())
+        rise = log_survival_at(distribution, before.tolist()) - log_survival_at(
+            distribution, after.tolist()
+        )
         return rise / (after - before)
-    at = times.unsqueeze(1).expand(-1, len(law.mean))
-    return (law.log_prob(at) - law.log_survival(at)).exp().T
+    at = times.unsqueeze(1).expand(-1, len(distribution.mean))
+    return (distribution.log_prob(at) - distribution.log_survival(at)).exp().T

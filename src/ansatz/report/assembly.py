@@ -16,7 +16,7 @@ from ansatz.registry import load
 from ansatz.report.evidence import Evidence
 from ansatz.report.gathering import gather, replayed
 from ansatz.report.scores import verdict
-from ansatz.report.what_was_fitted import describe_network, law_name
+from ansatz.report.what_was_fitted import describe_network, likelihood_name
 
 
 def headline(evidence: Evidence) -> list[str]:
@@ -24,7 +24,7 @@ def headline(evidence: Evidence) -> list[str]:
     count = len(evidence.weight)
     what = (
         f"{describe_network(evidence).capitalize()} of {printable(evidence.target, 80)} with the "
-        f"{law_name(evidence)} {'law' if evidence.law.is_law else 'loss'}, judged on {count} "
+        f"{likelihood_name(evidence)} {'likelihood' if evidence.likelihood.has_distribution else 'loss'}, evaluated on {count} "
         f"{evidence.unit.many} that it never saw:"
     )
     beats = verdict(evidence, "linear") or verdict(evidence, "constant")
@@ -201,7 +201,7 @@ def report_model(
     """
     if y is None:
         fitted: Model = getattr(model, "model_", model)
-        if fitted.uses is None:
+        if fitted.column_roles is None:
             raise UsageError("this model was fitted to X and y: evaluate(X, y) needs both.")
         X, y, weight, offset, _ = fitted.structure.from_table(fitted, X, outcomes=True)
         rows = {"sample_weight": weight, "offset": offset, **rows}

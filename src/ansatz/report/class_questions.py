@@ -41,7 +41,7 @@ def questions(evidence: Evidence) -> list[Question]:
     ]
     if probs.shape[1] == 2:
         return [Question(names[1], (code == 1).astype(np.float64), probs[:, 1])]
-    if evidence.law.name == "ordinal":
+    if evidence.likelihood.name == "ordinal":
         above = probs[:, ::-1].cumsum(1)[:, ::-1]
         return [
             Question(f"{names[k]} or more", (code >= k).astype(np.float64), above[:, k].clip(0, 1))
@@ -58,10 +58,10 @@ def questions(evidence: Evidence) -> list[Question]:
 
 def class_probabilities(evidence: Evidence) -> tuple[Numbers, NDArray[np.intp]]:
     """Predicted probabilities ``(N, K)`` and the codes of the outcomes ``(N,)``."""
-    law = evidence.distribution
-    assert law is not None
+    likelihood = evidence.distribution
+    assert likelihood is not None
     with torch.no_grad():
-        probs: torch.Tensor = law.probs  # type: ignore[attr-defined]
+        probs: torch.Tensor = likelihood.probs  # type: ignore[attr-defined]
     if probs.ndim == 1:
         probs = torch.stack([1 - probs, probs], 1)
     return probs.double().numpy(), evidence.value.long().numpy().astype(np.intp)

@@ -12,7 +12,7 @@ from ansatz.errors import DataError, UsageError
 from ansatz.fitting.job import Job, take
 from ansatz.fitting.replay import Replay, replay
 from ansatz.report.difference import FEW_GROUPS, FEW_ROWS, Difference, paired_difference
-from ansatz.report.judged import Judged, judge_rows
+from ansatz.report.evaluated import Evaluated, evaluate_rows
 from ansatz.report.measure import require_same_kind, require_same_outcomes
 from ansatz.report.methods import Methods, Progress, candidate, compare_methods
 from ansatz.report.paired_scores import ScorePair
@@ -106,7 +106,7 @@ def compare(
     """Whether one model is better than another, by rows that neither has seen.
 
     The scores of each row are subtracted, so that what makes a row hard cancels out; the mean
-    difference is judged by its standard error, which knows groups and time. Below two standard
+    difference is evaluated by its standard error, which knows groups and time. Below two standard
     errors the models are not distinguishable. With ``refit`` the question is about the methods:
     both are fitted anew to the same folds of all rows. Of more than two models, refits to folds
     of the rows to learn from choose one, and the test rows are opened once, for the one that was
@@ -131,8 +131,8 @@ def compare(
         >>> import ansatz
         >>> table = {"x": range(60), "y": [k / 9 + k % 5 for k in range(60)]}
         >>> fits = [
-        ...     ansatz.fit(table, target="y", likelihood=law, network="linear")
-        ...     for law in ("normal", "laplace")
+        ...     ansatz.fit(table, target="y", likelihood=likelihood, network="linear")
+        ...     for likelihood in ("normal", "laplace")
         ... ]
         >>> print(ansatz.compare(*fits).verdict)
         Not distinguishable: ...
@@ -170,7 +170,7 @@ def compare_fits(a: Replay, b: Replay) -> Comparison:
         better=better,
         cautions=cautions,
         scores=scores,
-        metrics={judged.name: judged.metrics() for judged in (first, second)},
+        metrics={evaluated.name: evaluated.metrics() for evaluated in (first, second)},
         differs=recipe_difference(a.model, b.model),
     )
 
@@ -187,7 +187,7 @@ def _compare_refits(
         progress=progress,
     )
     verdict, better = methods_verdict(methods)
-    cautions = [*methods.notes, *_kept_laws(found)]
+    cautions = [*methods.notes, *_kept_likelihoods(found)]
     if methods.rows < FEW_ROWS:
         cautions.append(f"{methods.rows} rows: the standard error is unreliable below {FEW_ROWS}.")
     a, b = found
@@ -204,7 +204,7 @@ def _compare_many(
     seed: int,
     progress: Progress | None,
 ) -> Comparison:
-    """Folds of the rows to learn from choose; the test rows judge once."""
+    """Folds of the rows to learn from choose; the test rows evaluate once."""
     _check_folds(folds, repeats)
     for other in found[1:]:
         _require_same_test_rows(found[0], other)
@@ -227,12 +227,12 @@ def _compare_many(
         result = compare_fits(found[0], chosen)
         result.methods = methods
         result.verdict = f"{best} was chosen out of fold. On the test rows: {result.verdict}"
-    result.cautions += [*methods.notes, *_kept_laws(found)]
+    result.cautions += [*methods.notes, *_kept_likelihoods(found)]
     result.differs = recipe_difference(found[0].model, chosen.model)
     return result
 
 
-def _on_test_rows(a: Replay, b: Replay) -> tuple[Judged, Judged, list[str]]:
+def _on_test_rows(a: Replay, b: Replay) -> tuple[Evaluated, Evaluated, list[str]]:
     """Both models on the same rows in the same order, and what is to be said about them."""
     _require_same_test_rows(a, b)
     cautions = []
@@ -246,7 +246,7 @@ def _on_test_rows(a: Replay, b: Replay) -> tuple[Judged, Judged, list[str]]:
     if a.origin is None or b.origin is None:
         cautions.append("nothing tells whether the models learned from these rows.")
     first, second = (
-        judge_rows(each.name, each.model, job) for each, job in zip((a, b), jobs, strict=True)
+        evaluate_rows(each.name, each.model, job) for each, job in zip((a, b), jobs, strict=True)
     )
     require_same_kind(first, second)
     require_same_outcomes(first, second)
@@ -275,7 +275,7 @@ def _require_same_test_rows(a: Replay, b: Replay) -> None:
     )
 
 
-def _scored(a: Judged, b: Judged) -> tuple[list[Scored], ScorePair]:
+def _scored(a: Evaluated, b: Evaluated) -> tuple[list[Scored], ScorePair]:
     main = score_pair(a, b)
     beside = score_beside(a, b)
     group = a.job.group if a.job.group is not None else b.job.group
@@ -322,19 +322,19 @@ def _cautions(a: str, b: str, scores: list[Scored]) -> list[str]:
     return said
 
 
-def _kept_laws(found: Sequence[Replay]) -> list[str]:
+def _kept_likelihoods(found: Sequence[Replay]) -> list[str]:
     chosen = [
         each.name
         for each in found
         if each.origin is not None and not each.origin.asked.options["likelihood"]
     ]
-    if not chosen or all(each.origin is not None and _one_law(each) for each in found):
+    if not chosen or all(each.origin is not None and _one_likelihood(each) for each in found):
         return []
-    return [f"refits keep the law that the rows chose for {', '.join(chosen)}."]
+    return [f"refits keep the likelihood that the rows chose for {', '.join(chosen)}."]
 
 
-def _one_law(found: Replay) -> bool:
-    return found.problem is not None and len(found.problem.laws) == 1
+def _one_likelihood(found: Replay) -> bool:
+    return found.problem is not None and len(found.problem.candidates) == 1
 
 
 def _check_folds(folds: int, repeats: int) -> None:

@@ -1,4 +1,4 @@
-"""Every metric of a model beside its rivals', with standard errors and paired differences."""
+"""Every metric of a model beside its baselines', with standard errors and paired differences."""
 
 import math
 from collections.abc import Mapping
@@ -8,9 +8,9 @@ import numpy as np
 import torch
 
 from ansatz.metrics import Estimate
+from ansatz.report.baselines import Baselines, baselines
 from ansatz.report.estimates import estimate_metrics
 from ansatz.report.evidence import Evidence
-from ansatz.report.rivals import Rivals, rivals
 from ansatz.report.row_error import ordered_codes, row_error
 
 HIGHER = {
@@ -58,23 +58,23 @@ def higher_is_better(metric: str) -> bool:
 
 
 def compare(evidence: Evidence) -> list[Comparison]:
-    """Every metric that applies, of the model and its rivals, with paired differences.
+    """Every metric that applies, of the model and its baselines, with paired differences.
 
     Standard errors are those of a mean over rows, of the delta method for RMSE and R2, DeLong's
     for the area under the ROC curve; clustered by group, Newey and West's over time; of a
     bootstrap of rows or groups for what is no mean of rows (concordance, integrated Brier score).
     """
     if "compare" not in evidence.kept:
-        evidence.kept["compare"] = _compare(evidence, rivals(evidence))
+        evidence.kept["compare"] = _compare(evidence, baselines(evidence))
     found: list[Comparison] = evidence.kept["compare"]
     return found
 
 
-def _compare(evidence: Evidence, found: Rivals) -> list[Comparison]:
+def _compare(evidence: Evidence, found: Baselines) -> list[Comparison]:
     weight = evidence.weight
-    judged = {f.name: f.judge(weight) for f in found.forecasts}
+    evaluated = {f.name: f.evaluate(weight) for f in found.forecasts}
     known = {f.name: estimate_metrics(evidence, f) for f in found.forecasts}
-    names = [name for name, value in judged["model"].items() if value is not None]
+    names = [name for name, value in evaluated["model"].items() if value is not None]
     names.sort(key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST))
     missing = [n for n in names if n not in known["model"] and n not in WITHOUT_ERROR]
     draws = _bootstrap(evidence, found, missing) if missing else {}
@@ -82,15 +82,15 @@ def _compare(evidence: Evidence, found: Rivals) -> list[Comparison]:
     for metric in names:
         scores, better = {}, {}
         sign = 1.0 if higher_is_better(metric) else -1.0
-        for name in judged:
-            value = judged[name].get(metric)
+        for name in evaluated:
+            value = evaluated[name].get(metric)
             if value is None:
                 continue
             scores[name] = Score(
                 value, _error(evidence, known[name].get(metric), draws, name, metric)
             )
             if name != "model":
-                gap = judged["model"][metric] or 0.0
+                gap = evaluated["model"][metric] or 0.0
                 better[name] = Score(
                     sign * (gap - value), _gap_error(evidence, known, draws, name, metric)
                 )
@@ -99,7 +99,7 @@ def _compare(evidence: Evidence, found: Rivals) -> list[Comparison]:
 
 
 def _bootstrap(
-    evidence: Evidence, found: Rivals, metrics: list[str]
+    evidence: Evidence, found: Baselines, metrics: list[str]
 ) -> dict[tuple[str, str], np.ndarray]:
     """Draws of the metrics from the same resampled rows, or groups, for every model."""
     count = len(evidence.weight)
@@ -112,9 +112,9 @@ def _bootstrap(
         times = torch.from_numpy(rng.multinomial(units, np.full(units, 1 / units))).double()
         weight = evidence.weight * (times if group is None else times[group])
         for forecast in found.forecasts:
-            judged = forecast.judge(weight)
+            evaluated = forecast.evaluate(weight)
             for metric in metrics:
-                value = judged.get(metric)
+                value = evaluated.get(metric)
                 at = values.setdefault((forecast.name, metric), [])
                 at.append(math.nan if value is None else value)
     return {key: np.array(column) for key, column in values.items()}

@@ -13,8 +13,8 @@ from ansatz.registry import load
 if TYPE_CHECKING:
     from ansatz.fitting.job import Job
     from ansatz.fitting.model import Model
+    from ansatz.report.baselines import Forecast
     from ansatz.report.evidence import Evidence
-    from ansatz.report.rivals import Forecast
 
 
 class Unit(NamedTuple):

@@ -99,7 +99,7 @@ def section(evidence: Evidence) -> Section | None:
     plain = evidence.classes is None and not evidence.is_censored and evidence.point.ndim == 1
     circular = getattr(evidence.distribution, "circular", False)
     if evidence.distribution is None or not plain or circular:
-        return Section(title, "Costs per unit are for laws of one number.")
+        return Section(title, "Costs per unit are for likelihoods of one number.")
     return _numbers(evidence, costs["under"], costs["over"], title)
 
 
@@ -135,13 +135,13 @@ def _classes(evidence: Evidence, miss: float, alarm: float, title: str) -> Secti
 
 
 def _numbers(evidence: Evidence, under: float, over: float, title: str) -> Section:
-    law, y = evidence.distribution, evidence.value
-    assert law is not None
+    likelihood, y = evidence.distribution, evidence.value
+    assert likelihood is not None
     best = best_level(under, over)
 
     def quantile(level: float) -> Tensor:
         with torch.no_grad():
-            return law.icdf(torch.full_like(law.mean, level))
+            return likelihood.icdf(torch.full_like(likelihood.mean, level))
 
     rules = {
         f"the {number(100 * best, 3)} % quantile, the best by theory": number_costs(
@@ -168,7 +168,7 @@ def _numbers(evidence: Evidence, under: float, over: float, title: str) -> Secti
         drawn = to_svg(paper)
     said = (
         f"A unit too few costs {number(under)}, a unit too many {number(over)}: the best decision "
-        f"is the {number(100 * best, 3)} % quantile of each row's law, under / (under + over). The "
+        f"is the {number(100 * best, 3)} % quantile of each row's likelihood, under / (under + over). The "
         "level comes from the costs alone: no test row chose it."
     )
     return _section(evidence, title, said, rules, drawn, "level")

@@ -35,7 +35,7 @@ LEVELS = (0.5, 0.8, 0.9, 0.95)
 def draw_coverage(
     axes: "Axes", found: Sequence[Coverage], *, title: str = "", label: str = ""
 ) -> None:
-    """Observed shares with their intervals against those that the laws promise.
+    """Observed shares with their intervals against those that the likelihoods promise.
 
     Args:
         axes: of matplotlib.
@@ -60,7 +60,7 @@ def draw_coverage(
 
 def section(evidence: Evidence) -> Section | None:
     """Coverage at 50, 80, 90 and 95 %, by predicted spread and by group; None without intervals."""
-    if isinstance(evidence.law, Quantiles):
+    if isinstance(evidence.likelihood, Quantiles):
         return _of_quantiles(evidence)
     outcomes = targets(evidence)
     if not outcomes:
@@ -79,11 +79,13 @@ def _of_target(
 ) -> tuple[list[Coverage], list[Coverage], list[Coverage]]:
     usable = target.transform.finite()
     found, weight = target.transform.take(usable), evidence.weight.numpy()[usable]
-    law = evidence.distribution
-    assert law is not None
+    likelihood = evidence.distribution
+    assert likelihood is not None
     if found.censored.any():
-        return [_censored(law, found, usable, level, weight) for level in LEVELS], [], []
-    whole = [_column(intervals(law, evidence.value, level), target, usable) for level in LEVELS]
+        return [_censored(likelihood, found, usable, level, weight) for level in LEVELS], [], []
+    whole = [
+        _column(intervals(likelihood, evidence.value, level), target, usable) for level in LEVELS
+    ]
     overall = [covered(part, weight=weight) for part in whole]
     at_90 = whole[2]
     groups = (
@@ -94,10 +96,14 @@ def _of_target(
 
 
 def _censored(
-    law: Distribution, found: Transform, usable: NDArray[np.bool_], level: float, weight: Numbers
+    distribution: Distribution,
+    found: Transform,
+    usable: NDArray[np.bool_],
+    level: float,
+    weight: Numbers,
 ) -> Coverage:
     with torch.no_grad():
-        lower, upper = (end.numpy()[usable] for end in law.interval(level))
+        lower, upper = (end.numpy()[usable] for end in distribution.interval(level))
     wide = np.isinf(upper)  # curves that never fall so far
     width = np.inf if wide.any() else float(np.average(upper - lower, weights=weight))
     return censored_coverage(found, level, weight)._replace(width=width)
@@ -129,7 +135,7 @@ def _lead(found: list[Coverage], name: str) -> str:
     start = f"{subject}{100 * at_90.level:.0f} % intervals"
     return (
         f"{start[0].upper()}{start[1:]} hold {said}: {100 * at_90.observed:.1f} % of test rows "
-        f"({100 * at_90.low:.1f} to {100 * at_90.high:.1f} %), where the law says "
+        f"({100 * at_90.low:.1f} to {100 * at_90.high:.1f} %), where the likelihood says "
         f"{100 * at_90.nominal:.1f} %."
     )
 
@@ -149,7 +155,7 @@ def _show(
         svg = to_svg(paper)
     caption = (
         "Share of test outcomes inside their equal-tailed intervals, with 95 % Wilson intervals; "
-        "lines: what the laws promise."
+        "lines: what the likelihoods promise."
     )
     parts: list[Text | Table | Figure] = [
         Figure(svg, caption, " ".join(_lead([part], name) for part in overall)),
@@ -168,7 +174,7 @@ def _show(
 
 
 def _promised(found: list[Coverage]) -> str:
-    words = "Promised is what the laws themselves give the intervals."
+    words = "Promised is what the likelihoods themselves give the intervals."
     if any(part.nominal > part.level + 1e-6 for part in found):
         words += " It is above the level, as whole numbers cannot be cut exactly there."
     return words

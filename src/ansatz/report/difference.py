@@ -116,7 +116,7 @@ def corrected_error(
 
     Args:
         differences: ``(J,)``, the mean difference of each split.
-        tested: rows judged by in a split.
+        tested: rows evaluated by in a split.
         learned: rows learned from.
 
     Returns:

@@ -26,9 +26,9 @@ class AngularErrors(NamedTuple):
 
     Args:
         error: ``(N,)``, from the predicted mean direction to the outcome, in (-pi, pi].
-        bias: their mean direction, 0 for the right law.
-        concentration: observed over expected mean cosine, 1 for the right law; below 1 the law
-            is too sure.
+        bias: their mean direction, 0 for the right likelihood.
+        concentration: observed over expected mean cosine, 1 for the right likelihood; below 1 the
+            likelihood is too sure.
     """
 
     error: Numbers
@@ -49,7 +49,7 @@ def angular_errors(
     and the expected cosine of each row is 1 minus its circular variance.
 
     Args:
-        distribution: a circular law per row.
+        distribution: a circular likelihood per row.
         y: ``(N,)`` radians.
         weight: ``(N,)`` frequency weights.
         group: ``(N,)``, rows that may depend on each other.
@@ -94,32 +94,34 @@ def draw_errors(axes: "Axes", found: AngularErrors, density: tuple[Numbers, Numb
 
 def section(evidence: Evidence) -> Section | None:
     """Errors of directions; None for other outcomes."""
-    law = evidence.distribution
-    if law is None or not getattr(law, "circular", False) or evidence.value.ndim > 1:
+    likelihood = evidence.distribution
+    if likelihood is None or not getattr(likelihood, "circular", False) or evidence.value.ndim > 1:
         return None
     weight = evidence.weight.numpy()
-    found = angular_errors(law, evidence.value, weight=weight, group=evidence.group)
+    found = angular_errors(likelihood, evidence.value, weight=weight, group=evidence.group)
     with figure(5.2, 2.6) as paper:
-        draw_errors(paper.subplots(), found, _mean_density(law, weight))
+        draw_errors(paper.subplots(), found, _mean_density(likelihood, weight))
         svg = to_svg(paper)
     size = float(np.average(np.abs(found.error), weights=weight))
     bias, sure = found.bias, found.concentration
     lead = (
         f"Outcomes lie {size:.2f} radians from the predicted direction on average; the mean cosine "
-        f"of the errors is {sure.value:.2f} ({sure.low:.2f} to {sure.high:.2f}) of what the laws "
+        f"of the errors is {sure.value:.2f} ({sure.low:.2f} to {sure.high:.2f}) of what the likelihoods "
         "say, and below 1 they are too sure."
     )
     caption = (
         "Angles between outcomes and predicted mean directions, and the mean of the predicted "
         "densities, which should run along the histogram."
     )
-    head = ["", "estimate", "95 % interval", "right law", "p"]
+    head = ["", "estimate", "95 % interval", "right likelihood", "p"]
     rows = [effect_row(bias), effect_row(sure)]
     return Section("Errors of direction", lead, [Figure(svg, caption, lead), Table(head, rows, "")])
 
 
-def _mean_density(law: Distribution, weight: Numbers) -> tuple[Numbers, Numbers]:
+def _mean_density(distribution: Distribution, weight: Numbers) -> tuple[Numbers, Numbers]:
     angle = torch.linspace(-math.pi, math.pi, 121, dtype=torch.float64)
     with torch.no_grad():
-        heights = law.log_prob(law.mean + angle.unsqueeze(1)).exp().double().numpy()  # (121, N)
+        heights = (
+            distribution.log_prob(distribution.mean + angle.unsqueeze(1)).exp().double().numpy()
+        )  # (121, N)
     return angle.numpy(), np.average(heights, axis=1, weights=weight)

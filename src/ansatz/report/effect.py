@@ -20,7 +20,7 @@ class Effect(NamedTuple):
 
     @property
     def excludes_neutral(self) -> bool:
-        """Whether the interval leaves out what a right law would have."""
+        """Whether the interval leaves out what a right likelihood would have."""
         return not self.low <= self.neutral <= self.high
 
 
@@ -54,7 +54,7 @@ def ratio(
     Args:
         name: of what is observed and expected.
         observed: ``(N,)``.
-        expected: ``(N,)``, their expectations under the law.
+        expected: ``(N,)``, their expectations under the likelihood.
         weight: ``(N,)`` frequency weights.
         group: ``(N,)``.
     """

@@ -29,8 +29,8 @@ class Envelope(NamedTuple):
 def uniform_envelope(count: int, level: float = 0.95, seed: int = 0) -> Envelope:
     r"""The simultaneous envelope of a QQ plot of ``count`` uniform numbers.
 
-    The k-th of n ordered uniform numbers has the law Beta(k, n + 1 - k). The envelope leaves the
-    same small probability outside on both sides at every k, chosen by simulation such that all
+    The k-th of n ordered uniform numbers has the likelihood Beta(k, n + 1 - k). The envelope leaves
+    the same small probability outside on both sides at every k, chosen by simulation such that all
     of them lie inside with probability ``level``: equally sharp in the middle and in the tails,
     where that of Kolmogorov and Smirnov says nothing. For many rows it looks at 120 places, dense
     in the tails; between them it is interpolated.

@@ -7,8 +7,8 @@ from ansatz.metrics import (
     r2_estimate,
     rmse_estimate,
 )
+from ansatz.report.baselines import Forecast
 from ansatz.report.evidence import Evidence
-from ansatz.report.rivals import Forecast
 
 
 def estimate_metrics(evidence: Evidence, forecast: Forecast) -> dict[str, Estimate]:
@@ -16,7 +16,7 @@ def estimate_metrics(evidence: Evidence, forecast: Forecast) -> dict[str, Estima
 
     Args:
         evidence: of a model on its test rows.
-        forecast: of the model, or of a rival.
+        forecast: of the model, or of a baseline.
     """
     return evidence.outcome_report.estimates(evidence, forecast)
 
@@ -24,7 +24,7 @@ def estimate_metrics(evidence: Evidence, forecast: Forecast) -> dict[str, Estima
 def estimate_nll(evidence: Evidence, forecast: Forecast) -> dict[str, Estimate]:
     """The mean negative log-likelihood, where all forecasts have it in one measure."""
     # A loss of classes is evaluated by the probabilities that it is served as.
-    has_nll = evidence.law.is_law or evidence.classes is not None
+    has_nll = evidence.likelihood.has_distribution or evidence.classes is not None
     if forecast.losses is None or not has_nll:
         return {}
     return {"nll": mean_estimate(forecast.losses, evidence.weight)}
@@ -34,14 +34,14 @@ def estimates_of_numbers(evidence: Evidence, forecast: Forecast) -> dict[str, Es
     """Log score, CRPS or energy score, and errors of the point prediction."""
     y, weight = evidence.value, evidence.weight
     found = estimate_nll(evidence, forecast)
-    law, point = forecast.distribution, forecast.point
-    if law is not None and hasattr(law, "energy_score"):
-        found["energy_score"] = mean_estimate(law.energy_score(y), weight)
-    elif law is not None:
-        found["crps"] = mean_estimate(law.crps(y).reshape(len(y), -1).mean(1), weight)
+    likelihood, point = forecast.distribution, forecast.point
+    if likelihood is not None and hasattr(likelihood, "energy_score"):
+        found["energy_score"] = mean_estimate(likelihood.energy_score(y), weight)
+    elif likelihood is not None:
+        found["crps"] = mean_estimate(likelihood.crps(y).reshape(len(y), -1).mean(1), weight)
     if point.shape != y.shape:
         return found
-    if getattr(law, "circular", False):
+    if getattr(likelihood, "circular", False):
         rows = angular_distance(y.double(), point.double()).reshape(len(y), -1).mean(1)
         return {**found, "mean_angular_error": mean_estimate(rows, weight)}
     found["mae"] = mean_estimate((y - point).abs().reshape(len(y), -1).mean(1), weight)

@@ -38,15 +38,15 @@ class Evidence:
         model: fitted.
         X: the test rows as sections take them: a frame, grids.
         y: their outcomes, as given.
-        outcome: the same as the law takes them, ``(N, ...)``.
-        value: what ``distribution`` is judged by, ``(N, ...)``: ``outcome`` unless part of that
+        outcome: the same as the likelihood takes them, ``(N, ...)``.
+        value: what ``distribution`` is evaluated by, ``(N, ...)``: ``outcome`` unless part of that
             is known beforehand, as the number of trials is.
         weight: ``(N,)`` frequency weights.
         offset: ``(N,)``, known parts of the linear predictor, or None.
         group: rows alike in it belong together, or None.
         time: orders the rows, or None.
-        law: the likelihood.
-        distribution: the predictive as served; None for a loss without a law.
+        likelihood: the likelihood.
+        distribution: the predictive as served; None for a loss without a likelihood.
         point: predictions, ``(N, ...)``; classes as codes.
         seed: of everything random in the report.
         learn: the rows learned from, where they are at hand.
@@ -79,7 +79,7 @@ class Evidence:
     offset: NDArray[np.float64] | None
     group: NDArray[Any] | None
     time: NDArray[Any] | None
-    law: Likelihood
+    likelihood: Likelihood
     distribution: Distribution | None
     point: NDArray[Any]
     rows: NDArray[np.int64]
@@ -118,9 +118,9 @@ class Evidence:
     @property
     def target(self) -> str:
         """What the outcome is called."""
-        uses = self.model.uses
-        if uses is not None:
-            return str(uses.outcome_name)
+        column_roles = self.model.column_roles
+        if column_roles is not None:
+            return str(column_roles.outcome_name)
         return ", ".join(self.model.outcome.names or ["y"])
 
     @property
@@ -141,12 +141,12 @@ class Evidence:
             X: other features in the place of the rows' own.
         """
         if X is None and "raw" in self.kept:
-            return Predictive(self.law, self.kept["raw"])
+            return Predictive(self.likelihood, self.kept["raw"])
         rows = self.contribution.inputs(self.X if X is None else X, self.job)
         return self.model.predictive(rows, self.job.offset, notes=[])
 
     def row_losses(self, X: Any = None) -> Tensor:
-        """The loss of each test row, ``(N,)``, the mean over its targets; the nll of a law.
+        """The loss of each test row, ``(N,)``, the mean over its targets; the nll of a likelihood.
 
         Args:
             X: other features in the place of the rows' own.

@@ -98,8 +98,8 @@ def replayed(found: "Replay", **known: Any) -> Evidence:
     test, learn = found.test, found.learn
     outcomes = None
     if found.problem is not None:
-        frame, uses = found.problem.seen, found.problem.uses
-        outcomes, weight = uses.outcomes(frame), uses.weight(frame)
+        frame, column_roles = found.problem.seen, found.problem.column_roles
+        outcomes, weight = column_roles.outcomes(frame), column_roles.weight(frame)
         plain = np.ones(len(frame)) if weight is None else weight  # without class weights
         test = test._replace(weight=torch.from_numpy(plain[found.parts.test]))
         known = {"origin": found.problem.origin, **known}
@@ -154,7 +154,7 @@ def _evidence(
         offset=None if job.offset is None else job.offset.numpy(),
         group=job.group,
         time=job.time,
-        law=served.law,
+        likelihood=served.likelihood,
         distribution=distribution,
         point=model.outcome.estimate(served, job.y).numpy(),
         rows=rows,

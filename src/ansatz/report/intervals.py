@@ -1,4 +1,4 @@
-"""Predictive intervals on held-out rows: whether they held, and what their laws gave them."""
+"""Predictive intervals on held-out rows: whether they held, and what their likelihoods gave them."""
 
 from typing import Any, NamedTuple
 
@@ -22,8 +22,8 @@ class Coverage(NamedTuple):
     Args:
         label: of the rows.
         level: that was asked for.
-        nominal: the mean probability that the laws themselves give the intervals; for counts it
-            is above the level, as no interval of whole numbers holds exactly 90 %.
+        nominal: the mean probability that the likelihoods themselves give the intervals; for counts
+            it is above the level, as no interval of whole numbers holds exactly 90 %.
         observed: the share of the rows inside.
         low: of the 95 % interval of the share.
         high: see ``low``.
@@ -59,7 +59,7 @@ def coverage(
 
     Args:
         inside: ``(N,)``, whether the outcome lay in its interval.
-        nominal: ``(N,)``, the probability that its law gives the interval.
+        nominal: ``(N,)``, the probability that its likelihood gives the interval.
         width: ``(N,)``, lengths.
         level: that was asked for.
         weight: ``(N,)`` frequency weights.
@@ -81,7 +81,7 @@ class Intervals(NamedTuple):
     Args:
         level: that was asked for.
         inside: ``(N,)``, whether the outcome lies in it.
-        nominal: ``(N,)``, the probability that the law gives it.
+        nominal: ``(N,)``, the probability that the likelihood gives it.
         width: ``(N,)``.
     """
 
@@ -97,11 +97,11 @@ def intervals(
     r"""Equal-tailed intervals, and whether they hold the outcomes.
 
     The interval from the :math:`\alpha/2` to the :math:`1 - \alpha/2` quantile holds y where
-    :math:`F(y) \ge \alpha/2` and :math:`F(y^-) < 1 - \alpha/2`. A discrete law gives it
+    :math:`F(y) \ge \alpha/2` and :math:`F(y^-) < 1 - \alpha/2`. A discrete distribution gives it
     :math:`F(u) - F(l^-)`, more than :math:`1 - \alpha`: that is what coverage is compared with.
 
     Args:
-        distribution: one law per outcome.
+        distribution: one likelihood per outcome.
         y: ``(N,)`` or ``(N, K)``.
         level: :math:`1 - \alpha`.
         found: the transforms, if they are at hand.
@@ -192,7 +192,7 @@ def by_spread(
 ) -> list[Coverage]:
     """Coverage by parts of equal size in the order of the predicted spread.
 
-    A law that is right on average may be too narrow where it says it is sure.
+    A likelihood that is right on average may be too narrow where it says it is sure.
 
     Args:
         found: the intervals.

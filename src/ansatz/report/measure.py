@@ -6,16 +6,16 @@ import torch
 from ansatz.errors import DataError
 from ansatz.likelihoods import Distribution
 from ansatz.report.change_of_variable import Change, find_change
-from ansatz.report.judged import Judged
+from ansatz.report.evaluated import Evaluated
 
 
-def require_same_kind(a: Judged, b: Judged) -> None:
+def require_same_kind(a: Evaluated, b: Evaluated) -> None:
     """Refuses to compare classes with numbers, or models that know different classes."""
     first, second = a.model.outcome, b.model.outcome
     if first.name != second.name:
         raise DataError(
             f"{a.name} predicts {first.plural} and {b.name} {second.plural}: their scores have no "
-            "common measure. Fit both with laws of one kind."
+            "common measure. Fit both with likelihoods of one kind."
         )
     known = [
         set() if each.labels is None else set(map(str, each.labels)) for each in (first, second)
@@ -24,7 +24,7 @@ def require_same_kind(a: Judged, b: Judged) -> None:
         raise DataError(f"{a.name} and {b.name} know different {first.labels_are}.")
 
 
-def change_between(a: Judged, b: Judged) -> Change | None:
+def change_between(a: Evaluated, b: Evaluated) -> Change | None:
     """How the other model's outcomes are made of the one's; None where they are the same."""
     first, second = a.value.numpy(), b.value.numpy()
     if first.shape == second.shape and np.array_equal(first, second):
@@ -40,8 +40,8 @@ def change_between(a: Judged, b: Judged) -> Change | None:
     return change
 
 
-def require_same_measure(a: Judged, b: Judged, change: Change | None) -> None:
-    """Refuses densities against probabilities, also where one law has an atom that rows hit.
+def require_same_measure(a: Evaluated, b: Evaluated, change: Change | None) -> None:
+    """Refuses densities against probabilities, also where one likelihood has an atom that rows hit.
 
     Args:
         a: the one model of numbers.
@@ -53,8 +53,8 @@ def require_same_measure(a: Judged, b: Judged, change: Change | None) -> None:
     if first.discrete != second.discrete:
         density, mass = (a, b) if second.discrete else (b, a)
         raise DataError(
-            f"{density.law_name} has a density and {mass.law_name} probabilities: their log scores "
-            "have no common measure. Fit both with laws of counts, or both with continuous laws."
+            f"{density.likelihood_name} has a density and {mass.likelihood_name} probabilities: their log scores "
+            "have no common measure. Fit both with likelihoods of counts, or both with continuous distributions."
         )
     if first.discrete:
         if change is not None:
@@ -62,25 +62,25 @@ def require_same_measure(a: Judged, b: Judged, change: Change | None) -> None:
                 f"{a.name} and {b.name} count different outcomes: give both the same target."
             )
         return
-    if (a.law_name == "dirichlet") != (b.law_name == "dirichlet"):
+    if (a.likelihood_name == "dirichlet") != (b.likelihood_name == "dirichlet"):
         raise DataError(
             "dirichlet has its density on the simplex: it compares with dirichlet alone."
         )
-    if hasattr(first, "cdf") and hasattr(second, "cdf") and not a.law.event_ndim:
+    if hasattr(first, "cdf") and hasattr(second, "cdf") and not a.likelihood.event_ndim:
         _require_same_atoms(a, b)
 
 
-def _require_same_atoms(a: Judged, b: Judged) -> None:
-    """A value that one law gives probability and the other a density has no common score."""
+def _require_same_atoms(a: Evaluated, b: Evaluated) -> None:
+    """A value that one likelihood gives probability and the other a density has no common score."""
     assert a.distribution is not None and b.distribution is not None
     first, second = atoms(a.distribution), atoms(b.distribution)
-    for judged, values in ((a, first - second), (b, second - first)):
-        other = b if judged is a else a
+    for evaluated, values in ((a, first - second), (b, second - first)):
+        other = b if evaluated is a else a
         for value in sorted(values):
-            count = int((judged.value == value).sum())
+            count = int((evaluated.value == value).sum())
             if count:
                 raise DataError(
-                    f"{judged.law_name} gives {value:g} a probability and {other.law_name} a "
+                    f"{evaluated.likelihood_name} gives {value:g} a probability and {other.likelihood_name} a "
                     f"density, and {count} rows have it: there is no common measure."
                 )
 
@@ -103,7 +103,7 @@ def atoms(distribution: Distribution) -> set[float]:
     return found
 
 
-def require_same_outcomes(a: Judged, b: Judged) -> None:
+def require_same_outcomes(a: Evaluated, b: Evaluated) -> None:
     """Refuses rows whose classes, orders or times are not the same; numbers may change scale."""
     if not a.outcome_report.same_outcomes(a, b):
         raise DataError(f"{a.name} and {b.name} have other outcomes in the same rows.")

@@ -18,7 +18,7 @@ from ansatz.fitting.replay import Replay
 from ansatz.fitting.split import Rows
 from ansatz.fitting.task import Task
 from ansatz.report.difference import CLEAR, corrected_error
-from ansatz.report.judged import judge_rows
+from ansatz.report.evaluated import evaluate_rows
 from ansatz.report.score_pair import score_pair
 from ansatz.seeds import derive
 
@@ -97,7 +97,7 @@ def compare_methods(
     """Fits every method to the same folds and compares their scores of the rows left out.
 
     The standard error of a gain is that of Nadeau and Bengio, as folds share their rows. Rows in
-    order of time are judged by models of their past, once: repetitions would be the same folds.
+    order of time are evaluated by models of their past, once: repetitions would be the same folds.
 
     Args:
         candidates: at least two methods of the same rows.
@@ -122,16 +122,16 @@ def compare_methods(
     gains = np.zeros((len(splits), len(candidates)))
     name, higher, notes = "log score", True, dict[str, None]()
     for place, (inside, outside, state) in enumerate(splits):
-        judged = []
+        evaluated = []
         for each in candidates:
             model = _refit(each, inside, state)
-            judged.append(judge_rows(each.name, model, take(each.job, outside)))
+            evaluated.append(evaluate_rows(each.name, model, take(each.job, outside)))
             done += 1
             if progress is not None:
                 progress(done, total)
-        weight = judged[0].job.weight.numpy()
-        for k, other in enumerate(judged):
-            pair = score_pair(judged[0], other)
+        weight = evaluated[0].job.weight.numpy()
+        for k, other in enumerate(evaluated):
+            pair = score_pair(evaluated[0], other)
             name, higher = pair.name, pair.higher
             scores[place, k] = np.average(pair.b, weights=weight)
             gains[place, k] = np.average(-pair.gain, weights=weight)
@@ -161,7 +161,7 @@ def _refit(each: Candidate, inside: Rows, state: int) -> Model:
 def _splits(
     candidates: Sequence[Candidate], used: Rows, folds: int, repeats: int, seed: int
 ) -> Iterator[tuple[Rows, Rows, int]]:
-    """Rows to learn from, rows to judge by, and the seed of the refits."""
+    """Rows to learn from, rows to evaluate by, and the seed of the refits."""
     shared = take(candidates[0].job, used)._replace(rows=_common(candidates, used, folds))
     for repeat in range(repeats):
         parts: Folds = choose_folds(shared, folds, derive(seed, "compare", repeat) >> 32)

@@ -14,11 +14,13 @@ Numbers = NDArray[np.float64]
 
 
 class NormalScores(NamedTuple):
-    """What the normal scores of outcomes say about a law.
+    """What the normal scores of outcomes say about a likelihood.
 
     Args:
-        location: their mean, 0 for the right law; positive where outcomes are above forecasts.
-        spread: their standard deviation, 1 for the right law; above 1 where the law is too narrow.
+        location: their mean, 0 for the right likelihood; positive where outcomes are above
+            forecasts.
+        spread: their standard deviation, 1 for the right likelihood; above 1 where the likelihood
+            is too narrow.
         p_value: of the Wald test that both are as they should be.
     """
 
@@ -32,8 +34,8 @@ def normal_scores(
 ) -> NormalScores:
     r"""Location and spread of :math:`z = \Phi^{-1}(F(y))` by maximum likelihood.
 
-    Outcomes of a continuous law give z itself, and the estimates are mean and standard deviation.
-    Counts and censored outcomes say in which interval z lies, and count with the normal
+    Outcomes of a continuous distribution give z itself, and the estimates are mean and standard
+    deviation. Counts and censored outcomes say in which interval z lies, and count with the normal
     probability of it: nothing is randomised. Standard errors are of the sandwich kind, clustered
     by group.
 

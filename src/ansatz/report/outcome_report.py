@@ -13,24 +13,24 @@ from ansatz.figures.section import Chapter
 from ansatz.fitting.contracts.inference import Predictive
 from ansatz.fitting.contracts.outcome import Outcome
 from ansatz.metrics import Estimate
+from ansatz.report.baselines import Forecast
 from ansatz.report.estimates import estimates_of_numbers
 from ansatz.report.evidence import Evidence
 from ansatz.report.measure import change_between
 from ansatz.report.number_pair import number_beside, number_pair
 from ansatz.report.response import MOST, Response
-from ansatz.report.rivals import Forecast
 from ansatz.report.shares import wilson
 from ansatz.report.univariate import Target, targets_of_numbers
 
 if TYPE_CHECKING:
-    from ansatz.report.judged import Judged
+    from ansatz.report.evaluated import Evaluated
     from ansatz.report.paired_scores import ScorePair
 
 
-# Each is None where it does not apply to the law.
+# Each is None where it does not apply to the likelihood.
 _CHAPTERS = [
     Chapter(30, "probability integral transform", "ansatz.report.pit:section"),
-    Chapter(31, "laws of vectors", "ansatz.report.vectors:section"),
+    Chapter(31, "likelihoods of vectors", "ansatz.report.vectors:section"),
     Chapter(32, "errors of direction", "ansatz.report.directions:section"),
     Chapter(34, "coverage of intervals", "ansatz.report.coverage:section"),
     Chapter(35, "reliability of probabilities", "ansatz.report.reliability:section"),
@@ -59,9 +59,9 @@ class OutcomeReport:
     def calibration(self, evidence: Evidence) -> str:
         """Whether what is said to happen so often does, in a sentence."""
         if evidence.distribution is None:
-            return "a loss predicts a point, no distribution whose calibration could be judged."
-        if evidence.law.event_ndim and evidence.value.ndim != 1:
-            return "outcomes are vectors; the residuals below judge them part by part."
+            return "a loss predicts a point, no distribution whose calibration could be evaluated."
+        if evidence.likelihood.event_ndim and evidence.value.ndim != 1:
+            return "outcomes are vectors; the residuals below evaluate them part by part."
         return of_intervals(evidence)
 
     def estimates(self, evidence: Evidence, forecast: Forecast) -> dict[str, Estimate]:
@@ -69,7 +69,7 @@ class OutcomeReport:
         return estimates_of_numbers(evidence, forecast)
 
     def targets(self, evidence: Evidence) -> list[Target]:
-        """The outcomes that are single numbers with a law, each with its transform."""
+        """The outcomes that are single numbers with a likelihood, each with its transform."""
         return targets_of_numbers(evidence)
 
     def words(self, evidence: Evidence, row: int) -> str | None:
@@ -102,24 +102,24 @@ class OutcomeReport:
             predictive: of some rows, as served.
             response: what is asked for.
         """
-        law, raw = predictive
+        likelihood, raw = predictive
         with torch.no_grad():
-            point = law.point(raw).double()
+            point = likelihood.point(raw).double()
         point = point.unsqueeze(1) if point.ndim == 1 else point
         return point[:, list(response.picks)].numpy()
 
     # Two models side by side.
 
-    def same_outcomes(self, a: "Judged", b: "Judged") -> bool:
+    def same_outcomes(self, a: "Evaluated", b: "Evaluated") -> bool:
         """Whether two models predict the same of each row; numbers may be on another scale."""
         change_between(a, b)
         return True
 
-    def score_pair(self, a: "Judged", b: "Judged") -> "ScorePair":
+    def score_pair(self, a: "Evaluated", b: "Evaluated") -> "ScorePair":
         """The scores that two models are compared by, row by row, in one measure."""
         return number_pair(a, b)
 
-    def score_beside(self, a: "Judged", b: "Judged") -> "ScorePair | None":
+    def score_beside(self, a: "Evaluated", b: "Evaluated") -> "ScorePair | None":
         """A second score; None where there is none for both."""
         return number_beside(a, b)
 

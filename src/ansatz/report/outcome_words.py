@@ -52,9 +52,9 @@ def shown_outcome(evidence: Evidence, row: int) -> Cell:
 
 def shown_prediction(evidence: Evidence, row: int) -> Cell:
     """The prediction of a test row as a table shows it; of classes the most probable one."""
-    law = evidence.distribution
+    likelihood = evidence.distribution
     if evidence.classes is not None and evidence.outcome.ndim == 1:
-        probs = law.probs[row]  # type: ignore[union-attr]
+        probs = likelihood.probs[row]  # type: ignore[union-attr]
         both = torch.stack([1 - probs, probs]) if probs.ndim == 0 else probs
         code = int(both.argmax())
         return f"{printable(evidence.classes[code], 40)} ({float(both[code]):.2f})"

@@ -1,4 +1,4 @@
-"""The histogram of outcomes on the scale of their laws: flat if the laws are right."""
+"""The histogram of outcomes on the scale of their likelihoods: flat if the likelihoods are right."""
 
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -29,7 +29,8 @@ class PitHistogram(NamedTuple):
     Args:
         edges: ``(J + 1,)``.
         heights: ``(J,)``.
-        low: what 95 % of the bars of a right law are above and below ``high``, each by itself.
+        low: what 95 % of the bars of a right likelihood are above and below ``high``, each by
+            itself.
         high: see ``low``.
         all_low: above this and below ``all_high`` all bars lie together with 95 %.
         all_high: see ``all_low``.
@@ -61,8 +62,8 @@ def mean_pit(found: Transform, u: ArrayLike, weight: ArrayLike | None = None) ->
     .. math:: \bar F(u) = \frac{1}{n} \sum_i \min\left(\max\left(
               \frac{u - F_i(y_i^-)}{F_i(y_i) - F_i(y_i^-)}, 0\right), 1\right)
 
-    A row of a continuous law is a step at F(y); a count is spread evenly over its jump; with
-    censored rows it is 1 - the Kaplan-Meier curve of the transforms (right-censored ones) or
+    A row of a continuous distribution is a step at F(y); a count is spread evenly over its jump;
+    with censored rows it is 1 - the Kaplan-Meier curve of the transforms (right-censored ones) or
     spreads the row evenly over what is possible (intervals).
 
     Args:
@@ -107,11 +108,11 @@ def pit_histogram(
     weight: ArrayLike | None = None,
     seed: int = 0,
 ) -> PitHistogram:
-    r"""Heights :math:`J (\bar F(j/J) - \bar F((j-1)/J))` with the band of a right law.
+    r"""Heights :math:`J (\bar F(j/J) - \bar F((j-1)/J))` with the band of a right likelihood.
 
-    A bar of a right continuous law holds a binomial number of rows. Those of counts and censored
-    rows vary less and more: the band is too wide for the first and uses the rows that are known
-    for the second. The simultaneous band is that of a multinomial sample, by simulation.
+    A bar of a right continuous distribution holds a binomial number of rows. Those of counts and
+    censored rows vary less and more: the band is too wide for the first and uses the rows that are
+    known for the second. The simultaneous band is that of a multinomial sample, by simulation.
 
     Args:
         found: the transforms.
@@ -147,7 +148,7 @@ def _simultaneous(n: int, bins: int, seed: int, draws: int = 4000) -> tuple[floa
 
 
 def draw_pit(axes: "Axes", histogram: PitHistogram, title: str = "") -> None:
-    """Bars of the histogram over the band of a right law.
+    """Bars of the histogram over the band of a right likelihood.
 
     Args:
         axes: of matplotlib.
@@ -167,7 +168,7 @@ def draw_pit(axes: "Axes", histogram: PitHistogram, title: str = "") -> None:
 
 
 def section(evidence: Evidence) -> Section | None:
-    """The histogram for every outcome that is a number with a law; None where there is none."""
+    """The histogram for every outcome that is a number with a likelihood; None where there is none."""
     outcomes = targets(evidence)
     if not outcomes:
         return None
@@ -191,12 +192,12 @@ def section(evidence: Evidence) -> Section | None:
             axes.set_axis_off()
         svg = to_svg(paper)
     parts.append(Figure(svg, _caption(evidence, outcomes), _alt(rows)))
-    head = ["", "estimate", "95 % interval", "right law", "p"]
+    head = ["", "estimate", "95 % interval", "right likelihood", "p"]
     parts.append(
         Table(
             head,
             rows,
-            "Normal scores are the transforms as quantiles of a standard normal law: their "
+            "Normal scores are the transforms as quantiles of a standard normal distribution: their "
             "location is the bias in units of the predicted spread, their spread the factor by "
             "which the predicted one is too small (above 1) or too large (below 1).",
         )
@@ -211,7 +212,7 @@ def _lead(histogram: PitHistogram, scores: NormalScores, name: str) -> str:
     low, high = float(histogram.heights.min()), float(histogram.heights.max())
     return (
         f"{said} Its shape is not quite right: bars of the histogram from {low:.2f} to {high:.2f}, "
-        f"where those of the right law lie between {histogram.all_low:.2f} and "
+        f"where those of the right likelihood lie between {histogram.all_low:.2f} and "
         f"{histogram.all_high:.2f}."
     )
 
@@ -228,14 +229,14 @@ def _rows(target: Target, histogram: PitHistogram, scores: NormalScores) -> list
 
 
 def _caption(evidence: Evidence, outcomes: list[Target]) -> str:
-    law = evidence.distribution
+    likelihood = evidence.distribution
     words = [
         "Histogram of F(y), each test outcome on the scale of its own predicted distribution "
-        "function. Flat is right; a U is a law that is too narrow, a hump one that is too wide, a "
-        "slope a bias. Dark band: 95 % of the bars of a right law, each by itself; light band: "
+        "function. Flat is right; a U is a likelihood that is too narrow, a hump one that is too wide, a "
+        "slope a bias. Dark band: 95 % of the bars of a right likelihood, each by itself; light band: "
         "all bars together."
     ]
-    if law is not None and law.discrete:
+    if likelihood is not None and likelihood.discrete:
         words.append(
             "Counts are spread over the jump of the distribution function (Czado, Gneiting and "
             "Held), which makes the band conservative."

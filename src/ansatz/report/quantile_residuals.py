@@ -1,4 +1,4 @@
-"""Residuals that mean the same for every law: uniform if it is right, as DHARMa shows them."""
+"""Residuals that mean the same for every likelihood: uniform if it is right, as DHARMa shows them."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -120,7 +120,7 @@ def section(evidence: Evidence) -> Section | None:
             continue
         found = quantile_residuals(target.transform.take(usable), seed=evidence.seed)
         lines = quantile_lines(found.uniform[0], target.fitted[usable])
-        effects = [uniformity(found.uniform), *_by_law(evidence, target, usable)]
+        effects = [uniformity(found.uniform), *_by_likelihood(evidence, target, usable)]
         effects.append(outliers(found.uniform))
         inside = holds(np.sort(found.uniform[0]), uniform_envelope(int(usable.sum())))
         leads.append(_lead(effects, lines, inside, target.name))
@@ -130,10 +130,10 @@ def section(evidence: Evidence) -> Section | None:
     return Section(TITLE, " ".join(leads), parts)
 
 
-def _by_law(evidence: Evidence, target: Target, usable: NDArray[np.bool_]) -> list[Effect]:
-    """Dispersion and zeros, which need the law and the outcomes themselves."""
-    law = evidence.distribution
-    if law is None or evidence.is_censored or getattr(law, "circular", False):
+def _by_likelihood(evidence: Evidence, target: Target, usable: NDArray[np.bool_]) -> list[Effect]:
+    """Dispersion and zeros, which need the likelihood and the outcomes themselves."""
+    likelihood = evidence.distribution
+    if likelihood is None or evidence.is_censored or getattr(likelihood, "circular", False):
         return []
     rows = torch.from_numpy(np.flatnonzero(usable))
     weight = evidence.weight.numpy()[usable]
@@ -141,11 +141,11 @@ def _by_law(evidence: Evidence, target: Target, usable: NDArray[np.bool_]) -> li
     y = target.of(evidence.value).double()[rows]
     found = []
     with torch.no_grad():
-        mean, variance = target.of(law.mean)[rows], target.of(law.variance)[rows]
+        mean, variance = target.of(likelihood.mean)[rows], target.of(likelihood.variance)[rows]
     if bool(variance.isfinite().all()):
-        draws = target.of(simulate(law, evidence.seed))[:, rows]
+        draws = target.of(simulate(likelihood, evidence.seed))[:, rows]
         found.append(dispersion(mean, variance, y, draws, weight=weight, group=group))
-    chance = _chance_of_zero(law, target)
+    chance = _chance_of_zero(likelihood, target)
     if chance is not None:
         p = chance.numpy()[usable]
         if (weight * p).sum() >= 0.5 or bool((y == 0).any()):
@@ -154,12 +154,12 @@ def _by_law(evidence: Evidence, target: Target, usable: NDArray[np.bool_]) -> li
     return found
 
 
-def _chance_of_zero(law: Distribution, target: Target) -> torch.Tensor | None:
+def _chance_of_zero(distribution: Distribution, target: Target) -> torch.Tensor | None:
     """P(Y = 0) of each row, where 0 is the least value and has any probability."""
-    if law.lower != 0:
+    if distribution.lower != 0:
         return None
     with torch.no_grad():
-        chance = target.of(law.cdf(torch.zeros_like(law.mean)))
+        chance = target.of(distribution.cdf(torch.zeros_like(distribution.mean)))
     return chance if bool((chance > 0).any()) else None
 
 
@@ -177,10 +177,10 @@ def _lead(effects: list[Effect], lines: list[QuantileLine], inside: bool, name: 
             f"the {100 * worst.level:.0f} % line moves up to {worst.largest:.2f} from its place"
         )
     if not off and inside:
-        return f"{subject}the residuals are as a right law would leave them.".capitalize()
+        return f"{subject}the residuals are as a right likelihood would leave them.".capitalize()
     if not off:
-        return f"{subject}the residuals leave the envelope of a right law somewhere.".capitalize()
-    words = f"{subject}the residuals differ from those of a right law: {'; '.join(off)}."
+        return f"{subject}the residuals leave the envelope of a right likelihood somewhere.".capitalize()
+    words = f"{subject}the residuals differ from those of a right likelihood: {'; '.join(off)}."
     return words[0].upper() + words[1:]
 
 
@@ -194,7 +194,7 @@ def _figure(found: Residuals, fitted: Numbers, lines: list[QuantileLine], target
         svg = to_svg(paper)
     caption = (
         "Left: sorted residuals against uniform quantiles; the band holds all points together "
-        "with 95 % if the law is right. Right: residuals by rank of the prediction, their "
+        "with 95 % if the likelihood is right. Right: residuals by rank of the prediction, their "
         "quartiles in parts of the rows (lines) and where these may lie (bands, 95 % for all "
         "parts of a line together)."
     )
@@ -214,10 +214,10 @@ def _table(effects: list[Effect], lines: list[QuantileLine], name: str) -> Table
         ]
         for line in lines
     ]
-    head = ["", "estimate", "95 % interval", "right law", "p"]
+    head = ["", "estimate", "95 % interval", "right likelihood", "p"]
     caption = (
         "Effects first; with many rows a p-value finds the smallest fault. Outliers are rows "
-        "beyond what 250 simulations of their law would reach."
+        "beyond what 250 simulations of their likelihood would reach."
     )
     return Table(head, rows, f"{name}: {caption}" if name else caption)
 
@@ -239,7 +239,7 @@ def _how(found: Residuals, evidence: Evidence, target: Target) -> str:
         )
     if target.transform.censored.any():
         words.append(
-            "Where a censored row would have ended is drawn from its own law, which can hide a "
+            "Where a censored row would have ended is drawn from its own likelihood, which can hide a "
             "fault but make none; the observed variance cannot be had."
         )
     if evidence.group is not None:
@@ -247,7 +247,7 @@ def _how(found: Residuals, evidence: Evidence, target: Target) -> str:
             "Intervals of ratios allow for dependence within groups; the other p-values do not."
         )
     if not words:
-        words.append("Nothing in these residuals is random: the law is continuous.")
+        words.append("Nothing in these residuals is random: the likelihood is continuous.")
     return " ".join(words)
 
 
@@ -256,8 +256,8 @@ def quantile_lines(
 ) -> list[QuantileLine]:
     r"""Quantiles of residuals in parts of equal size, in the order of the predictions.
 
-    The :math:`\lceil q m \rceil`-th of m uniform numbers has a Beta law, which gives the band
-    exactly; the parts share the 5 % (Sidak).
+    The :math:`\lceil q m \rceil`-th of m uniform numbers has a Beta likelihood, which gives the
+    band exactly; the parts share the 5 % (Sidak).
 
     Args:
         uniform: ``(N,)`` residuals.
@@ -274,8 +274,8 @@ def quantile_lines(
     for level in levels:
         place = np.maximum(np.ceil(level * sizes), 1).astype(np.intp)
         value = np.array([np.sort(p)[k - 1] for p, k in zip(parts, place, strict=True)])
-        law = stats.beta(place, sizes - place + 1)
-        each = 2 * np.minimum(law.cdf(value), law.sf(value))
+        likelihood = stats.beta(place, sizes - place + 1)
+        each = 2 * np.minimum(likelihood.cdf(value), likelihood.sf(value))
         p = float(1 - (1 - min(each.min(), 1.0)) ** len(parts))
-        lines.append(QuantileLine(level, x, value, law.ppf(tail), law.isf(tail), p))
+        lines.append(QuantileLine(level, x, value, likelihood.ppf(tail), likelihood.isf(tail), p))
     return lines

@@ -57,14 +57,17 @@ def change_of_score(
     """How the mean negative log-likelihood changed on the same rows.
 
     Args:
-        before: one law per row.
+        before: one likelihood per row.
         after: the recalibrated ones.
         y: outcomes.
         weight: ``(N,)`` frequency weights.
         group: ``(N,)``, rows that may depend on each other.
     """
     with torch.no_grad():
-        losses = [-law.log_prob(y).reshape(len(y), -1).mean(1).double() for law in (before, after)]
+        losses = [
+            -likelihood.log_prob(y).reshape(len(y), -1).mean(1).double()
+            for likelihood in (before, after)
+        ]
     return paired_change(*losses, weight=weight, group=group)
 
 
@@ -129,7 +132,7 @@ def _change(evidence: Evidence, plain: Predictive, before: Distribution) -> Chan
     assert evidence.distribution is not None
     if not evidence.is_censored:
         return change_of_score(before, evidence.distribution, evidence.value, **options)
-    if not evidence.law.additive:
+    if not evidence.likelihood.additive:
         return None
     losses = evidence.model.outcome.row_losses(plain, evidence.outcome)
     return paired_change(losses.double(), evidence.row_losses().double(), **options)
@@ -157,19 +160,21 @@ def _on_test_rows(evidence: Evidence, before: Distribution) -> list[Text | Table
     if not _has_cdf(after):
         return []
     y, weight = evidence.value, evidence.weight.numpy()
-    laws = {"before": before, "after": after}
+    candidates = {"before": before, "after": after}
     (target,) = targets(evidence)
     step = target.rounding
-    found = {name: transform(law, y, rounding=step) for name, law in laws.items()}
+    found = {
+        name: transform(likelihood, y, rounding=step) for name, likelihood in candidates.items()
+    }
     usable = np.logical_and.reduce([part.finite() for part in found.values()])
     found = {name: part.take(usable) for name, part in found.items()}
     svg = _histograms(found, weight[usable], evidence.seed)
     rows = []
     group = None if evidence.group is None else evidence.group[usable]
-    for name, law in laws.items():
+    for name, likelihood in candidates.items():
         scores = normal_scores(found[name], weight=weight[usable], group=group)
         shares = [
-            f"{100 * covered(intervals(law, y, level), weight=weight).observed:.1f} %"
+            f"{100 * covered(intervals(likelihood, y, level), weight=weight).observed:.1f} %"
             for level in (0.5, 0.8, 0.9, 0.95)
         ]
         rows.append([name, f"{scores.spread.value:.3f}", *shares])
@@ -180,8 +185,8 @@ def _on_test_rows(evidence: Evidence, before: Distribution) -> list[Text | Table
     return [Figure(svg, caption, alt), Table(head, rows, below)]
 
 
-def _has_cdf(law: Distribution) -> bool:
-    return not hasattr(law, "ranks") and not hasattr(law, "event_shape")
+def _has_cdf(distribution: Distribution) -> bool:
+    return not hasattr(distribution, "ranks") and not hasattr(distribution, "event_shape")
 
 
 def _histograms(found: dict[str, Transform], weight: Numbers, seed: int) -> str:
@@ -202,8 +207,8 @@ def _of_classes(
     """Two classes by the second one, several by the most probable class and whether it is right."""
     weight, code = evidence.weight.numpy(), evidence.value.long()
     rows, curves = [], {}
-    for name, law in (("before", before), ("after", after)):
-        probs: torch.Tensor = law.probs.double()  # type: ignore[attr-defined]
+    for name, likelihood in (("before", before), ("after", after)):
+        probs: torch.Tensor = likelihood.probs.double()  # type: ignore[attr-defined]
         if probs.ndim == 2 and probs.shape[1] == 2:
             probs = probs[:, 1]
         if probs.ndim == 1:

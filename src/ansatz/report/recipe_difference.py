@@ -58,9 +58,9 @@ def recipe_of(model: Model) -> dict[str, Any]:
     found["columns"] = ", ".join(map(str, names))
     if origin is not None:
         deciding = {name for name, each in declared(FitOptions).items() if each.option.decides}
-        deciding -= {*_TOLD, *origin.uses}
+        deciding -= {*_TOLD, *origin.column_roles}
         asked = {name: value for name, value in origin.asked.options.items() if name in deciding}
-        found |= {name: value for name, value in origin.uses.items() if value} | asked
+        found |= {name: value for name, value in origin.column_roles.items() if value} | asked
         found |= {"test": origin.test, "given": origin.given, "holdout": origin.holdout}
     found["parameters"] = said["parameters"]
     return {name: plain(value) for name, value in found.items()}

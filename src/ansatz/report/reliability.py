@@ -84,8 +84,13 @@ def draw_curves(axes: "Axes", curves: dict[str, Curve], *, kind: str) -> None:
 
 def section(evidence: Evidence) -> Section | None:
     """Reliability, decomposed scores, ROC, precision and recall, confusion; None if no classes."""
-    law = evidence.distribution
-    if law is None or not is_classes(law) or hasattr(law, "ranks") or evidence.value.ndim > 1:
+    likelihood = evidence.distribution
+    if (
+        likelihood is None
+        or not is_classes(likelihood)
+        or hasattr(likelihood, "ranks")
+        or evidence.value.ndim > 1
+    ):
         return None
     asked = questions(evidence)
     weight = evidence.weight.numpy()
@@ -93,7 +98,7 @@ def section(evidence: Evidence) -> Section | None:
     brier = {q.name: decompose(q.event, q.probability, weight=weight) for q in asked}
     log = {q.name: decompose(q.event, q.probability, "log", weight=weight) for q in asked}
     several = len(asked) > 1
-    nominal = several and evidence.law.name != "ordinal"
+    nominal = several and evidence.likelihood.name != "ordinal"
     left_out = max(class_probabilities(evidence)[0].shape[1] - MOST, 0) if nominal else 0
     separate = [q for q in asked if not several or q.name != "the predicted class"]
     rocs = {

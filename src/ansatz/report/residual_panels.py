@@ -1,4 +1,4 @@
-"""The four classic panels of residuals, on quantile residuals: the same for every law."""
+"""The four classic panels of residuals, on quantile residuals: the same for every likelihood."""
 
 import math
 from typing import TYPE_CHECKING, NamedTuple
@@ -28,13 +28,13 @@ ROOT_SD = math.sqrt(math.sqrt(2 / math.pi) - ROOT_MEAN**2)
 def draw_along(
     axes: "Axes", x: Numbers, y: Numbers, *, centre: float = 0.0, spread: float = 1.0
 ) -> float:
-    """Points with a smooth line, and the band in which a right law's line lies at each place.
+    """Points with a smooth line, and the band in which a right likelihood's line lies at each place.
 
     Args:
         axes: of matplotlib.
         x: ``(N,)``.
         y: ``(N,)``.
-        centre: the mean of y under a right law.
+        centre: the mean of y under a right likelihood.
         spread: its standard deviation.
 
     Returns:
@@ -77,7 +77,7 @@ def draw_normal_qq(axes: "Axes", scores: Numbers) -> None:
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Four panels for every outcome that is a number with a law."""
+    """Four panels for every outcome that is a number with a likelihood."""
     outcomes = targets(evidence)
     if not outcomes:
         return None
@@ -164,8 +164,8 @@ def _lead(bias: float, scale: float, name: str) -> str:
     if bias > 0.25:
         found.append("their mean depends on the prediction")
     if scale > 0.25:
-        found.append("their size along the prediction is not that of a right law")
-    words = f"{subject}residuals are normal scores of the outcomes under their laws; " + (
+        found.append("their size along the prediction is not that of a right likelihood")
+    words = f"{subject}residuals are normal scores of the outcomes under their likelihoods; " + (
         " and ".join(found) if found else "neither their mean nor their size follows the prediction"
     )
     return words[0].upper() + words[1:] + "."
@@ -174,8 +174,8 @@ def _lead(bias: float, scale: float, name: str) -> str:
 def _caption(how_new: Novelty | None) -> str:
     words = (
         "Quantile residuals as normal scores: standard normal and unrelated to anything if the "
-        "law is right, whatever the law. Lines are local means; each grey band is where the line "
-        "of a right law lies with 95 % at each place, that of the QQ panel holds all points "
+        "likelihood is right, whatever the likelihood. Lines are local means; each grey band is where the line "
+        "of a right likelihood lies with 95 % at each place, that of the QQ panel holds all points "
         "together."
     )
     return words if how_new is None else f"{words} {how_new.meaning}"

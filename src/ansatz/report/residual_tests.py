@@ -22,7 +22,7 @@ class Residuals(NamedTuple):
     """Quantile residuals, repeated where they are random.
 
     Args:
-        uniform: ``(R, N)``, uniform if the law is right.
+        uniform: ``(R, N)``, uniform if the likelihood is right.
         normal: ``(R, N)``, the same as standard normal.
     """
 
@@ -33,8 +33,8 @@ class Residuals(NamedTuple):
 def quantile_residuals(found: Transform, *, repeats: int = 20, seed: int = 0) -> Residuals:
     r"""A point drawn evenly between F(y-) and F(y), and its normal score.
 
-    Nothing is random in a continuous law, and there is one repeat. For counts and censored rows
-    every repeat is as good as the others: statistics are the medians over them.
+    Nothing is random in a continuous distribution, and there is one repeat. For counts and censored
+    rows every repeat is as good as the others: statistics are the medians over them.
 
     Args:
         found: the transforms.
@@ -52,7 +52,7 @@ def quantile_residuals(found: Transform, *, repeats: int = 20, seed: int = 0) ->
 
 
 def uniformity(uniform: Numbers) -> Effect:
-    r"""The distance of Kolmogorov and Smirnov from the uniform law, :math:`\sup_u |F_n(u) - u|`.
+    r"""The distance of Kolmogorov and Smirnov from the uniform distribution, :math:`\sup_u |F_n(u) - u|`.
 
     Its interval is that of Dvoretzky, Kiefer and Wolfowitz with Massart's constant, :math:`\pm
     \sqrt{\log(2 / 0.05) / 2n}`; medians over repeats.
@@ -69,9 +69,9 @@ def uniformity(uniform: Numbers) -> Effect:
 
 
 def outliers(uniform: Numbers, simulations: int = SIMULATIONS) -> Effect:
-    r"""Rows beyond all of 250 simulations of their own law, observed / expected.
+    r"""Rows beyond all of 250 simulations of their own likelihood, observed / expected.
 
-    A new outcome is below or above S simulations with probability 2 / (S + 1). The law's own
+    A new outcome is below or above S simulations with probability 2 / (S + 1). The likelihood's own
     tails take the place of simulations, so that nothing depends on luck. Exact binomial interval
     and test; medians over repeats.
 
@@ -99,14 +99,14 @@ def dispersion(
 ) -> Effect:
     r"""Observed over expected variance, :math:`\overline{(y - \mu)^2 / \sigma^2}`.
 
-    Above 1 outcomes vary more than the law says. The interval is that of a mean over rows
+    Above 1 outcomes vary more than the likelihood says. The interval is that of a mean over rows
     (clustered by group), the p-value the place of the ratio among those of simulated outcomes.
 
     Args:
-        mean: ``(N,)``, of each row's law.
+        mean: ``(N,)``, of each row's likelihood.
         variance: ``(N,)``.
         y: ``(N,)``.
-        simulated: ``(S, N)`` draws of the laws.
+        simulated: ``(S, N)`` draws of the likelihoods.
         weight: ``(N,)`` frequency weights.
         group: ``(N,)``.
 
@@ -139,7 +139,7 @@ def zero_inflation(
 
     Args:
         zero: ``(N,)``, whether the outcome is 0.
-        probability: ``(N,)``, of 0 under each row's law.
+        probability: ``(N,)``, of 0 under each row's likelihood.
         weight: ``(N,)`` frequency weights.
         group: ``(N,)``.
         seed: of the simulation behind the p-value.
@@ -158,7 +158,7 @@ def zero_inflation(
 
 
 def simulate(distribution: Distribution, seed: int = 0) -> Tensor:
-    """Draws of each row's law, ``(S, *batch_shape)``: 250, or fewer (at least 120) of many rows."""
+    """Draws of each row's likelihood, ``(S, *batch_shape)``: 250, or fewer (at least 120) of many rows."""
     rows = max(1, distribution.batch_shape.numel())
     count = int(np.clip(_BUDGET // rows, 120, SIMULATIONS))
     generator = torch.Generator().manual_seed(seed)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from ansatz.figures.number import number, with_error
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, LINEAR, MODEL, THIRD, figure, to_svg
+from ansatz.report.baselines import baselines
 from ansatz.report.comparison import (
     WITHOUT_ERROR,
     Comparison,
@@ -14,7 +15,6 @@ from ansatz.report.comparison import (
     higher_is_better,
 )
 from ansatz.report.evidence import Evidence
-from ansatz.report.rivals import rivals
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,26 +23,26 @@ FEW = 100  # rows below which a standard error is not reliable
 COLOURS = {"model": MODEL, "linear": LINEAR, "constant": INK, "boosted trees": THIRD}
 
 
-def verdict(evidence: Evidence, rival: str = "linear") -> str:
-    """Whether the model beats a rival, by how many standard errors; empty without that rival."""
-    first = next((c for c in compare(evidence) if rival in c.better), None)
+def verdict(evidence: Evidence, baseline: str = "linear") -> str:
+    """Whether the model beats a baseline, by how many standard errors; empty without that baseline."""
+    first = next((c for c in compare(evidence) if baseline in c.better), None)
     if first is None:
         return ""
-    names = {"linear": "the linear model of its law", "constant": "the constant model"}
+    names = {"linear": "the linear model of its likelihood", "constant": "the constant model"}
     count = float(evidence.weight.sum())
-    better = first.better[rival]
-    return judge_difference(
-        names.get(rival, rival), first.metric, better, count, unit=evidence.unit.many
+    better = first.better[baseline]
+    return assess_difference(
+        names.get(baseline, baseline), first.metric, better, count, unit=evidence.unit.many
     )
 
 
-def judge_difference(
-    rival: str, metric: str, better: Score, rows: float, *, unit: str = "rows"
+def assess_difference(
+    baseline: str, metric: str, better: Score, rows: float, *, unit: str = "rows"
 ) -> str:
     """The sentence about a difference: below two standard errors it is not distinguishable.
 
     0.4 standard errors (with 50 rows the standard error itself is not reliable).'
-            >>> judge_difference("the linear model", "nll", Score(0.3, 1e-16), 500)
+            >>> assess_difference("the linear model", "nll", Score(0.3, 1e-16), 500)
             'It beats the linear model by 0.3 ± 1e−16 in nll, more than 1,000 standard errors.'
     """
     doubt = (
@@ -50,21 +50,21 @@ def judge_difference(
     )
     size = with_error(abs(better.value), better.error)
     if abs(better.value) < 1e-9:
-        return f"It equals {rival} in {metric}."
+        return f"It equals {baseline} in {metric}."
     if not math.isfinite(better.ratio):
         word = "better" if better.value > 0 else "worse"
-        return f"It is {word} than {rival} by {size} in {metric}, without a standard error."
+        return f"It is {word} than {baseline} by {size} in {metric}, without a standard error."
     ratio = f"{abs(better.ratio):.1f} standard errors"
     if abs(better.ratio) > 1000:  # rows that are all alike leave rounding alone
         ratio = "more than 1,000 standard errors"
     if abs(better.ratio) < 2:
         return (
-            f"It is not distinguishable from {rival}: the difference in {metric} is "
+            f"It is not distinguishable from {baseline}: the difference in {metric} is "
             f"{with_error(better.value, better.error)}, {ratio}{doubt}."
         )
     if better.value > 0:
-        return f"It beats {rival} by {size} in {metric}, {ratio}{doubt}."
-    return f"It loses to {rival} by {size} in {metric}, {ratio}{doubt}."
+        return f"It beats {baseline} by {size} in {metric}, {ratio}{doubt}."
+    return f"It loses to {baseline} by {size} in {metric}, {ratio}{doubt}."
 
 
 def draw_scores(axes: "Axes", comparison: Comparison) -> None:
@@ -90,10 +90,10 @@ def draw_scores(axes: "Axes", comparison: Comparison) -> None:
     axes.set_xlabel(f"{comparison.metric} ({side} is better)")
 
 
-def worst_share(evidence: Evidence, rival: str) -> float | None:
+def worst_share(evidence: Evidence, baseline: str) -> float | None:
     """The share of the difference in nll that the 1 % of rows with the largest differences make."""
-    found = rivals(evidence)
-    other = found.find(rival)
+    found = baselines(evidence)
+    other = found.find(baseline)
     mine = found.forecasts[0]
     if other is None or other.losses is None or mine.losses is None:
         return None
@@ -108,7 +108,7 @@ def worst_share(evidence: Evidence, rival: str) -> float | None:
 def section(evidence: Evidence) -> Section | None:
     """Metrics with standard errors, and paired differences."""
     comparisons = compare(evidence)
-    found = rivals(evidence)
+    found = baselines(evidence)
     names = [forecast.name for forecast in found.forecasts]
     if not comparisons:
         return None
@@ -159,7 +159,7 @@ def _score_table(comparisons: list[Comparison], names: list[str], unit: str) -> 
         ["metric", *names],
         rows,
         f"On the test {unit}, ± one standard error; ↑ higher is better, ↓ lower is better."
-        + f" The linear and the constant model have the same law and learned from the same {unit}."
+        + f" The linear and the constant model have the same distribution and learned from the same {unit}."
         * (len(names) > 1),
     )
 

@@ -25,7 +25,7 @@ def wilson(count: float, total: float, level: float = 0.95) -> Share:
         level: of the interval.
 
     References:
-        Wilson (1927), Probable inference, the law of succession, and statistical inference.
+        Wilson (1927), Probable inference, the likelihood of succession, and statistical inference.
     """
     if not total > 0:
         return Share(math.nan, math.nan, math.nan)

@@ -1,4 +1,4 @@
-"""Outcomes on the scale of their own predictive laws, where the right law makes them uniform."""
+"""Outcomes on the scale of their own predictive distributions, where the right likelihood makes them uniform."""
 
 from typing import Any, NamedTuple
 
@@ -17,9 +17,10 @@ EXACT = 1e-9  # narrower than this, a transform is a point
 class Transform(NamedTuple):
     r"""The probability integral transform of each outcome, as the interval it lies in.
 
-    A continuous law puts an outcome at the point F(y). A law with probability on single values
-    puts it anywhere in [F(y-), F(y)], evenly. A censored outcome lies somewhere in it, and where
-    is not known. Both tails are kept, so that 1e-30 from 1 is as good as 1e-30 from 0.
+    A continuous distribution puts an outcome at the point F(y). A likelihood with probability on
+    single values puts it anywhere in [F(y-), F(y)], evenly. A censored outcome lies somewhere in
+    it, and where is not known. Both tails are kept, so that 1e-30 from 1 is as good as 1e-30 from
+    0.
 
     Args:
         lower: ``(N,)``, F(y-), or F at the lower end of what is known.
@@ -40,7 +41,7 @@ class Transform(NamedTuple):
         return Transform(*(part[rows] for part in self))
 
     def finite(self) -> NDArray[np.bool_]:
-        """Rows whose law could be evaluated."""
+        """Rows whose likelihood could be evaluated."""
         return np.isfinite(self.lower) & np.isfinite(self.upper)
 
     def scores(self) -> tuple[Numbers, Numbers]:
@@ -53,8 +54,9 @@ class Transform(NamedTuple):
     def draw(self, generator: np.random.Generator) -> tuple[Numbers, Numbers]:
         """One point in each interval, evenly, and its normal score.
 
-        If the law is right, the points are independent and uniform, censored rows included: what
-        is not known is drawn from the law itself, which can hide a fault but make none.
+        If the likelihood is right, the points are independent and uniform, censored rows included:
+            what
+        is not known is drawn from the likelihood itself, which can hide a fault but make none.
         """
         share = generator.random(self.lower.shape)
         below = (1 - share) * self.lower + share * self.upper
@@ -66,10 +68,10 @@ def transform(distribution: Distribution, y: Tensor, *, rounding: float = 0.0) -
     r"""F(y-) and F(y) of outcomes that are known.
 
     Args:
-        distribution: one law per outcome.
+        distribution: one likelihood per outcome.
         y: outcomes of its batch shape.
-        rounding: the unit that outcomes of a continuous law were rounded to; then the law is
-            asked for F(y - rounding / 2) and F(y + rounding / 2).
+        rounding: the unit that outcomes of a continuous distribution were rounded to; then the
+            likelihood is asked for F(y - rounding / 2) and F(y + rounding / 2).
 
     References:
         Rosenblatt (1952), Remarks on a multivariate transformation.
@@ -81,7 +83,7 @@ def transform(distribution: Distribution, y: Tensor, *, rounding: float = 0.0) -
     elif rounding > 0:
         first = (y - rounding / 2).clamp(min=distribution.lower)
         last = (y + rounding / 2).clamp(max=distribution.upper)
-    else:  # a law may have probability on single values, like the 0 of a Tweedie law
+    else:  # a likelihood may have probability on single values, like the 0 of a Tweedie likelihood
         first, last = torch.nextafter(y, torch.full_like(y, -torch.inf)), y
     with torch.no_grad():
         parts = (
@@ -100,7 +102,7 @@ def transform_censored(
     r"""The transforms of outcomes in (lower, upper], given that they are beyond ``entry``.
 
     Args:
-        distribution: one law per row.
+        distribution: one likelihood per row.
         lower: ``(N,)``, equal to ``upper`` where the outcome is known.
         upper: ``(N,)``, infinite where it is known to be above ``lower`` only.
         entry: ``(N,)``, from where rows were watched; minus infinity is always.

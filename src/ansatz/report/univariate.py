@@ -1,4 +1,4 @@
-"""Held-out outcomes that are single numbers, each with its transform by its own law."""
+"""Held-out outcomes that are single numbers, each with its transform by its own likelihood."""
 
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ class Target(NamedTuple):
         column: its place among several.
         transform: of each row.
         fitted: ``(N,)``, what the model expects: the mean, or the median where there is none.
-        rounding: the unit outcomes of a continuous law were rounded to, 0 if none matters.
+        rounding: the unit outcomes of a continuous distribution were rounded to, 0 if none matters.
     """
 
     name: str
@@ -39,12 +39,12 @@ class Target(NamedTuple):
 
 
 def is_classes(distribution: Distribution) -> bool:
-    """Whether outcomes are classes, which have no cumulative distribution to be judged by."""
+    """Whether outcomes are classes, which have no cumulative distribution to be evaluated by."""
     return hasattr(distribution, "probs") and not hasattr(distribution, "trials")
 
 
 def targets(evidence: Evidence) -> list[Target]:
-    """The outcomes that are numbers with a law; none for classes, rankings, vectors and losses."""
+    """The outcomes that are numbers with a likelihood; none for classes, rankings, vectors and losses."""
     if "targets" not in evidence.kept:  # several sections ask
         evidence.kept["targets"] = evidence.outcome_report.targets(evidence)
     found: list[Target] = evidence.kept["targets"]
@@ -53,40 +53,40 @@ def targets(evidence: Evidence) -> list[Target]:
 
 def targets_of_numbers(evidence: Evidence) -> list[Target]:
     """Each column of numbers with its transform; several columns by their names."""
-    law = evidence.distribution
-    if law is None or isinstance(law, VectorDistribution):
+    likelihood = evidence.distribution
+    if likelihood is None or isinstance(likelihood, VectorDistribution):
         return []
-    if hasattr(law, "ranks") or is_classes(law):
+    if hasattr(likelihood, "ranks") or is_classes(likelihood):
         return []
     y = evidence.value
     if y.ndim == 1:
-        return [_number(law, y, None, "")]
+        return [_number(likelihood, y, None, "")]
     names = evidence.model.outcome.names or [str(k) for k in range(y.shape[1])]
-    return [_number(law, y, k, str(names[k])) for k in range(min(y.shape[1], MOST))]
+    return [_number(likelihood, y, k, str(names[k])) for k in range(min(y.shape[1], MOST))]
 
 
-def _number(law: Distribution, y: Tensor, column: int | None, name: str) -> Target:
-    step = _rounding(law, y, column)
-    found = transform(law, y, rounding=step)
-    fitted = fitted_values(law).numpy()
+def _number(distribution: Distribution, y: Tensor, column: int | None, name: str) -> Target:
+    step = _rounding(distribution, y, column)
+    found = transform(distribution, y, rounding=step)
+    fitted = fitted_values(distribution).numpy()
     if column is not None:
         found, fitted = found.take((slice(None), column)), fitted[:, column]
     return Target(name, column, found, fitted, step)
 
 
-def fitted_values(law: Distribution) -> Tensor:
-    """The mean of each row's law, the median of all where any mean is not finite."""
+def fitted_values(distribution: Distribution) -> Tensor:
+    """The mean of each row's likelihood, the median of all where any mean is not finite."""
     with torch.no_grad():
-        mean = law.mean
-        return mean if bool(mean.isfinite().all()) else law.median
+        mean = distribution.mean
+        return mean if bool(mean.isfinite().all()) else distribution.median
 
 
-def _rounding(law: Distribution, y: Tensor, column: int | None) -> float:
-    """The step of outcomes that were rounded, where it is no small part of the law's spread."""
-    if law.discrete or getattr(law, "circular", False):
+def _rounding(distribution: Distribution, y: Tensor, column: int | None) -> float:
+    """The step of outcomes that were rounded, where it is no small part of the likelihood's spread."""
+    if distribution.discrete or getattr(distribution, "circular", False):
         return 0.0
     with torch.no_grad():
-        spread = law.stddev
+        spread = distribution.stddev
     if column is not None:
         y, spread = y[:, column], spread[:, column]
     y, spread = y.double(), spread.double()

@@ -1,4 +1,4 @@
-"""Whether predicted laws of vectors are right, number by number and jointly."""
+"""Whether predicted distributions of vectors are right, number by number and jointly."""
 
 from typing import TYPE_CHECKING
 
@@ -28,14 +28,14 @@ _BLOCK = 2**21
 def average_rank(
     distribution: VectorDistribution, y: Tensor, *, draws: int = 99, seed: int = 0
 ) -> Transform:
-    r"""The place of each outcome among draws of its law, as the interval that its rank stands for.
+    r"""The place of each outcome among draws of its likelihood, as the interval that its rank stands for.
 
     A vector is ranked by the mean over its numbers of their ranks among outcome and draws. The
-    rank of the outcome is uniform on 1, ..., S + 1 if the joint law is right; rank r is spread
-    over [(r - 1) / (S + 1), r / (S + 1)], equal ones over their common interval.
+    rank of the outcome is uniform on 1, ..., S + 1 if the joint distribution is right; rank r is
+    spread over [(r - 1) / (S + 1), r / (S + 1)], equal ones over their common interval.
 
     Args:
-        distribution: one law per row.
+        distribution: one likelihood per row.
         y: ``(N, K)``.
         draws: S.
         seed: of the draws.
@@ -78,8 +78,8 @@ def draw_histograms(axes: "list[Axes]", found: dict[str, PitHistogram]) -> None:
 
 def section(evidence: Evidence) -> Section | None:
     """Histograms of the single numbers and of joint ranks; None for other outcomes."""
-    law = evidence.distribution
-    if not isinstance(law, VectorDistribution):
+    likelihood = evidence.distribution
+    if not isinstance(likelihood, VectorDistribution):
         return None
     weight = evidence.weight.numpy()
     names = evidence.model.outcome.names
@@ -87,10 +87,10 @@ def section(evidence: Evidence) -> Section | None:
     labels = [printable(names[k], 24) if k < len(names) else f"y{k}" for k in range(count)]
     found = {}
     parts: dict[str, Transform] = {}
-    whole = transform(law.marginal, evidence.value)
+    whole = transform(likelihood.marginal, evidence.value)
     for k in range(min(count, MOST)):
         parts[labels[k]] = whole.take((slice(None), k))
-    parts["joint"] = average_rank(law, evidence.value, seed=evidence.seed)
+    parts["joint"] = average_rank(likelihood, evidence.value, seed=evidence.seed)
     rows: list[list[str]] = []
     for name, part in parts.items():
         usable = part.finite()
@@ -105,8 +105,8 @@ def section(evidence: Evidence) -> Section | None:
 def _lead(found: dict[str, PitHistogram]) -> str:
     off = [name for name, histogram in found.items() if not histogram.holds]
     if not off:
-        return "Every number by itself, and all of them jointly, are spread as the laws say."
-    return f"Not spread as the laws say: {', '.join(off)}."
+        return "Every number by itself, and all of them jointly, are spread as the likelihoods say."
+    return f"Not spread as the likelihoods say: {', '.join(off)}."
 
 
 def _show(found: dict[str, PitHistogram], rows: list[list[str]]) -> list[Text | Table | Figure]:
@@ -117,12 +117,12 @@ def _show(found: dict[str, PitHistogram], rows: list[list[str]]) -> list[Text | 
         draw_histograms(list(grid.flat), found)
         svg = to_svg(paper)
     caption = (
-        "Histograms of each number's probability integral transform under its own marginal law, "
-        "and of the rank of the whole vector among 99 draws of its joint law (by the mean of the "
-        "ranks of its numbers). Flat is right. Dark band: 95 % of the bars of a right law, each by "
+        "Histograms of each number's probability integral transform under its own marginal distribution, "
+        "and of the rank of the whole vector among 99 draws of its joint distribution (by the mean of the "
+        "ranks of its numbers). Flat is right. Dark band: 95 % of the bars of a right likelihood, each by "
         "itself; light band: all bars together."
     )
-    head = ["", "estimate", "95 % interval", "right law", "p"]
+    head = ["", "estimate", "95 % interval", "right likelihood", "p"]
     return [
         Figure(svg, caption, _lead(found)),
         Table(head, rows, "Location and spread of the normal scores of transforms and ranks."),

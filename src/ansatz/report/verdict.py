@@ -12,7 +12,7 @@ def p_text(p: float | None) -> str:
 
 
 def effect_row(effect: Effect, prefix: str = "") -> list[str]:
-    """Name, estimate, interval, what a right law has, p-value."""
+    """Name, estimate, interval, what a right likelihood has, p-value."""
     digits = 3 if max(abs(effect.low), abs(effect.high), abs(effect.value)) < 0.2 else 2
     if effect.value != effect.value:
         return [f"{prefix}{effect.name}", "–", "–", f"{effect.neutral:g}", "–"]
@@ -31,8 +31,8 @@ def effect_row(effect: Effect, prefix: str = "") -> list[str]:
 def say_scores(scores: NormalScores, name: str = "") -> str:
     """What location and spread of normal scores mean, in one sentence.
 
-    Effects below a tenth are called small whatever their p-value: with many rows every law is
-    found to be wrong, and that is not the question.
+    Effects below a tenth are called small whatever their p-value: with many rows every likelihood
+    is found to be wrong, and that is not the question.
     """
     found = []
     spread, location = scores.spread, scores.location
@@ -61,5 +61,5 @@ def say_scores(scores: NormalScores, name: str = "") -> str:
         f"{subject} predicted centre and spread {words}: location {location.value:.2f}".replace(
             "-", "−"
         )
-        + f" and spread {spread.value:.2f} of the normal scores (0 and 1 for the right law)."
+        + f" and spread {spread.value:.2f} of the normal scores (0 and 1 for the right likelihood)."
     )

@@ -52,26 +52,26 @@ def methods_verdict(methods: Methods) -> tuple[str, str | None]:
     """Which method is better on average over refits; None where chance explains it."""
     first = methods.table[0]
     others = sorted(methods.table[1:], key=lambda method: -method.gain)
-    rival = others[0]
+    baseline = others[0]
     name = _called(methods.score)
     refits = f"over {methods.folds * methods.repeats} refits"
-    if rival.error is None or not math.isfinite(rival.gain):
-        if math.isinf(rival.gain):
-            winner, loser = (rival, first) if rival.gain > 0 else (first, rival)
+    if baseline.error is None or not math.isfinite(baseline.gain):
+        if math.isinf(baseline.gain):
+            winner, loser = (baseline, first) if baseline.gain > 0 else (first, baseline)
             return (
                 f"{winner.name} is the better method: {loser.name} gives some outcomes "
                 f"probability 0 {refits}.",
                 winner.name,
             )
         return f"Not comparable: the scores are not finite {refits}.", None
-    size, error = f"{abs(rival.gain):.2g}", f"{rival.error:.2g}"
-    if not rival.is_clear:
+    size, error = f"{abs(baseline.gain):.2g}", f"{baseline.error:.2g}"
+    if not baseline.is_clear:
         return (
-            f"Not distinguishable as methods: {rival.name} and {first.name} differ by {size} in "
+            f"Not distinguishable as methods: {baseline.name} and {first.name} differ by {size} in "
             f"{name} with a corrected standard error of {error} {refits}.",
             None,
         )
-    winner = rival if rival.gain > 0 else first
+    winner = baseline if baseline.gain > 0 else first
     direction = "higher" if methods.higher else "lower"
     return (
         f"{winner.name} is the better method: its {name} is {direction} by {size} (corrected "

@@ -12,7 +12,7 @@ from ansatz.figures.style import INK, LINEAR, MODEL, figure, to_svg
 from ansatz.fitting import FitOptions, Request
 from ansatz.fitting.faces import face_of
 from ansatz.fitting.first_steps import structure_of
-from ansatz.fitting.provenance import Origin, provenance_of
+from ansatz.fitting.provenance import Provenance, provenance_of
 from ansatz.fitting.scores import is_linear
 from ansatz.report.evidence import Evidence
 
@@ -69,11 +69,11 @@ def command_line(evidence: Evidence) -> str | None:
     return _repeated(origin).command(place)
 
 
-def _repeated(origin: Origin) -> Request:
+def _repeated(origin: Provenance) -> Request:
     """What was asked with what was decided, so that it is decided again."""
     given: dict[str, Any] = dict(origin.asked.given)
     seed, folds = origin.asked.options["seed"], given.pop("folds", None)
-    columns = {name: value for name, value in origin.uses.items() if value}
+    columns = {name: value for name, value in origin.column_roles.items() if value}
     named = {"x": given.get("x")} if _must_name_structure(origin) else {}
     named |= {"likelihood": given.get("likelihood"), "network": origin.network}
     found = {name: value for name, value in {**columns, **named}.items() if value}
@@ -87,7 +87,7 @@ def _repeated(origin: Origin) -> Request:
     return Request(origin.asked.data, cast(FitOptions, found))
 
 
-def _must_name_structure(origin: Origin) -> bool:
+def _must_name_structure(origin: Provenance) -> bool:
     """Whether the data alone do not tell their structure: rows of a table may be signals."""
     source, x = origin.source, origin.asked.options["x"]
     if source.kind != "file" or x is None:
@@ -119,7 +119,7 @@ def _constructor(face: Any) -> str:
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Law, network, recipe, learning curves, and the lines that repeat the fit."""
+    """Likelihood, network, recipe, learning curves, and the lines that repeat the fit."""
     fit, model = evidence.fit, evidence.model
     parts: list[Text | Table | Figure] = [Table(["", ""], _facts(evidence), "")]
     if fit.get("candidates"):
@@ -148,21 +148,21 @@ def describe_network(evidence: Evidence) -> str:
     return f"{model.task.inference.words} ({', '.join(filter(None, said))})"
 
 
-def law_name(evidence: Evidence) -> str:
-    """The law as the user would say it."""
+def likelihood_name(evidence: Evidence) -> str:
+    """The likelihood as the user would say it."""
     told = evidence.fit.get("likelihood")
-    return str(told or getattr(evidence.law, "law", evidence.law).name)
+    return str(told or getattr(evidence.likelihood, "likelihood", evidence.likelihood).name)
 
 
 def _lead(evidence: Evidence) -> str:
-    law = law_name(evidence)
+    likelihood = likelihood_name(evidence)
     why = "was asked for"
     if evidence.fit.get("candidates"):
-        why = "was chosen among the laws whose support holds the values, by out-of-fold log score"
+        why = "was chosen among the likelihoods whose support holds the values, by out-of-fold log score"
     elif _was_derived(evidence):
         why = "is what the values of the outcome allow"
-    kind = "law" if evidence.law.is_law else "loss"
-    return f"{describe_network(evidence).capitalize()} with the {kind} {law}, which {why}."
+    kind = "likelihood" if evidence.likelihood.has_distribution else "loss"
+    return f"{describe_network(evidence).capitalize()} with the {kind} {likelihood}, which {why}."
 
 
 def _was_derived(evidence: Evidence) -> bool:
@@ -176,7 +176,7 @@ def _facts(evidence: Evidence) -> list[list[Any]]:
     rows = fit.get("rows", {})
     facts: list[list[Any]] = [
         ["outcome", evidence.target],
-        ["law", f"{law_name(evidence)}{_described(evidence.law.options)}"],
+        ["likelihood", f"{likelihood_name(evidence)}{_described(evidence.likelihood.options)}"],
         ["network", describe_network(evidence)],
         ["inference", model.task.inference.name],
     ]
@@ -205,7 +205,7 @@ def _described(options: dict[str, Any]) -> str:
     words = [
         f"{name} {value}"
         for name, value in options.items()
-        if isinstance(value, str | int | float) and name != "law"
+        if isinstance(value, str | int | float) and name != "likelihood"
     ]
     return f" ({', '.join(words)})" if words else ""
 
@@ -213,7 +213,7 @@ def _described(options: dict[str, Any]) -> str:
 def _candidates(candidates: list[dict[str, Any]]) -> Table:
     rows = [
         [
-            row["law"],
+            row["likelihood"],
             float(row["score"]),
             float(row["worse"]) if row["worse"] > 0 else "",
             float(row["error"]) if row["worse"] > 0 else "",
@@ -221,9 +221,9 @@ def _candidates(candidates: list[dict[str, Any]]) -> Table:
         for row in sorted(candidates, key=lambda row: row["worse"])
     ]
     return Table(
-        ["law", "out-of-fold log score", "worse by", "±"],
+        ["likelihood", "out-of-fold log score", "worse by", "±"],
         rows,
-        "How the laws compare on the rows learned from, by small networks; the simplest law within "
+        "How the likelihoods compare on the rows learned from, by small networks; the simplest likelihood within "
         "one standard error of the best is taken.",
     )
 

@@ -139,7 +139,7 @@ class Checkpoints:
             remove_folder(path)
 
     def _recover(self) -> None:
-        """Puts back what an interrupted replacement set aside, and removes dead writers' ruins."""
+        """Puts back what an interrupted replacement held out, and removes dead writers' ruins."""
         remove_orphans(self.folder)
         for aside in self._asides():
             recover_folder(self.folder / aside.name[1:].partition(".")[0])

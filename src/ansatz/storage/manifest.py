@@ -14,13 +14,14 @@ from ansatz.errors import ModelError, UsageError
 from ansatz.storage.disk import read_bytes, recover_folder
 from ansatz.storage.json_file import encode_json, read_json, shorten
 
-FORMAT = 2
+FORMAT = 3
 MANIFEST = "manifest.json"
 KINDS = ("model", "checkpoint")
 
 # format n -> the function that turns its manifest (as parsed) into that of format n + 1.
 MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
     1: lambda row: {**row, "format": 2},  # ansatz.json changed, which its reader migrates
+    2: lambda row: {**row, "format": 3},  # so it did again
 }
 
 _LIMIT_BYTES = 2**24

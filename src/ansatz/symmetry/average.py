@@ -16,10 +16,10 @@ class GroupAverage(nn.Module):
         \qquad \bar{f}(x) = \frac{1}{|G|} \sum_{g \in G} f(g x) \quad \text{(invariant)}
 
     It is exactly symmetric whatever f is: :math:`\bar{f}(h x) = h \bar{f}(x)`, as g h runs
-    through the group with g. And it is no worse a predictor in the mean, for outcomes whose law
-    has the symmetry and a loss that is convex in the answer (Jensen). It takes :math:`|G|` times
-    as long, and no training: a network that learned from turned and mirrored examples knows all
-    the answers that are averaged.
+    through the group with g. And it is no worse a predictor in the mean, for outcomes whose
+    likelihood has the symmetry and a loss that is convex in the answer (Jensen). It takes
+    :math:`|G|` times as long, and no training: a network that learned from turned and mirrored
+    examples knows all the answers that are averaged.
 
     Args:
         network: any module on ``(B, C, *size)``; it is not copied.

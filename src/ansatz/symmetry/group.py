@@ -16,8 +16,9 @@ class Group(ABC):
 
     A member of the family writes ``identity``, ``sample``, ``act``, ``inverse`` and ``compose``.
     What needs the size of the input (how many elements there are to permute) takes it from ``x``.
-    Where ``exact`` is False the three laws hold for a continuous picture, and on a grid only up to
-    interpolation or to what leaves the frame; ``inside`` then says where outputs are comparable.
+    Where ``exact`` is False the three likelihoods hold for a continuous picture, and on a grid only
+    up to interpolation or to what leaves the frame; ``inside`` then says where outputs are
+    comparable.
 
     Example:
         >>> import torch

@@ -18,8 +18,8 @@ def haar_orthogonal(
     .. math:: Z = Q R, \quad Z_{ij} \sim N(0, 1), \qquad
         G = Q \operatorname{diag}(\operatorname{sign} R_{ii})
 
-    The signs make the factorisation unique, without which the law would be the algorithm's. For a
-    proper rotation one column of an improper one is turned round, which keeps it uniform.
+    The signs make the factorisation unique, without which the likelihood would be the algorithm's.
+    For a proper rotation one column of an improper one is turned round, which keeps it uniform.
 
     Args:
         dimension: :math:`D`.
@@ -55,7 +55,7 @@ class Translation(Group):
 
     .. math:: (g x)_i = x_i + t, \qquad t \sim N(0, \sigma^2 I)
 
-    with :math:`\sigma` = ``scale``: the group is not compact, so no law on it is uniform.
+    with :math:`\sigma` = ``scale``: the group is not compact, so no likelihood on it is uniform.
 
     Args:
         scale: the standard deviation of what is added to each coordinate.

@@ -13,14 +13,14 @@ from ansatz.training.objectives import Loss, Supervised, observed, weighted
 
 
 def tempered_cross_entropy(raw: Tensor, teacher: Tensor, temperature: float) -> Tensor:
-    r"""Cross-entropy of two softmax laws, both softened by a temperature.
+    r"""Cross-entropy of two softmax likelihoods, both softened by a temperature.
 
     .. math:: \ell = -\sum_k p_k \log q_k, \qquad
         p = \text{softmax}(t / T), \quad q = \text{softmax}(r / T), \qquad
         \frac{\partial \ell}{\partial r} = \frac{q - p}{T}
 
     Mind the minus: some texts print the sum without it, and the gradient with the other sign. It is
-    least when r = t + constant. A single logit is that of a Bernoulli law.
+    least when r = t + constant. A single logit is that of a Bernoulli distribution.
 
     Args:
         raw: r, the student's logits.
@@ -58,7 +58,7 @@ class Distillation(Supervised):
     so a high temperature wants a mix close to 1. Validation scores the plain loss of the labels.
 
     Args:
-        likelihood: a class law, for the labels.
+        likelihood: a class likelihood, for the labels.
         teacher: inputs -> logits; it is frozen and stays in evaluation mode.
         temperature: T > 0.
         mix: m in [0, 1].

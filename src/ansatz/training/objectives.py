@@ -167,7 +167,8 @@ def observed(target: Any, weight: Tensor) -> Any:
     """The target with a harmless number in place of outcomes of weight 0, which may be nan.
 
     The mask of :func:`weighted` hides a nan from the loss, but not from its gradient: 0 * nan is
-    nan. One half has a finite loss under every law of numbers, and every class law has code 0.
+    nan. One half has a finite loss under every likelihood of numbers, and every class likelihood
+    has code 0.
 
     Example:
         >>> import torch

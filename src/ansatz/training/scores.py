@@ -1,4 +1,4 @@
-"""The derivative of the training loss in raw, written out for the laws that people fit most.
+"""The derivative of the training loss in raw, written out for the likelihoods that people fit most.
 
 On a small network autograd's fixed cost for the few operations of a likelihood is several times
 that of the whole network. These run in NumPy, whose cost per call on short arrays is the lowest.
@@ -28,7 +28,7 @@ Score = Callable[[Array, Array], tuple[Array, Array]]
 FAR = 60.0  # the log of a cumulative hazard from which on its exponential is a tangent
 
 
-def censored_score(law: Censored) -> Score | None:
+def censored_score(likelihood: Censored) -> Score | None:
     r"""The loss of each row and its derivative in raw, for Weibull and exponential times.
 
     With :math:`w(t) = (\log t - \eta) / \sigma` and the cumulative hazard :math:`H(t) = e^{w(t)}`,
@@ -37,8 +37,8 @@ def censored_score(law: Censored) -> Score | None:
     .. math:: -H(e) + \begin{cases} H(y) - w(y) + \log\sigma + \log y & \text{observed at y} \\
               H(b) - \log(1 - e^{-(H(u) - H(b))}) & \text{known to lie in (b, u]} \end{cases}
 
-    whose last logarithm is 0 for an open interval. The exponential law has :math:`\sigma = 1`. In
-    double precision throughout; a learned constant :math:`\sigma` gets a column of its own.
+    whose last logarithm is 0 for an open interval. The exponential distribution has :math:`\sigma =
+    1`. In double precision throughout; a learned constant :math:`\sigma` gets a column of its own.
 
     Example:
         >>> import numpy as np
@@ -49,10 +49,10 @@ def censored_score(law: Censored) -> Score | None:
         >>> loss.tolist(), gradient.tolist()
         ([2.0], [[-2.0]])
     """
-    if type(law.law) is Exponential:
+    if type(likelihood.likelihood) is Exponential:
         return lambda raw, y: _score(raw, y, None)
-    if type(law.law) is Weibull:
-        head = law.law.spread
+    if type(likelihood.likelihood) is Weibull:
+        head = likelihood.likelihood.dispersion
         return lambda raw, y: _score(raw, y, head)
     return None
 
@@ -156,8 +156,9 @@ def _spread(head: Any, raw: Array) -> tuple[Array, Array | None]:
 def closed_form(likelihood: Likelihood) -> Score | None:
     """(raw, y) -> (training loss per outcome, its derivative in raw); None if not written out.
 
-    Equal to autograd through ``likelihood.training_loss``, which its test checks law by law. A law
-    with one learned parameter gives one more column, the derivative in that parameter.
+    Equal to autograd through ``likelihood.training_loss``, which its test checks likelihood by
+    likelihood. A likelihood with one learned parameter gives one more column, the derivative in
+    that parameter.
 
     Example:
         >>> import numpy as np
@@ -171,15 +172,15 @@ def closed_form(likelihood: Likelihood) -> Score | None:
     if make is None:
         return None
     learned = [p for p in likelihood.parameters() if p.requires_grad]
-    spread = getattr(getattr(likelihood, "law", likelihood), "spread", None)
+    spread = getattr(getattr(likelihood, "likelihood", likelihood), "dispersion", None)
     constant = getattr(spread, "constant", None)
     if len(learned) > (constant is not None) or (learned and learned[0] is not constant):
         return None  # other learned shapes need a gradient of their own
     return make(likelihood)
 
 
-def _normal(law: Normal) -> Score:
-    head, beta = law.spread, law.beta
+def _normal(likelihood: Normal) -> Score:
+    head, beta = likelihood.dispersion, likelihood.beta
     if head.kind == "known":
         return _normal_known(head)
     if head.kind == "constant":
@@ -217,7 +218,7 @@ def _normal_known(head: Any) -> Score:
 
 
 def normal_constant_score(head: Any) -> Score:
-    """The normal law whose spread is one learned number, ``()``, ``(K,)`` or one per row.
+    """The normal distribution whose spread is one learned number, ``()``, ``(K,)`` or one per row.
 
     Args:
         head: has ``unit``, ``floor`` and ``constant``, read at every call.
@@ -226,7 +227,7 @@ def normal_constant_score(head: Any) -> Score:
         >>> import numpy as np
         >>> from ansatz.likelihoods import Normal
         >>> from ansatz.training.scores import normal_constant_score
-        >>> score = normal_constant_score(Normal(dispersion="constant").spread)
+        >>> score = normal_constant_score(Normal(dispersion="constant").dispersion)
         >>> score(np.zeros((3, 1)), np.zeros(3))[1].shape
         (3, 2)
     """
@@ -246,9 +247,9 @@ def normal_constant_score(head: Any) -> Score:
     return score
 
 
-def _mse(law: MSE) -> Score:
+def _mse(likelihood: MSE) -> Score:
     def score(raw: Array, y: Array) -> tuple[Array, Array]:
-        unit = _like(raw, law.unit.value)
+        unit = _like(raw, likelihood.unit.value)
         z = (raw[..., 0] - y) / unit
         return z * z, (z * (2 / unit))[..., None]
 
@@ -265,8 +266,8 @@ def _bernoulli(_: Bernoulli) -> Score:
     return score
 
 
-def _categorical(law: Categorical) -> Score | None:
-    if law.reference:
+def _categorical(likelihood: Categorical) -> Score | None:
+    if likelihood.reference:
         return None
 
     starts = np.empty(0, np.intp)  # of each row, kept from batch to batch

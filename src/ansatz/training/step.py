@@ -81,7 +81,7 @@ def mean_loss(
     """Sum of totals / sum of counts over all of ``source``: a short last batch counts as it should.
 
     Args:
-        step: whose weights and objective are judged.
+        step: whose weights and objective are evaluated.
         source: its epoch 0 is taken.
         move: brings a batch to the weights' device.
         stop: asked before each batch; when it says True, the answer is None.
@@ -93,8 +93,8 @@ def mean_loss(
         >>> from ansatz.likelihoods import Normal
         >>> from ansatz.training import GradientStep, Supervised
         >>> from ansatz.training.step import mean_loss
-        >>> network, law = torch.nn.Linear(1, 1), Normal(dispersion=1.0)
-        >>> step = GradientStep(network, Supervised(law), torch.optim.SGD(network.parameters(), 1))
+        >>> network, likelihood = torch.nn.Linear(1, 1), Normal(dispersion=1.0)
+        >>> step = GradientStep(network, Supervised(likelihood), torch.optim.SGD(network.parameters(), 1))
         >>> source = TensorSource(Batch.of(torch.ones(5, 1), torch.zeros(5)), 2, shuffle=False)
         >>> mean_loss(step, source) > 0.9
         True

@@ -1,4 +1,4 @@
-"""The search for a better recipe, judged by rows that it never sees."""
+"""The search for a better recipe, evaluated by rows that it never sees."""
 
 from ansatz.fitting.space import Space as Space
 from ansatz.tuning.journal import Trial as Trial

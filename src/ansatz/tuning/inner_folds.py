@@ -19,7 +19,7 @@ from ansatz.fitting.out_of_fold import Folds, choose_folds
 from ansatz.fitting.problem import Problem
 from ansatz.fitting.scores import constant_predictive
 from ansatz.fitting.task import Task
-from ansatz.report.judged import Judged, judge_rows
+from ansatz.report.evaluated import Evaluated, evaluate_rows
 from ansatz.report.score_pair import score_pair
 from ansatz.seeds import derive
 from ansatz.tuning.space import settings_of
@@ -37,7 +37,7 @@ class InnerFolds(NamedTuple):
         problem: the data.
         rows: the training rows; those of the test are never touched.
         folds: of the training rows.
-        law: where a configuration names none.
+        likelihood: where a configuration names none.
         network: where a configuration names none.
     """
 
@@ -45,7 +45,7 @@ class InnerFolds(NamedTuple):
     problem: Problem
     rows: NDArray[np.intp]
     folds: Folds
-    law: str
+    likelihood: str
     network: str
 
     @property
@@ -54,20 +54,22 @@ class InnerFolds(NamedTuple):
         return self.request.options["seed"]
 
     def configuration(self, parameters: Mapping[str, Any]) -> tuple[str, str, dict[str, Any]]:
-        """The law, the network and the other options of a point of the space."""
+        """The likelihood, the network and the other options of a point of the space."""
         network = parameters.get("network", self.network)
         chosen = settings_of(parameters, network)
         chosen.pop("network", None)
-        return chosen.pop("likelihood", self.law), network, chosen
+        return chosen.pop("likelihood", self.likelihood), network, chosen
 
     def task(self, parameters: Mapping[str, Any]) -> tuple[Task, Job]:
         """The task of a configuration, and the training rows as it reads them."""
-        law, network, chosen = self.configuration(parameters)
+        likelihood, network, chosen = self.configuration(parameters)
         options = {**(self.request.options["options"] or {}), **chosen}
-        asked = self.request.but(likelihood=law, network=network, options=options)
-        _, own = split_options(law, asked.settings())
-        law_options = {**self.problem.law_options, **own}
-        problem = self.problem._replace(laws=[law], law_options=law_options)
+        asked = self.request.but(likelihood=likelihood, network=network, options=options)
+        _, own = split_options(likelihood, asked.settings())
+        likelihood_options = {**self.problem.likelihood_options, **own}
+        problem = self.problem._replace(
+            candidates=[likelihood], likelihood_options=likelihood_options
+        )
         task = task_of(asked, problem)
         return task, take(read_job(problem, task), self.rows)
 
@@ -85,9 +87,11 @@ class InnerFolds(NamedTuple):
             seed = derive(self.seed, "inner", k) >> 32
             part = take(learn, inside)._replace(valid=None, trainer_options={})
             model = fit_model(task.change(seed=seed, time_limit=limit), part)
-            _until(deadline)  # a training that the deadline cut short judges nothing
-            judged = judge_rows("trial", model, take(learn, outside))
-            score = float(np.average(judged.log_scores.numpy(), weights=judged.job.weight.numpy()))
+            _until(deadline)  # a training that the deadline cut short evaluates nothing
+            evaluated = evaluate_rows("trial", model, take(learn, outside))
+            score = float(
+                np.average(evaluated.log_scores.numpy(), weights=evaluated.job.weight.numpy())
+            )
             if not np.isfinite(score):
                 raise NumericalError(f"the score of fold {k + 1} is {score}.")
             found.append(score)
@@ -118,32 +122,32 @@ def make_folds(learn: Job, count: int, seed: int) -> Folds:
     return folds
 
 
-def comparable_laws(folds: InnerFolds, laws: list[str]) -> tuple[list[str], list[str]]:
+def comparable_likelihoods(folds: InnerFolds, candidates: list[str]) -> tuple[list[str], list[str]]:
     """The candidates whose scores have one measure with the default's, and the others.
 
     Told by the constant model of each: a density and probabilities cannot compete.
     """
-    others = [law for law in laws if law != folds.law]
+    others = [likelihood for likelihood in candidates if likelihood != folds.likelihood]
     if not others:
-        return [folds.law], []
-    default = _constant(folds, folds.law)
+        return [folds.likelihood], []
+    default = _constant(folds, folds.likelihood)
     name = score_pair(default, default).name
-    kept, gone = [folds.law], list[str]()
-    for law in others:
-        same = folds.problem._replace(laws=[law]).kind == folds.problem.kind
+    kept, gone = [folds.likelihood], list[str]()
+    for likelihood in others:
+        same = folds.problem._replace(candidates=[likelihood]).kind == folds.problem.kind
         try:
-            same = same and score_pair(default, _constant(folds, law)).name == name
+            same = same and score_pair(default, _constant(folds, likelihood)).name == name
         except DataError:
             same = False
-        (kept if same else gone).append(law)
+        (kept if same else gone).append(likelihood)
     return kept, gone
 
 
-def _constant(folds: InnerFolds, law: str) -> Judged:
-    task, learn = folds.task({"likelihood": law})
-    made = task.law(learn.target, float(learn.weight.sum()))
+def _constant(folds: InnerFolds, likelihood: str) -> Evaluated:
+    task, learn = folds.task({"likelihood": likelihood})
+    made = task.likelihood(learn.target, float(learn.weight.sum()))
     task = task._replace(outcome=copy.copy(task.outcome))
     task.outcome.begin(made, learn)
     found = constant_predictive(made, learn, learn)
     model = Model(task, cast(Posterior, None), {})  # what it predicts is known
-    return Judged(law, model, learn, *found, *task.outcome.distribution(found, learn.y))
+    return Evaluated(likelihood, model, learn, *found, *task.outcome.distribution(found, learn.y))

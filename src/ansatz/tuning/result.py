@@ -15,9 +15,9 @@ class Tuning:
     """What a search found, and whether it is worth anything.
 
     Args:
-        fit: the chosen configuration, fitted to all rows to learn from and judged on the test
+        fit: the chosen configuration, fitted to all rows to learn from and evaluated on the test
             rows, which the search never saw.
-        default: the default recipe, fitted and judged likewise.
+        default: the default recipe, fitted and evaluated likewise.
         trials: all of them; number 0 is the default recipe.
         best: the chosen one.
         space: what was searched.
@@ -39,7 +39,7 @@ class Tuning:
     best: Trial
     space: Space
     folds: int
-    learned: float  # rows learned from per row judged, in an inner fold
+    learned: float  # rows learned from per row evaluated, in an inner fold
     comparison: Comparison | None
     verdict: str
     notes: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The loop of a search: propose, judge on the inner folds, remember."""
+"""The loop of a search: propose, evaluate on the inner folds, remember."""
 
 import time
 from collections.abc import Callable
@@ -28,7 +28,7 @@ def search(
     Trial 0 is the default recipe, so that the search cannot do worse than it on its own folds.
 
     Args:
-        folds: judge configurations.
+        folds: evaluate configurations.
         space: what may vary.
         journal: finished trials, some of them perhaps from an earlier run.
         default: the default recipe as a point of the space, if it lies in it.
@@ -48,8 +48,8 @@ def search(
             default or {} if number == 0 else next_point(space, journal.trials, number, folds.seed)
         )
         try:
-            # The default is judged as a fit would do it: its recipe may depend on the rows.
-            trial = _judge(folds, number, point, None if number == 0 else deadline)
+            # The default is evaluated as a fit would do it: its recipe may depend on the rows.
+            trial = _evaluate(folds, number, point, None if number == 0 else deadline)
         except OutOfTime:
             return True
         journal.add(trial)
@@ -66,7 +66,9 @@ def best_of(trials: list[Trial]) -> Trial:
     return max(done, key=lambda trial: (trial.score or 0.0, -trial.number))
 
 
-def _judge(folds: InnerFolds, number: int, point: dict[str, Any], deadline: float | None) -> Trial:
+def _evaluate(
+    folds: InnerFolds, number: int, point: dict[str, Any], deadline: float | None
+) -> Trial:
     began = time.perf_counter()
     try:
         scores = folds.scores(point if number else {}, deadline)

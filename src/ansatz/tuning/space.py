@@ -78,17 +78,17 @@ def settings_of(parameters: Mapping[str, Any], network: str = "mlp") -> dict[str
 
 
 def point_of(
-    recipe: Recipe, law: str, space: Space, network: Mapping[str, Any] | None = None
+    recipe: Recipe, likelihood: str, space: Space, network: Mapping[str, Any] | None = None
 ) -> dict[str, Any] | None:
     """The default recipe as a point of the space; None where it lies outside.
 
     Args:
         recipe: the default.
-        law: by name.
+        likelihood: by name.
         space: what may vary.
         network: its name and its own options, which win over the recipe's.
     """
-    values = {**recipe.model_dump(), "likelihood": law}
+    values = {**recipe.model_dump(), "likelihood": likelihood}
     if recipe.widths and len(set(recipe.widths)) == 1:
         values |= {"width": recipe.widths[0], "depth": len(recipe.widths)}
     values |= network or {}

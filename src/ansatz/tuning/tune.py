@@ -1,4 +1,4 @@
-"""A better recipe, searched on folds and judged once on rows kept from the search."""
+"""A better recipe, searched on folds and evaluated once on rows kept from the search."""
 
 import hashlib
 import json
@@ -24,11 +24,11 @@ from ansatz.report.compare import Comparison, compare_fits
 from ansatz.storage import RunLock
 from ansatz.tuning.inner_folds import InnerFolds
 from ansatz.tuning.journal import Journal, Trial
-from ansatz.tuning.posing import SHARE, default_point, pose_search
 from ansatz.tuning.result import Tuning
 from ansatz.tuning.sampler import require_optuna
 from ansatz.tuning.saved_search import finished_search, save_search
 from ansatz.tuning.search import best_of, search
+from ansatz.tuning.search_problem import SHARE, build_search, default_point
 
 
 @with_signature(TuneOptions)
@@ -97,7 +97,7 @@ def _search(
     """Goes on with the search in a folder, or begins one, and fits what it found."""
     options, searches = request.options, how["searches"]
     overwrite, resume = options["overwrite"], options["resume"]
-    inner, whole, notes = pose_search(request, problem, how["space"], how["folds"])
+    inner, whole, notes = build_search(request, problem, how["space"], how["folds"])
     fingerprint = _fingerprint(inner, whole)
     journal = Journal(place, fingerprint, overwrite=overwrite, resume=resume)
     finished = finished_search(place, fingerprint, resume)
@@ -134,9 +134,13 @@ def _conclude(inner: InnerFolds, whole: Space, journal: Journal, notes: list[str
     default = fit_request(asked)
     tuned, comparison = default, None
     if best.number:
-        law, network, chosen = inner.configuration(best.parameters)
-        # A law that nobody asked for is proposed again, with the options that go with it.
-        named = request.options["likelihood"] if [law] == inner.problem.laws else law
+        likelihood, network, chosen = inner.configuration(best.parameters)
+        # A likelihood that nobody asked for is proposed again, with the options that go with it.
+        named = (
+            request.options["likelihood"]
+            if [likelihood] == inner.problem.candidates
+            else likelihood
+        )
         options = {**(request.options["options"] or {}), **chosen}
         tuned = fit_request(asked.but(likelihood=named, network=network, options=options))
     if best.number and default.rows["test"]:
@@ -166,7 +170,9 @@ def _verdict(best: Trial, count: int, comparison: Comparison | None) -> str:
     if best.number == 0:
         return f"None of {count} trials beat the default recipe on the inner folds: it was kept."
     if comparison is None:
-        return f"Trial {best.number} was best on the inner folds; no test rows were kept to judge."
+        return (
+            f"Trial {best.number} was best on the inner folds; no test rows were kept to evaluate."
+        )
     if comparison.better is None:
         return (
             "The search found nothing that the test rows can tell from the default recipe. "
@@ -180,9 +186,9 @@ def _fingerprint(inner: InnerFolds, whole: Space) -> dict[str, str]:
     settings = {
         "options": {name: repr(value) for name, value in inner.request.settings().items()},
         "settings": [options["inference"], options["seed"], options["device"]],
-        "uses": problem.uses.model_dump(),
+        "uses": problem.column_roles.model_dump(),
         "columns": [(column.name, column.role) for column in problem.columns],
-        "laws": [inner.law, *problem.laws],
+        "likelihoods": [inner.likelihood, *problem.candidates],
         "network": inner.network,
         "folds": len(inner.folds),
         "test": SHARE if options["test"] is None and problem.part is None else options["test"],

@@ -1,4 +1,4 @@
-"""Maps that read an image between its cells."""
+"""Maps that read an image between its pixels."""
 
 import itertools
 import math
@@ -174,12 +174,12 @@ def test_a_volume_is_turned_within_its_slices():
 
 
 def test_elastic_displacements_have_the_given_size():
-    """At a node the field is N(0, cells^2), and a ramp shows it."""
-    side, cells = 17, 1.0
+    """At a node the field is N(0, pixels^2), and a ramp shows it."""
+    side, pixels = 17, 1.0
     ramp = torch.arange(float(side)).view(1, 1, side, 1).expand(1000, 1, side, side)
-    y, _ = Elastic(cells, nodes=3)(ramp, None, seeded())
+    y, _ = Elastic(pixels, nodes=3)(ramp, None, seeded())
     moved = y[:, 0, side // 2, side // 2] - side // 2  # the node in the middle
-    assert stats.kstest(moved / cells, "norm").pvalue > 1e-6
+    assert stats.kstest(moved / pixels, "norm").pvalue > 1e-6
 
 
 def keys(t, a=-0.75):
@@ -194,9 +194,9 @@ def joined(u, size):
     nodes = len(u)
     for axis, count in enumerate(size):
         weights = np.zeros((count, nodes))
-        for cell, k in itertools.product(range(count), range(-2, nodes + 2)):
-            place = cell * (nodes - 1) / (count - 1)
-            weights[cell, min(max(k, 0), nodes - 1)] += keys(place - k)
+        for pixel, k in itertools.product(range(count), range(-2, nodes + 2)):
+            place = pixel * (nodes - 1) / (count - 1)
+            weights[pixel, min(max(k, 0), nodes - 1)] += keys(place - k)
         u = np.moveaxis(np.tensordot(weights, u, (1, axis)), 0, axis)
     return u
 
@@ -204,13 +204,13 @@ def joined(u, size):
 @paddings
 @sizes
 def test_elastic_is_scipys_reading_at_the_displaced_places(size, padding):
-    axes, cells, nodes, generator = len(size), 1.3, 3, seeded(1)
+    axes, pixels, nodes, generator = len(size), 1.3, 3, seeded(1)
     x, masks = torch.rand(1, 1, *size), torch.randint(4, (1, *size))
-    y, labels = Elastic(cells, nodes=nodes, padding=padding)(x, masks, seeded(1))
+    y, labels = Elastic(pixels, nodes=nodes, padding=padding)(x, masks, seeded(1))
     Affine().matrices(x, generator)  # drawn first; of no strength
     drawn = torch.randn(1, axes, *[nodes] * axes, generator=generator)[0].flip(0)  # last axis first
     field = np.stack([joined(u.numpy(), size) for u in drawn])
-    places, mode = np.indices(size) + cells * field, SCIPY[padding]
+    places, mode = np.indices(size) + pixels * field, SCIPY[padding]
     expected = ndimage.map_coordinates(x[0, 0].numpy(), places, order=1, mode=mode)
     assert_close(y[0, 0], torch.as_tensor(expected))
     moved = ndimage.map_coordinates(masks[0].numpy(), places, order=0, mode=mode, cval=-1)
@@ -221,8 +221,8 @@ def test_a_rotation_within_a_deformation_is_the_rotation():
     """As the field vanishes what is left is the affine map, in the same resampling."""
     x, masks = torch.rand(4, 1, 9, 9), torch.randint(3, (4, 9, 9))
     expected, moved = Affine(30, scale=0.2)(x, masks, seeded())
-    for cells in (0.0, 1e-9):
-        y, labels = Elastic(cells, degrees=30, scale=0.2)(x, masks, seeded())
+    for pixels in (0.0, 1e-9):
+        y, labels = Elastic(pixels, degrees=30, scale=0.2)(x, masks, seeded())
         assert_close(y, expected, atol=1e-7, rtol=0)
         assert torch.equal(labels, moved)
 

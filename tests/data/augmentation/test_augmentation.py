@@ -17,17 +17,17 @@ from ansatz.data.augmentation import (
     Contrast,
     Crop,
     Elastic,
-    Erase,
     Flip,
     Hue,
     Noise,
     PcaColor,
+    RandomApply,
+    RandomErasing,
     Rotate,
+    Rotate90,
     Saturation,
     Scale,
     Shift,
-    Sometimes,
-    Turn,
     from_record,
     to_record,
 )
@@ -36,14 +36,14 @@ from ansatz.errors import UsageError
 PRINCIPAL = {"values": (0.2, 0.5, 1.0), "vectors": torch.eye(3).tolist()}
 ROWS = {  # augmentation, the same of no strength (or None), the numbers of axes that it takes
     "flip": (Flip(), Flip(p=0.0), (1, 2, 3)),
-    "turn": (Turn(), None, (2, 3)),
+    "rotate90": (Rotate90(), None, (2, 3)),
     "shift": (Shift(2), Shift(0), (1, 2, 3)),
     "crop": (Crop(margin=2), Crop(), (1, 2, 3)),
     "affine": (Affine(20, scale=0.2, shear=0.1, shift=1.5), Affine(), (1, 2, 3)),
     "rotate": (Rotate(30), Rotate(0), (2, 3)),
     "scale": (Scale(0.2), Scale(0), (1, 2, 3)),
     "elastic": (Elastic(1.5), Elastic(0.0), (1, 2, 3)),
-    "erase": (Erase(3), Erase(0), (1, 2, 3)),
+    "random_erasing": (RandomErasing(3), RandomErasing(0), (1, 2, 3)),
     "noise": (Noise(0.1), Noise(0.0), (1, 2, 3)),
     "blur": (Blur(0.5, 1.5), Blur(0.0, 0.0), (1, 2, 3)),
     "brightness": (Brightness(0.5), Brightness(0.0), (1, 2, 3)),
@@ -52,9 +52,9 @@ ROWS = {  # augmentation, the same of no strength (or None), the numbers of axes
     "hue": (Hue(0.3), Hue(0.0), (1, 2, 3)),
     "pca_color": (PcaColor(**PRINCIPAL), PcaColor(**PRINCIPAL, spread=0.0), (1, 2, 3)),
     "compose": (Compose([Flip(), Noise(0.1)]), Compose([]), (1, 2, 3)),
-    "sometimes": (Sometimes(0.5, Shift(1)), Sometimes(0.0, Shift(1)), (1, 2, 3)),
+    "random_apply": (RandomApply(0.5, Shift(1)), RandomApply(0.0, Shift(1)), (1, 2, 3)),
 }
-MOVING = {"flip", "turn", "shift", "crop", "sometimes"}
+MOVING = {"flip", "rotate90", "shift", "crop", "random_apply"}
 every_row = pytest.mark.parametrize("augment, idle, axes", ROWS.values(), ids=ROWS)
 
 
@@ -137,7 +137,7 @@ def test_bytes_are_moved_but_not_computed(name):
 
 
 def as_mask(name):
-    """The same with images moved to the nearest cell, where there is such an option."""
+    """The same with images moved to the nearest pixel, where there is such an option."""
     augment = ROWS[name][0]
     if "interpolation" not in {field.name for field in fields(augment)}:
         return augment
@@ -145,20 +145,24 @@ def as_mask(name):
 
 
 @pytest.mark.parametrize("padding", ["reflect", "border", "zeros"])
-@pytest.mark.parametrize("name", ["flip", "turn", "shift", "crop", "affine", "rotate", "elastic"])
+@pytest.mark.parametrize(
+    "name", ["flip", "rotate90", "shift", "crop", "affine", "rotate", "elastic"]
+)
 def test_an_image_and_its_mask_move_together(name, padding):
     augment = as_mask(name)
     if "padding" in {field.name for field in fields(augment)}:
         augment = type(augment)(**{**vars(augment), "padding": padding})
     masks = torch.randint(1, 5, (8, 11, 11))
     y, moved = augment(masks.unsqueeze(1).double(), masks, seeded())
-    seen = moved >= 0  # a cell from outside is black and its label unknown
+    seen = moved >= 0  # a pixel from outside is black and its label unknown
     assert torch.equal(y.squeeze(1).long()[seen], moved[seen])
     assert (y.squeeze(1)[~seen] == 0).all()
     assert seen.all() or padding == "zeros"
 
 
-@pytest.mark.parametrize("name", ["brightness", "contrast", "saturation", "hue", "blur", "erase"])
+@pytest.mark.parametrize(
+    "name", ["brightness", "contrast", "saturation", "hue", "blur", "random_erasing"]
+)
 def test_images_stay_between_0_and_1(name):
     y, _ = ROWS[name][0](torch.rand(50, 3, 4, 4).round(), None, seeded())
     assert y.min() >= 0 and y.max() <= 1 + 1e-12
@@ -184,7 +188,7 @@ def test_an_augmentation_cannot_be_changed(augment, idle, axes):
 WRONG = {
     "p of Flip must be a number in [0, 1], got 1.5": lambda: Flip(p=1.5),
     "axes of Flip must be some of -1, -2, -3": lambda: Flip((0,)),
-    "cells of Shift must be a whole number from 0 on, got -1": lambda: Shift(-1),
+    "pixels of Shift must be a whole number from 0 on, got -1": lambda: Shift(-1),
     "padding of Shift must be one of reflect, border, zeros": lambda: Shift(padding="wrap"),
     "size of Crop must be a whole number from 1 on, got -2": lambda: Crop((4, -2)),
     "degrees of Affine must be a number in [0, 180], got nan": lambda: Rotate(math.nan),
@@ -196,9 +200,9 @@ WRONG = {
     "PcaColor needs as many vectors": lambda: PcaColor([1.0], []),
     "Compose is made of augmentations, got 'flip'": lambda: Compose(["flip"]),
     "unknown augmentation 'flop'. Did you mean 'flip'?": lambda: augmentation.create("flop"),
-    "written as {'name': ...}": lambda: from_record({"cells": 2}),
+    "written as {'name': ...}": lambda: from_record({"pixels": 2}),
     "needs x of shape (B, C, H, W)": lambda: Rotate()(torch.rand(2, 3, 8)),
-    "needs square grids, got (4, 5)": lambda: Turn()(torch.rand(2, 1, 4, 5)),
+    "needs square grids, got (4, 5)": lambda: Rotate90()(torch.rand(2, 1, 4, 5)),
     "axis -2 needs a grid that has it": lambda: Flip((-2,))(torch.rand(2, 1, 4)),
     "masks of Flip must have shape (2, 4), got (2, 5)": lambda: Flip()(
         torch.rand(2, 1, 4), torch.zeros(2, 5)
@@ -208,7 +212,7 @@ WRONG = {
     ),
     "does not fit a grid of (4,)": lambda: Crop(9)(torch.rand(2, 1, 4)),
     "size of Crop has 2 axes, the grid has 1": lambda: Crop((2, 2))(torch.rand(2, 1, 4)),
-    "keeps the size (4,), got (2,)": lambda: Sometimes(1.0, Crop(2))(torch.rand(2, 1, 4)),
+    "keeps the size (4,), got (2,)": lambda: RandomApply(1.0, Crop(2))(torch.rand(2, 1, 4)),
     "needs the channels red, green, blue, got 1": lambda: Hue()(torch.rand(2, 1, 4, 4)),
     "was fitted to 3 channels, got 1": lambda: PcaColor(**PRINCIPAL)(torch.rand(2, 1, 4, 4)),
 }
@@ -223,7 +227,7 @@ def test_a_wrong_use_is_named(text):
 
 def test_sometimes_is_now_and_then():
     x = torch.zeros(4000, 1, 2)
-    y, _ = Sometimes(0.3, Noise())(x, None, seeded())
+    y, _ = RandomApply(0.3, Noise())(x, None, seeded())
     share = float((y != x).any(2).double().mean())
     assert abs(share - 0.3) < 5 * (0.3 * 0.7 / 4000) ** 0.5
 
@@ -237,8 +241,8 @@ def test_composing_is_one_after_the_other():
 
 
 def test_a_class_of_ones_own_can_be_named():
-    class Silence(augmentation.Recoloring):
-        def recolored(self, x, generator):
+    class Silence(augmentation.Photometric):
+        def adjust(self, x, generator):
             return 0 * x
 
     with pytest.raises(UsageError, match="Silence has no name"):
@@ -254,6 +258,6 @@ def test_a_single_image_is_not_taken_for_signals_in_silence():
     Flip()(image[None])
     Shift(2)(torch.rand(4, 12, 500))  # a batch of ECGs
     with pytest.raises(UsageError, match=r"\(B, C, H, W\) or .*, got \(3, 32, 40\).*x\[None\]"):
-        Turn()(image)
+        Rotate90()(image)
     with pytest.raises(UsageError, match=r"as a tensor, got ndarray.*torch.as_tensor"):
         Flip()(image[None].numpy())

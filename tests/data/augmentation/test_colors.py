@@ -10,7 +10,7 @@ import torch
 from scipy import ndimage, stats
 from torch.testing import assert_close
 
-from ansatz.data.augmentation import Blur, Brightness, Contrast, Erase, Hue, Noise, PcaColor
+from ansatz.data.augmentation import Blur, Brightness, Contrast, Hue, Noise, PcaColor, RandomErasing
 from ansatz.data.augmentation.blur import blurred
 from ansatz.data.augmentation.enhance import blended, gray
 from ansatz.data.augmentation.hue import hue_turned
@@ -66,7 +66,7 @@ def test_factors_are_uniform_around_1(kind):
     assert stats.kstest(factors, stats.uniform(0.6, 0.8).cdf).pvalue > 1e-6
 
 
-@pytest.mark.parametrize("turn", [-0.4, 0.0, 1 / 6, 0.25, 1.3])
+@pytest.mark.parametrize("rotate90", [-0.4, 0.0, 1 / 6, 0.25, 1.3])
 def test_hue_is_colorsyss(turn):
     x = torch.cat([torch.rand(40, 3), torch.eye(3), 1 - torch.eye(3), torch.full((1, 3), 0.4)])
     y = hue_turned(x.view(-1, 3, 1), torch.full((len(x),), turn)).view(-1, 3)
@@ -116,7 +116,7 @@ def test_blur_keeps_the_mean():
 
 def test_what_is_erased_is_a_box_of_the_given_side():
     x = torch.rand(300, 2, 9, 11) + 1
-    y, _ = Erase(4, value=0.0)(x, None, seeded())
+    y, _ = RandomErasing(4, value=0.0)(x, None, seeded())
     gone = y == 0
     assert torch.equal(gone[:, 0], gone[:, 1]) and torch.equal(y[~gone], x[~gone])
     rows, columns = gone[:, 0].any(2), gone[:, 0].any(1)
@@ -130,11 +130,11 @@ def test_what_is_erased_is_a_box_of_the_given_side():
 
 def test_erasing_leaves_the_mean_of_the_image():
     x = torch.rand(20, 3, 8, 8)
-    y, _ = Erase(20)(x, None, seeded())  # wider than the image: little is left
+    y, _ = RandomErasing(20)(x, None, seeded())  # wider than the image: little is left
     changed = y != x
     means = x.mean((2, 3), keepdim=True).expand_as(x)
     assert_close(y[changed], means[changed])
-    kept, _ = Erase(3, p=0.0)(x, None, seeded())
+    kept, _ = RandomErasing(3, p=0.0)(x, None, seeded())
     assert torch.equal(kept, x)
 
 
@@ -161,7 +161,7 @@ def test_pca_shifts_have_mean_0_and_the_squared_covariance():
     augment = PcaColor.fit(images, spread=spread)
     covariance = images.movedim(1, 0).flatten(1).cov()
     shifts = augment(torch.zeros(count, 3, 2), None, seeded())[0]
-    assert torch.equal(shifts[:, :, 0], shifts[:, :, 1]), "one shift for all cells of an image"
+    assert torch.equal(shifts[:, :, 0], shifts[:, :, 1]), "one shift for all pixels of an image"
     shifts = shifts[:, :, 0]
     predicted = spread**2 * covariance @ covariance
     error = predicted.diag().sqrt() / math.sqrt(count)

@@ -9,11 +9,11 @@ from ansatz.data.augmentation import (
     Affine,
     Compose,
     Crop,
-    Erase,
     Flip,
     OnBatches,
+    RandomApply,
+    RandomErasing,
     Shift,
-    Sometimes,
     default_augmentation,
 )
 from ansatz.spec import InputSpec
@@ -45,7 +45,7 @@ def test_every_shape_has_one_that_runs_and_keeps_it(spec, masks, examples):
 def test_what_may_be_a_digit_is_never_mirrored():
     for side in (16, 28, 32, 64):
         augment = default_augmentation(InputSpec.grid(1, side, side), examples=60_000)
-        assert all(isinstance(part, Sometimes) for part in augment.parts)
+        assert all(isinstance(part, RandomApply) for part in augment.parts)
         motions = [part.augment for part in augment.parts]
         assert all(isinstance(motion, Affine) and motion.degrees <= 15 for motion in motions)
 
@@ -102,7 +102,7 @@ def test_targets_that_are_no_masks_stay_where_they_are():
 
 def test_moving_bytes_first_gives_the_same_floats():
     x = torch.randint(256, (9, 3, 8, 8), dtype=torch.uint8)
-    augment = Compose([Flip(), Crop(margin=2), Erase(3), Shift(1)])
+    augment = Compose([Flip(), Crop(margin=2), RandomErasing(3), Shift(1)])
     batch = OnBatches(augment)(Batch.of(x, torch.zeros(9)), seeded())
     expected, _ = augment(x.float() / 255, None, seeded())
     assert torch.equal(batch.inputs[0], expected)

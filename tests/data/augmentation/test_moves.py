@@ -1,12 +1,12 @@
-"""Flips, turns, shifts and crops: cells move and none is computed."""
+"""Flips, turns, shifts and crops: pixels move and none is computed."""
 
 import numpy as np
 import pytest
 import torch
 from scipy import ndimage, stats
 
-from ansatz.data.augmentation import Crop, Flip, Shift, Turn
-from ansatz.data.augmentation.turn import turned
+from ansatz.data.augmentation import Crop, Flip, Rotate90, Shift
+from ansatz.data.augmentation.rotate90 import rotate_quarters
 from ansatz.data.augmentation.windows import padded, take_windows
 
 NUMPY = {"reflect": "symmetric", "border": "edge", "zeros": "constant"}
@@ -54,14 +54,19 @@ def test_flipping_twice_gives_the_image_back():
 
 def test_four_quarter_turns_give_the_image_back():
     x, once = torch.rand(5, 2, 4, 4), torch.ones(5, dtype=torch.long)
-    assert torch.equal(turned(x, once), x.rot90(1, (-2, -1)))
-    assert torch.equal(turned(turned(turned(turned(x, once), once), once), once), x)
+    assert torch.equal(rotate_quarters(x, once), x.rot90(1, (-2, -1)))
+    assert torch.equal(
+        rotate_quarters(
+            rotate_quarters(rotate_quarters(rotate_quarters(x, once), once), once), once
+        ),
+        x,
+    )
 
 
 def test_flips_and_turns_reach_the_eight_symmetries_of_a_square_alike():
     x = torch.arange(9.0).view(1, 1, 3, 3)
     wanted = [g.rot90(k, (-2, -1)) for g in (x[0], x[0].flip(-1)) for k in range(4)]
-    y, _ = Turn()(Flip()(x.expand(4000, 1, 3, 3), None, seeded())[0], None, seeded(1))
+    y, _ = Rotate90()(Flip()(x.expand(4000, 1, 3, 3), None, seeded())[0], None, seeded(1))
     counts = [int((y == each).flatten(1).all(1).sum()) for each in wanted]
     assert sum(counts) == 4000
     assert stats.chisquare(counts).pvalue > SIGNIFICANCE

@@ -1,4 +1,4 @@
-"""Observed risks against lifelines, and calibration of the right law."""
+"""Observed risks against lifelines, and calibration of the right likelihood."""
 
 import numpy as np
 import pandas as pd
@@ -82,12 +82,12 @@ def test_the_reference_is_the_training_rows_curve():
     np.testing.assert_allclose(reference_curve([1, 2, 3.0], [1, 0, 1], [0.5, 1.5]), [1, 2 / 3])
 
 
-@pytest.mark.parametrize("law", ["weibull", "cox"])
-def test_every_section_of_a_survival_model_can_be_written(law):
+@pytest.mark.parametrize("likelihood", ["weibull", "cox"])
+def test_every_section_of_a_survival_model_can_be_written(likelihood):
     x, time, event, _ = cohort(240)
     y = np.stack([time, event], 1)
     learn, test = slice(0, 120), slice(120, 240)
-    model = SurvivalRegressor(law, network="linear").fit(x[learn], y[learn])
+    model = SurvivalRegressor(likelihood, network="linear").fit(x[learn], y[learn])
     evidence = gather(model, x[test], y[test], training=(x[learn], y[learn]))
     found = section(evidence)
     assert sum(isinstance(part, Figure) for part in found.parts) == 2

@@ -24,7 +24,7 @@ def test_a_linear_model_tells_the_bright_half():
     images, labels = halves()
     model = Classifier(network="linear_grid", epochs=1).fit(images, labels)
     job, task = model.read(images, labels), model.model_.task
-    linear, _ = task.structure.baseline(task.law(job.target), job, seed=0)
+    linear, _ = task.structure.baseline(task.likelihood(job.target), job, seed=0)
     metrics = task.outcome.evaluate(linear.predictive(job.rows), job.y)
     assert metrics["accuracy"] > 0.95
 
@@ -44,10 +44,10 @@ def test_the_constant_masks_have_the_entropy_of_the_labels():
     images = rng.normal(size=(6, 8, 8))
     model = Segmenter(network="linear_pixels", epochs=1).fit(images, masks)
     job = model.read(images, masks)
-    law = model.model_.task.law(job.target)
+    likelihood = model.model_.task.likelihood(job.target)
     share = masks.mean()
     entropy = -(share * np.log(share) + (1 - share) * np.log(1 - share))
-    metrics = model.model_.outcome.evaluate(constant_predictive(law, job, job), job.y)
+    metrics = model.model_.outcome.evaluate(constant_predictive(likelihood, job, job), job.y)
     assert metrics["nll"] == pytest.approx(entropy, rel=1e-5)
     assert metrics["pixel_error"] == pytest.approx(share)
 
@@ -58,7 +58,7 @@ def test_cells_without_a_label_are_not_judged():
     images = np.zeros((4, 8, 8))
     model = Segmenter(network="linear_pixels", epochs=1).fit(images, masks)
     job = model.read(images, masks)
-    constant = constant_predictive(model.model_.task.law(job.target), job, job)
+    constant = constant_predictive(model.model_.task.likelihood(job.target), job, job)
     metrics = model.model_.outcome.evaluate(constant, job.y)
     assert metrics["nll"] == pytest.approx(np.log(2), rel=1e-6)
     assert torch.equal(job.y[0, 4:], torch.full((4, 8), -1))
@@ -73,9 +73,11 @@ def test_the_linear_model_of_cox_tells_times_better_than_a_constant(count):
     model = SurvivalRegressor("cox", network="linear_grid", epochs=1).fit(images, times)
     job, task = model.read(images, times), model.model_.task
     learn, test = take(job, np.arange(count)), take(job, np.arange(count, 3 * count))
-    law = task.law(job.target)
-    task.outcome.begin(law, learn)
-    found, _ = task.structure.baseline(law, learn, seed=0)
+    likelihood = task.likelihood(job.target)
+    task.outcome.begin(likelihood, learn)
+    found, _ = task.structure.baseline(likelihood, learn, seed=0)
     linear = task.outcome.evaluate(found.predictive(test.rows), test.y, test.weight)
-    constant = task.outcome.evaluate(constant_predictive(law, learn, test), test.y, test.weight)
+    constant = task.outcome.evaluate(
+        constant_predictive(likelihood, learn, test), test.y, test.weight
+    )
     assert linear["integrated_brier"] < 0.7 * constant["integrated_brier"]

@@ -7,22 +7,24 @@ from PIL import Image
 
 import ansatz
 from ansatz.errors import DataError, UsageError
+from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.first_steps import structure_of
 from ansatz.fitting.replay import replay
-from ansatz.fitting.uses import Uses
-from ansatz.structures.grid.problem import grid_problem, pose_grids
+from ansatz.structures.grid.problem import build_grid_problem, grid_problem
 from ansatz.structures.grid.reading import special_columns
 
 IMAGES = np.zeros((12, 6, 6), np.uint8)
 
 
-def pose(y, target="y", **options):
-    return pose_grids({"x": IMAGES, target: np.asarray(y)}, Uses(target=[target]), **options)
+def build_problem(y, target="y", **options):
+    return build_grid_problem(
+        {"x": IMAGES, target: np.asarray(y)}, ColumnRoles(target=[target]), **options
+    )
 
 
 def test_labels_from_zero_on_beside_images_are_classes():
-    problem = pose(np.arange(12) % 3)
-    assert problem.laws == ["categorical"] and problem.kind == "class"
+    problem = build_problem(np.arange(12) % 3)
+    assert problem.likelihoods == ["categorical"] and problem.kind == "class"
     assert "if it counts something: --likelihood poisson" in problem.notes[-1]
 
 
@@ -36,47 +38,47 @@ def test_labels_from_zero_on_beside_images_are_classes():
     ],
 )
 def test_other_whole_numbers_are_counts(values, target):
-    assert pose(values, target).kind == "number"
+    assert build_problem(values, target).kind == "number"
 
 
 def test_zero_and_one_are_two_classes():
-    assert pose(np.arange(12) % 2).laws == ["bernoulli"]
+    assert build_problem(np.arange(12) % 2).likelihoods == ["bernoulli"]
 
 
 def test_a_law_that_is_named_is_taken():
-    assert pose(np.arange(12) % 3, likelihood="poisson").laws == ["poisson"]
+    assert build_problem(np.arange(12) % 3, likelihood="poisson").likelihoods == ["poisson"]
 
 
 def test_examples_without_a_target_are_left_out_and_told():
-    problem = pose([0.5, np.nan, 1.5] * 4)
+    problem = build_problem([0.5, np.nan, 1.5] * 4)
     assert len(problem.frame) == len(problem.rows) == 8
     assert "left out: 4" in " ".join(problem.notes)
 
 
 def test_the_fingerprint_is_of_cells_and_outcomes():
     y = np.arange(12) % 2
-    same = pose(y).fingerprint
-    assert pose(y.copy()).fingerprint == same
-    assert pose(1 - y).fingerprint != same
+    same = build_problem(y).fingerprint
+    assert build_problem(y.copy()).fingerprint == same
+    assert build_problem(1 - y).fingerprint != same
     changed = IMAGES.copy()
     changed[5, 2, 2] = 1
-    assert pose_grids({"x": changed, "y": y}, Uses(target=["y"])).fingerprint != same
+    assert build_grid_problem({"x": changed, "y": y}, ColumnRoles(target=["y"])).fingerprint != same
 
 
 def test_what_cannot_be_asked_is_said():
     with pytest.raises(UsageError, match=r"no target: name the column.*Columns: age"):
-        pose_grids({"x": IMAGES, "age": np.arange(12)}, Uses())
+        build_grid_problem({"x": IMAGES, "age": np.arange(12)}, ColumnRoles())
     with pytest.raises(DataError, match=r"missing everywhere"):
-        pose(np.full(12, np.nan))
+        build_problem(np.full(12, np.nan))
     with pytest.raises(DataError, match=r"'y' is 0 for every example: one class only"):
-        pose(np.zeros(12, int))
-    assert pose(np.zeros(12, int), likelihood="poisson").laws == ["poisson"]
+        build_problem(np.zeros(12, int))
+    assert build_problem(np.zeros(12, int), likelihood="poisson").likelihoods == ["poisson"]
     with pytest.raises(DataError, match=r"no column 'z' for target. Columns: y"):
-        pose_grids({"x": IMAGES, "y": np.arange(12)}, Uses(target=["z"]))
+        build_grid_problem({"x": IMAGES, "y": np.arange(12)}, ColumnRoles(target=["z"]))
     with pytest.raises(UsageError, match=r"no column 'z' to drop. Columns: y"):
-        pose(np.arange(12) % 2, drop=["z"])
-    with pytest.raises(UsageError, match=r"dice judges masks"):
-        pose(np.arange(12) % 2, likelihood="dice")
+        build_problem(np.arange(12) % 2, drop=["z"])
+    with pytest.raises(UsageError, match=r"dice evaluates masks"):
+        build_problem(np.arange(12) % 2, likelihood="dice")
     with pytest.raises(UsageError, match=r"'roles' \(--role\) is an option of tables"):
         ansatz.fit({"x": IMAGES}, target="y", roles={"y": "numeric"})
     with pytest.raises(UsageError, match=r"'delimiter' is an option of tables"):
@@ -86,14 +88,14 @@ def test_what_cannot_be_asked_is_said():
 def test_rows_of_a_table_are_signals_without_their_special_columns():
     frame = pd.DataFrame(np.zeros((8, 5)), columns=[f"t{k}" for k in range(5)])
     frame["rhythm"], frame["patient"], frame["often"] = ["a", "b"] * 4, range(8), 1.0
-    uses = Uses(target=["rhythm"], group="patient", weights="often")
-    assert special_columns(uses) == ["rhythm", "often", "patient"]
-    problem = grid_problem(frame, uses)
+    column_roles = ColumnRoles(target=["rhythm"], group="patient", weights="often")
+    assert special_columns(column_roles) == ["rhythm", "often", "patient"]
+    problem = grid_problem(frame, column_roles)
     assert problem.rows.shape == (1, 5)
 
 
 def test_masks_are_the_outcome_where_they_are():
-    problem = pose_grids({"x": IMAGES, "masks": IMAGES // 255}, Uses())
+    problem = build_grid_problem({"x": IMAGES, "masks": IMAGES // 255}, ColumnRoles())
     assert problem.kind == "mask"
 
 

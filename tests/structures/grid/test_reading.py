@@ -1,4 +1,4 @@
-"""What a fit was told about reading holds for what is predicted and judged with its model."""
+"""What a fit was told about reading holds for what is predicted and evaluated with its model."""
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ import ansatz
 from ansatz import Classifier, Segmenter
 from ansatz.data.grids import Grids
 from ansatz.errors import DataError, ModelError, UsageError
-from ansatz.fitting.uses import Uses
+from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.structures.grid.problem import grid_problem
 from ansatz.structures.grid.reading import read_each_like, read_like
 
@@ -176,7 +176,7 @@ def test_dropped_columns_are_no_part_of_a_signal(tmp_path):
     assert_array_equal(model.predict_frame(frame), changed)
     assert read_like(model.model_, frame.drop(columns=["id", "rhythm"])).grids.shape == (1, 6)
     with pytest.raises(UsageError, match="no target"):
-        grid_problem(frame, Uses(), drop=["id"])
+        grid_problem(frame, ColumnRoles(), drop=["id"])
 
 
 def test_a_model_made_by_its_class_was_told_nothing(tmp_path):

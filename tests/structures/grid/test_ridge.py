@@ -22,19 +22,21 @@ def ramps(count=30, fresh=200):
     return (x[:count], y[:count]), (x[count:], y[count:])
 
 
-def fit_ridge_grid(law, job, seed):
-    return PointPosterior(structures.create("grid"), *grid_ridge.fit_ridge_grid(law, job, seed))
+def fit_ridge_grid(likelihood, job, seed):
+    return PointPosterior(
+        structures.create("grid"), *grid_ridge.fit_ridge_grid(likelihood, job, seed)
+    )
 
 
-def judge(model, test):
+def evaluate(model, test):
     return evaluate_predictive(model.predictive(test.rows), test.y)["nll"]
 
 
-def judge_linear(learn, test):
-    return judge(structures.create("grid").baseline(Normal(), learn, seed=0)[0], test)
+def evaluate_linear(learn, test):
+    return evaluate(structures.create("grid").baseline(Normal(), learn, seed=0)[0], test)
 
 
-def judge_constant(learn, test):
+def evaluate_constant(learn, test):
     return evaluate_predictive(constant_predictive(Normal(), learn, test), test.y)["nll"]
 
 
@@ -55,22 +57,22 @@ def test_its_spread_is_that_of_rows_it_did_not_see(monkeypatch):
     (x, y), (new, truth) = ramps()
     model = fit_ridge_grid(Normal(), Regressor().read(x, y), seed=0)
     test = Regressor().read(new, truth)
-    law = model.predictive(test.rows).distribution
-    error = (law.mean - test.y).square().mean().sqrt()
-    assert law.stddev.unique().numel() == 1
+    likelihood = model.predictive(test.rows).distribution
+    error = (likelihood.mean - test.y).square().mean().sqrt()
+    assert likelihood.stddev.unique().numel() == 1
     inside = (model.predictive(Regressor().read(x, y).rows).raw[:, 0].numpy() - y).std()
     assert inside < 0.6 * float(error)
-    assert float(error) == pytest.approx(float(law.stddev[0]), rel=0.35)
+    assert float(error) == pytest.approx(float(likelihood.stddev[0]), rel=0.35)
 
 
 def test_it_tells_more_than_the_constant_model_and_of_noise_hardly_less():
     (x, y), (new, truth) = ramps()
     learn, test = Regressor().read(x, y), Regressor().read(new, truth)
     # The entropy of a given x is log(0.3) below that of a.
-    assert judge_linear(learn, test) < judge_constant(learn, test) - 0.7
+    assert evaluate_linear(learn, test) < evaluate_constant(learn, test) - 0.7
     noise = np.random.default_rng(1).permutation(y)
     learn = Regressor().read(x, noise)
-    assert judge_linear(learn, test) < judge_constant(learn, test) + 0.15
+    assert evaluate_linear(learn, test) < evaluate_constant(learn, test) + 0.15
 
 
 @pytest.mark.parametrize("kind", ["count", "positive", "class", "cox", "two"])
@@ -86,9 +88,9 @@ def test_every_law_has_one(kind, monkeypatch):
         model = Regressor({"count": Poisson(), "positive": Gamma(), "two": Normal()}[kind])
         y = {"count": np.round(np.exp(y)), "positive": np.exp(y), "two": np.stack([y, -y], 1)}[kind]
     job = model.read(x, y)
-    law = model.task(x).law(job.target)
-    fitted, raw = fit_ridge_grid(law, job, seed=0).predictive(job.rows)
-    constant, start = constant_predictive(law, job, job)
+    likelihood = model.task(x).likelihood(job.target)
+    fitted, raw = fit_ridge_grid(likelihood, job, seed=0).predictive(job.rows)
+    constant, start = constant_predictive(likelihood, job, job)
     loss = fitted.joint_loss(raw, job.y, job.weight).sum()
     assert loss < constant.joint_loss(start, job.y, job.weight).sum() - 3
 

@@ -6,7 +6,7 @@ from torch.testing import assert_close
 from ansatz import Regressor
 from ansatz.fitting.out_of_fold import choose_folds
 from ansatz.likelihoods import Normal, Poisson
-from ansatz.structures.vector.law_scores import linear_scores
+from ansatz.structures.vector.likelihood_scores import linear_scores
 
 rng = np.random.default_rng(0)
 REALS = rng.normal(size=200)
@@ -23,23 +23,25 @@ def test_linear_scores_are_those_of_statsmodels_with_its_offset():
     job = model.read(x, y, None, np.log(exposure))
     folds = choose_folds(job, 4, seed=0)
     found = linear_scores(Poisson(), job, folds).numpy()
-    for learn, judged in folds:
+    for learn, evaluated in folds:
         glm = sm.GLM(
             y[learn], sm.add_constant(x[learn]), sm.families.Poisson(), exposure=exposure[learn]
         ).fit()
-        mean = glm.predict(sm.add_constant(x[judged]), exposure=exposure[judged])
-        np.testing.assert_allclose(found[judged], stats.poisson(mean).logpmf(y[judged]), rtol=1e-6)
+        mean = glm.predict(sm.add_constant(x[evaluated]), exposure=exposure[evaluated])
+        np.testing.assert_allclose(
+            found[evaluated], stats.poisson(mean).logpmf(y[evaluated]), rtol=1e-6
+        )
 
 
 def test_judged_rows_do_not_teach():
-    """Outcomes of the judged rows may change: only their own scores do."""
+    """Outcomes of the evaluated rows may change: only their own scores do."""
     x, y = rng.normal(size=(120, 2)), REALS[:120].copy()
     job = job_of(x, y)
-    (learn, judged), *_ = folds = choose_folds(job, 3, seed=0)
-    only = [(learn, judged)]
-    moved = job_of(x, np.where(np.isin(np.arange(120), judged[:5]), y + 0.1, y))
+    (learn, evaluated), *_ = folds = choose_folds(job, 3, seed=0)
+    only = [(learn, evaluated)]
+    moved = job_of(x, np.where(np.isin(np.arange(120), evaluated[:5]), y + 0.1, y))
     first, second = (
         linear_scores(Normal(dispersion="constant"), part, only) for part in (job, moved)
     )
-    assert_close(first[judged[5:]], second[judged[5:]])
+    assert_close(first[evaluated[5:]], second[evaluated[5:]])
     assert len(folds) == 3

@@ -13,8 +13,8 @@ def test_a_dispersion_that_is_asked_for_depends_on_x():
     x = rng.normal(size=(400, 1))
     y = x[:, 0] + np.exp(0.5 * x[:, 0]) * rng.normal(size=400)
     options = {"dispersion": "predicted"}
-    for law in ({"likelihood_options": options}, {"likelihood": Normal(**options)}):
-        model = Regressor(network="linear", **law).fit(x, y)
+    for likelihood in ({"likelihood_options": options}, {"likelihood": Normal(**options)}):
+        model = Regressor(network="linear", **likelihood).fit(x, y)
         low, high = model.predict_dist([[-2.0], [2.0]]).sd.tolist()
         assert high > 3 * low
         assert model.linear_.parameters == 4

@@ -17,18 +17,18 @@ from ansatz.data import Preprocessor, TensorSource, read_table
 from ansatz.data.streams.hash_split import TRAIN
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting import Request
+from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.contracts.structure import Feed
 from ansatz.fitting.first_steps import read_job, task_of
 from ansatz.fitting.recipe import Recipe
 from ansatz.fitting.scores import PooledMetrics
-from ansatz.fitting.uses import Uses
-from ansatz.metrics import judge
+from ansatz.metrics import compute_metrics
 from ansatz.structures.vector import stream_batches, stream_problem, streaming
 from ansatz.structures.vector.reading_again import evaluate_stream
 from ansatz.training import loop as training_loop
 
 SMALL = {"epochs": 2, "widths": [8], "batch_size": 32}
-Y = Uses(target=["y"])
+Y = ColumnRoles(target=["y"])
 
 
 def table(rows=600, seed=0):
@@ -56,8 +56,8 @@ def cut(patch, block_bytes=9_000, sampled=streaming.SAMPLED):
     patch.setattr(streaming, "SAMPLED", sampled)
 
 
-def stream(path, uses=Y, *, options=None, likelihood="normal", sizes=None, **more):
-    more = {**uses.model_dump(), **more, "options": {**SMALL, **(options or {})}}
+def stream(path, column_roles=Y, *, options=None, likelihood="normal", sizes=None, **more):
+    more = {**column_roles.model_dump(), **more, "options": {**SMALL, **(options or {})}}
     with pytest.MonkeyPatch.context() as patch:
         cut(patch, **(sizes or {}))
         return ansatz.fit(path, stream=True, likelihood=likelihood, **more)
@@ -158,7 +158,8 @@ def test_a_resume_with_other_data_is_refused(csv, tmp_path):
 
 def test_metrics_of_blocks_are_those_of_all_test_rows(csv):
     at_once, pooled = stream(csv), stream(csv, sizes={"sampled": 40})
-    # The law starts from a sample of 40 rows, so the fits differ; the model judges itself alike.
+    # The likelihood starts from a sample of 40 rows, so the fits differ; the model evaluates itself
+    # alike.
     assert any("on a sample" in note or "sample of 40" in note for note in pooled.notes)
     assert pooled.metrics["rmse"] == pytest.approx(at_once.metrics["rmse"], rel=0.2)
     frame = read_table(csv).frame
@@ -172,21 +173,23 @@ def test_metrics_of_blocks_are_those_of_all_test_rows(csv):
 def test_pooled_metrics_of_classes_leave_ranks_to_the_sample():
     rng = np.random.default_rng(0)
     y = torch.from_numpy(rng.integers(2, size=300) * 1.0)
-    law = torch.distributions.Bernoulli(logits=torch.from_numpy(rng.normal(size=300)))
+    distribution = torch.distributions.Bernoulli(logits=torch.from_numpy(rng.normal(size=300)))
 
     class Law:
-        probs, logits = law.probs, law.logits
+        probs, logits = distribution.probs, distribution.logits
 
         def __init__(self, part=slice(None)):
-            self.probs, self.logits = law.probs[part], law.logits[part]
+            self.probs, self.logits = distribution.probs[part], distribution.logits[part]
 
         def log_prob(self, value):
             return torch.distributions.Bernoulli(probs=self.probs).log_prob(value)
 
     pooled = PooledMetrics()
     for part in (slice(0, 100), slice(100, 300)):
-        pooled.add(judge(y[part], distribution=Law(part)), y[part], torch.ones(len(y[part])))
-    whole = judge(y, distribution=Law())
+        pooled.add(
+            compute_metrics(y[part], distribution=Law(part)), y[part], torch.ones(len(y[part]))
+        )
+    whole = compute_metrics(y, distribution=Law())
     found = pooled.result(whole)
     for name in ("nll", "accuracy", "brier"):
         assert found[name] == pytest.approx(whole[name], rel=1e-12)
@@ -209,9 +212,9 @@ def test_classes_weights_groups_and_missing_outcomes(tmp_path):
     frame["w"] = rng.integers(0, 3, 600)
     frame.loc[::50, "y"] = None
     frame.to_csv(tmp_path / "t.csv", index=False)
-    uses = Uses(target=["y"], group="who", weights="w")
+    column_roles = ColumnRoles(target=["y"], group="who", weights="w")
     options = {"class_weight": "balanced", "epochs": 10}
-    fit = stream(tmp_path / "t.csv", uses, likelihood=None, options=options)
+    fit = stream(tmp_path / "t.csv", column_roles, likelihood=None, options=options)
     memory = ansatz.fit(
         tmp_path / "t.csv", target="y", group="who", weights="w", options=SMALL | options
     )
@@ -253,16 +256,18 @@ def test_counts_with_an_exposure_and_censored_times_stream(tmp_path):
     frame.to_csv(tmp_path / "t.csv", index=False)
     few = frame.drop(columns=["t", "died", "y"])
     few.to_csv(tmp_path / "n.csv", index=False)
-    uses = Uses(target=["n"], exposure="years")
-    counts = stream(tmp_path / "n.csv", uses, likelihood="poisson", options={"epochs": 4})
+    column_roles = ColumnRoles(target=["n"], exposure="years")
+    counts = stream(tmp_path / "n.csv", column_roles, likelihood="poisson", options={"epochs": 4})
     assert counts.metrics["nll"] < counts.constant["nll"]
-    uses = Uses(target=["t"], event="died")
-    times = stream(tmp_path / "t.csv", uses, likelihood="weibull", options={"epochs": 4})
+    column_roles = ColumnRoles(target=["t"], event="died")
+    times = stream(tmp_path / "t.csv", column_roles, likelihood="weibull", options={"epochs": 4})
     assert times.metrics["nll"] < times.constant["nll"]
 
 
 def test_the_law_is_chosen_on_a_sample_and_a_linear_model_fitted_to_it(csv, tmp_path):
-    table(90).to_csv(tmp_path / "few.csv", index=False)  # few: linear models compare the laws
+    table(90).to_csv(
+        tmp_path / "few.csv", index=False
+    )  # few: linear models compare the likelihoods
     chosen = stream(tmp_path / "few.csv", likelihood=None, sizes={"block_bytes": 2_000})
     assert chosen.likelihood in ("normal", "laplace", "student_t") and len(chosen.candidates) == 3
     with pytest.MonkeyPatch.context() as patch:
@@ -278,15 +283,15 @@ def test_the_law_is_chosen_on_a_sample_and_a_linear_model_fitted_to_it(csv, tmp_
         (Y, {"likelihood": "cox"}, "cox compares every row"),
         (Y, {"likelihood": "plackett_luce"}, "rankings do not stream|compares every row"),
         (Y, {"folds": 5}, "--folds needs all rows"),
-        (Uses(target=["y"], time="a"), {}, "--time orders all rows"),
+        (ColumnRoles(target=["y"], time="a"), {}, "--time orders all rows"),
         (Y, {"inference": "ensemble"}, "does not read a stream yet"),
         (Y, {"options": {"calibration": 0.2}}, "calibration needs all rows"),
-        (Uses(target=["y"], event="town=Ulm"), {}, "a stream needs a column of 0 and 1"),
+        (ColumnRoles(target=["y"], event="town=Ulm"), {}, "a stream needs a column of 0 and 1"),
     ],
 )
-def test_what_needs_all_rows_is_refused_in_one_line(csv, uses, options, message):
+def test_what_needs_all_rows_is_refused_in_one_line(csv, column_roles, options, message):
     with pytest.raises(UsageError, match=message) as caught:
-        ansatz.fit(csv, **uses.model_dump(), **options, stream=True)
+        ansatz.fit(csv, **column_roles.model_dump(), **options, stream=True)
     assert "--no-stream" in str(caught.value) and "\n" not in str(caught.value)
 
 
@@ -305,8 +310,8 @@ def test_the_command_streams_fits_predicts_and_evaluates(csv, tmp_path, monkeypa
             app, ["predict", "model", "t.csv", "--interval", "0.9", "--out", out, way]
         )
         assert done.exit_code == 0, done.output
-        judged = runner.invoke(app, ["evaluate", "model", "t.csv", "--json", way])
-        answers.append((pd.read_csv(out), json.loads(judged.stdout)))
+        evaluated = runner.invoke(app, ["evaluate", "model", "t.csv", "--json", way])
+        answers.append((pd.read_csv(out), json.loads(evaluated.stdout)))
     pd.testing.assert_frame_equal(answers[0][0], answers[1][0], rtol=1e-12)
     assert answers[0][1]["nll"] == pytest.approx(answers[1][1]["nll"], rel=1e-10)
     assert [p.name for p in tmp_path.glob(".tmp-*")] == []

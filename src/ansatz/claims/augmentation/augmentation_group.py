@@ -9,7 +9,7 @@ from torch import Tensor
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
 from ansatz.data.augmentation import Flip
 from ansatz.data.augmentation.enhance import blended, gray
-from ansatz.data.augmentation.turn import turned as quarter_turned
+from ansatz.data.augmentation.rotate90 import rotate_quarters as quarter_turned
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,9 +21,9 @@ def measure(generator: torch.Generator, *, side: int = 6, rows: int = 80) -> Fin
     """Images turned there and back, and least squares with and without the eight turns."""
     images = torch.rand(rows, side, side, generator=generator, dtype=torch.float64)
     y = torch.randn(rows, generator=generator, dtype=torch.float64)
-    there = [turned(images, *g) for g in elements()]
+    there = [rotate_quarters(images, *g) for g in elements()]
     back = max(gap(undone(z, *g), images) for z, g in zip(there, elements(), strict=True))
-    twice = max(gap(turned(z, *g), images) for z, g in zip(there, elements(), strict=True))
+    twice = max(gap(rotate_quarters(z, *g), images) for z, g in zip(there, elements(), strict=True))
     bright = contrast(contrast(images, 2.0, clip=False), 0.5, clip=False)
     clipped = contrast(contrast(images, 2.0, clip=True), 0.5, clip=False)
     plain, _ = least_squares(images, y)
@@ -63,13 +63,13 @@ def elements() -> Iterator[tuple[int, bool]]:
     yield from ((turns, flip) for turns in range(4) for flip in (False, True))
 
 
-def turned(images: Tensor, turns: int, flip: bool) -> Tensor:
+def rotate_quarters(images: Tensor, turns: int, flip: bool) -> Tensor:
     """(B, H, W), flipped and then turned, as the augmentations flip and turn."""
     return quarter_turned(flipped(images) if flip else images, torch.full((len(images),), turns))
 
 
 def undone(images: Tensor, turns: int, flip: bool) -> Tensor:
-    """The inverse of ``turned``: first back, then flipped."""
+    """The inverse of ``rotate_quarters``: first back, then flipped."""
     before = quarter_turned(images, torch.full((len(images),), -turns % 4))
     return flipped(before) if flip else before
 
@@ -95,7 +95,7 @@ def least_squares(images: Tensor, y: Tensor) -> tuple[Tensor, float]:
 
 def asymmetry(w: Tensor) -> float:
     """max |w∘g - w| over the eight symmetries."""
-    return max(gap(turned(w.unsqueeze(0), *g), w.unsqueeze(0)) for g in elements())
+    return max(gap(rotate_quarters(w.unsqueeze(0), *g), w.unsqueeze(0)) for g in elements())
 
 
 def gap(a: Tensor, b: Tensor) -> float:

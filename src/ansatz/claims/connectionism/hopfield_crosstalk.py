@@ -72,7 +72,7 @@ def crosstalk(x: torch.Tensor) -> torch.Tensor:
 
 
 def draw(paper: "Figure", finding: Finding) -> None:
-    """The histogram and the normal law."""
+    """The histogram and the normal distribution."""
     axes = paper.subplots()
     sample, s, n = (finding.data[name] for name in ("sample", "s", "n"))
     sigma = (s / n) ** 0.5

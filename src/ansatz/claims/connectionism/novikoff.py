@@ -89,16 +89,16 @@ def random_instance(random: np.random.Generator, rows: int) -> Instance:
     X = random.normal(size=(rows, features)) * random.exponential(size=(rows, 1))
     gap = 10 ** random.uniform(-1.5, 0)
     X += gap * np.sign(X @ witness)[:, None] * witness
-    return judged(X, np.sign(X @ witness), witness)
+    return evaluated(X, np.sign(X @ witness), witness)
 
 
 def hard_instance(random: np.random.Generator, corners: int) -> Instance:
     """Unit vectors at right angles: no update helps another point, and R²/γ² is their number."""
     X, y = np.eye(corners), random.choice([-1.0, 1.0], corners)
-    return judged(X, y, y / corners**0.5)
+    return evaluated(X, y, y / corners**0.5)
 
 
-def judged(X: np.ndarray, y: np.ndarray, witness: np.ndarray) -> Instance:
+def evaluated(X: np.ndarray, y: np.ndarray, witness: np.ndarray) -> Instance:
     """Runs the perceptron and looks at every update."""
     history = run(X, y, max_epochs=1_000_000, keep_history=True).history
     assert history is not None

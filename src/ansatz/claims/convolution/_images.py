@@ -11,7 +11,7 @@ from ansatz.data import load
 
 
 class Images(NamedTuple):
-    """Images ``(N, C, H, W)`` with their classes: some to train on, fresh ones to judge by."""
+    """Images ``(N, C, H, W)`` with their classes: some to train on, fresh ones to evaluate by."""
 
     x: Tensor
     y: Tensor

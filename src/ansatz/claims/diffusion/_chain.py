@@ -35,11 +35,12 @@ def schedule(steps: int, first: float = 0.05, last: float = 0.3) -> Schedule:
     return Schedule(beta, 1 - beta, np.cumprod(1 - beta))
 
 
-def posterior_mean(law: Schedule, x0: float, x: np.ndarray) -> np.ndarray:
+def posterior_mean(distribution: Schedule, x0: float, x: np.ndarray) -> np.ndarray:
     """The mean of q(x_{t-1} | x_t, x_0) for each t, with one x_t each."""
-    return (np.sqrt(law.before) * law.beta * x0 + np.sqrt(law.alpha) * (1 - law.before) * x) / (
-        1 - law.total
-    )
+    return (
+        np.sqrt(distribution.before) * distribution.beta * x0
+        + np.sqrt(distribution.alpha) * (1 - distribution.before) * x
+    ) / (1 - distribution.total)
 
 
 class Backward(NamedTuple):

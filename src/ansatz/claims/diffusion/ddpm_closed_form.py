@@ -1,4 +1,4 @@
-"""Many steps of noise at once: the law of x_t given x_0."""
+"""Many steps of noise at once: the distribution of x_t given x_0."""
 
 from typing import TYPE_CHECKING
 
@@ -17,20 +17,23 @@ def measure(
     generator: torch.Generator, *, steps: int = 20, runs: int = 4_000, start: float = 3.0
 ) -> Finding:
     """Simulates the chain and compares mean, variance and energy at each step."""
-    law = schedule(steps)
+    distribution = schedule(steps)
     x = torch.full((runs,), start, dtype=torch.float64)
     mean, variance, energy = np.empty(steps), np.empty(steps), np.empty(steps)
     for t in range(steps):
         noise = torch.randn(runs, generator=generator, dtype=torch.float64)
         before = float((x**2).mean())
-        x = np.sqrt(law.alpha[t]) * x + np.sqrt(law.beta[t]) * noise
+        x = np.sqrt(distribution.alpha[t]) * x + np.sqrt(distribution.beta[t]) * noise
         mean[t], variance[t] = float(x.mean()), float(x.var())
-        spread = np.sqrt(4 * law.alpha[t] * before * law.beta[t] + 2 * law.beta[t] ** 2)
-        gain = float((x**2).mean()) - law.alpha[t] * before - law.beta[t]
+        spread = np.sqrt(
+            4 * distribution.alpha[t] * before * distribution.beta[t]
+            + 2 * distribution.beta[t] ** 2
+        )
+        gain = float((x**2).mean()) - distribution.alpha[t] * before - distribution.beta[t]
         energy[t] = gain / (spread / np.sqrt(runs))
-    sd = np.sqrt(1 - law.total)
-    right = np.abs(mean - np.sqrt(law.total) * start) / (sd / np.sqrt(runs))
-    printed = np.abs(mean - np.sqrt(law.total)) / (sd / np.sqrt(runs))
+    sd = np.sqrt(1 - distribution.total)
+    right = np.abs(mean - np.sqrt(distribution.total) * start) / (sd / np.sqrt(runs))
+    printed = np.abs(mean - np.sqrt(distribution.total)) / (sd / np.sqrt(runs))
     width = np.abs(variance / sd**2 - 1) / np.sqrt(2 / (runs - 1))
     limit = float(stats.norm.isf(1e-6 / (2 * steps)))
     because = "normal quantile at 1e-6, shared by all steps (Bonferroni)"
@@ -48,22 +51,22 @@ def measure(
             float(width.max()),
             0.0,
             limit + 2 / np.sqrt(runs) * limit**2,
-            f"{because}; the second term for the skew of a chi-squared law",
+            f"{because}; the second term for the skew of a chi-squared distribution",
         ),
         Check(
             "largest deviation of E x² from α x² + β, in standard errors",
             float(np.abs(energy).max()),
             0.0,
             limit + 2 / np.sqrt(runs) * limit**2,
-            f"{because}; the second term for the skew of a chi-squared law",
+            f"{because}; the second term for the skew of a chi-squared distribution",
         ),
     ]
     table = Table(["t", "mean", "√ᾱ x₀", "variance", "1-ᾱ"], [
-        [t + 1, mean[t], np.sqrt(law.total[t]) * start, variance[t], sd[t] ** 2]
+        [t + 1, mean[t], np.sqrt(distribution.total[t]) * start, variance[t], sd[t] ** 2]
         for t in range(steps)
     ])  # fmt: skip
-    data = {"mean": mean, "sd": sd, "right": np.sqrt(law.total) * start, "runs": runs}
-    return Finding(checks, table, {**data, "printed": np.sqrt(law.total)})
+    data = {"mean": mean, "sd": sd, "right": np.sqrt(distribution.total) * start, "runs": runs}
+    return Finding(checks, table, {**data, "printed": np.sqrt(distribution.total)})
 
 
 def draw(paper: "Figure", finding: Finding) -> None:
@@ -86,7 +89,7 @@ def draw(paper: "Figure", finding: Finding) -> None:
 
 claim = Claim(
     id="ddpm-closed-form",
-    title="The law of a diffusion after t steps",
+    title="The distribution of a diffusion after t steps",
     statement=(
         "After t steps of x ← √(1-β) x + √β ε, x_t is normal with mean √ᾱ_t x_0 and variance "
         "1-ᾱ_t, and each step turns the energy x² into (1-β) x² + β on average; document D leaves "

@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 def measure(generator: torch.Generator, *, steps: int = 20, start: float = 1.5) -> Finding:
     """The formula beside Bayes' rule for each t."""
-    law = schedule(steps)
+    distribution = schedule(steps)
     noise = torch.randn(steps, generator=generator, dtype=torch.float64).numpy()
-    x = np.sqrt(law.total) * start + np.sqrt(1 - law.total) * noise
+    x = np.sqrt(distribution.total) * start + np.sqrt(1 - distribution.total) * noise
     exact = np.array([
-        backward(np.sqrt(law.before[t]) * start, 1 - law.before[t], law.beta[t], x[t]).mean
+        backward(np.sqrt(distribution.before[t]) * start, 1 - distribution.before[t], distribution.beta[t], x[t]).mean
         for t in range(1, steps)
     ])  # fmt: skip
-    centred = (x - law.beta / np.sqrt(1 - law.total) * noise)[1:]
-    right = centred / np.sqrt(law.alpha[1:])
-    printed = centred / np.sqrt(law.total[1:])
+    centred = (x - distribution.beta / np.sqrt(1 - distribution.total) * noise)[1:]
+    right = centred / np.sqrt(distribution.alpha[1:])
+    printed = centred / np.sqrt(distribution.total[1:])
     check = Check(
         "largest error of the mean over t",
         float(np.abs(right - exact).max()),

@@ -14,16 +14,24 @@ if TYPE_CHECKING:
 
 def measure(generator: torch.Generator, *, steps: int = 20, start: float = 1.5) -> Finding:
     """Mean and variance of x_{t-1} given x_t and x_0 for each t, by quadrature."""
-    law = schedule(steps)
+    distribution = schedule(steps)
     noise = torch.randn(steps, generator=generator, dtype=torch.float64).numpy()
-    x = np.sqrt(law.total) * start + np.sqrt(1 - law.total) * noise
+    x = np.sqrt(distribution.total) * start + np.sqrt(1 - distribution.total) * noise
     exact = [
-        backward(np.sqrt(law.before[t]) * start, 1 - law.before[t], law.beta[t], x[t])
+        backward(
+            np.sqrt(distribution.before[t]) * start,
+            1 - distribution.before[t],
+            distribution.beta[t],
+            x[t],
+        )
         for t in range(1, steps)
     ]
     mean = np.array([each.mean for each in exact])
     variance = np.array([each.variance for each in exact])
-    right, wrong = posterior_mean(law, start, x)[1:], printed_mean(law, start, x)[1:]
+    right, wrong = (
+        posterior_mean(distribution, start, x)[1:],
+        printed_mean(distribution, start, x)[1:],
+    )
     rounding = 4_001 * 2.0**-52 * float(np.abs(mean).max() + 1)
     checks = [
         Check(
@@ -40,11 +48,11 @@ def measure(generator: torch.Generator, *, steps: int = 20, start: float = 1.5) 
         ),
         Check(
             "largest error of the variance β̃ over t",
-            float(np.abs(law.posterior_variance[1:] - variance).max()),
+            float(np.abs(distribution.posterior_variance[1:] - variance).max()),
             0.0,
             rounding,
             "rounding of sums over 4001 grid points",
-            wrong=Wrong("β itself", measured=float(np.abs(law.beta[1:] - variance).max())),
+            wrong=Wrong("β itself", measured=float(np.abs(distribution.beta[1:] - variance).max())),
         ),
     ]
     t = np.arange(2, steps + 1)
@@ -54,12 +62,13 @@ def measure(generator: torch.Generator, *, steps: int = 20, start: float = 1.5) 
     return Finding(checks, table, {"t": t, "exact": mean, "right": right, "printed": wrong})
 
 
-def printed_mean(law: Schedule, x0: float, x: np.ndarray) -> np.ndarray:
+def printed_mean(distribution: Schedule, x0: float, x: np.ndarray) -> np.ndarray:
     """As printed: the posterior's variance in the place of the step's."""
-    small = law.posterior_variance
-    return (np.sqrt(law.before) * small * x0 + np.sqrt(1 - small) * (1 - law.before) * x) / (
-        1 - law.total
-    )
+    small = distribution.posterior_variance
+    return (
+        np.sqrt(distribution.before) * small * x0
+        + np.sqrt(1 - small) * (1 - distribution.before) * x
+    ) / (1 - distribution.total)
 
 
 def draw(paper: "Figure", finding: Finding) -> None:

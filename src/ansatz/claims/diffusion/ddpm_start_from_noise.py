@@ -14,17 +14,23 @@ if TYPE_CHECKING:
 
 def measure(generator: torch.Generator, *, steps: int = 20, start: float = 1.5) -> Finding:
     """Walks the chain step by step, gathers the noise of the whole way, and goes back."""
-    law = schedule(steps)
+    distribution = schedule(steps)
     small = torch.randn(steps, generator=generator, dtype=torch.float64).numpy()
     x, carried = np.empty(steps), np.empty(steps)
     place, noise = start, 0.0  # x_t, and what of it is noise
     for t in range(steps):
-        place = np.sqrt(law.alpha[t]) * place + np.sqrt(law.beta[t]) * small[t]
-        noise = np.sqrt(law.alpha[t]) * noise + np.sqrt(law.beta[t]) * small[t]
-        x[t], carried[t] = place, noise / np.sqrt(1 - law.total[t])
-    right = x / np.sqrt(law.total) - np.sqrt(1 - law.total) / np.sqrt(law.total) * carried
-    printed = x / np.sqrt(law.total) - np.sqrt(1 - law.total) / law.total * carried
-    magnified = float((np.maximum(np.abs(x), 1) / np.sqrt(law.total)).max())
+        place = np.sqrt(distribution.alpha[t]) * place + np.sqrt(distribution.beta[t]) * small[t]
+        noise = np.sqrt(distribution.alpha[t]) * noise + np.sqrt(distribution.beta[t]) * small[t]
+        x[t], carried[t] = place, noise / np.sqrt(1 - distribution.total[t])
+    right = (
+        x / np.sqrt(distribution.total)
+        - np.sqrt(1 - distribution.total) / np.sqrt(distribution.total) * carried
+    )
+    printed = (
+        x / np.sqrt(distribution.total)
+        - np.sqrt(1 - distribution.total) / distribution.total * carried
+    )
+    magnified = float((np.maximum(np.abs(x), 1) / np.sqrt(distribution.total)).max())
     check = Check(
         "largest error of the recovered start over t",
         float(np.abs(right - start).max()),

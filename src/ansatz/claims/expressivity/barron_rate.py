@@ -88,7 +88,7 @@ def steps(rng: np.random.Generator, d: int, m: int) -> tuple[np.ndarray, np.ndar
     """m draws of (α, t) with density |ω| |sin(|ω| t)| p(ω) on 0 < t < r, and -sign of the sine."""
     size, place = np.empty(0), np.empty(0)
     while len(size) < m:
-        # |ω| p(ω) is the law of the length of a normal vector of one more dimension.
+        # |ω| p(ω) is the distribution of the length of a normal vector of one more dimension.
         trial = np.sqrt(rng.chisquare(d + 1, size=4 * m))
         t = rng.random(4 * m) * RADIUS
         keep = rng.random(4 * m) < np.abs(np.sin(trial * t))

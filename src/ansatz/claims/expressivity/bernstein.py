@@ -44,11 +44,11 @@ def measure(generator: torch.Generator, *, degrees: Sequence[int] = (16, 64, 256
             slope,
             -0.5,
             1 / (4 * n[0]) / math.log(n[-1] / n[0]) * 1.1,
-            "the next term, 1/(4n), of the mean deviation of a binomial law",
+            "the next term, 1/(4n), of the mean deviation of a binomial distribution",
             wrong=Wrong("the rate 1/n of smooth functions", predicted=-1.0),
         ),
         Check(
-            "largest relative distance from the mean deviation of a binomial law",
+            "largest relative distance from the mean deviation of a binomial distribution",
             float(np.abs(error / exact - 1).max()),
             0.0,
             64 * np.finfo(float).eps * n[-1],

@@ -19,7 +19,7 @@ STEEP = 1000.0  # of a step, in steps per width of a stair
 
 
 class Ndtr(nn.Module):
-    """The distribution function of the normal law, a sigmoidal activation."""
+    """The distribution function of the normal distribution, a sigmoidal activation."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return torch.special.ndtr(x)

@@ -1,4 +1,4 @@
-"""The change of measure behind PAC-Bayes, with equality at the tilted law."""
+"""The change of measure behind PAC-Bayes, with equality at the tilted distribution."""
 
 from typing import TYPE_CHECKING
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 EPS = 2.0**-52
 
 
-def measure(generator: torch.Generator, *, atoms: int = 30, laws: int = 300) -> Finding:
-    """Random laws q on a finite set, the tilted one, and the gradient there."""
+def measure(generator: torch.Generator, *, atoms: int = 30, distributions: int = 300) -> Finding:
+    """Random distributions q on a finite set, the tilted one, and the gradient there."""
     p = draw_law(atoms, generator)
     x = 1.5 * torch.randn(atoms, generator=generator, dtype=torch.float64)
     right = float(torch.logsumexp(p.log() + x, 0))
     tilted = torch.softmax(p.log() + x, 0)
-    others = [draw_law(atoms, generator) for _ in range(laws)]
+    others = [draw_law(atoms, generator) for _ in range(distributions)]
     others += [torch.softmax(p.log() + t * x, 0) for t in np.linspace(0, 3, 61)]
     values = [value(q, p, x) for q in others]
     distances = [kl(q, tilted) for q in others]
@@ -59,7 +59,7 @@ def measure(generator: torch.Generator, *, atoms: int = 30, laws: int = 300) -> 
             wrong=Wrong("from KL(q*‖q)", measured=turned),
         ),
         Check(
-            "largest slope of E_q X - KL(q‖p) in the logits of q at the tilted law",
+            "largest slope of E_q X - KL(q‖p) in the logits of q at the tilted distribution",
             slope(p.log() + x, p, x),
             0.0,
             rounding,
@@ -108,7 +108,7 @@ def slope(logits: Tensor, p: Tensor, x: Tensor) -> float:
 
 
 def draw(paper: "Figure", finding: Finding) -> None:
-    """Along the laws p exp(tX)."""
+    """Along the distributions p exp(tX)."""
     axes = paper.subplots()
     data = finding.data
     axes.axhline(data["right"], color=INK, label="log E_p exp X")
@@ -124,8 +124,8 @@ claim = Claim(
     id="donsker-varadhan",
     title="The inequality of Donsker and Varadhan",
     statement=(
-        "For every law q, the mean of X under q is at most KL(q‖p) plus the log of the mean of "
-        "exp X under p. What is missing to equality is KL(q‖q*), with q* the law p tilted by exp X."
+        "For every distribution q, the mean of X under q is at most KL(q‖p) plus the log of the mean of "
+        "exp X under p. What is missing to equality is KL(q‖q*), with q* the distribution p tilted by exp X."
     ),
     formula=(
         r"\mathrm{E}_q X \le KL(q \| p) + \log \mathrm{E}_p e^X, \qquad \text{equality at } "
@@ -134,6 +134,6 @@ claim = Claim(
     sources=("M356",),
     measure=measure,
     reference="Donsker and Varadhan (1975), Asymptotic evaluation of Markov process expectations.",
-    full={"atoms": 500, "laws": 3000},
+    full={"atoms": 500, "distributions": 3000},
     draw=draw,
 )

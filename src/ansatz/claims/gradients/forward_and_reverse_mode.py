@@ -135,7 +135,7 @@ def measure(
         ),
     ]
     head = ["parameters", "reverse passes", "forward passes", "network"]
-    head += ["reverse", "its law", "forward", "its law "]
+    head += ["reverse", "its distribution", "forward", "its distribution "]
     return Finding(checks, Table(head, rows))
 
 

@@ -1,4 +1,4 @@
-"""A normal law and a uniform one of equal variance are the same initialisation."""
+"""A normal distribution and a uniform one of equal variance are the same initialisation."""
 
 from typing import TYPE_CHECKING
 

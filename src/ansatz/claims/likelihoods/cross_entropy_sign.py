@@ -77,11 +77,11 @@ def measure(generator: torch.Generator, *, rows: int = 400, share: float = 0.2) 
 
 def mean_loss(y: Tensor, weight: Tensor) -> Callable[[float], float]:
     """The weighted mean of the library's loss as a function of one logit for all rows."""
-    law = Bernoulli()
+    distribution = Bernoulli()
 
     def value(logit: float) -> float:
         raw = torch.full((len(y), 1), float(logit), dtype=y.dtype)
-        return float((weight * law.loss(raw, y)).mean())
+        return float((weight * distribution.loss(raw, y)).mean())
 
     return value
 

@@ -80,13 +80,13 @@ def library_loss(q: Tensor, y: Tensor, level: float) -> Tensor:
     alone = middle.loss(q[:, None, None].expand(-1, len(y), 1), y.expand(len(q), -1)).mean(1)
     if level == 0.5:
         return alone
-    law = Quantiles(levels=[0.5, level])
+    distribution = Quantiles(levels=[0.5, level])
     low = (
         torch.minimum(y.min(), q.min()) - 1
     )  # a median below all, from which q is reached by a positive step
     step = q - low
     raw = torch.stack([low.expand(len(q)), step + torch.log(-torch.expm1(-step))], -1)  # (Q, 2)
-    both = law.loss(raw[:, None].expand(-1, len(y), 2), y.expand(len(q), -1)).mean(1)
+    both = distribution.loss(raw[:, None].expand(-1, len(y), 2), y.expand(len(q), -1)).mean(1)
     return both - middle.loss(low.expand(len(y), 1), y).mean()
 
 

@@ -113,7 +113,7 @@ def apart(one: Tensor, other: Tensor) -> float:
 
 
 def draw(paper: "Figure", finding: Finding) -> None:
-    """Norms without a gradient, and the geometric law over them."""
+    """Norms without a gradient, and the geometric distribution over them."""
     axes = paper.subplots()
     norms, factor = finding.data["norms"], finding.data["factor"]
     t = torch.arange(len(norms["SGD"]))

@@ -1,1 +1,1 @@
-"""Claims about Markov chains that sample a given law."""
+"""Claims about Markov chains that sample a given distribution."""

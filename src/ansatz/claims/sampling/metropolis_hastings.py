@@ -15,22 +15,22 @@ Rule = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def measure(generator: torch.Generator, *, states: int = 6) -> Finding:
-    """The whole transition matrix of a small chain, and its stationary law by linear algebra."""
+    """The whole transition matrix of a small chain, and its stationary distribution by linear algebra."""
     p = torch.rand(states, generator=generator, dtype=torch.float64).numpy() + 0.1
     p /= p.sum()
     proposal = torch.rand(states, states, generator=generator, dtype=torch.float64).numpy() + 0.1
     proposal /= proposal.sum(1, keepdims=True)
     even = np.full((states, states), 1 / states)
     chain, printed = transition(p, proposal, ratio), transition(p, proposal, printed_ratio)
-    law, wrong = stationary(chain), stationary(printed)
+    distribution, wrong = stationary(chain), stationary(printed)
     inverse = stationary(transition(p, even, printed_ratio))
     flow = p[:, None] * chain
     tolerance = 64 * states * 2.0**-52 * condition(chain)
     because = "rounding: 64 n eps times the condition number of the linear system"
     checks = [
         Check(
-            "total variation between the chain's law and the target",
-            distance(law, p),
+            "total variation between the chain's distribution and the target",
+            distance(distribution, p),
             0.0,
             tolerance,
             because,
@@ -69,9 +69,9 @@ def measure(generator: torch.Generator, *, states: int = 6) -> Finding:
         ),
     ]
     table = Table(["state", "target", "right", "printed"], [
-        [i, p[i], law[i], wrong[i]] for i in range(states)
+        [i, p[i], distribution[i], wrong[i]] for i in range(states)
     ])  # fmt: skip
-    return Finding(checks, table, {"p": p, "law": law, "wrong": wrong})
+    return Finding(checks, table, {"p": p, "distribution": distribution, "wrong": wrong})
 
 
 def ratio(p: np.ndarray, proposal: np.ndarray) -> np.ndarray:
@@ -99,12 +99,12 @@ def system(chain: np.ndarray) -> np.ndarray:
 
 
 def stationary(chain: np.ndarray) -> np.ndarray:
-    """The law that one step leaves as it is."""
+    """The distribution that one step leaves as it is."""
     return np.linalg.solve(system(chain), np.eye(len(chain))[-1])
 
 
 def condition(chain: np.ndarray) -> float:
-    """Of the system that gives the law."""
+    """Of the system that gives the distribution."""
     return float(np.linalg.cond(system(chain)))
 
 
@@ -114,13 +114,13 @@ def distance(one: np.ndarray, other: np.ndarray) -> float:
 
 
 def draw(paper: "Figure", finding: Finding) -> None:
-    """Target as bars, both stationary laws as points."""
+    """Target as bars, both stationary distributions as points."""
     from ansatz.figures.style import INK, LINEAR, MODEL
 
     axes, data = paper.subplots(), finding.data
     states = np.arange(1, len(data["p"]) + 1)
     axes.bar(states, data["p"], color=INK, alpha=0.3, label="target p")
-    axes.plot(states, data["law"], "o", color=MODEL, ms=6, label="right ratio")
+    axes.plot(states, data["distribution"], "o", color=MODEL, ms=6, label="right ratio")
     axes.plot(states, data["wrong"], "x", color=LINEAR, ms=6, label="printed reciprocal")
     axes.set(xlabel="state", ylabel="stationary probability")
     axes.set_title("Metropolis-Hastings keeps the target; upside down it seeks what is rare")
@@ -133,7 +133,7 @@ claim = Claim(
     statement=(
         "With the acceptance probability min{1, p(θ')q(θ|θ') / (p(θ)q(θ'|θ))}, and with rejected "
         "moves staying where they are, the chain is in detailed balance with p and p is its only "
-        "stationary law. Document D prints the reciprocal, which for symmetric proposals samples "
+        "stationary distribution. Document D prints the reciprocal, which for symmetric proposals samples "
         "1/p."
     ),
     formula=(

@@ -160,7 +160,7 @@ claim = Claim(
     id="bayes-rule",
     title="Bayes' rule",
     statement=(
-        "A joint law is the product of its conditionals, a marginal is the sum over what is not "
+        "A joint distribution is the product of its conditionals, a marginal is the sum over what is not "
         "asked, and the posterior is the likelihood times the prior over the evidence. Document D "
         "leaves out the prior: what it prints does not sum to one."
     ),

@@ -40,7 +40,7 @@ def measure(
             int(((says != sees) & ~undecided).sum()),
             0,
             0,
-            f"whole numbers; |λ| below the resolution {float(slack):.2g} of the chords set aside",
+            f"whole numbers; |λ| below the resolution {float(slack):.2g} of the chords held out",
             wrong=Wrong(
                 "convex if the spectral norm is ≥ 0",
                 measured=int(((printed_says != sees) & ~undecided).sum()),

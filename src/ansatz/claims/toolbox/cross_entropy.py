@@ -20,7 +20,7 @@ EPS = torch.finfo(torch.float64).eps
 def measure(
     generator: torch.Generator, *, pairs: int = 300, classes: int = 6, draws: int = 20_000
 ) -> Finding:
-    """Random laws p and q: the library's losses, scipy's sums, and the mean surprise of draws."""
+    """Random distributions p and q: the library's losses, scipy's sums, and the mean surprise of draws."""
     p, q = (random_law(pairs, classes, generator) for _ in range(2))
     divergence = KL().loss(q.log(), p)  # of the library
     other_way = KL().loss(p.log(), q)
@@ -89,7 +89,7 @@ def _entropy_gap(p: Tensor, q: Tensor) -> float:
 
 
 def shifted(p: Tensor) -> Tensor:
-    """A law close to p."""
+    """A distribution close to p."""
     return 0.99 * p + 0.01 * p.flip(-1)
 
 
@@ -97,12 +97,12 @@ def draw(paper: "Figure", finding: Finding) -> None:
     """Coins: the price of coding p = 0.3 by another q."""
     axes = paper.subplots()
     p, q = np.array([0.3, 0.7]), np.linspace(0.02, 0.98, 97)
-    laws = np.stack([q, 1 - q], 1)
-    cross = -(p * np.log(laws)).sum(1)
+    distributions = np.stack([q, 1 - q], 1)
+    cross = -(p * np.log(distributions)).sum(1)
     axes.plot(q[::4], cross[::4] - entropy(p), "o", color=MODEL, label="H(p, q) − H(p)")
-    line = KL().loss(torch.from_numpy(laws).log(), torch.from_numpy(p).expand(len(q), 2))
+    line = KL().loss(torch.from_numpy(distributions).log(), torch.from_numpy(p).expand(len(q), 2))
     axes.plot(q, line, color=LINEAR, label="KL(p‖q)")
-    reverse = entropy(laws.T, p[:, None])
+    reverse = entropy(distributions.T, p[:, None])
     axes.plot(q, reverse, "--", color=INK, lw=0.8, label="KL(q‖p): another number")
     axes.set(xlabel="q, the coin that the code expects (p = 0.3)", ylabel="nats per toss")
     axes.set_title("a wrong code costs KL(p‖q) more than the entropy, and nothing only at q = p")
@@ -114,7 +114,7 @@ claim = Claim(
     title="Cross-entropy is entropy plus divergence",
     statement=(
         "The cross-entropy of p and q is the entropy of p plus the divergence KL(p‖q), which is "
-        "never negative and is zero only where the two laws are equal; it is the mean surprise of "
+        "never negative and is zero only where the two distributions are equal; it is the mean surprise of "
         "draws from p under q. The divergence is not symmetric."
     ),
     formula=(

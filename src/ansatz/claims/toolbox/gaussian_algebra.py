@@ -61,7 +61,7 @@ def measure(generator: torch.Generator, *, draws: int = 20_000) -> Finding:
             float(distance),
             0.0,
             2.5,
-            "its limit law exceeds 2.5 with probability 2 exp(-2 · 2.5²) = 7e-6",
+            "its limit distribution exceeds 2.5 with probability 2 exp(-2 · 2.5²) = 7e-6",
             wrong=Wrong("three degrees of freedom", measured=float(squeezed)),
         ),
         Check(

@@ -19,7 +19,7 @@ EPS = torch.finfo(torch.float64).eps
 def measure(
     generator: torch.Generator, *, pairs: int = 20, d: int = 3, draws: int = 5_000
 ) -> Finding:
-    """Random pairs of laws: the formula, torch's own, and the mean over draws."""
+    """Random pairs of distributions: the formula, torch's own, and the mean over draws."""
     A, B = torch.randn(2, pairs, d, d, generator=generator, dtype=torch.float64)
     one, two = (C @ C.mT + torch.eye(d, dtype=torch.float64) for C in (A, B))
     mu, nu = torch.randn(2, pairs, d, generator=generator, dtype=torch.float64)
@@ -62,7 +62,7 @@ def measure(
             ),
         ),
         Check(
-            "largest divergence of a law from itself",
+            "largest divergence of a distribution from itself",
             float(divergence(mu, one, mu, one).abs().max()),
             0.0,
             d**2 * EPS * float(torch.linalg.cond(one).max()),
@@ -80,10 +80,10 @@ def divergence(mu: Tensor, one: Tensor, nu: Tensor, two: Tensor) -> Tensor:
     return 0.5 * (torch.logdet(two) - torch.logdet(one) - mu.shape[-1] + trace + form)
 
 
-def deviations(values: Tensor, law: Tensor) -> float:
-    """The largest difference of the means over draws to the law, in standard errors."""
+def deviations(values: Tensor, distribution: Tensor) -> float:
+    """The largest difference of the means over draws to the distribution, in standard errors."""
     error = values.std(0) / len(values) ** 0.5
-    return float(((values.mean(0) - law) / error).abs().max())
+    return float(((values.mean(0) - distribution) / error).abs().max())
 
 
 def scales(generator: torch.Generator, draws: int) -> dict[str, Tensor]:
@@ -99,24 +99,25 @@ def draw(paper: "Figure", finding: Finding) -> None:
     axes = paper.subplots()
     s, mean, error = (finding.data[key] for key in ("s", "mean", "error"))
     line = torch.linspace(0.38, 3, 200, dtype=torch.float64)
-    law = line.log() - 0.5 + 0.5 / line**2
+    distribution = line.log() - 0.5 + 0.5 / line**2
     axes.errorbar(s, mean, 2 * error, fmt="o", color=MODEL, label="simulated, ± 2 standard errors")
-    axes.plot(line, law, color=LINEAR, label="½ [log s² − 1 + 1/s²]")
-    axes.plot(line, law + 0.5, "--", color=INK, lw=0.8, label="without the − d: wrong")
+    axes.plot(line, distribution, color=LINEAR, label="½ [log s² − 1 + 1/s²]")
+    axes.plot(line, distribution + 0.5, "--", color=INK, lw=0.8, label="without the − d: wrong")
     axes.set(
-        xlabel="standard deviation s of the second law", ylabel="KL(N(0, 1) ‖ N(0, s²)) (nats)"
+        xlabel="standard deviation s of the second distribution",
+        ylabel="KL(N(0, 1) ‖ N(0, s²)) (nats)",
     )
-    axes.set_title("too narrow costs more than too wide, and equal laws nothing")
+    axes.set_title("too narrow costs more than too wide, and equal distributions nothing")
     axes.legend(loc="upper right")
 
 
 claim = Claim(
     id="gaussian-divergence",
-    title="Entropy and divergence of normal laws",
+    title="Entropy and divergence of normal distributions",
     statement=(
-        "The entropy of a normal law grows with the logarithm of its determinant, and the "
-        "divergence of two normal laws is a sum of a ratio of determinants, a trace and a squared "
-        "distance of means; it is zero for equal laws."
+        "The entropy of a normal distribution grows with the logarithm of its determinant, and the "
+        "divergence of two normal distributions is a sum of a ratio of determinants, a trace and a squared "
+        "distance of means; it is zero for equal distributions."
     ),
     formula=(
         r"\mathrm{KL} = \tfrac12 \left[ \log \tfrac{|\Sigma_2|}{|\Sigma_1|} - d + "

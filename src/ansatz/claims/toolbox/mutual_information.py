@@ -41,8 +41,8 @@ def measure(
     rounding = 4 * 20 * EPS * float(entr(x).sum(1).max() + entr(y).sum(1).max())
     because = "rounding: sums of 20 logarithms"
     found = [normal_pair(r, draws, generator) for r in correlations]
-    worst = max(abs(mean - law) / error for mean, error, law, _ in found)
-    doubled = max(abs(mean - 2 * law) / error for mean, error, law, _ in found)
+    worst = max(abs(mean - distribution) / error for mean, error, distribution, _ in found)
+    doubled = max(abs(mean - 2 * distribution) / error for mean, error, distribution, _ in found)
     checks = [
         Check(
             "largest |H(X) - H(X|Y) - I(X;Y)|, I by scikit-learn",
@@ -86,7 +86,9 @@ def measure(
         ),
     ]
     rows = [[r, *found_r[:3]] for r, found_r in zip(correlations, found, strict=True)]
-    return Finding(checks, Table(["correlation", "simulated", "standard error", "law"], rows))
+    return Finding(
+        checks, Table(["correlation", "simulated", "standard error", "distribution"], rows)
+    )
 
 
 def peer(counts: Tensor) -> float:

@@ -101,9 +101,9 @@ def draw(paper: "Figure", finding: Finding) -> None:
     """The error of the approximation, with its rate."""
     assert finding.table is not None
     axes = paper.subplots()
-    x, error, law = np.array(finding.table.rows).T
+    x, error, distribution = np.array(finding.table.rows).T
     axes.plot(x, error, "o", color=MODEL, label="x − log(1 + x)")
-    axes.plot(x, law, color=LINEAR, label="x²/2")
+    axes.plot(x, distribution, color=LINEAR, label="x²/2")
     axes.plot(x, x * error[0] / x[0], "--", color=INK, lw=0.8, label="an error of first order")
     axes.set(xlabel="x", ylabel="error of log(1 + x) ≈ x")
     logarithmic(axes.xaxis, axes.yaxis)

@@ -37,7 +37,7 @@ def measure(
     moved = [kernel_after(network, x, gradient, rate) - kernel for rate in rates]
     still = frozen_movement(frozen, x, y, rates[0])
     size = [float(m.norm()) for m in moved]
-    law = [rate * float(speed.norm()) for rate in rates]
+    distribution = [rate * float(speed.norm()) for rate in rates]
     # The kernel is smooth in the rate: what halving the rate leaves of the second order.
     second = [float((m - rate * speed).norm()) for m, rate in zip(moved, rates, strict=True)]
     falls = [a / b for a, b in pairwise(second)]
@@ -45,7 +45,7 @@ def measure(
         Check(
             f"movement of the features' kernel in a step of rate {rates[-1]}",
             size[-1],
-            law[-1],
+            distribution[-1],
             second[0] * (rates[-1] / rates[0]) ** 2 * 2,
             "the second-order term, taken from the largest rate and scaled by the rate squared, "
             "twice for its own change",
@@ -68,7 +68,7 @@ def measure(
             wrong=Wrong("where they are trained", measured=size[0]),
         ),
     ]
-    table = [[r, s, t, u] for r, s, t, u in zip(rates, size, law, second, strict=True)]
+    table = [[r, s, t, u] for r, s, t, u in zip(rates, size, distribution, second, strict=True)]
     return Finding(checks, Table(["rate", "movement", "first order", "rest"], table))
 
 
@@ -116,9 +116,9 @@ def draw(paper: "Figure", finding: Finding) -> None:
     """Movement of the kernel against the rate."""
     assert finding.table is not None
     axes = paper.subplots()
-    rate, size, law, rest = zip(*finding.table.rows, strict=True)
+    rate, size, distribution, rest = zip(*finding.table.rows, strict=True)
     axes.plot(rate, size, "o", color=MODEL, label="movement of the kernel")
-    axes.plot(rate, law, color=LINEAR, label="first order in the rate")
+    axes.plot(rate, distribution, color=LINEAR, label="first order in the rate")
     axes.plot(rate, rest, "s", color=INK, label="the rest")
     axes.plot(
         rate,

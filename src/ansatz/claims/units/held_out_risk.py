@@ -42,9 +42,15 @@ def measure(
         side: max(float(abs(g[side].mean()) / (g[side].std() / runs**0.5)) for g in gaps.values())
         for side in ("held", "trained")
     }
-    law = [[1 - d / rows, 1 + d / (rows - d - 1)] for d in features]  # mean training error, risk
-    training = max(abs(row[1] - a) / row[2] for row, (a, _) in zip(table, law, strict=True))
-    expected = max(abs(row[5] - b) / row[6] for row, (_, b) in zip(table, law, strict=True))
+    distribution = [
+        [1 - d / rows, 1 + d / (rows - d - 1)] for d in features
+    ]  # mean training error, risk
+    training = max(
+        abs(row[1] - a) / row[2] for row, (a, _) in zip(table, distribution, strict=True)
+    )
+    expected = max(
+        abs(row[5] - b) / row[6] for row, (_, b) in zip(table, distribution, strict=True)
+    )
     ratio = torch.cat(ratios)
     covered = float((ratio.abs() < 1.96).double().mean())
     quantile = (
@@ -140,7 +146,7 @@ def shortfall(n: int) -> float:
 
 
 def draw(paper: "Figure", finding: Finding) -> None:
-    """Both errors against the number of features, with the laws they follow."""
+    """Both errors against the number of features, with the distributions they follow."""
     assert finding.table is not None
     axes = paper.subplots()
     d, train, train_error, held, held_error, _, _ = np.array(finding.table.rows).T

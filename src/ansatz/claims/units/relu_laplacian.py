@@ -39,7 +39,7 @@ def measure(generator: torch.Generator, *, points: int = 60, units: int = 30) ->
             wrong=Wrong("tanh", measured=float(laplacians["tanh"].abs().max())),
         ),
         Check(
-            f"ReLU network: largest |second difference|, {kinks} points at a kink set aside",
+            f"ReLU network: largest |second difference|, {kinks} points at a kink held out",
             float(by_difference.abs().max()),
             0.0,
             64 * EPS / 1e-10,

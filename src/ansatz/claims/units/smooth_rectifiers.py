@@ -124,11 +124,11 @@ def gate_deviation(draws: int, generator: torch.Generator) -> tuple[float, float
     x = torch.linspace(-3, 3, 13, dtype=torch.float64)
     x = x[x != 0]
     z = torch.randn(draws, 1, generator=generator, dtype=torch.float64)
-    law = SelfGated("normal")(x)
+    distribution = SelfGated("normal")(x)
     p = torch.special.ndtr(x)
     error = x.abs() * (p * (1 - p) / draws).sqrt()
     means = [(x * kept.double()).mean(0) for kept in (z <= x, z > x)]
-    right, wrong = (float(((mean - law) / error).abs().max()) for mean in means)
+    right, wrong = (float(((mean - distribution) / error).abs().max()) for mean in means)
     return right, wrong
 
 

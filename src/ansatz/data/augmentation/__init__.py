@@ -2,17 +2,17 @@
 
 from ansatz.data.augmentation.affine import Affine as Affine
 from ansatz.data.augmentation.augmentation import Augmentation as Augmentation
-from ansatz.data.augmentation.augmentation import Recoloring as Recoloring
+from ansatz.data.augmentation.augmentation import Photometric as Photometric
 from ansatz.data.augmentation.blur import Blur as Blur
 from ansatz.data.augmentation.compose import Compose as Compose
-from ansatz.data.augmentation.compose import Sometimes as Sometimes
+from ansatz.data.augmentation.compose import RandomApply as RandomApply
 from ansatz.data.augmentation.crop import Crop as Crop
 from ansatz.data.augmentation.default import default_augmentation as default_augmentation
 from ansatz.data.augmentation.elastic import Elastic as Elastic
 from ansatz.data.augmentation.enhance import Brightness as Brightness
 from ansatz.data.augmentation.enhance import Contrast as Contrast
 from ansatz.data.augmentation.enhance import Saturation as Saturation
-from ansatz.data.augmentation.erase import Erase as Erase
+from ansatz.data.augmentation.random_erasing import RandomErasing as RandomErasing
 from ansatz.data.augmentation.flip import Flip as Flip
 from ansatz.data.augmentation.hue import Hue as Hue
 from ansatz.data.augmentation.noise import Noise as Noise
@@ -29,4 +29,4 @@ from ansatz.data.augmentation.resampling import affine_resample as affine_resamp
 from ansatz.data.augmentation.rotate import Rotate as Rotate
 from ansatz.data.augmentation.scale import Scale as Scale
 from ansatz.data.augmentation.shift import Shift as Shift
-from ansatz.data.augmentation.turn import Turn as Turn
+from ansatz.data.augmentation.rotate90 import Rotate90 as Rotate90

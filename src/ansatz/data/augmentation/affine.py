@@ -18,7 +18,7 @@ class Affine(Augmentation):
     .. math:: y(F p + t) = x(p), \qquad F = R_\varphi H_h \operatorname{diag}(z)
 
     with places p = (down, right) from the middle of the image: z stretches the axes, :math:`H_h`
-    slants (h cells to the right per cell down), :math:`R_\varphi` turns against the clock, t
+    slants (h pixels to the right per pixel down), :math:`R_\varphi` turns against the clock, t
     shifts. One interpolation blurs once, where a rotation, a scaling and a shift after each other
     would blur three times.
 
@@ -29,12 +29,12 @@ class Affine(Augmentation):
             factors from 1/1.1 to 1.1, enlarging as often as shrinking.
         each_axis: a factor of its own for each axis, so that things grow wider or taller; else
             one for all, which keeps their form.
-        shear: the slant :math:`h` is uniform between -shear and shear: cells to the side per cell
+        shear: the slant :math:`h` is uniform between -shear and shear: pixels to the side per pixel
             down.
-        shift: each entry of :math:`t` is uniform between -shift and shift, in cells.
+        shift: each entry of :math:`t` is uniform between -shift and shift, in pixels.
         padding: what is read outside: ``"reflect"`` (mirrored at the edge), ``"border"`` (the
-            outermost cell) or ``"zeros"``, whose labels are -1, unknown.
-        interpolation: ``"linear"`` or ``"nearest"`` between cells; labels are the nearest's.
+            outermost pixel) or ``"zeros"``, whose labels are -1, unknown.
+        interpolation: ``"linear"`` or ``"nearest"`` between pixels; labels are the nearest's.
 
     Shapes:
         - x: ``(B, C, *size)`` floats; of a signal ``(B, C, L)`` only scale and shift apply.

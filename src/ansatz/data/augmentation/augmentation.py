@@ -21,11 +21,11 @@ class Augmentation(ABC):
 
     Shapes:
         - x: ``(B, C, *size)`` with one to three axes: a signal, an image, a volume. Images have
-          values in [0, 1] (standardise them afterwards); ``uint8`` only where cells are moved and
+          values in [0, 1] (standardise them afterwards); ``uint8`` only where pixels are moved and
           not computed (flip, shift, crop, turn).
-        - masks: ``(B, *size)`` whole numbers of a type with a sign, a label for each cell, moved as
-          x is (to the nearest cell); a cell from outside the frame is labelled -1, "unknown". Or
-          None.
+        - masks: ``(B, *size)`` whole numbers of a type with a sign, a label for each pixel, moved
+          as x is (to the nearest pixel); a pixel from outside the frame is labelled -1, "unknown".
+          Or None.
         - returns: ``(x, masks)``, new tensors or the very same, never changed in place.
 
     Example:
@@ -42,7 +42,7 @@ class Augmentation(ABC):
     """
 
     grid_axes: ClassVar[tuple[int, ...]] = (1, 2, 3)  # how many axes a grid may have
-    moves_only: ClassVar[bool] = False  # cells are moved, not computed: any dtype will do
+    moves_only: ClassVar[bool] = False  # pixels are moved, not computed: any dtype will do
     colors: ClassVar[bool] = False  # the three channels red, green and blue are asked for
 
     def __call__(
@@ -62,7 +62,7 @@ class Augmentation(ABC):
 
     @property
     def takes_bytes(self) -> bool:
-        """Whether cells are moved and not computed, so that ``uint8`` will do."""
+        """Whether pixels are moved and not computed, so that ``uint8`` will do."""
         return self.moves_only
 
     def _check(self, x: Tensor, masks: Tensor | None) -> None:
@@ -114,14 +114,14 @@ def _looks_like_one_image(x: Tensor) -> bool:
     return max(x.shape[1:]) <= 4 * min(x.shape[1:])
 
 
-class Recoloring(Augmentation):
-    """An augmentation of values: every cell stays where it is, and so do its labels.
+class Photometric(Augmentation):
+    """An augmentation of values: every pixel stays where it is, and so do its labels.
 
     Example:
         >>> import torch
-        >>> from ansatz.data.augmentation import Noise, Recoloring
+        >>> from ansatz.data.augmentation import Noise, Photometric
         >>> masks = torch.ones(2, 4, 4, dtype=torch.long)
-        >>> isinstance(Noise(), Recoloring), Noise()(torch.rand(2, 1, 4, 4), masks)[1] is masks
+        >>> isinstance(Noise(), Photometric), Noise()(torch.rand(2, 1, 4, 4), masks)[1] is masks
         (True, True)
     """
 
@@ -129,10 +129,10 @@ class Recoloring(Augmentation):
         self, x: Tensor, masks: Tensor | None, generator: torch.Generator | None
     ) -> tuple[Tensor, Tensor | None]:
         """New values, the same masks."""
-        return self.recolored(x, generator), masks
+        return self.adjust(x, generator), masks
 
     @abstractmethod
-    def recolored(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
+    def adjust(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
         """The new values of a batch that has been checked."""
 
 

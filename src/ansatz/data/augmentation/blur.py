@@ -6,23 +6,23 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ansatz.data.augmentation.augmentation import Recoloring, per_example, uniform
+from ansatz.data.augmentation.augmentation import Photometric, per_example, uniform
 from ansatz.data.augmentation.limits import check_between
 from ansatz.data.augmentation.windows import padded
 from ansatz.errors import UsageError
 
 
 @dataclass(frozen=True)
-class Blur(Recoloring):
+class Blur(Photometric):
     r"""Convolution with a Gaussian whose width each example draws for itself.
 
     .. math:: y = g_\sigma * x, \qquad g_\sigma(i) \propto e^{-i^2 / 2\sigma^2}, \quad
         \sigma \sim \mathrm{Uniform}(\text{low}, \text{high})
 
-    along every axis, with the grid mirrored at its edge. The kernel reaches 3 high cells far.
+    along every axis, with the grid mirrored at its edge. The kernel reaches 3 high pixels far.
 
     Args:
-        low: least width, in cells; 0 leaves the image as it is.
+        low: least width, in pixels; 0 leaves the image as it is.
         high: largest width.
 
     Shapes:
@@ -48,7 +48,7 @@ class Blur(Recoloring):
         if self.low > self.high:
             raise UsageError(f"low of Blur must be at most high, got {self.low} > {self.high}.")
 
-    def recolored(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
+    def adjust(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
         """Blurs each example with its own width."""
         middle, half = (self.low + self.high) / 2, (self.high - self.low) / 2
         sigma = middle + half * uniform(x, generator=generator)
@@ -56,7 +56,7 @@ class Blur(Recoloring):
 
 
 def blurred(x: Tensor, sigma: Tensor, radius: int) -> Tensor:
-    """Each grid convolved with its Gaussian, cut at ``radius`` cells, along every axis.
+    """Each grid convolved with its Gaussian, cut at ``radius`` pixels, along every axis.
 
     Example:
         >>> import torch

@@ -59,7 +59,7 @@ class Compose(Augmentation):
 
 
 @dataclass(frozen=True)
-class Sometimes(Augmentation):
+class RandomApply(Augmentation):
     r"""An augmentation that each example meets with probability p only.
 
     .. math:: \tau' = \tau \text{ with probability } p, \quad \text{the identity otherwise}
@@ -73,9 +73,9 @@ class Sometimes(Augmentation):
 
     Example:
         >>> import torch
-        >>> from ansatz.data.augmentation import Noise, Sometimes
+        >>> from ansatz.data.augmentation import Noise, RandomApply
         >>> x = torch.zeros(1000, 1, 2)
-        >>> y, _ = Sometimes(0.3, Noise())(x, None, torch.Generator().manual_seed(0))
+        >>> y, _ = RandomApply(0.3, Noise())(x, None, torch.Generator().manual_seed(0))
         >>> 0.25 < float((y != x).any(2).float().mean()) < 0.35
         True
 
@@ -90,8 +90,8 @@ class Sometimes(Augmentation):
     moves_only: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_between("p of Sometimes", self.p, 0, 1)
-        _check_parts("Sometimes", (self.augment,))
+        check_between("p of RandomApply", self.p, 0, 1)
+        _check_parts("RandomApply", (self.augment,))
 
     @property
     def takes_bytes(self) -> bool:

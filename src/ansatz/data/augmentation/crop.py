@@ -19,15 +19,15 @@ class Crop(Augmentation):
 
     .. math:: y_i = x_{s + i}, \quad s \sim \mathrm{Uniform}\{-m, \dots, N + m - n\}
 
-    with N cells and a window of n cells along an axis. A margin of 4 and windows of the image's own
-    size are the usual augmentation of 32 x 32 photographs; windows smaller than the image are
+    with N pixels and a window of n pixels along an axis. A margin of 4 and windows of the image's
+    own size are the usual augmentation of 32 x 32 photographs; windows smaller than the image are
     AlexNet's 224 of 256.
 
     Args:
-        size: cells of the window, :math:`n`: one number for all axes, or one each. None keeps the
+        size: pixels of the window, :math:`n`: one number for all axes, or one each. None keeps the
             size of the grid, with a margin.
-        margin: cells of padding before and after, :math:`m`.
-        padding: ``"reflect"`` (mirrored at the edge), ``"border"`` (the outermost cell) or
+        margin: pixels of padding before and after, :math:`m`.
+        padding: ``"reflect"`` (mirrored at the edge), ``"border"`` (the outermost pixel) or
             ``"zeros"``, whose labels are -1, unknown.
 
     Shapes:
@@ -56,8 +56,8 @@ class Crop(Augmentation):
     def __post_init__(self) -> None:
         if self.size is not None and not isinstance(self.size, int):
             object.__setattr__(self, "size", tuple(self.size))
-        for cells in self.size if isinstance(self.size, tuple) else (self.size or 1,):
-            check_whole("size of Crop", cells, 1)
+        for pixels in self.size if isinstance(self.size, tuple) else (self.size or 1,):
+            check_whole("size of Crop", pixels, 1)
         check_whole("margin of Crop", self.margin, 0)
         check_padding("Crop", self.padding)
 
@@ -69,7 +69,7 @@ class Crop(Augmentation):
         last = torch.tensor(x.shape[2:]) + 2 * self.margin - torch.tensor(size)
         if (last < 0).any():
             raise UsageError(
-                f"Crop of {size} cells with margin {self.margin} does not fit "
+                f"Crop of {size} pixels with margin {self.margin} does not fit "
                 f"a grid of {tuple(x.shape[2:])}."
             )
         # floor(u (last + 1)) is uniform on 0 ... last, for another last on each axis

@@ -4,18 +4,18 @@ from typing import Literal
 
 from ansatz.data.augmentation.affine import Affine
 from ansatz.data.augmentation.augmentation import Augmentation
-from ansatz.data.augmentation.compose import Compose, Sometimes
+from ansatz.data.augmentation.compose import Compose, RandomApply
 from ansatz.data.augmentation.crop import Crop
 from ansatz.data.augmentation.elastic import Elastic
-from ansatz.data.augmentation.erase import Erase
 from ansatz.data.augmentation.flip import Flip
 from ansatz.data.augmentation.noise import Noise
+from ansatz.data.augmentation.random_erasing import RandomErasing
+from ansatz.data.augmentation.rotate90 import Rotate90
 from ansatz.data.augmentation.shift import Shift
-from ansatz.data.augmentation.turn import Turn
 from ansatz.spec import InputSpec
 
-_PIECE = {2: 256, 3: 64}  # cells a side that labelled grids are learned from at a time
-_COARSE = 8  # cells a side, below which nothing can be moved
+_PIECE = {2: 256, 3: 64}  # pixels a side that labelled grids are learned from at a time
+_COARSE = 8  # pixels a side, below which nothing can be moved
 _FEW = 20_000  # photographs; with more of them a network hardly memorises what cutout hides
 
 
@@ -32,7 +32,7 @@ def default_augmentation(
 
     Args:
         spec: channels and size of a grid.
-        masks: whether its cells are labelled.
+        masks: whether its pixels are labelled.
         numbers: whether the outcome is a number rather than a class.
         examples: how many grids there are to train on.
 
@@ -57,14 +57,14 @@ def default_augmentation(
     if spec.features == 3:
         return Compose(_of_photographs(side, examples))
     # Strokes on a ground, perhaps: the border continues whatever ground there is. What is read
-    # between cells is smoother than what will be predicted, so half of them stay as they are.
+    # between pixels is smoother than what will be predicted, so half of them stay as they are.
     move = Affine(10.0, scale=0.1, each_axis=True, shift=side / 14, padding="border")
-    return Compose([Sometimes(0.5, move)])
+    return Compose([RandomApply(0.5, move)])
 
 
 def _of_photographs(side: int, examples: int) -> list[Augmentation]:
     parts: list[Augmentation] = [Flip(), Crop(margin=max(1, side // 8))]
-    return [*parts, Erase(side // 4)] if examples < _FEW else parts
+    return [*parts, RandomErasing(side // 4)] if examples < _FEW else parts
 
 
 def labelled_symmetry(size: tuple[int, ...]) -> Literal["flip", "dihedral"] | None:
@@ -93,7 +93,7 @@ def _of_labelled(axes: int, size: tuple[int, ...]) -> list[Augmentation]:
     piece: list[Augmentation] = [Crop(window)] if window != size else []
     if axes == 3:
         return [*piece, Flip((-1, -2, -3))]
-    turn: list[Augmentation] = [Turn()] if labelled_symmetry(size) == "dihedral" else []
+    turn: list[Augmentation] = [Rotate90()] if labelled_symmetry(size) == "dihedral" else []
     bend = Elastic(max(1.0, min(window) / 50), degrees=10.0, scale=0.1)
-    # What is read between cells is smoother than what will be predicted: most stays as it is.
-    return [*piece, Flip((-1, -2)), *turn, Sometimes(0.2, bend)]
+    # What is read between pixels is smoother than what will be predicted: most stays as it is.
+    return [*piece, Flip((-1, -2)), *turn, RandomApply(0.2, bend)]

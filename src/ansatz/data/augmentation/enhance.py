@@ -7,7 +7,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from ansatz.data.augmentation.augmentation import Recoloring, per_example, uniform
+from ansatz.data.augmentation.augmentation import Photometric, per_example, uniform
 from ansatz.data.augmentation.limits import check_between, check_shares
 
 _LUMA = (0.299, 0.587, 0.114)  # how bright red, green and blue seem: ITU-R BT.601
@@ -41,7 +41,7 @@ def blended(x: Tensor, dull: Tensor | float, factors: Tensor, *, clip: bool = Tr
 
 
 def gray(x: Tensor) -> Tensor:
-    """``(B, 1, *size)``: how bright each cell seems; of other than three channels, their mean.
+    """``(B, 1, *size)``: how bright each pixel seems; of other than three channels, their mean.
 
     Example:
         >>> import torch
@@ -56,7 +56,7 @@ def gray(x: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class _Enhancement(Recoloring):
+class _Enhancement(Photometric):
     """Each image blended with its dull version by a random factor."""
 
     strength: float = 0.2
@@ -70,7 +70,7 @@ class _Enhancement(Recoloring):
     def dull(self, x: Tensor) -> Tensor | float:
         """The image that the factor 0 gives."""
 
-    def recolored(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
+    def adjust(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
         """Blends each example by its own draw."""
         if not self.strength:
             return x
@@ -139,7 +139,7 @@ class Contrast(_Enhancement):
 
 
 class Saturation(_Enhancement):
-    r"""Random saturation: deviations from each cell's own grey, times a factor.
+    r"""Random saturation: deviations from each pixel's own grey, times a factor.
 
     .. math:: y_c = g + f (x_c - g), \qquad g = 0.299 x_R + 0.587 x_G + 0.114 x_B
 

@@ -6,12 +6,12 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from ansatz.data.augmentation.augmentation import Recoloring, per_example, uniform
+from ansatz.data.augmentation.augmentation import Photometric, per_example, uniform
 from ansatz.data.augmentation.limits import check_between
 
 
 @dataclass(frozen=True)
-class Hue(Recoloring):
+class Hue(Photometric):
     r"""Random hue: every colour of an image moved by one angle around the circle of colours.
 
     .. math:: h' = h + \delta \bmod 1, \qquad \delta \sim \mathrm{Uniform}(-s, s)
@@ -41,7 +41,7 @@ class Hue(Recoloring):
     def __post_init__(self) -> None:
         check_between("strength of Hue", self.strength, 0, 0.5)
 
-    def recolored(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
+    def adjust(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
         """Moves the colours of each example by its own draw."""
         if not self.strength:
             return x

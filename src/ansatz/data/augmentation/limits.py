@@ -33,10 +33,10 @@ def check_whole(name: str, value: object, low: int) -> None:
 
     Example:
         >>> from ansatz.data.augmentation.limits import check_whole
-        >>> check_whole("cells of Shift", 1.5, 0)
+        >>> check_whole("pixels of Shift", 1.5, 0)
         Traceback (most recent call last):
         ...
-        ansatz.errors.UsageError: cells of Shift must be a whole number from 0 on, got 1.5.
+        ansatz.errors.UsageError: pixels of Shift must be a whole number from 0 on, got 1.5.
     """
     if isinstance(value, bool) or not isinstance(value, int) or value < low:
         raise UsageError(f"{name} must be a whole number from {low} on, got {value!r:.40}.")
@@ -65,7 +65,7 @@ def check_shares(x: Tensor, name: str) -> None:
 
 
 def check_padding(name: str, padding: object, interpolation: object = "linear") -> None:
-    """Refuses an unknown rule for what lies outside the frame or between the cells.
+    """Refuses an unknown rule for what lies outside the frame or between the pixels.
 
     Example:
         >>> from ansatz.data.augmentation.limits import check_padding

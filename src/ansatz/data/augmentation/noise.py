@@ -1,4 +1,4 @@
-"""Noise on every cell."""
+"""Noise on every pixel."""
 
 import warnings
 from dataclasses import KW_ONLY, dataclass
@@ -6,13 +6,13 @@ from dataclasses import KW_ONLY, dataclass
 import torch
 from torch import Tensor
 
-from ansatz.data.augmentation.augmentation import Recoloring, per_example
+from ansatz.data.augmentation.augmentation import Photometric, per_example
 from ansatz.data.augmentation.limits import check_between, check_shares
 
 
 @dataclass(frozen=True)
-class Noise(Recoloring):
-    r"""Independent normal noise on every cell.
+class Noise(Photometric):
+    r"""Independent normal noise on every pixel.
 
     .. math:: y_i = x_i + \sigma \epsilon_i, \qquad \epsilon_i \sim N(0, 1)
 
@@ -46,7 +46,7 @@ class Noise(Recoloring):
     def __post_init__(self) -> None:
         check_between("sigma of Noise", self.sigma, 0, 1e30)
 
-    def recolored(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
+    def adjust(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
         """Adds the noise."""
         if not self.sigma:
             return x

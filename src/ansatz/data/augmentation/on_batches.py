@@ -15,12 +15,12 @@ class OnBatches:
 
     .. math:: z = \frac{\tau(x) - m}{s}
 
-    For :class:`ansatz.data.Transformed`. Cells whose label is unknown (-1: not annotated, or from
+    For :class:`ansatz.data.Transformed`. Pixels whose label is unknown (-1: not annotated, or from
     outside the frame) get the label 0 and the weight 0: they take no part in the loss.
 
     Args:
         augment: :math:`\tau`; None for none.
-        masks: the batch's target labels the cells of x and moves with them.
+        masks: the batch's target labels the pixels of x and moves with them.
         mean: :math:`m` of each channel, of values in [0, 1] where x is bytes.
         scale: :math:`s` of each channel.
 

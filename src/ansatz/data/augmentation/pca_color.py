@@ -6,13 +6,13 @@ from dataclasses import KW_ONLY, dataclass
 import torch
 from torch import Tensor
 
-from ansatz.data.augmentation.augmentation import Recoloring
+from ansatz.data.augmentation.augmentation import Photometric
 from ansatz.data.augmentation.limits import check_between
 from ansatz.errors import UsageError
 
 
 @dataclass(frozen=True)
-class PcaColor(Recoloring):
+class PcaColor(Photometric):
     r"""One shift of colour per image, along the principal colours of the training set.
 
     .. math:: y = x + \sum_i \alpha_i \lambda_i p_i, \qquad \alpha_i \sim N(0, s^2)
@@ -87,7 +87,7 @@ class PcaColor(Recoloring):
         values, vectors = torch.linalg.eigh(covariance.cpu())
         return cls(values.clamp(min=0).tolist(), vectors.T.tolist(), spread=spread, clip=clip)
 
-    def recolored(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
+    def adjust(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
         """Shifts the colour of each example by its own draw."""
         channels = len(self.values)
         if x.shape[1] != channels:

@@ -21,7 +21,7 @@ def to_record(augment: Augmentation) -> dict[str, Any]:
     Example:
         >>> from ansatz.data.augmentation import Shift, to_record
         >>> to_record(Shift(2))
-        {'name': 'shift', 'cells': 2, 'padding': 'reflect'}
+        {'name': 'shift', 'pixels': 2, 'padding': 'reflect'}
     """
     named = [name for name in registry.names() if registry.get(name) is type(augment)]
     if not named:
@@ -38,8 +38,8 @@ def from_record(record: dict[str, Any]) -> Augmentation:
 
     Example:
         >>> from ansatz.data.augmentation import from_record
-        >>> from_record({"name": "shift", "cells": 3})
-        Shift(cells=3, padding='reflect')
+        >>> from_record({"name": "shift", "pixels": 3})
+        Shift(pixels=3, padding='reflect')
     """
     if not isinstance(record, dict) or "name" not in record:
         raise UsageError(f"an augmentation is written as {{'name': ...}}, got {record!r:.60}.")
@@ -60,7 +60,7 @@ def to_records(given: Parts | Sequence[Parts]) -> list[dict[str, Any]]:
         >>> [each["name"] for each in to_records("flip,noise")]
         ['flip', 'noise']
         >>> to_records([Shift(2), {"name": "turn"}])
-        [{'name': 'shift', 'cells': 2, 'padding': 'reflect'}, {'name': 'turn'}]
+        [{'name': 'shift', 'pixels': 2, 'padding': 'reflect'}, {'name': 'rotate90'}]
     """
     if isinstance(given, Compose):
         return to_records(given.parts)

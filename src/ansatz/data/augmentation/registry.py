@@ -14,7 +14,7 @@ registry = Registry(
         "contrast": f"{_HERE}.enhance:Contrast",
         "crop": f"{_HERE}.crop:Crop",
         "elastic": f"{_HERE}.elastic:Elastic",
-        "erase": f"{_HERE}.erase:Erase",
+        "random_erasing": f"{_HERE}.random_erasing:RandomErasing",
         "flip": f"{_HERE}.flip:Flip",
         "hue": f"{_HERE}.hue:Hue",
         "noise": f"{_HERE}.noise:Noise",
@@ -23,8 +23,8 @@ registry = Registry(
         "saturation": f"{_HERE}.enhance:Saturation",
         "scale": f"{_HERE}.scale:Scale",
         "shift": f"{_HERE}.shift:Shift",
-        "sometimes": f"{_HERE}.compose:Sometimes",
-        "turn": f"{_HERE}.turn:Turn",
+        "random_apply": f"{_HERE}.compose:RandomApply",
+        "rotate90": f"{_HERE}.rotate90:Rotate90",
     },
 )
 

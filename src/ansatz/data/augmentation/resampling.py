@@ -1,4 +1,4 @@
-"""Grids read at places between their cells."""
+"""Grids read at places between their pixels."""
 
 import functools
 
@@ -24,15 +24,15 @@ def affine_resample(
 
     .. math:: y(p) = x(A p + b)
 
-    with places counted in cells from the middle of the grid, in the order of its axes. Values
-    between cells are interpolated linearly; labels are those of the nearest cell.
+    with places counted in pixels from the middle of the grid, in the order of its axes. Values
+    between pixels are interpolated linearly; labels are those of the nearest pixel.
 
     Args:
         x: the grids.
-        masks: labels of their cells, or None.
+        masks: labels of their pixels, or None.
         matrices: :math:`(A, b)` of each example.
-        padding: what is read outside: ``"reflect"`` (mirrored at the edge of the outermost cell),
-            ``"border"`` (the outermost cell), ``"zeros"``, whose labels are -1, unknown.
+        padding: what is read outside: ``"reflect"`` (mirrored at the edge of the outermost pixel),
+            ``"border"`` (the outermost pixel), ``"zeros"``, whose labels are -1, unknown.
         interpolation: ``"linear"`` or ``"nearest"``, for x.
 
     Shapes:
@@ -54,7 +54,7 @@ def affine_resample(
 
 
 def widened(x: Tensor) -> Tensor:
-    """x in single precision at least: half of it does not tell the places of 256 cells apart.
+    """x in single precision at least: half of it does not tell the places of 256 pixels apart.
 
     Example:
         >>> import torch
@@ -66,7 +66,7 @@ def widened(x: Tensor) -> Tensor:
 
 
 def affine_places(x: Tensor, matrices: Tensor) -> Tensor:
-    """``(B, n, *size)``: where an affine map reads each cell, as :func:`resample` counts places.
+    """``(B, n, *size)``: where an affine map reads each pixel, as :func:`resample` counts places.
 
     Example:
         >>> import torch
@@ -75,10 +75,10 @@ def affine_places(x: Tensor, matrices: Tensor) -> Tensor:
         [[[-0.75, -0.25, 0.25, 0.75]]]
     """
     size = tuple(x.shape[2:])
-    cells = torch.tensor(size, dtype=x.dtype, device=x.device)
-    # A place u cells from the middle is 2 u / N to torch, which wants the last axis first.
-    rows = (matrices * (2 / cells).unsqueeze(-1)).flip(1).to(x.dtype)  # (B, n, n + 1)
-    at = rows.flatten(0, 1) @ _places(size, x.dtype, x.device)  # (B n, cells)
+    pixels = torch.tensor(size, dtype=x.dtype, device=x.device)
+    # A place u pixels from the middle is 2 u / N to torch, which wants the last axis first.
+    rows = (matrices * (2 / pixels).unsqueeze(-1)).flip(1).to(x.dtype)  # (B, n, n + 1)
+    at = rows.flatten(0, 1) @ _places(size, x.dtype, x.device)  # (B n, pixels)
     return at.view(len(x), len(size), *size)
 
 
@@ -90,12 +90,12 @@ def resample(
     padding: Padding = "reflect",
     interpolation: Interpolation = "linear",
 ) -> tuple[Tensor, Tensor | None]:
-    """Each grid read at the given places; masks at the nearest cell.
+    """Each grid read at the given places; masks at the nearest pixel.
 
     Args:
         x: the grids.
-        masks: labels of their cells, or None.
-        places: where each cell of the result is read: -1 and 1 are the edges of the frame; the
+        masks: labels of their pixels, or None.
+        places: where each pixel of the result is read: -1 and 1 are the edges of the frame; the
             last axis of the grid comes first, as in ``torch.nn.functional.grid_sample``.
         padding: what is read outside.
         interpolation: ``"linear"`` or ``"nearest"``, for x.
@@ -132,7 +132,7 @@ def _read(x: Tensor, places: Tensor, mode: str, padding: Padding) -> Tensor:
 
 @functools.lru_cache(maxsize=8)
 def _places(size: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
-    """``(n + 1, cells)``: each cell's place from the middle along each axis, and a row of ones."""
+    """``(n + 1, pixels)``: each pixel's place from the middle along each axis, and a row of ones."""
     grids = torch.meshgrid(*(_centred(n, dtype) for n in size), indexing="ij")
     rows = [grid.flatten() for grid in grids]
     return torch.stack([*rows, torch.ones_like(rows[0])]).to(device)

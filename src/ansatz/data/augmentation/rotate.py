@@ -17,14 +17,14 @@ class Rotate(Augmentation):
 
     .. math:: y(R_\varphi p) = x(p), \qquad \varphi \sim \mathrm{Uniform}(-\theta, \theta)
 
-    A volume is turned in the plane of its last two axes. For quarter turns see :class:`Turn`, and
-    where there is more to do than to rotate, :class:`Affine` does it in one resampling.
+    A volume is turned in the plane of its last two axes. For quarter turns see :class:`Rotate90`,
+    and where there is more to do than to rotate, :class:`Affine` does it in one resampling.
 
     Args:
         degrees: :math:`\theta`.
         padding: what is read outside: ``"reflect"`` (mirrored at the edge), ``"border"`` (the
-            outermost cell) or ``"zeros"``, whose labels are -1, unknown.
-        interpolation: ``"linear"`` or ``"nearest"`` between cells; labels are the nearest's.
+            outermost pixel) or ``"zeros"``, whose labels are -1, unknown.
+        interpolation: ``"linear"`` or ``"nearest"`` between pixels; labels are the nearest's.
 
     Shapes:
         - x: ``(B, C, H, W)`` or ``(B, C, D, H, W)`` floats; masks: without C, or None; returns: the

@@ -21,8 +21,8 @@ class Scale(Augmentation):
     Args:
         scale: :math:`s`: 0.1 gives factors from 1/1.1 to 1.1.
         padding: what is read outside: ``"reflect"`` (mirrored at the edge), ``"border"`` (the
-            outermost cell) or ``"zeros"``, whose labels are -1, unknown.
-        interpolation: ``"linear"`` or ``"nearest"`` between cells; labels are the nearest's.
+            outermost pixel) or ``"zeros"``, whose labels are -1, unknown.
+        interpolation: ``"linear"`` or ``"nearest"`` between pixels; labels are the nearest's.
 
     Shapes:
         - x: ``(B, C, *size)`` floats; masks: ``(B, *size)`` or None; returns: the same.

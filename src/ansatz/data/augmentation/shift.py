@@ -1,4 +1,4 @@
-"""Shifts by whole cells."""
+"""Shifts by whole pixels."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
@@ -13,16 +13,16 @@ from ansatz.data.augmentation.windows import random_windows
 
 @dataclass(frozen=True)
 class Shift(Augmentation):
-    r"""Shifts by whole cells, up to so many along each axis.
+    r"""Shifts by whole pixels, up to so many along each axis.
 
     .. math:: y_i = x_{i - s}, \qquad s \sim \mathrm{Uniform}\{-k, \dots, k\}
 
     No value is computed, so bytes stay bytes and nothing is blurred.
 
     Args:
-        cells: :math:`k`.
+        pixels: :math:`k`.
         padding: what comes in from outside: ``"reflect"`` (mirrored at the edge), ``"border"``
-            (the outermost cell) or ``"zeros"``, whose labels are -1, unknown.
+            (the outermost pixel) or ``"zeros"``, whose labels are -1, unknown.
 
     Shapes:
         - x: ``(B, C, *size)``, any dtype; masks: ``(B, *size)`` or None; returns: the same.
@@ -38,14 +38,14 @@ class Shift(Augmentation):
         LeCun et al. (1998), Gradient-based learning applied to document recognition, section III.
     """
 
-    cells: int = 2
+    pixels: int = 2
     _: KW_ONLY
     padding: Padding = "reflect"
 
     moves_only: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_whole("cells of Shift", self.cells, 0)
+        check_whole("pixels of Shift", self.pixels, 0)
         check_padding("Shift", self.padding)
 
     def apply(
@@ -53,6 +53,8 @@ class Shift(Augmentation):
     ) -> tuple[Tensor, Tensor | None]:
         """Shifts each example by its own draw."""
         axes = x.ndim - 2
-        starts = torch.randint(2 * self.cells + 1, (len(x), axes), generator=generator).to(x.device)
-        margins = (self.cells,) * axes
+        starts = torch.randint(2 * self.pixels + 1, (len(x), axes), generator=generator).to(
+            x.device
+        )
+        margins = (self.pixels,) * axes
         return random_windows(x, masks, starts, x.shape[2:], margins, self.padding)

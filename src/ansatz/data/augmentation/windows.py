@@ -11,14 +11,14 @@ from ansatz.data.unlabelled import UNLABELLED
 
 
 def padded_index(count: int, margin: int, padding: Padding) -> Tensor:
-    """Which cell of an axis stands at the places -margin ... count + margin - 1.
+    """Which pixel of an axis stands at the places -margin ... count + margin - 1.
 
-    ``reflect`` mirrors at the edge of the outermost cell (b a | a b c | c b), as often as needed.
+    ``reflect`` mirrors at the edge of the outermost pixel (b a | a b c | c b), as often as needed.
 
     Args:
-        count: cells of the axis.
-        margin: cells before and after.
-        padding: ``"reflect"``; else the outermost cell is repeated.
+        count: pixels of the axis.
+        margin: pixels before and after.
+        padding: ``"reflect"``; else the outermost pixel is repeated.
 
     Example:
         >>> from ansatz.data.augmentation.windows import padded_index
@@ -33,7 +33,7 @@ def padded_index(count: int, margin: int, padding: Padding) -> Tensor:
 
 
 def padded(x: Tensor, margins: Sequence[int], padding: Padding, fill: int = 0) -> Tensor:
-    """x with so many more cells before and after each of its last axes.
+    """x with so many more pixels before and after each of its last axes.
 
     Example:
         >>> import torch
@@ -61,12 +61,12 @@ def take_windows(x: Tensor, starts: Tensor, size: Sequence[int]) -> Tensor:
 
     .. math:: y_{b,c,i} = x_{b,c,s_b + i}, \qquad 0 \le i < \text{size}
 
-    Whole rows are copied: the rows of all windows are found by their first cell in memory.
+    Whole rows are copied: the rows of all windows are found by their first pixel in memory.
 
     Args:
         x: the grids.
-        starts: the first cell :math:`s_b` of each window along each axis.
-        size: cells of a window along each axis.
+        starts: the first pixel :math:`s_b` of each window along each axis.
+        size: pixels of a window along each axis.
 
     Shapes:
         - x: ``(B, C, *outer)``, any dtype.
@@ -89,7 +89,7 @@ def take_windows(x: Tensor, starts: Tensor, size: Sequence[int]) -> Tensor:
     places = first + (starts * torch.tensor(strides, device=x.device)).sum(1, keepdim=True)
     for axis, stride in enumerate(strides[:-1]):
         places = places.unsqueeze(-1) + torch.arange(size[axis], device=x.device) * stride
-    rows = x.as_strided((x.numel() - width + 1, width), (1, 1))  # a row from every cell on
+    rows = x.as_strided((x.numel() - width + 1, width), (1, 1))  # a row from every pixel on
     return rows.index_select(0, places.flatten()).view(batch, channels, *size)
 
 

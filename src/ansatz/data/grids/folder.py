@@ -140,7 +140,7 @@ def _classes(folder: Path, found: dict[Path, list[Path]], loose: list[Path]) -> 
     if single:
         listing.notes.append(
             f"one image only in class {', '.join(single[:5])}: it cannot be both learned from and "
-            "judged."
+            "evaluated."
         )
     return listing
 

@@ -62,7 +62,7 @@ class Cut(NamedTuple):
 def cut_pieces(table: GridTable, pieces: int) -> GridTable:
     """Every example with its mask as several: blocks of it along its longest axis.
 
-    One scene with its mask, or one volume with a few annotated slices, has nothing to be judged
+    One scene with its mask, or one volume with a few annotated slices, has nothing to be evaluated
     by; its pieces are examples of their own, which a split parts as any. :class:`Cut` says which
     cells a piece holds. Pieces without any label are left out, and told.
 

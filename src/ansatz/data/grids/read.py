@@ -46,7 +46,7 @@ def read_grids(data: Any, **options: Unpack[GridOptions]) -> GridTable:
             example each; ``"volume"``, the slices of one; ``"first"``, left out but the first.
             ``"auto"`` takes the first and says so; of one file with a file of masks, all as images.
         pieces: cut each example with its mask into so many, blocks along its longest axis
-            (:func:`~.pieces.cut_pieces`), so that a single one can be learned from and judged.
+            (:func:`~.pieces.cut_pieces`), so that a single one can be learned from and evaluated.
         classes: names of the classes that masks or labels give as numbers.
         unlabelled: the value in masks that means "not known", or the colour, ``"#000000"``, which
             also reads palettes by their colours.

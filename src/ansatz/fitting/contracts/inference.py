@@ -20,22 +20,22 @@ if TYPE_CHECKING:
 
 
 class Predictive(NamedTuple):
-    """What is predicted for some rows: a law, and the numbers of each row that it takes."""
+    """What is predicted for some rows: a likelihood, and the numbers of each row that it takes."""
 
-    law: Likelihood
-    raw: Tensor  # (N, ...), what ``law`` takes
+    likelihood: Likelihood
+    raw: Tensor  # (N, ...), what ``likelihood`` takes
 
     @property
     def distribution(self) -> Distribution:
         """The predictive distribution of each row."""
-        return self.law.distribution(self.raw)
+        return self.likelihood.distribution(self.raw)
 
 
 class Composition(NamedTuple):
     """What a posterior computes from the networks of its members, as operations on tensors."""
 
     members: "list[tuple[Encoder, Trained]]"  # each with the encoder of its inputs
-    law: Likelihood | None = None  # of the combination; None for the only member's own
+    likelihood: Likelihood | None = None  # of the combination; None for the only member's own
     combine: Callable[[list[Tensor]], Tensor] | None = None  # the members' raw numbers
     words: Mapping[str, Any] = {}  # about the combination, for the file's metadata
 
@@ -49,7 +49,7 @@ class Posterior(Protocol):
 
     @property
     def likelihood(self) -> Likelihood:
-        """The law of the predictive."""
+        """The likelihood of the predictive."""
         ...
 
     @property
@@ -70,11 +70,11 @@ class Posterior(Protocol):
     def predictive(
         self, rows: Any, offset: Tensor | None = None, *, notes: list[str] | None = None
     ) -> Predictive:
-        """The law of each row's outcome."""
+        """The likelihood of each row's outcome."""
         ...
 
     def answer(self, inputs: tuple[Tensor, ...], offset: Tensor | None = None) -> Tensor:
-        """The numbers that the law takes, at inputs that are encoded."""
+        """The numbers that the likelihood takes, at inputs that are encoded."""
         ...
 
     def components(self, rows: Any, offset: Tensor | None = None) -> list[tuple[float, Predictive]]:
@@ -86,7 +86,7 @@ class Posterior(Protocol):
         ...
 
     def composition(self, kind: torch.dtype) -> Composition | None:
-        """What a graph computes, laws in this type; None where that is no graph."""
+        """What a graph computes, likelihoods in this type; None where that is no graph."""
         return None
 
     def tensors(self) -> dict[str, Tensor]:
@@ -113,7 +113,7 @@ class OutOfFold(Protocol):
     """Predictives of training rows by networks that were not trained on them."""
 
     def served(self) -> "Iterator[tuple[Tensor, Likelihood, Tensor]]":
-        """Rows, the law of their out-of-fold predictive, and what it takes, chunk by chunk."""
+        """Rows, the likelihood of their out-of-fold predictive, and what it takes, chunk by chunk."""
         ...
 
 
@@ -134,7 +134,7 @@ class Inference(Protocol):
         ...
 
     def fit(
-        self, plan: "Plan", job: "Job", law: Likelihood, previous: Posterior | None = None
+        self, plan: "Plan", job: "Job", likelihood: Likelihood, previous: Posterior | None = None
     ) -> Fitted:
         """Infers the weights from the rows of a job."""
         ...
@@ -143,7 +143,7 @@ class Inference(Protocol):
         self,
         plan: "Plan",
         job: "Job",
-        law: Likelihood,
+        likelihood: Likelihood,
         previous: Posterior | None,
         state: dict[str, Any] | None,
     ) -> Fitted:

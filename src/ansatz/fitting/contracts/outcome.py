@@ -15,11 +15,11 @@ from ansatz.spec import TargetSpec
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ansatz.fitting.column_roles import ColumnRoles
     from ansatz.fitting.contracts.structure import Linear, Structure
     from ansatz.fitting.job import Job
     from ansatz.fitting.model import Given, Model
     from ansatz.fitting.task import Settings
-    from ansatz.fitting.uses import Uses
 
 Metrics = dict[str, float | None]
 PROBABILITIES = (
@@ -29,7 +29,7 @@ NO_INTERVAL = "classes and items have no interval: 'probabilities' says how sure
 
 
 class Outcome(Protocol):
-    """What is predicted, beside its law: it reads y, evaluates predictions and writes them out.
+    """What is predicted, beside its likelihood: it reads y, evaluates predictions and writes them out.
 
     An outcome remembers what it read (names, classes); a fit works on a copy of its own.
 
@@ -43,7 +43,9 @@ class Outcome(Protocol):
 
     name: ClassVar[str]
     face: ClassVar[str]
-    laws: ClassVar[tuple[str, ...]] = ()  # proposed where none is named; () for any by its values
+    candidates: ClassVar[
+        tuple[str, ...]
+    ] = ()  # proposed where none is named; () for any by its values
     report: ClassVar[str] = "ansatz.report.outcome_report:OutcomeReport"
     plural: ClassVar[str] = "numbers"  # what outcomes are called
     labels_are: ClassVar[str] = "classes"  # what labels are called
@@ -64,26 +66,26 @@ class Outcome(Protocol):
     # Reading.
 
     @classmethod
-    def known(cls, frame: "pd.DataFrame", uses: "Uses") -> NDArray[np.bool_]:
+    def known(cls, frame: "pd.DataFrame", column_roles: "ColumnRoles") -> NDArray[np.bool_]:
         """Which rows of a table have an outcome."""
-        return uses.known(frame)
+        return column_roles.known(frame)
 
     @classmethod
-    def serves(cls, law: str, uses: "Uses") -> bool:
-        """Whether a law with such column roles speaks of these outcomes."""
+    def serves(cls, likelihood: str, column_roles: "ColumnRoles") -> bool:
+        """Whether a likelihood with such column roles speaks of these outcomes."""
         ...
 
     @classmethod
     def check_columns(
         cls,
         frame: "pd.DataFrame",
-        uses: "Uses",
-        law: str,
+        column_roles: "ColumnRoles",
+        likelihood: str,
         options: dict[str, Any],
         *,
         named: bool,
     ) -> None:
-        """Refuses columns that the law cannot produce; ``named``: the user named the law."""
+        """Refuses columns that the likelihood cannot produce; ``named``: the user named the likelihood."""
 
     def encode(
         self, y: Any, settings: "Settings", *, reset: bool
@@ -105,7 +107,7 @@ class Outcome(Protocol):
         """Takes what settings say about predictions; what cannot be done is refused."""
 
     def content(self, y: Tensor, settings: "Settings") -> NDArray[Any]:
-        """Outcomes in one form for all laws, so that all laws have the same test rows."""
+        """Outcomes in one form for all likelihoods, so that all likelihoods have the same test rows."""
         found: NDArray[Any] = y.numpy()
         return found
 
@@ -123,20 +125,20 @@ class Outcome(Protocol):
 
     # Fitting.
 
-    def law(self, settings: "Settings", target: TargetSpec, *, few: bool) -> Likelihood:
+    def likelihood(self, settings: "Settings", target: TargetSpec, *, few: bool) -> Likelihood:
         """The likelihood of such outcomes; with a constant dispersion where rows are few."""
         ...
 
-    def solve(self, structure: "Structure", law: Likelihood, job: "Job") -> "Linear":
+    def solve(self, structure: "Structure", likelihood: Likelihood, job: "Job") -> "Linear":
         """The exact linear model of the outcomes."""
         names = None if self.labels is None else [str(name) for name in self.labels]
-        if names is None and law.name in ("dirichlet", "multivariate_normal"):
+        if names is None and likelihood.name in ("dirichlet", "multivariate_normal"):
             names = list(self.names)  # of a vector's numbers
-        found = structure.linear(law, job, class_names=names, null=True)
+        found = structure.linear(likelihood, job, class_names=names, null=True)
         assert found is not None
         return found
 
-    def begin(self, law: Likelihood, job: "Job") -> None:
+    def begin(self, likelihood: Likelihood, job: "Job") -> None:
         """Takes note of the training outcomes before a fit."""
 
     def finish(self, model: "Model", job: "Job") -> None:
@@ -156,56 +158,60 @@ class Outcome(Protocol):
         """One answer for each row, as ``predict`` gives it; ``predictive`` as the model has it."""
         ...
 
-    def answers(self, law: Likelihood, raw: Tensor) -> dict[str, Tensor]:
+    def answers(self, likelihood: Likelihood, raw: Tensor) -> dict[str, Tensor]:
         """Predictions as operations that can be traced, by the names in ``outputs``.
 
         Labels are codes; ``raw`` is what the posterior gives, class weights not taken out.
         """
-        return {"prediction": law.point(raw)}
+        return {"prediction": likelihood.point(raw)}
 
     def distribution(self, predictive: Predictive, y: Tensor) -> tuple[Distribution | None, Tensor]:
         """The distributions that outcomes are evaluated by, and the outcomes as these take them.
 
         None in place of the distributions where a loss predicts a point alone.
         """
-        law, raw = predictive
-        if not law.is_law:
+        likelihood, raw = predictive
+        if not likelihood.has_distribution:
             return None, y
         with torch.no_grad():
-            return law.given(raw, y)
+            return likelihood.given(raw, y)
 
     def row_losses(self, predictive: Predictive, y: Tensor) -> Tensor:
         """The loss of each row, ``(N,)``, the mean over its targets.
 
-        For a law its negative log-likelihood as served; a partial likelihood gives each row's
-        share.
+        For a likelihood its negative log-likelihood as served; a partial likelihood gives each
+        row's share.
         """
-        law, raw = predictive
+        likelihood, raw = predictive
         with torch.no_grad():
-            if law.additive:
-                losses = law.loss(raw, y)
+            if likelihood.additive:
+                losses = likelihood.loss(raw, y)
             else:
-                losses = law.joint_loss(raw, y, torch.ones(len(raw), dtype=raw.dtype))
+                losses = likelihood.joint_loss(raw, y, torch.ones(len(raw), dtype=raw.dtype))
             return losses.double().reshape(len(raw), -1).mean(1)
 
     def estimate(self, predictive: Predictive, y: Tensor) -> Tensor:
         """Point predictions in the unit that outcomes are evaluated in; classes as codes."""
-        law, raw = predictive
+        likelihood, raw = predictive
         distribution, value = self.distribution(predictive, y)
         with torch.no_grad():
             if distribution is not None and value is not y:  # successes, not their share
                 return distribution.mean
-            if distribution is not None and law.event_ndim and hasattr(law, "law"):
-                return distribution.median  # a censored law
-            found: Tensor = law.point(raw)
+            if (
+                distribution is not None
+                and likelihood.event_ndim
+                and hasattr(likelihood, "likelihood")
+            ):
+                return distribution.median  # a censored likelihood
+            found: Tensor = likelihood.point(raw)
             return found
 
     def frame(self, model: "Model", rows: "Given", **options: Any) -> "Mapping[str, Any]":
         """The columns of the table that ``ansatz predict`` writes."""
         return {"prediction": self.point(model.posterior.predictive(rows.rows, rows.offset))}
 
-    def has_interval(self, law: Likelihood) -> bool:
-        """Whether predictions by such a law have bounds."""
+    def has_interval(self, likelihood: Likelihood) -> bool:
+        """Whether predictions by such a likelihood have bounds."""
         return False
 
     def summary(self, model: "Model") -> Any:
@@ -222,7 +228,7 @@ class Outcome(Protocol):
 
     # On disk.
 
-    def target(self, law: Likelihood) -> TargetSpec:
+    def target(self, likelihood: Likelihood) -> TargetSpec:
         """What one example's outcomes look like, without the size of its elements."""
         ...
 

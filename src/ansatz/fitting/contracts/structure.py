@@ -20,6 +20,7 @@ from ansatz.spec import InputSpec, TargetSpec
 from ansatz.training import Supervised
 
 if TYPE_CHECKING:
+    from ansatz.fitting.column_roles import ColumnRoles
     from ansatz.fitting.contracts.inference import Posterior
     from ansatz.fitting.job import Job
     from ansatz.fitting.model import Model
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from ansatz.fitting.split import Split
     from ansatz.fitting.task import Task
     from ansatz.fitting.trained import Trained
-    from ansatz.fitting.uses import Uses
     from ansatz.linear import LinearFit
     from ansatz.symmetry import Group
 
@@ -41,7 +41,7 @@ class Facts(NamedTuple):
     rows: float  # the sum of the weights
     spec: InputSpec | None  # of one example, where rows tell it before they are encoded
     target: TargetSpec
-    coupled: bool = False  # whether the law compares rows with each other
+    coupled: bool = False  # whether the likelihood compares rows with each other
     averaged: bool = False  # whether several networks will be averaged
 
 
@@ -72,17 +72,17 @@ class Beside(NamedTuple):
     trials: NDArray[np.float64] | None
 
 
-class LawScores(Protocol):
-    """How laws of y are compared on some rows."""
+class LikelihoodScores(Protocol):
+    """How likelihoods of y are compared on some rows."""
 
     count: int  # of folds
 
     def begin(self, folds: Any) -> None:
-        """Trains what all laws have in common."""
+        """Trains what all likelihoods have in common."""
         ...
 
-    def scores(self, law: Likelihood, step: Tensor | float) -> Tensor:
-        """Out-of-fold log scores of a law, ``(N,)``; nan for rows that no fold holds out."""
+    def scores(self, likelihood: Likelihood, step: Tensor | float) -> Tensor:
+        """Out-of-fold log scores of a likelihood, ``(N,)``; nan for rows that no fold holds out."""
         ...
 
 
@@ -112,7 +112,7 @@ class Structure(Protocol):
         """The linear network for outcomes on this axis; empty where none makes sense."""
         ...
 
-    def problem(self, data: Any, uses: "Uses", **how: Any) -> "Problem":
+    def problem(self, data: Any, column_roles: "ColumnRoles", **how: Any) -> "Problem":
         """Reads data and decides what is predicted."""
         ...
 
@@ -246,8 +246,10 @@ class Structure(Protocol):
         """All the rows of a job, chunk by chunk, where those held are a sample; else None."""
         return None
 
-    def law_scores(self, job: "Job", total: float, *, linear: bool, seed: int) -> LawScores | None:
-        """How laws are compared; None where the first that the values allow is taken."""
+    def likelihood_scores(
+        self, job: "Job", total: float, *, linear: bool, seed: int
+    ) -> LikelihoodScores | None:
+        """How likelihoods are compared; None where the first that the values allow is taken."""
         ...
 
     def shared(self, rows: Sequence[Rows]) -> Rows:
@@ -264,13 +266,13 @@ class Structure(Protocol):
 
     def linear(
         self,
-        law: Likelihood,
+        likelihood: Likelihood,
         job: "Job",
         *,
         class_names: list[str] | None = None,
         null: bool = False,
     ) -> Linear | None:
-        """The exact linear model of a law; None where there is none that is solved."""
+        """The exact linear model of a likelihood; None where there is none that is solved."""
         ...
 
     def load_linear(self, record: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> "Posterior":
@@ -278,7 +280,7 @@ class Structure(Protocol):
         ...
 
     def baseline(
-        self, law: Likelihood, job: "Job", seed: int
+        self, likelihood: Likelihood, job: "Job", seed: int
     ) -> "tuple[Posterior | None, list[str]]":
         """The linear model to stand beside a network, and notes on its fit; None for none."""
         ...

@@ -12,14 +12,14 @@ from ansatz.figures.number import percent
 from ansatz.figures.printable import printable
 from ansatz.fitting.contracts.inference import Predictive
 from ansatz.metrics import Estimate, auc_estimate, mean_estimate
+from ansatz.report.baselines import Forecast
 from ansatz.report.estimates import estimate_nll
+from ansatz.report.evaluated import Evaluated
 from ansatz.report.evidence import Evidence
-from ansatz.report.judged import Judged
 from ansatz.report.number_pair import log_score_pair
 from ansatz.report.outcome_report import OutcomeReport
 from ansatz.report.paired_scores import ScorePair
 from ansatz.report.response import MOST, Response
-from ansatz.report.rivals import Forecast
 
 
 class ClassesReport(OutcomeReport):
@@ -54,23 +54,23 @@ class ClassesReport(OutcomeReport):
         found: NDArray[np.float64] = both[:, list(response.picks)].numpy()
         return found
 
-    def same_outcomes(self, a: Judged, b: Judged) -> bool:
+    def same_outcomes(self, a: Evaluated, b: Evaluated) -> bool:
         """Whether the rows have the same labels."""
         return np.array_equal(labels_of(a), labels_of(b))
 
-    def score_pair(self, a: Judged, b: Judged) -> ScorePair:
+    def score_pair(self, a: Evaluated, b: Evaluated) -> ScorePair:
         """The log score of each row."""
         return log_score_pair(a, b)
 
-    def score_beside(self, a: Judged, b: Judged) -> ScorePair:
+    def score_beside(self, a: Evaluated, b: Evaluated) -> ScorePair:
         """The Brier score of each row."""
         return ScorePair("brier", _brier(a), _brier(b), higher=False)
 
 
-def labels_of(judged: Judged) -> NDArray[Any]:
+def labels_of(evaluated: Evaluated) -> NDArray[Any]:
     """Outcomes as text; codes below 0 stand for what has no label."""
-    codes = judged.job.y.long().numpy()
-    labels = np.append(np.asarray(judged.model.outcome.labels).astype(str), "")
+    codes = evaluated.job.y.long().numpy()
+    labels = np.append(np.asarray(evaluated.model.outcome.labels).astype(str), "")
     found: NDArray[Any] = labels[np.where(codes < 0, len(labels) - 1, codes)]
     return found
 
@@ -117,12 +117,12 @@ def _calibration(evidence: Evidence) -> str:
 
 
 def _estimates(forecast: Forecast, y: Tensor, weight: Tensor) -> dict[str, Estimate]:
-    law = forecast.distribution
-    assert law is not None
-    probs = law.probs  # type: ignore[attr-defined]
+    likelihood = forecast.distribution
+    assert likelihood is not None
+    probs = likelihood.probs  # type: ignore[attr-defined]
     if probs.ndim == 1:
         hit = (probs > 0.5).long() == y
-        score = getattr(law, "logits", probs)
+        score = getattr(likelihood, "logits", probs)
         return {
             "accuracy": mean_estimate(hit.double(), weight),
             "brier": mean_estimate((probs - y) ** 2, weight),
@@ -145,10 +145,10 @@ def _estimates(forecast: Forecast, y: Tensor, weight: Tensor) -> dict[str, Estim
     return found
 
 
-def _brier(judged: Judged) -> NDArray[np.float64]:
+def _brier(evaluated: Evaluated) -> NDArray[np.float64]:
     """(p - y)^2 of two classes, the sum over the classes of more."""
-    probability: Tensor = judged.distribution.probs.double()  # type: ignore[union-attr]
-    y = judged.job.y.long()
+    probability: Tensor = evaluated.distribution.probs.double()  # type: ignore[union-attr]
+    y = evaluated.job.y.long()
     if probability.ndim == 1:
         return np.asarray((probability - y) ** 2)
     hit = torch.nn.functional.one_hot(y, probability.shape[-1])

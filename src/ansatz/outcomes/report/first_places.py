@@ -52,7 +52,7 @@ def first_places(
     those that could have been: all items, or where unranked ones were absent, the ranked ones.
 
     Args:
-        distribution: one law per row.
+        distribution: one likelihood per row.
         y: ``(N, L)`` orders, best first, -1 behind the last ranked item.
         weight: ``(N,)`` frequency weights.
         group: ``(N,)``, rows that may depend on each other.
@@ -98,20 +98,20 @@ def draw_first_places(axes: "Axes", found: FirstPlaces, names: list[str]) -> Non
 
 def section(evidence: Evidence) -> Section | None:
     """First places observed and expected; None for other outcomes."""
-    law = evidence.distribution
-    if not isinstance(law, RankingDistribution):
+    likelihood = evidence.distribution
+    if not isinstance(likelihood, RankingDistribution):
         return None
     weight = evidence.weight.numpy()
-    found = first_places(law, evidence.value, weight=weight, group=evidence.group)
+    found = first_places(likelihood, evidence.value, weight=weight, group=evidence.group)
     names = [str(item) for item in evidence.model.labels]
-    shown = min(law.items, MOST)
+    shown = min(likelihood.items, MOST)
     with figure(5.6, 0.9 + 0.24 * shown) as paper:
         draw_first_places(paper.subplots(), found, names)
         svg = to_svg(paper)
     off = sum(part.excludes_neutral for part in found.ratios if part.value == part.value)
     lead = (
         f"First places differ from the predicted number, beyond their 95 % intervals, for {off} of "
-        f"{law.items} items; p over all items {p_text(found.p_value)}."
+        f"{likelihood.items} items; p over all items {p_text(found.p_value)}."
     )
     chosen = np.argsort(-found.expected, kind="stable")[:MOST]
     rows: list[list[str | float]] = [

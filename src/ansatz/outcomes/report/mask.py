@@ -9,12 +9,12 @@ from ansatz.figures.section import Chapter
 from ansatz.metrics import Estimate, boundary_f1, dice, iou, mean_estimate, pixel_error
 from ansatz.outcomes.report.labelled import labelled
 from ansatz.outcomes.report.mask_reliability import of_cells
+from ansatz.report.baselines import Forecast
+from ansatz.report.evaluated import Evaluated
 from ansatz.report.evidence import Evidence
-from ansatz.report.judged import Judged
 from ansatz.report.number_pair import log_score_pair
 from ansatz.report.outcome_report import OutcomeReport
 from ansatz.report.paired_scores import ScorePair
-from ansatz.report.rivals import Forecast
 
 _HERE = "ansatz.outcomes.report"
 _CHAPTERS = [
@@ -64,17 +64,17 @@ class MaskReport(OutcomeReport):
         """None: elements have no effect of a feature in common."""
         return None
 
-    def same_outcomes(self, a: Judged, b: Judged) -> bool:
+    def same_outcomes(self, a: Evaluated, b: Evaluated) -> bool:
         """Whether the masks are the same."""
         return torch.equal(a.job.y, b.job.y)
 
-    def score_pair(self, a: Judged, b: Judged) -> ScorePair:
+    def score_pair(self, a: Evaluated, b: Evaluated) -> ScorePair:
         """Dice's coefficient of each example, the mean over its classes."""
         return ScorePair("dice", _dice(a), _dice(b), higher=True)
 
-    def score_beside(self, a: Judged, b: Judged) -> ScorePair:
-        """The log score of the cells of each example; the share of wrong cells without a law."""
-        if a.law.is_law and b.law.is_law:
+    def score_beside(self, a: Evaluated, b: Evaluated) -> ScorePair:
+        """The log score of the cells of each example; the share of wrong cells without a likelihood."""
+        if a.likelihood.has_distribution and b.likelihood.has_distribution:
             return log_score_pair(a, b)
         return ScorePair("pixel_error", _wrong(a), _wrong(b), higher=False)
 
@@ -102,17 +102,17 @@ def _mean_of_cells(values: Tensor, share: Tensor, weight: Tensor) -> Estimate:
     return Estimate(value, share * (values - value) / size)
 
 
-def _codes(judged: Judged) -> Tensor:
-    return judged.model.outcome.estimate(judged.predictive, judged.job.y)
+def _codes(evaluated: Evaluated) -> Tensor:
+    return evaluated.model.outcome.estimate(evaluated.predictive, evaluated.job.y)
 
 
-def _dice(judged: Judged) -> NDArray[np.float64]:
-    y, count = judged.job.y, len(judged.model.labels)
-    found = dice(y.clamp(min=0), _codes(judged), labelled(y), classes=count, reduction="image")
+def _dice(evaluated: Evaluated) -> NDArray[np.float64]:
+    y, count = evaluated.job.y, len(evaluated.model.labels)
+    found = dice(y.clamp(min=0), _codes(evaluated), labelled(y), classes=count, reduction="image")
     return found.nan_to_num().numpy()
 
 
-def _wrong(judged: Judged) -> NDArray[np.float64]:
-    y = judged.job.y
-    wrong = pixel_error(y.clamp(min=0), _codes(judged), labelled(y), reduction="image")
+def _wrong(evaluated: Evaluated) -> NDArray[np.float64]:
+    y = evaluated.job.y
+    wrong = pixel_error(y.clamp(min=0), _codes(evaluated), labelled(y), reduction="image")
     return wrong.nan_to_num().numpy()

@@ -8,15 +8,15 @@ from ansatz.figures.section import Cell, Section, Table
 from ansatz.metrics import boundary_f1, overlap
 from ansatz.metrics.segmentation import reduce_classes
 from ansatz.outcomes.report.labelled import labelled
+from ansatz.report.baselines import Forecast, baselines
 from ansatz.report.evidence import Evidence
-from ansatz.report.rivals import Forecast, rivals
 
 MOST = 20  # classes
 
 
 def section(evidence: Evidence) -> Section | None:
     """Dice, IoU, boundary F1 and wrong cells of every class and model."""
-    forecasts = rivals(evidence).forecasts
+    forecasts = baselines(evidence).forecasts
     classes = [] if evidence.classes is None else [str(name) for name in evidence.classes]
     rows: list[list[Cell]] = []
     found = {forecast.name: _by_class(evidence, forecast, len(classes)) for forecast in forecasts}

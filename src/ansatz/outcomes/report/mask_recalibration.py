@@ -10,14 +10,14 @@ from ansatz.report.recalibration import NONE, TITLE, paired_change
 
 def section(evidence: Evidence) -> Section | None:
     """The log score of cells before and after; one sentence where there was no recalibration."""
-    if not evidence.law.is_law:
+    if not evidence.likelihood.has_distribution:
         return None
     done = evidence.model.recalibration
     if done is None:
         return Section(TITLE, NONE)
     y = evidence.outcome
-    law, raw = evidence.predictive()
-    before = Predictive(law, raw * done.value)  # the temperature divides the logits
+    likelihood, raw = evidence.predictive()
+    before = Predictive(likelihood, raw * done.value)  # the temperature divides the logits
     plain = evidence.model.outcome.row_losses(before, y)
     served = evidence.row_losses()
     cells = evidence.weight * labelled(y).flatten(1).mean(1)

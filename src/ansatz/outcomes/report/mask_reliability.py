@@ -37,7 +37,7 @@ def draw_cells(evidence: Evidence) -> Cells:
 
 
 def _draw(evidence: Evidence) -> Cells:
-    (law, raw), y = evidence.predictive(), evidence.outcome
+    (likelihood, raw), y = evidence.predictive(), evidence.outcome
     generator = torch.Generator().manual_seed(evidence.seed)
     each = max(1, CELLS // len(y))
     probabilities, codes, image = [], [], []
@@ -45,7 +45,7 @@ def _draw(evidence: Evidence) -> Cells:
         known = (y[n].flatten() >= 0).nonzero().squeeze(1)
         chosen = known[torch.randperm(len(known), generator=generator)[:each]]
         cells = raw[n].reshape(-1, raw.shape[-1])[chosen]
-        found = Predictive(law, cells)
+        found = Predictive(likelihood, cells)
         probabilities.append(evidence.model.of_classes.probabilities(found))
         codes.append(y[n].flatten()[chosen])
         image.append(torch.full((len(chosen),), n))

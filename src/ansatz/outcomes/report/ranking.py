@@ -11,14 +11,14 @@ from ansatz.figures.section import Chapter
 from ansatz.fitting.contracts.inference import Predictive
 from ansatz.metrics import Estimate
 from ansatz.outcomes.report.classes import labels_of
+from ansatz.report.baselines import Forecast
 from ansatz.report.estimates import estimate_nll
+from ansatz.report.evaluated import Evaluated
 from ansatz.report.evidence import Evidence
-from ansatz.report.judged import Judged
 from ansatz.report.number_pair import log_score_pair
 from ansatz.report.outcome_report import OutcomeReport
 from ansatz.report.paired_scores import ScorePair
 from ansatz.report.response import MOST, Response
-from ansatz.report.rivals import Forecast
 
 _FIRST = Chapter(33, "first places of rankings", "ansatz.outcomes.report.first_places:section")
 
@@ -27,12 +27,12 @@ class RankingReport(OutcomeReport):
     """Asks whether items come first as often as predicted."""
 
     def chapters(self) -> list[Chapter]:
-        """Those of any law, and one on first places."""
+        """Those of any likelihood, and one on first places."""
         return [*super().chapters(), _FIRST]
 
     def calibration(self, evidence: Evidence) -> str:
         """Nothing is to be said in a sentence."""
-        return "orders have no intervals to be judged by."
+        return "orders have no intervals to be evaluated by."
 
     def estimates(self, evidence: Evidence, forecast: Forecast) -> dict[str, Estimate]:
         """The log score."""
@@ -52,14 +52,14 @@ class RankingReport(OutcomeReport):
             found: NDArray[np.float64] = first.probs[:, list(response.picks)].numpy()
         return found
 
-    def same_outcomes(self, a: Judged, b: Judged) -> bool:
+    def same_outcomes(self, a: Evaluated, b: Evaluated) -> bool:
         """Whether the rows have the same labels."""
         return np.array_equal(labels_of(a), labels_of(b))
 
-    def score_pair(self, a: Judged, b: Judged) -> ScorePair:
+    def score_pair(self, a: Evaluated, b: Evaluated) -> ScorePair:
         """The log score of each ranking."""
         return log_score_pair(a, b)
 
-    def score_beside(self, a: Judged, b: Judged) -> None:
+    def score_beside(self, a: Evaluated, b: Evaluated) -> None:
         """None."""
         return None

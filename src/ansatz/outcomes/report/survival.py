@@ -15,15 +15,15 @@ from ansatz.likelihoods.averaged import Averaged
 from ansatz.metrics import Estimate
 from ansatz.outcomes.report.survival_pair import by_brier, integrated_brier_pair, survival_pair
 from ansatz.outcomes.report.survival_rows import survival_rows
-from ansatz.outcomes.survival_law import times_and_causes
+from ansatz.outcomes.survival_likelihood import times_and_causes
 from ansatz.outcomes.survival_metrics import restricted_mean
+from ansatz.report.baselines import Forecast
 from ansatz.report.estimates import estimate_nll
+from ansatz.report.evaluated import Evaluated
 from ansatz.report.evidence import Evidence
-from ansatz.report.judged import Judged
 from ansatz.report.outcome_report import OutcomeReport
 from ansatz.report.paired_scores import ScorePair
 from ansatz.report.response import Response
-from ansatz.report.rivals import Forecast
 from ansatz.report.transform import Transform, transform_censored
 from ansatz.report.univariate import Target
 
@@ -38,7 +38,7 @@ class SurvivalReport(OutcomeReport):
     prediction = "predicted mean time"
 
     def chapters(self) -> list[Chapter]:
-        """Those of any law, and one on survival curves."""
+        """Those of any likelihood, and one on survival curves."""
         return [*super().chapters(), _CURVES]
 
     def calibration(self, evidence: Evidence) -> str:
@@ -52,8 +52,8 @@ class SurvivalReport(OutcomeReport):
     def targets(self, evidence: Evidence) -> list[Target]:
         """The time."""
         with torch.no_grad():
-            law = evidence.predictive().distribution
-        mean = restricted_mean(law, evidence.model.of_times.followed.horizon).numpy()
+            likelihood = evidence.predictive().distribution
+        mean = restricted_mean(likelihood, evidence.model.of_times.followed.horizon).numpy()
         return [Target("", None, _transform(evidence), mean, 0.0)]
 
     def words(self, evidence: Evidence, row: int) -> str | None:
@@ -67,7 +67,7 @@ class SurvivalReport(OutcomeReport):
     def response(self, evidence: Evidence) -> Response:
         """The chance of no event in the middle of the observed times, or of one of cause 1."""
         horizon = _middle(evidence)
-        several = int(getattr(evidence.law, "causes", 1)) > 1
+        several = int(getattr(evidence.likelihood, "causes", 1)) > 1
         what = f"P(cause 1 by {number(horizon, 3)})" if several else f"P(T > {number(horizon, 3)})"
         return Response((what,), (0,), horizon)
 
@@ -75,14 +75,16 @@ class SurvivalReport(OutcomeReport):
         self, outcome: Any, predictive: Predictive, response: Response
     ) -> NDArray[np.float64]:
         """The survival curves, or the incidence of cause 1, at the response's time."""
-        several = int(getattr(predictive.law, "causes", 1)) > 1
+        several = int(getattr(predictive.likelihood, "causes", 1)) > 1
         asked = outcome.incidence if several else outcome.survival
         found: NDArray[np.float64] = asked(predictive, [response.horizon])
         return found
 
-    def same_outcomes(self, a: Judged, b: Judged) -> bool:
-        """Whether times, events and entries are the same, in the form of each law."""
-        known = [times_and_causes(judged.law, judged.job.y.numpy()) for judged in (a, b)]
+    def same_outcomes(self, a: Evaluated, b: Evaluated) -> bool:
+        """Whether times, events and entries are the same, in the form of each likelihood."""
+        known = [
+            times_and_causes(evaluated.likelihood, evaluated.job.y.numpy()) for evaluated in (a, b)
+        ]
         if known[0] is None or known[1] is None:
             return torch.equal(a.job.y, b.job.y)
         (time, cause), (other_time, other_cause) = known[0], known[1]
@@ -92,23 +94,27 @@ class SurvivalReport(OutcomeReport):
             and torch.equal(a.job.y[:, 2], b.job.y[:, 2])
         )
 
-    def score_pair(self, a: Judged, b: Judged) -> ScorePair:
+    def score_pair(self, a: Evaluated, b: Evaluated) -> ScorePair:
         """By the likelihood that both have, else by the integrated Brier score."""
         return survival_pair(a, b)
 
-    def score_beside(self, a: Judged, b: Judged) -> ScorePair | None:
+    def score_beside(self, a: Evaluated, b: Evaluated) -> ScorePair | None:
         """The integrated Brier score, where it is not the first score."""
         return None if by_brier(a, b) else integrated_brier_pair(a, b)
 
 
 def _transform(evidence: Evidence) -> Transform:
-    law, y = evidence.distribution, evidence.outcome
-    assert law is not None
-    inner = evidence.law.law if isinstance(evidence.law, Averaged) else evidence.law
-    if isinstance(inner, Censored):  # its law is already given the entry
-        return transform_censored(law, y[:, 0], y[:, 1])
+    likelihood, y = evidence.distribution, evidence.outcome
+    assert likelihood is not None
+    inner = (
+        evidence.likelihood.likelihood
+        if isinstance(evidence.likelihood, Averaged)
+        else evidence.likelihood
+    )
+    if isinstance(inner, Censored):  # its likelihood is already given the entry
+        return transform_censored(likelihood, y[:, 0], y[:, 1])
     time, cause, entry = y[:, 0], y[:, 1], y[:, 2]
-    return transform_censored(law, time, torch.where(cause > 0, time, torch.inf), entry)
+    return transform_censored(likelihood, time, torch.where(cause > 0, time, torch.inf), entry)
 
 
 def _middle(evidence: Evidence) -> float:
@@ -122,17 +128,17 @@ def _middle(evidence: Evidence) -> float:
 
 def _calibration(evidence: Evidence) -> str:
     """Events against the sum of the cumulative hazards that the rows lived through."""
-    known = times_and_causes(evidence.law, evidence.outcome.numpy())
-    law = evidence.distribution
-    if known is None or law is None:
+    known = times_and_causes(evidence.likelihood, evidence.outcome.numpy())
+    likelihood = evidence.distribution
+    if known is None or likelihood is None:
         return "times are known as intervals; see the residuals below."
     time, event = (torch.from_numpy(np.array(part)) for part in known)
     entry = evidence.outcome[:, 2]
     with torch.no_grad():
-        hazard = -law.log_survival(time)
+        hazard = -likelihood.log_survival(time)
         late = entry.isfinite() & (entry > 0)
         if bool(late.any()):
-            before = -law.log_survival(torch.where(late, entry, time))
+            before = -likelihood.log_survival(torch.where(late, entry, time))
             hazard = hazard - torch.where(late, before, 0.0)
     seen = float((evidence.weight * (event > 0)).sum())
     expected = float((evidence.weight * hazard).sum())

@@ -62,7 +62,7 @@ def section(evidence: Evidence) -> Section | None:
         )
         return Section(TITLE, sentence, [Text(ASSUMPTION, "note")])
     parts: list[Text | Table | Figure] = []
-    causes = int(getattr(evidence.law, "causes", 1))
+    causes = int(getattr(evidence.likelihood, "causes", 1))
     leads = []
     for cause in range(1, min(causes, 3) + 1):
         horizons = choose_horizons(rows.time, rows.cause == cause)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ansatz.outcomes.survival_law import times_and_causes
+from ansatz.outcomes.survival_likelihood import times_and_causes
 from ansatz.report.evidence import Evidence
 
 Numbers = NDArray[np.float64]
@@ -29,7 +29,7 @@ class SurvivalRows(NamedTuple):
 
 def survival_rows(evidence: Evidence) -> SurvivalRows | None:
     """Times, causes and entries; None where an event is known as an interval only."""
-    known = times_and_causes(evidence.law, evidence.outcome.numpy())
+    known = times_and_causes(evidence.likelihood, evidence.outcome.numpy())
     if known is None:
         return None
     time, cause = (np.ascontiguousarray(part) for part in known)

@@ -15,8 +15,8 @@ class GridEncoder:
     """Every channel with mean 0 and standard deviation 1.
 
     Networks predict in float32: convolutions in float64 take many times as long, so that an
-    example alone and among others may differ in the seventh digit. What the law makes of the raw
-    numbers is computed in float64.
+    example alone and among others may differ in the seventh digit. What the likelihood makes of the
+    raw numbers is computed in float64.
 
     Args:
         preprocessor: learned from training examples.

@@ -9,9 +9,9 @@ import pandas as pd
 
 from ansatz.data.grids import GridTable, read_grids
 from ansatz.errors import DataError, UsageError
+from ansatz.fitting.column_roles import ColumnRoles, near_columns
 from ansatz.fitting.problem import Problem, check_outcomes
 from ansatz.fitting.proposal import Proposal, propose
-from ansatz.fitting.uses import Uses, near_columns
 from ansatz.structures.grid.reading import holds_signals, sides, special_columns
 
 MASK = "mask"  # what the target is called where it is a label for every cell
@@ -19,13 +19,13 @@ _OF_MASKS = ("dice", "sum")
 _NAMED = 20  # classes of masks that a note lists
 
 
-def grid_problem(data: Any, uses: Uses, **how: Any) -> Problem:
+def grid_problem(data: Any, column_roles: ColumnRoles, **how: Any) -> Problem:
     """Reads images, signals or volumes; the rows of a table of numbers are signals.
 
     Args:
-        data: as for :func:`pose_grids`.
-        uses: target, weights, offset and so on by name.
-        how: options of :func:`pose_grids`, and roles, which do nothing.
+        data: as for :func:`build_grid_problem`.
+        column_roles: target, weights, offset and so on by name.
+        how: options of :func:`build_grid_problem`, and roles, which do nothing.
     """
     how.pop("roles", None)  # columns beside grids are not features
     reader, memory = dict(how.pop("reader", None) or {}), how.pop("memory", None)
@@ -34,15 +34,18 @@ def grid_problem(data: Any, uses: Uses, **how: Any) -> Problem:
     if "size" in reader:
         reader["size"] = sides(reader["size"])
     if holds_signals(data, reader):
-        if not uses.outcome_columns:
+        if not column_roles.outcome_columns:
             raise UsageError("no target: name the column to predict with --target.")
-        reader |= {"signals": True, "target": [*special_columns(uses), *how.get("drop", ())]}
-    return pose_grids(data, uses, reader=reader, **how)
+        reader |= {
+            "signals": True,
+            "target": [*special_columns(column_roles), *how.get("drop", ())],
+        }
+    return build_grid_problem(data, column_roles, reader=reader, **how)
 
 
-def pose_grids(
+def build_grid_problem(
     data: Any,
-    uses: Uses,
+    column_roles: ColumnRoles,
     *,
     likelihood: str | None = None,
     options: Mapping[str, Any] | None = None,
@@ -53,9 +56,9 @@ def pose_grids(
 
     Args:
         data: a folder, a file, the name of a data set, arrays, or a ``GridTable``.
-        uses: target, weights, offset and so on by name; the data's own target where none is given.
-        likelihood: the law; None lets the values of the target choose.
-        options: of the law.
+        column_roles: target, weights, offset and so on by name; the data's own target where none is given.
+        likelihood: the likelihood; None lets the values of the target choose.
+        options: of the likelihood.
         drop: columns to leave out; none of them is a feature anyway.
         reader: options of :func:`ansatz.data.grids.read_grids`.
     """
@@ -64,54 +67,64 @@ def pose_grids(
         if name not in table.frame.columns:
             near = near_columns(name, table.frame)
             raise UsageError(f"{table.origin}: no column '{name}' to drop. {near}")
-    if not uses.target and uses.lower is None:
+    if not column_roles.target and column_roles.lower is None:
         if table.target is None:
             there = ", ".join(map(str, table.frame.columns)) or "none"
             raise UsageError(
                 f"{table.origin}: no target: name the column to predict, --target. "
                 f"Columns: {there}."
             )
-        uses = uses.model_copy(update={"target": [table.target]})
-    if uses.target == [MASK] and table.masks is not None:
-        return _of_masks(table, uses, likelihood, options)
+        column_roles = column_roles.model_copy(update={"target": [table.target]})
+    if column_roles.target == [MASK] and table.masks is not None:
+        return _of_masks(table, column_roles, likelihood, options)
     if likelihood in _OF_MASKS:
-        raise UsageError(f"{likelihood} judges masks, and {table.origin} has none: --masks DIR.")
-    _require_two_folders(table, uses)
+        raise UsageError(f"{likelihood} evaluates masks, and {table.origin} has none: --masks DIR.")
+    _require_two_folders(table, column_roles)
     frame = table.frame.drop(columns=list(drop))
-    uses = uses.expand(frame)
-    uses.check(frame, table.origin)
-    known = uses.known(frame)
+    column_roles = column_roles.expand(frame)
+    column_roles.check(frame, table.origin)
+    known = column_roles.known(frame)
     if not known.any():
-        raise DataError(f"{table.origin}: the target '{uses.outcome_name}' is missing everywhere.")
+        raise DataError(
+            f"{table.origin}: the target '{column_roles.outcome_name}' is missing everywhere."
+        )
     notes = list(table.notes)
     if not known.all():
         gone = int((~known).sum())
-        notes.append(f"examples without a value of '{uses.outcome_name}', left out: {gone}.")
+        notes.append(
+            f"examples without a value of '{column_roles.outcome_name}', left out: {gone}."
+        )
     frame, grids = frame[known], table.grids[np.flatnonzero(known)]
     part = _part_column(frame)
-    proposal = Proposal([likelihood]) if likelihood else _proposed(table, frame, uses)
-    law, given = proposal.laws[0], {**proposal.options, **(options or {})}
-    check_outcomes(table.origin, frame, uses, law, given, named=likelihood is not None)
+    proposal = Proposal([likelihood]) if likelihood else _proposed(table, frame, column_roles)
+    base, given = proposal.candidates[0], {**proposal.options, **(options or {})}
+    check_outcomes(table.origin, frame, column_roles, base, given, named=likelihood is not None)
     notes += [proposal.why] if proposal.why else []
-    if len(proposal.laws) > 1:
-        others = ", ".join(proposal.laws[1:])
-        notes.append(f"likelihood {law}: the values would also allow {others} (--likelihood).")
+    if len(proposal.candidates) > 1:
+        others = ", ".join(proposal.candidates[1:])
+        notes.append(
+            f"likelihood {likelihood}: the values would also allow {others} (--likelihood)."
+        )
     found = _fingerprint(frame, grids)
-    return Problem(table.origin, frame, grids, uses, [law], given, notes, found, part=part)
+    return Problem(table.origin, frame, grids, column_roles, [base], given, notes, found, part=part)
 
 
-def _require_two_folders(table: GridTable, uses: Uses) -> None:
-    """One alone can be judged, but not learned from."""
-    if uses.target == ["class"] == [table.target] and table.frame["class"].nunique() == 1:
+def _require_two_folders(table: GridTable, column_roles: ColumnRoles) -> None:
+    """One alone can be evaluated, but not learned from."""
+    if column_roles.target == ["class"] == [table.target] and table.frame["class"].nunique() == 1:
         raise DataError(
             f"{table.origin} holds one class only ('{table.frame['class'].iloc[0]}'); at least two "
             "are needed, each a folder of images."
         )
 
 
-def _proposed(table: GridTable, frame: pd.DataFrame, uses: Uses) -> Proposal:
+def _proposed(table: GridTable, frame: pd.DataFrame, column_roles: ColumnRoles) -> Proposal:
     """As for tables, but the labels 0, 1, ..., K - 1 that arrays of images have are classes."""
-    if uses.target == [table.target] and uses.event is None and uses.trials is None:
+    if (
+        column_roles.target == [table.target]
+        and column_roles.event is None
+        and column_roles.trials is None
+    ):
         found = frame[table.target].unique()
         whole = getattr(found.dtype, "kind", "O") in "iu"
         if whole and len(found) == 1:
@@ -125,16 +138,19 @@ def _proposed(table: GridTable, frame: pd.DataFrame, uses: Uses) -> Proposal:
                 "if it counts something: --likelihood poisson."
             )
             return Proposal(["categorical"], {}, why)
-    return propose(table.origin, frame, uses)
+    return propose(table.origin, frame, column_roles)
 
 
 def _of_masks(
-    table: GridTable, uses: Uses, likelihood: str | None, options: Mapping[str, Any] | None
+    table: GridTable,
+    column_roles: ColumnRoles,
+    likelihood: str | None,
+    options: Mapping[str, Any] | None,
 ) -> Problem:
     assert table.masks is not None
-    law = likelihood or "categorical"
+    base = likelihood or "categorical"
     frame = table.frame.assign(**{MASK: [f"{key:016x}" for key in table.masks.content_keys()]})
-    uses.check(frame, table.origin)
+    column_roles.check(frame, table.origin)
     count = len(table.masks.classes)
     named = ", ".join(map(str, table.masks.classes[:_NAMED]))
     more = f" and {count - _NAMED} more" if count > _NAMED else ""
@@ -143,8 +159,8 @@ def _of_masks(
         table.origin,
         frame,
         table.grids,
-        uses,
-        [law],
+        column_roles,
+        [base],
         dict(options or {}),
         notes,
         _fingerprint(frame, table.grids),

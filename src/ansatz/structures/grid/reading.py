@@ -9,9 +9,9 @@ from ansatz.data.grids.each import Each, read_each
 from ansatz.data.grids.find import is_data_set, is_image_file, is_table
 from ansatz.data.grids.idx import is_idx
 from ansatz.data.grids.listing import family, files_below
+from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.model import Model
-from ansatz.fitting.provenance import Origin, provenance_of
-from ansatz.fitting.uses import Uses
+from ansatz.fitting.provenance import Provenance, provenance_of
 from ansatz.structures.grid.encoder import GridEncoder
 
 
@@ -21,12 +21,12 @@ def grid_table(model: Model, table: Any, *, outcomes: bool) -> GridTable:
 
 
 def read_like(model: Model, data: Any, *, outcomes: bool = True, **options: Any) -> GridTable:
-    """Examples as those of a fit were, brought to their size: to be predicted or judged.
+    """Examples as those of a fit were, brought to their size: to be predicted or evaluated.
 
     Args:
         model: fitted to grids.
         data: a folder, a file, the name of a data set, or arrays.
-        outcomes: whether they are judged; False reads the examples alone.
+        outcomes: whether they are evaluated; False reads the examples alone.
         options: of :func:`ansatz.data.grids.read_grids`: ``on_corrupt``, ``memory_limit``,
             ``pages``, ``masks``.
     """
@@ -53,12 +53,12 @@ def _reading(model: Model, data: Any, *, outcomes: bool) -> dict[str, Any]:
     """How to read data for a fitted model: by its shape, and by what the fit was told."""
     encoder: GridEncoder = model.encoder  # type: ignore[assignment]
     preprocessor, told = encoder.preprocessor, provenance_of(model)
-    spec, uses = preprocessor.spec, model.uses
+    spec, column_roles = preprocessor.spec, model.column_roles
     reader = {} if told is None else told.asked.reader()
     if is_data_set(data):
         return {}
     if holds_signals(data, reader):
-        special = [] if uses is None else special_columns(uses)
+        special = [] if column_roles is None else special_columns(column_roles)
         dropped = told.asked.options["drop"] if told else ()
         return {"signals": True, "target": [*special, *dropped]}
     options = _some(reader, "limit_pixels", "limit_bytes")
@@ -80,7 +80,7 @@ def _reading(model: Model, data: Any, *, outcomes: bool) -> dict[str, Any]:
     return options | _paths_and_masks(data, told)
 
 
-def _pages(data: Any, told: Origin) -> str | None:
+def _pages(data: Any, told: Provenance) -> str | None:
     """What the pages of image files were to the fit; None where data are no such files."""
     reader = told.asked.reader()
     said = reader.get("pages")
@@ -96,7 +96,7 @@ def _holds_image_files(data: Any) -> bool:
     return is_list or is_image_file(data) or is_table(data)
 
 
-def _paths_and_masks(data: Any, told: Origin) -> dict[str, Any]:
+def _paths_and_masks(data: Any, told: Provenance) -> dict[str, Any]:
     """The columns or the folder that the fit was told, where data are such a table or folder."""
     given, source = _some(told.asked.reader(), "image", "masks"), told.source.path
     if source is None or is_table(source):
@@ -141,7 +141,14 @@ def holds_signals(data: Any, reader: Mapping[str, Any]) -> bool:
     return not is_grids(data) and not {"image", "masks"} & set(reader)
 
 
-def special_columns(uses: Uses) -> list[str]:
+def special_columns(column_roles: ColumnRoles) -> list[str]:
     """Columns of a table that are no part of its rows' signals."""
-    named = [uses.weights, uses.offset, uses.exposure, uses.group, uses.time, uses.event]
-    return [*uses.outcome_columns, *(name.split("=")[0] for name in named if name)]
+    named = [
+        column_roles.weights,
+        column_roles.offset,
+        column_roles.exposure,
+        column_roles.group,
+        column_roles.time,
+        column_roles.event,
+    ]
+    return [*column_roles.outcome_columns, *(name.split("=")[0] for name in named if name)]

@@ -86,20 +86,22 @@ class Images(ReadAgain):
 
     def _known(self, table: GridTable) -> GridTable:
         """Examples whose outcome is known, checked; masks are checked where they are encoded."""
-        uses, frame = self.model.uses, table.frame
-        assert uses is not None
+        column_roles, frame = self.model.column_roles, table.frame
+        assert column_roles is not None
         if self.model.axis == "element":
             return table
-        absent = [name for name in uses.outcome_columns if name not in frame.columns]
+        absent = [name for name in column_roles.outcome_columns if name not in frame.columns]
         if absent:
             there = ", ".join(map(str, frame.columns)) or "none"
             raise DataError(
-                f"{table.origin}: no '{absent[0]}' to judge by, which the model predicts. Columns: "
+                f"{table.origin}: no '{absent[0]}' to evaluate by, which the model predicts. Columns: "
                 f"{there}. To predict without it: ansatz predict."
             )
-        known = self.model.outcome.known(frame, uses)
+        known = self.model.outcome.known(frame, column_roles)
         if not known.any():
-            raise DataError(f"{table.origin}: no example has a value of '{uses.outcome_name}'.")
+            raise DataError(
+                f"{table.origin}: no example has a value of '{column_roles.outcome_name}'."
+            )
         if not known.all():
             self.tell(f"examples without the target, left out: {int((~known).sum())}.")
         table = table.rows(np.flatnonzero(known))

@@ -26,11 +26,11 @@ from ansatz.training import Supervised
 FOLDS = 5
 PENALTIES = tuple(4.0**k for k in range(3, -7, -1))  # strong ones first
 WORSE = 2  # so many weaker penalties in turn that are no better end the search
-UNJUDGED = 1.0  # the penalty where examples cannot be parted: x explains as much as it does not
+UNEVALUATED = 1.0  # the penalty where examples cannot be parted: x explains as much as it does not
 
 
-def fit_ridge_grid(law: Likelihood, job: Job, seed: int) -> tuple[GridEncoder, Trained]:
-    r"""The penalised linear model of a law in the cells of a grid, with a constant dispersion.
+def fit_ridge_grid(likelihood: Likelihood, job: Job, seed: int) -> tuple[GridEncoder, Trained]:
+    r"""The penalised linear model of a likelihood in the cells of a grid, with a constant dispersion.
 
     .. math:: \min_{B, b} \sum_i w_i \ell(\text{shift} + \text{scale} (B z_i + b), y_i)
         + \frac{\lambda}{2} \|B\|^2 + \frac{1}{2} \|b\|^2
@@ -39,11 +39,11 @@ def fit_ridge_grid(law: Likelihood, job: Job, seed: int) -> tuple[GridEncoder, T
     predictor of a typical example has the variance :math:`1 / \lambda`, in the unit of the
     outcomes. There are more cells than examples, but the best B is a combination of examples: as
     many coefficients as examples are sought, whatever the cells. :math:`\lambda` has the least
-    out-of-fold loss, and what the law has of its own, its dispersion, is estimated from the
+    out-of-fold loss, and what the likelihood has of its own, its dispersion, is estimated from the
     out-of-fold predictors too: what is left over in examples learned from is too little.
 
     Args:
-        law: copied, never changed.
+        likelihood: copied, never changed.
         job: examples with one outcome each.
         seed: of the folds.
 
@@ -52,8 +52,8 @@ def fit_ridge_grid(law: Likelihood, job: Job, seed: int) -> tuple[GridEncoder, T
     """
     grids: Grids = job.rows  # type: ignore[assignment]
     preprocessor = GridPreprocessor.fit(grids, job.weight.numpy())
-    objective = start_objective(with_dispersion(law, "constant"), job).double()
-    objective.likelihood.loosen()
+    objective = start_objective(with_dispersion(likelihood, "constant"), job).double()
+    objective.likelihood.relax_shapes()
     assert objective.shift is not None
     network = build_network(
         "linear_grid",
@@ -130,37 +130,41 @@ class _Problem(NamedTuple):
 
 
 def _choose(problem: _Problem, folds: Folds) -> Tensor:
-    """The coefficients at the best penalty; the law's own numbers are set to those beside it."""
+    """The coefficients at the best penalty; the likelihood's own numbers are set to those beside it."""
     everyone = torch.arange(len(problem.z))
     if not folds:
-        return next(problem.path(everyone, [UNJUDGED]))
-    parts = [(torch.from_numpy(learn), torch.from_numpy(judged)) for learn, judged in folds]
+        return next(problem.path(everyone, [UNEVALUATED]))
+    parts = [(torch.from_numpy(learn), torch.from_numpy(evaluated)) for learn, evaluated in folds]
     paths = [problem.path(learn, PENALTIES) for learn, _ in parts]
-    law = problem.objective.likelihood
-    began, found = copy.deepcopy(law.state_dict()), []
+    likelihood = problem.objective.likelihood
+    began, found = copy.deepcopy(likelihood.state_dict()), []
     for place, coefficients in enumerate(zip(*paths, strict=True)):
-        judged = [
+        evaluated = [
             (problem.predictor(each, rows), rows)
             for each, (_, rows) in zip(coefficients, parts, strict=True)
         ]
-        loss = _out_of_fold(problem, judged)
+        loss = _out_of_fold(problem, evaluated)
         found.append(
-            (loss if math.isfinite(loss) else math.inf, place, copy.deepcopy(law.state_dict()))
+            (
+                loss if math.isfinite(loss) else math.inf,
+                place,
+                copy.deepcopy(likelihood.state_dict()),
+            )
         )
-        law.load_state_dict(began)
+        likelihood.load_state_dict(began)
         if place - min(found, key=lambda each: each[:2])[1] >= WORSE:
             break
     _, best, own = min(found, key=lambda each: each[:2])
     *_, chosen = problem.path(everyone, PENALTIES[: best + 1])
-    law.load_state_dict(own)
+    likelihood.load_state_dict(own)
     return chosen
 
 
-def _out_of_fold(problem: _Problem, judged: list[tuple[Tensor, Tensor]]) -> float:
-    """The least loss of predictors and their rows, over the law's own numbers, which it sets."""
+def _out_of_fold(problem: _Problem, evaluated: list[tuple[Tensor, Tensor]]) -> float:
+    """The least loss of predictors and their rows, over the likelihood's own numbers, which it sets."""
 
     def total() -> Tensor:
-        return torch.stack([problem.loss(predictor, rows) for predictor, rows in judged]).sum()
+        return torch.stack([problem.loss(predictor, rows) for predictor, rows in evaluated]).sum()
 
     _minimise(
         total, [own for own in problem.objective.likelihood.parameters() if own.requires_grad]

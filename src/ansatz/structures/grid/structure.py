@@ -16,20 +16,20 @@ from ansatz.data.grids import GridPreprocessor, Grids
 from ansatz.data.grids.pieces import cut_pieces
 from ansatz.data.source import Source
 from ansatz.errors import DataError, UsageError
+from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.contracts.exporter import Exporter
 from ansatz.fitting.contracts.inference import Posterior
 from ansatz.fitting.contracts.structure import Beside, Facts, Feed, Linear, Structure
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Model
+from ansatz.fitting.network_check import answer_of
 from ansatz.fitting.options.tables import settings_of
 from ansatz.fitting.problem import Problem
 from ansatz.fitting.provenance import provenance_of
 from ansatz.fitting.read_again import Tell
 from ansatz.fitting.recipe import Recipe
-from ansatz.fitting.rehearsal import answer_of
 from ansatz.fitting.space import Space
 from ansatz.fitting.trained import Trained
-from ansatz.fitting.uses import Uses
 from ansatz.likelihoods import Likelihood
 from ansatz.networks import Summary, predict_tiles, summary
 from ansatz.networks.layout import channels_last
@@ -88,9 +88,9 @@ class Grid(Structure):
 
     # Rows.
 
-    def problem(self, data: Any, uses: Uses, **how: Any) -> Problem:
+    def problem(self, data: Any, column_roles: ColumnRoles, **how: Any) -> Problem:
         """Reads grids with the columns beside them, and decides what is predicted."""
-        return grid_problem(data, uses, **how)
+        return grid_problem(data, column_roles, **how)
 
     def read_again(
         self, model: Model, data: str, *, outcomes: bool, options: Mapping[str, Any], tell: Tell
@@ -121,18 +121,22 @@ class Grid(Structure):
 
     def from_table(self, model: Model, table: Any, *, outcomes: bool) -> Beside:
         """Examples with the columns beside them, read from files if they are not."""
-        uses = model.uses
-        assert uses is not None
+        column_roles = model.column_roles
+        assert column_roles is not None
         found = grid_table(model, table, outcomes=outcomes)
         frame, y = found.frame, None
         if outcomes:
-            y = found.masks if uses.target == [MASK] else uses.outcomes(frame)
+            y = found.masks if column_roles.target == [MASK] else column_roles.outcomes(frame)
             if y is None:
                 raise DataError(
-                    f"{found.origin}: no masks to judge by: --masks says where they are."
+                    f"{found.origin}: no masks to evaluate by: --masks says where they are."
                 )
         return Beside(
-            found.grids, y, uses.weight(frame), uses.offsets(frame), uses.trial_counts(frame)
+            found.grids,
+            y,
+            column_roles.weight(frame),
+            column_roles.offsets(frame),
+            column_roles.trial_counts(frame),
         )
 
     def cuts(self, model: Model, table: Any) -> Iterator[tuple[int, Any]]:
@@ -238,8 +242,8 @@ class Grid(Structure):
         """Examples in a new order each epoch, augmented in training."""
         return grid_source(job, encoder, feed)
 
-    def law_scores(self, job: Job, total: float, *, linear: bool, seed: int) -> None:
-        """None: networks on grids take too long to compare laws."""
+    def likelihood_scores(self, job: Job, total: float, *, linear: bool, seed: int) -> None:
+        """None: networks on grids take too long to compare likelihoods."""
         return None
 
     # Predictions.
@@ -278,7 +282,7 @@ class Grid(Structure):
 
     def linear(
         self,
-        law: Likelihood,
+        likelihood: Likelihood,
         job: Job,
         *,
         class_names: list[str] | None = None,
@@ -287,9 +291,9 @@ class Grid(Structure):
         """None: there are as many coefficients as cells, and the model is trained."""
         return None
 
-    def baseline(self, law: Likelihood, job: Job, seed: int) -> tuple[Posterior, list[str]]:
+    def baseline(self, likelihood: Likelihood, job: Job, seed: int) -> tuple[Posterior, list[str]]:
         """The linear model in the cells; of few examples it is penalised."""
-        return fit_linear_grid(self, law, job, seed), []
+        return fit_linear_grid(self, likelihood, job, seed), []
 
     # Search and export.
 

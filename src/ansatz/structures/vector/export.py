@@ -55,7 +55,7 @@ class TableExporter(Exporter):
             ]
         if not preprocessor.feature_names and not preprocessor.embedded:
             raise UsageError(
-                "the model has no features: its law is the same for every row, and "
+                "the model has no features: its likelihood is the same for every row, and "
                 "predict_dist(None) says it. There is nothing to export."
             )
 

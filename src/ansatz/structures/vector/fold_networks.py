@@ -1,4 +1,4 @@
-"""Small networks, one for each fold, that try one law after another on the same rows."""
+"""Small networks, one for each fold, that try one likelihood after another on the same rows."""
 
 import copy
 import math
@@ -25,7 +25,7 @@ from ansatz.structures.vector.rows import TableRows
 from ansatz.training.averaging import Averaging
 
 # Dropout, averaged weights and a rate that falls to 0 make scores higher than further steps do,
-# and less a matter of luck: two laws that are nearly one must come out alike.
+# and less a matter of luck: two likelihoods that are nearly one must come out alike.
 FEATURES = Recipe(
     widths=(64, 64),
     dropout=0.1,
@@ -42,50 +42,53 @@ ALL_LEVELS = 2**31  # no level is embedded: indicators keep the network plain, a
 
 
 class FoldNetworks:
-    """Networks that judge laws by rows they have not seen, small ones and quickly trained.
+    """Networks that evaluate likelihoods by rows they have not seen, small ones and quickly trained.
 
     What is not linear in x must not look like dispersion, so that no straight line will do. Hidden
-    layers that know x are learned once per fold, by a normal law for the normal scores of y, which
-    are alike whatever the law of y is: mean and spread of a rank favour none of them. Each law
-    then starts from these layers and a fresh output, and trains all of it for at most 160 steps.
+    layers that know x are learned once per fold, by a normal distribution for the normal scores of
+    y, which are alike whatever the likelihood of y is: mean and spread of a rank favour none of
+    them. Each likelihood then starts from these layers and a fresh output, and trains all of it for
+    at most 160 steps.
 
     The networks of all folds train side by side. The number of steps with the best total score is
-    taken, one for all folds, so that the choice among 16 flatters no law.
+    taken, one for all folds, so that the choice among 16 flatters no likelihood.
 
     Args:
         job: the rows.
-        folds: rows to learn from and rows to judge, from ``choose_folds``.
-        seed: of initial weights, order and dropout, the same for every law.
+        folds: rows to learn from and rows to evaluate, from ``choose_folds``.
+        seed: of initial weights, order and dropout, the same for every likelihood.
     """
 
     def __init__(self, job: Job, folds: Folds, *, seed: int) -> None:
         self._job, self._folds, self._seed = job, folds, seed
         dtype = torch.float64 if needs_double(job.y) else torch.float32
-        self._rows = [_prepare(job, learn, judged, dtype) for learn, judged in folds]
+        self._rows = [_prepare(job, learn, evaluated, dtype) for learn, evaluated in folds]
         self._features: list[list[Tensor]] | None = None
         ranks = normal_scores(job.y)
         neutral = Normal(dispersion="constant" if len(job.y) < FEW else "predicted")
         runs = self._start(neutral, ranks, FEATURES)
         self._features = [run.features for run in self._race(runs, ranks, 0.0, FEATURES)[1]]
 
-    def scores(self, law: Likelihood, step: Tensor | float = 0.0) -> Tensor:
-        """Out-of-fold log scores of a law, ``(N,)`` in float64; nan for rows that no fold judges.
+    def scores(self, likelihood: Likelihood, step: Tensor | float = 0.0) -> Tensor:
+        """Out-of-fold log scores of a likelihood, ``(N,)`` in float64; nan for rows that no fold evaluates.
 
         Args:
-            law: copied, never changed.
+            likelihood: copied, never changed.
             step: of the outcomes, see :func:`~ansatz.fitting.out_of_fold.log_scores`.
         """
-        runs = self._start(law, self._job.y, LAW)
+        runs = self._start(likelihood, self._job.y, LAW)
         return self._race(runs, self._job.y, step, LAW)[0]
 
-    def _start(self, law: Likelihood, y: Tensor, recipe: Recipe) -> "list[_Run]":
+    def _start(self, likelihood: Likelihood, y: Tensor, recipe: Recipe) -> "list[_Run]":
         runs = []
-        for fold, ((learn, judged), rows) in enumerate(zip(self._folds, self._rows, strict=True)):
+        for fold, ((learn, evaluated), rows) in enumerate(
+            zip(self._folds, self._rows, strict=True)
+        ):
             target = y.to(rows.learn.weight.dtype)
             run = _Run(
-                law,
+                likelihood,
                 rows.learn._replace(target=target[torch.from_numpy(learn)]),
-                rows.judged._replace(target=y[torch.from_numpy(judged)]),
+                rows.evaluated._replace(target=y[torch.from_numpy(evaluated)]),
                 rows.inputs,
                 recipe,
                 derive(self._seed, "choice", fold),
@@ -102,9 +105,9 @@ class FoldNetworks:
         best, since = torch.empty(0, dtype=torch.float64), 0
         for _ in range(recipe.evaluations):
             scores = torch.full((len(y),), torch.nan, dtype=torch.float64)
-            for (_, judged), run in zip(self._folds, runs, strict=True):
+            for (_, evaluated), run in zip(self._folds, runs, strict=True):
                 run.advance(every)
-                scores[judged] = run.judge(step)
+                scores[evaluated] = run.evaluate(step)
             seen = require_finite(scores, self._folds)
             since += 1
             if not len(best) or self._gain(scores[seen] - best[seen], seen) > 0:
@@ -123,7 +126,7 @@ class FoldNetworks:
 
 class _FoldRows(NamedTuple):
     learn: Batch
-    judged: Batch
+    evaluated: Batch
     inputs: InputSpec
 
 
@@ -132,17 +135,17 @@ class _Run:
 
     def __init__(
         self,
-        law: Likelihood,
+        likelihood: Likelihood,
         learn: Batch,
-        judged: Batch,
+        evaluated: Batch,
         inputs: InputSpec,
         recipe: Recipe,
         seed: int,
         features: Sequence[Tensor] | None,
     ) -> None:
-        self._judged = judged
-        self._objective = build_objective(law, learn)
-        self._objective.likelihood.loosen()
+        self._evaluated = evaluated
+        self._objective = build_objective(likelihood, learn)
+        self._objective.likelihood.relax_shapes()
         assert self._objective.shift is not None
         self._network = build_network(
             "mlp",
@@ -175,14 +178,14 @@ class _Run:
             self._number += 1
             self._average.update(self._number)
 
-    def judge(self, step: Tensor | float) -> Tensor:
-        rows = self._judged
+    def evaluate(self, step: Tensor | float) -> Tensor:
+        rows = self._evaluated
         with torch.no_grad(), self._average.in_place():
             self._network.eval()
             raw = self._objective.raw(self._network, rows.inputs, rows.offset)
             self._network.train()
-            law = copy.deepcopy(self._objective.likelihood).double()
-        return log_scores(law, raw.double(), rows.target, step)
+            likelihood = copy.deepcopy(self._objective.likelihood).double()
+        return log_scores(likelihood, raw.double(), rows.target, step)
 
     def remember(self) -> None:
         with self._average.in_place():
@@ -190,7 +193,7 @@ class _Run:
 
 
 def normal_scores(y: Tensor) -> Tensor:
-    r"""The quantile of the standard normal law at each outcome's rank.
+    r"""The quantile of the standard normal distribution at each outcome's rank.
 
     .. math:: z_i = \Phi^{-1}\!\left(\frac{\text{rank}(y_i) - 1/2}{n}\right)
 
@@ -209,7 +212,7 @@ def normal_scores(y: Tensor) -> Tensor:
     return torch.from_numpy(ndtri((rankdata(values) - 0.5) / len(values)))
 
 
-def _prepare(job: Job, learn: np.ndarray, judged: np.ndarray, dtype: torch.dtype) -> _FoldRows:
+def _prepare(job: Job, learn: np.ndarray, evaluated: np.ndarray, dtype: torch.dtype) -> _FoldRows:
     """All that is learned from x comes from the rows to learn from."""
     index = torch.from_numpy(learn)
     table: TableRows = job.rows  # type: ignore[assignment]
@@ -222,8 +225,8 @@ def _prepare(job: Job, learn: np.ndarray, judged: np.ndarray, dtype: torch.dtype
         lambda t: t.to(dtype) if t.is_floating_point() else t,
         Batch(inputs, job.y, job.weight, job.offset, job.index),
     )
-    evaluated = take_rows(batch, torch.from_numpy(judged))
-    return _FoldRows(take_rows(batch, index), evaluated, preprocessor.spec)
+    held_out = take_rows(batch, torch.from_numpy(evaluated))
+    return _FoldRows(take_rows(batch, index), held_out, preprocessor.spec)
 
 
 def _endless(source: TensorSource) -> Iterator[Batch]:

@@ -18,7 +18,7 @@ from ansatz.training import Supervised
 
 
 def fit_linear_model(
-    law: Likelihood,
+    likelihood: Likelihood,
     job: Job,
     *,
     dispersion: Dispersion | None = None,
@@ -28,15 +28,15 @@ def fit_linear_model(
     """The maximum-likelihood linear model of each target, as one model of the table.
 
     Args:
-        law: of each target.
+        likelihood: of each target.
         job: the rows.
         dispersion: the same for all rows, or linear in x as well. Default: the latter only where
-            the law was made with ``dispersion="predicted"`` in so many words.
+            the likelihood was made with ``dispersion="predicted"`` in so many words.
         class_names: names of the classes.
         null: whether the model without x is fitted too, for the summary.
     """
     if dispersion is None:
-        told = getattr(law, "law", law).options.get("dispersion")
+        told = getattr(likelihood, "likelihood", likelihood).options.get("dispersion")
         dispersion = "predicted" if told == "predicted" else "constant"
     rows: TableRows = job.rows  # type: ignore[assignment]
     weight = job.weight.numpy()
@@ -47,7 +47,7 @@ def fit_linear_model(
         names = [_named(name, rows.names) for name in names]
     fits = [
         fit_linear(
-            law,
+            likelihood,
             design,
             y,
             weight=job.weight,
@@ -72,7 +72,7 @@ def fit_linear_model(
 def linear_posterior(
     preprocessor: Preprocessor, network: nn.Module, objective: Supervised
 ) -> PointPosterior:
-    """A solved linear map with its preprocessing and its law."""
+    """A solved linear map with its preprocessing and its likelihood."""
     structure = structures.create("vector")
     trained = Trained(network, objective, "linear", {})
     return PointPosterior(structure, TableEncoder(preprocessor), trained)

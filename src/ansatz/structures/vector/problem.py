@@ -16,15 +16,15 @@ from ansatz.data.grids import is_grids
 from ansatz.data.grids.path_table import image_columns
 from ansatz.data.numeric import refuse_infinite
 from ansatz.errors import DataError, UsageError
+from ansatz.fitting.column_roles import ColumnRoles, near_columns
 from ansatz.fitting.problem import Problem, check_outcomes, outcome_of
 from ansatz.fitting.proposal import Proposal, is_numeric, propose
-from ansatz.fitting.uses import Uses, near_columns
 from ansatz.structures.vector.rows import TableRows
 
 
-def pose(
+def build_problem(
     data: Any,
-    uses: Uses,
+    column_roles: ColumnRoles,
     *,
     likelihood: str | None = None,
     options: Mapping[str, Any] | None = None,
@@ -36,9 +36,9 @@ def pose(
 
     Args:
         data: a path, the name of a data set, a frame, an Arrow table or a mapping of columns.
-        uses: target, weights, offset and so on by name.
-        likelihood: the law; None lets the values of the target choose.
-        options: of the law.
+        column_roles: target, weights, offset and so on by name.
+        likelihood: the likelihood; None lets the values of the target choose.
+        options: of the likelihood.
         roles: what columns are, where the guess would be wrong.
         drop: columns to leave out.
         reader: options of :func:`ansatz.data.read_table`.
@@ -49,28 +49,30 @@ def pose(
         if name not in frame.columns:
             raise UsageError(f"{origin}: no column '{name}' to drop. {near_columns(name, frame)}")
     frame = frame.drop(columns=list(drop))
-    uses = uses.expand(frame)
-    uses.check(frame, origin)
-    _refuse_infinite(origin, uses.features(frame))
-    _check_time(origin, frame, uses)
-    frame, more = _known_outcomes(origin, frame, uses, likelihood)
+    column_roles = column_roles.expand(frame)
+    column_roles.check(frame, origin)
+    _refuse_infinite(origin, column_roles.features(frame))
+    _check_time(origin, frame, column_roles)
+    frame, more = _known_outcomes(origin, frame, column_roles, likelihood)
     given = dict(options or {})
-    proposal = Proposal([likelihood]) if likelihood else propose(origin, frame, uses)
-    laws, given = proposal.laws, {**proposal.options, **given}
-    check_outcomes(origin, frame, uses, laws[0], given, named=likelihood is not None)
-    features = uses.features(frame)
+    proposal = Proposal([likelihood]) if likelihood else propose(origin, frame, column_roles)
+    candidates, given = proposal.candidates, {**proposal.options, **given}
+    check_outcomes(origin, frame, column_roles, candidates[0], given, named=likelihood is not None)
+    features = column_roles.features(frame)
     columns = infer_columns(features, roles=roles or {})
     why = [proposal.why] if proposal.why else []
-    if uses.entry is not None and frame[uses.entry].isna().any():
-        early = int(frame[uses.entry].isna().sum())
-        why.append(f"rows without a value of '{uses.entry}', watched from the start: {early}.")
-    notes += [*more, *why, *table_warnings(frame, uses, columns, laws[0])]
+    if column_roles.entry is not None and frame[column_roles.entry].isna().any():
+        early = int(frame[column_roles.entry].isna().sum())
+        why.append(
+            f"rows without a value of '{column_roles.entry}', watched from the start: {early}."
+        )
+    notes += [*more, *why, *table_warnings(frame, column_roles, columns, candidates[0])]
     return Problem(
         origin,
         frame,
         TableRows(features, columns),
-        uses,
-        laws,
+        column_roles,
+        candidates,
         given,
         notes,
         _fingerprint(frame),
@@ -110,21 +112,21 @@ def _refuse_infinite(origin: str, features: pd.DataFrame) -> None:
         raise DataError(f"{origin}: {error}") from None
 
 
-def _check_time(origin: str, frame: pd.DataFrame, uses: Uses) -> None:
-    if uses.time is None or is_numeric(frame[uses.time]):
+def _check_time(origin: str, frame: pd.DataFrame, column_roles: ColumnRoles) -> None:
+    if column_roles.time is None or is_numeric(frame[column_roles.time]):
         return
     try:
-        as_dates(frame[uses.time])
+        as_dates(frame[column_roles.time])
     except DataError as error:
         raise DataError(f"{origin}: --time: {error}") from None
 
 
 def _known_outcomes(
-    origin: str, frame: pd.DataFrame, uses: Uses, law: str | None
+    origin: str, frame: pd.DataFrame, column_roles: ColumnRoles, likelihood: str | None
 ) -> tuple[pd.DataFrame, list[str]]:
-    kind = outcomes.DEFAULT if law is None else outcome_of(law, uses)
-    known = outcomes.registry.get(kind).known(frame, uses)
-    name = uses.outcome_name
+    kind = outcomes.DEFAULT if likelihood is None else outcome_of(likelihood, column_roles)
+    known = outcomes.registry.get(kind).known(frame, column_roles)
+    name = column_roles.outcome_name
     if not known.any():
         raise DataError(f"{origin}: the target '{name}' is missing in every row.")
     if known.all():
@@ -135,22 +137,26 @@ def _known_outcomes(
     return frame[known], [f"{left_out} without a value of '{name}' {was} left out."]
 
 
-def table_warnings(frame: pd.DataFrame, uses: Uses, columns: list[Column], law: str) -> list[str]:
+def table_warnings(
+    frame: pd.DataFrame, column_roles: ColumnRoles, columns: list[Column], likelihood: str
+) -> list[str]:
     """Warns of columns that name images or give the target away, and of odd targets."""
     said = [
         f"column '{name}' names images, which take no part: to learn from them, --image {name}."
         for name in image_columns(frame)
     ]
-    kind = outcomes.registry.get(outcome_of(law, uses))
+    kind = outcomes.registry.get(outcome_of(likelihood, column_roles))
     if kind.has_columns:
-        said += find_leaks(frame, uses.target, columns, group=uses.group, time=uses.time)
-    link = likelihoods.registry.get(law).link_name
-    if uses.exposure is not None and link == "identity":
-        said.append(
-            f"the exposure '{uses.exposure}' adds its logarithm to the mean, as the link of {law} "
-            "is the identity; for rates take a law with a log link, like poisson or gamma."
+        said += find_leaks(
+            frame, column_roles.target, columns, group=column_roles.group, time=column_roles.time
         )
-    for name in uses.target:
+    link = likelihoods.registry.get(likelihood).link_name
+    if column_roles.exposure is not None and link == "identity":
+        said.append(
+            f"the exposure '{column_roles.exposure}' adds its logarithm to the mean, as the link of {likelihood} "
+            "is the identity; for rates take a likelihood with a log link, like poisson or gamma."
+        )
+    for name in column_roles.target:
         if (
             kind.is_quantity
             and is_numeric(frame[name])

@@ -48,12 +48,14 @@ def evaluate_stream(
         if frame.empty:
             continue
         sample.add(frame)
-        weight = model.uses.weight(frame)
+        weight = model.column_roles.weight(frame)
         mass = torch.from_numpy(np.ones(len(frame)) if weight is None else weight)
-        y, _ = model.outcome.encode(model.uses.outcomes(frame), model.task.settings, reset=False)
+        y, _ = model.outcome.encode(
+            model.column_roles.outcomes(frame), model.task.settings, reset=False
+        )
         pooled.add(face.evaluate(frame), torch.from_numpy(np.array(y)), mass)
     if sample.seen == 0:
-        raise DataError("there are no rows to judge by.")
+        raise DataError("there are no rows to evaluate by.")
     rows = sample.frame
     metrics = face.evaluate(rows)
     if sample.complete:
@@ -96,9 +98,9 @@ def read_table_again(
     if not outcomes:
         return ReadAgain(prepare(model, frame, origin, tell))
     known = _known(model, frame)
-    assert model.uses is not None
+    assert model.column_roles is not None
     if not known.any():
-        raise DataError(f"{origin}: no row has a value of '{model.uses.outcome_name}'.")
+        raise DataError(f"{origin}: no row has a value of '{model.column_roles.outcome_name}'.")
     if not known.all():
         tell(f"rows without the target, which were left out: {int((~known).sum())}.")
     frame = prepare(model, frame[known], origin, tell)
@@ -141,7 +143,7 @@ class StreamedTable(ReadAgain):
 
     def evaluate(self, face: Any) -> tuple[Metrics, list[str]]:
         """Pools the metrics of all chunks; duplicates of training rows are not looked for."""
-        assert self.model.uses is not None
+        assert self.model.column_roles is not None
         left_out = 0
 
         def known() -> Iterator[pd.DataFrame]:
@@ -155,7 +157,7 @@ class StreamedTable(ReadAgain):
 
         found = evaluate_stream(face, known())
         if left_out:
-            name = self.model.uses.outcome_name
+            name = self.model.column_roles.outcome_name
             self.tell(f"rows without '{name}', which were left out: {left_out}.")
         if found.sampled:
             names = ", ".join(found.sampled)
@@ -199,9 +201,9 @@ def prepare(model: Model, frame: pd.DataFrame, origin: str, tell: Tell | None) -
 
 def _known(model: Model, frame: pd.DataFrame) -> Any:
     """Which rows have an outcome; its columns must be there."""
-    assert model.uses is not None
-    model.uses.outcomes(frame)
-    return model.outcome.known(frame, model.uses)
+    assert model.column_roles is not None
+    model.column_roles.outcomes(frame)
+    return model.outcome.known(frame, model.column_roles)
 
 
 def _columns_of(model: Model) -> dict[str, Any]:
@@ -214,7 +216,7 @@ def _used_columns(model: Model) -> set[str] | None:
     """Features, target, weights and so on by name; None for a model of columns without names."""
     if model.features["names"] is None:
         return None
-    special = [] if model.uses is None else list(model.uses.model_dump().values())
+    special = [] if model.column_roles is None else list(model.column_roles.model_dump().values())
     used = {
         name for names in special for name in ([names] if isinstance(names, str) else names or ())
     }

@@ -87,7 +87,7 @@ def divide(
     split: HashSplit,
     learner: Learner,
     *,
-    law: Likelihood | None = None,
+    likelihood: Likelihood | None = None,
     sampled: int = SAMPLED,
 ) -> StreamParts:
     """Passes over all rows once.
@@ -96,7 +96,7 @@ def divide(
         rows: the stream.
         split: decides each row's part by the row alone.
         learner: is shown the training rows.
-        law: refuses outcomes that it cannot produce; None lets all pass.
+        likelihood: refuses outcomes that it cannot produce; None lets all pass.
         sampled: rows of each part that are kept.
     """
     blocks = rows.disk.blocks
@@ -111,7 +111,9 @@ def divide(
         with file.open("wb") as out:
             for block, whole in enumerate(blocks.frames()):
                 frame = rows.seen(whole)
-                part = _divide_block(rows, frame, split, learner, law, counts[:, block], weight)
+                part = _divide_block(
+                    rows, frame, split, learner, likelihood, counts[:, block], weight
+                )
                 for sample, number in zip(samples, (TRAIN, VALID, TEST), strict=True):
                     sample.add(frame[part == number])
                 out.write(part.tobytes())
@@ -126,18 +128,18 @@ def _divide_block(
     frame: pd.DataFrame,
     split: HashSplit,
     learner: Learner,
-    law: Likelihood | None,
+    likelihood: Likelihood | None,
     counts: NDArray[np.int64],
     weight: NDArray[np.float64],
 ) -> NDArray[np.uint8]:
     if frame.empty:
         return np.empty(0, dtype=np.uint8)
     job = rows.job(frame)
-    if law is not None:
+    if likelihood is not None:
         try:
-            law.check(job.y)
+            likelihood.check(job.y)
         except DataError as error:
-            raise locate(error, rows.origin, frame, rows.uses) from None
+            raise locate(error, rows.origin, frame, rows.column_roles) from None
     part: NDArray[np.uint8] = split.parts(rows.keys(job, split))
     mass = job.weight.numpy()
     for number in (TRAIN, VALID, TEST):

@@ -12,13 +12,13 @@ import pandas as pd
 from ansatz.data import Column, row_keys
 from ansatz.data.streams import Blocks, RowSample, Survey, open_blocks
 from ansatz.errors import DataError, UsageError
+from ansatz.fitting.column_roles import ColumnRoles, near_columns
 from ansatz.fitting.problem import Problem, check_outcomes
 from ansatz.fitting.proposal import Proposal, is_numeric, propose
-from ansatz.fitting.uses import Uses, near_columns
 from ansatz.structures.vector.problem import table_warnings
 from ansatz.structures.vector.rows import TableRows
 
-SURVEYED = 20_000  # rows that the law's candidates and the warnings are taken from
+SURVEYED = 20_000  # rows that the likelihood's candidates and the warnings are taken from
 _MOST_CLASSES = 1_001  # of which one row each is kept; more are refused anyway
 
 
@@ -27,7 +27,7 @@ class TableOnDisk:
     """A table in blocks, and what each column is for."""
 
     origin: str  # what errors call the table
-    uses: Uses
+    column_roles: ColumnRoles
     columns: list[Column]
     blocks: Blocks
     drop: list[str]
@@ -36,9 +36,9 @@ class TableOnDisk:
     why: str  # it is not read at once
 
 
-def pose_stream(
+def build_stream_problem(
     data: str | Path,
-    uses: Uses,
+    column_roles: ColumnRoles,
     folder: Path,
     *,
     likelihood: str | None = None,
@@ -52,15 +52,15 @@ def pose_stream(
     r"""Reads a table once and decides what each column is for.
 
     The roles of columns, their levels and the range of the target come from all rows, as in
-    :func:`~ansatz.structures.vector.problem.pose`; the candidates among laws and the warnings of
-    leaks from 20,000 rows, the target's extremes and a row of each class.
+    :func:`~ansatz.structures.vector.problem.build_problem`; the candidates among likelihoods and
+    the warnings of leaks from 20,000 rows, the target's extremes and a row of each class.
 
     Args:
         data: a file, a folder of Parquet parts, or a pattern of names.
-        uses: target, weights, offset and so on by name.
+        column_roles: target, weights, offset and so on by name.
         folder: for blocks.
-        likelihood: the law; None lets the values of the target choose.
-        options: of the law.
+        likelihood: the likelihood; None lets the values of the target choose.
+        options: of the likelihood.
         roles: what columns are, where the guess would be wrong.
         drop: columns to leave out.
         reader: options of :func:`ansatz.data.read_table`.
@@ -68,31 +68,37 @@ def pose_stream(
         why: the table is not read at once, in a sentence.
     """
     words = {*drop, *(name for name, role in (roles or {}).items() if role != "numeric")}
-    watcher = _Watcher(str(data), uses, dict(roles or {}), list(drop), seed)
+    watcher = _Watcher(str(data), column_roles, dict(roles or {}), list(drop), seed)
     found = open_blocks(data, folder, {"text": words, **(reader or {})}, watch=watcher.add)
-    frame, uses = watcher.sample(), watcher.uses
+    frame, column_roles = watcher.sample(), watcher.column_roles
     if frame.empty:
-        raise DataError(f"{data}: the target '{uses.outcome_name}' is missing in every row.")
+        raise DataError(
+            f"{data}: the target '{column_roles.outcome_name}' is missing in every row."
+        )
     frame = found.kinds.settle(frame)
-    proposal = Proposal([likelihood]) if likelihood else propose(str(data), frame, uses)
+    proposal = Proposal([likelihood]) if likelihood else propose(str(data), frame, column_roles)
     given = {**proposal.options, **(options or {})}
-    check_outcomes(str(data), frame, uses, proposal.laws[0], given, named=likelihood is not None)
+    check_outcomes(
+        str(data), frame, column_roles, proposal.candidates[0], given, named=likelihood is not None
+    )
     columns = watcher.survey.columns()
     notes = [*found.notes, *watcher.notes()]
     notes += [proposal.why] if proposal.why else []
-    notes += table_warnings(frame, uses, columns, proposal.laws[0])
+    notes += table_warnings(frame, column_roles, columns, proposal.candidates[0])
     watcher.digest.update(str(found.counts).encode())  # they decide the order of the rows
     return Problem(
         str(data),
         frame,
-        TableRows(uses.features(frame), columns),
-        uses,
-        proposal.laws,
+        TableRows(column_roles.features(frame), columns),
+        column_roles,
+        proposal.candidates,
         given,
         notes,
         watcher.digest.hexdigest(),
         columns=columns,
-        on_disk=TableOnDisk(str(data), uses, columns, found, list(drop), watcher.rows, folder, why),
+        on_disk=TableOnDisk(
+            str(data), column_roles, columns, found, list(drop), watcher.rows, folder, why
+        ),
     )
 
 
@@ -100,9 +106,14 @@ class _Watcher:
     """Sees all rows once, in their order."""
 
     def __init__(
-        self, origin: str, uses: Uses, roles: dict[str, str], drop: list[str], seed: int
+        self,
+        origin: str,
+        column_roles: ColumnRoles,
+        roles: dict[str, str],
+        drop: list[str],
+        seed: int,
     ) -> None:
-        self.origin, self.uses, self.drop = origin, uses, drop
+        self.origin, self.column_roles, self.drop = origin, column_roles, drop
         self.survey, self.digest = Survey(roles), hashlib.sha256()
         self.rows = self.left_out = 0
         self._sample = RowSample(SURVEYED, seed=seed, use="survey")
@@ -113,7 +124,7 @@ class _Watcher:
         if not self._opened:
             self._open(frame)
         frame = frame.drop(columns=self.drop)
-        known = self.uses.known(frame)
+        known = self.column_roles.known(frame)
         self.left_out += int((~known).sum())
         frame = frame[known]
         if frame.empty:
@@ -121,11 +132,11 @@ class _Watcher:
         self.rows += len(frame)
         self.digest.update(row_keys(frame).tobytes())
         try:
-            self.survey.add(self.uses.features(frame))
+            self.survey.add(self.column_roles.features(frame))
         except DataError as error:
             raise DataError(f"{self.origin}: {error}") from None
         self._sample.add(frame)
-        for name in self.uses.outcome_columns:
+        for name in self.column_roles.outcome_columns:
             self._keep_extremes(frame, name)
 
     def sample(self) -> pd.DataFrame:
@@ -140,7 +151,7 @@ class _Watcher:
             return []
         some = "1 row" if self.left_out == 1 else f"{self.left_out} rows"
         was = "was" if self.left_out == 1 else "were"
-        return [f"{some} without a value of '{self.uses.outcome_name}' {was} left out."]
+        return [f"{some} without a value of '{self.column_roles.outcome_name}' {was} left out."]
 
     def _open(self, frame: pd.DataFrame) -> None:
         for name in self.drop:
@@ -148,8 +159,8 @@ class _Watcher:
                 hint = near_columns(name, frame)
                 raise UsageError(f"{self.origin}: no column '{name}' to drop. {hint}")
         frame = frame.drop(columns=self.drop)
-        self.uses = self.uses.expand(frame)
-        self.uses.check(frame, self.origin)
+        self.column_roles = self.column_roles.expand(frame)
+        self.column_roles.check(frame, self.origin)
         self._opened = True
 
     def _keep_extremes(self, frame: pd.DataFrame, name: str) -> None:

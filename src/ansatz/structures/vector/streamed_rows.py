@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from ansatz.data.streams import HashSplit
 from ansatz.errors import DataError
+from ansatz.fitting.column_roles import read_numbers
 from ansatz.fitting.job import Job
 from ansatz.fitting.problem import locate
 from ansatz.fitting.task import Task
-from ansatz.fitting.uses import read_numbers
 from ansatz.structures.vector.rows import TableRows
 from ansatz.structures.vector.stream_problem import TableOnDisk
 
@@ -33,41 +33,43 @@ class StreamedRows:
         factors: NDArray[np.float64] | None = None,
     ) -> None:
         self.disk, self.task, self.factors = disk, task, factors
-        self.uses, self.origin = disk.uses, disk.origin
+        self.column_roles, self.origin = disk.column_roles, disk.origin
 
     def seen(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The rows that count: with an outcome and a weight above 0."""
         gone = [name for name in self.disk.drop if name in frame.columns]
         frame = frame.drop(columns=gone)
-        frame = frame[self.uses.known(frame)]
-        if self.uses.weights is None:
+        frame = frame[self.column_roles.known(frame)]
+        if self.column_roles.weights is None:
             return frame
-        return frame[self._number(frame, self.uses.weights, least=0.0) > 0]
+        return frame[self._number(frame, self.column_roles.weights, least=0.0) > 0]
 
     def job(self, frame: pd.DataFrame) -> Job:
         """A job of rows that count; ``index`` and errors name them as the table does."""
-        uses, task = self.uses, self.task
+        column_roles, task = self.column_roles, self.task
         try:
-            codes, target = task.outcome.encode(uses.outcomes(frame), task.settings, reset=False)
+            codes, target = task.outcome.encode(
+                column_roles.outcomes(frame), task.settings, reset=False
+            )
         except DataError as error:
-            raise locate(error, self.origin, frame, uses) from None
+            raise locate(error, self.origin, frame, column_roles) from None
         weight = np.ones(len(frame))
-        if uses.weights is not None:
-            weight = self._number(frame, uses.weights, least=0.0).copy()
+        if column_roles.weights is not None:
+            weight = self._number(frame, column_roles.weights, least=0.0).copy()
         if self.factors is not None:
             weight = weight * self.factors[codes.astype(np.intp)]
         try:
-            offset = uses.offsets(frame)
+            offset = column_roles.offsets(frame)
         except DataError:
             offset = self._offsets(frame)
         return Job(
-            TableRows(uses.features(frame), self.disk.columns),
+            TableRows(column_roles.features(frame), self.disk.columns),
             torch.from_numpy(np.array(codes)),
             target,
             torch.from_numpy(weight),
             None if offset is None else torch.from_numpy(np.array(offset)),
             torch.from_numpy(frame.index.to_numpy() + 1),
-            group=None if uses.group is None else frame[uses.group].to_numpy(),
+            group=None if column_roles.group is None else frame[column_roles.group].to_numpy(),
         )
 
     def keys(self, job: Job, split: HashSplit) -> NDArray[np.uint64]:
@@ -79,14 +81,14 @@ class StreamedRows:
 
     def _offsets(self, frame: pd.DataFrame) -> Any:
         """Says again what is wrong with offset or exposure, with the table's row."""
-        for name in (self.uses.offset, self.uses.exposure):
+        for name in (self.column_roles.offset, self.column_roles.exposure):
             if name is not None:
                 self._number(frame, name, least=None)
-        assert self.uses.exposure is not None
-        values = frame[self.uses.exposure].to_numpy(dtype=np.float64)
+        assert self.column_roles.exposure is not None
+        values = frame[self.column_roles.exposure].to_numpy(dtype=np.float64)
         row = frame.index[int((values <= 0).argmax())] + 1
         raise DataError(
-            f"{self.origin}, row {row}, column '{self.uses.exposure}': an exposure must be "
+            f"{self.origin}, row {row}, column '{self.column_roles.exposure}': an exposure must be "
             f"positive, got {values.min():g}."
         )
 

@@ -15,15 +15,15 @@ from ansatz.data.streams.available import reason_to_stream
 from ansatz.data.streams.folder import stream_folder
 from ansatz.data.streams.hash_split import TEST, TRAIN, VALID
 from ansatz.errors import DataError, UsageError
+from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.job import Job, take
 from ansatz.fitting.problem import Problem, outcome_of
 from ansatz.fitting.request import Request
 from ansatz.fitting.split import Split, holdout_share
 from ansatz.fitting.task import Task
-from ansatz.fitting.uses import Uses
 from ansatz.structures.vector.rows import bent_columns
 from ansatz.structures.vector.stream_parts import SAMPLED, StreamPart, StreamParts, divide
-from ansatz.structures.vector.stream_problem import TableOnDisk, pose_stream
+from ansatz.structures.vector.stream_problem import TableOnDisk, build_stream_problem
 from ansatz.structures.vector.streamed_rows import StreamedRows
 
 ADVICE = "for a table in memory: --no-stream"
@@ -50,38 +50,40 @@ def streaming(request: Request, how: Mapping[str, Any], why: str) -> Iterator[Pr
         how: the data are read.
         why: they are not read at once.
     """
-    options, uses = request.options, request.column_roles()
+    options, column_roles = request.options, request.column_roles()
     if request.settings().get("calibration"):
         raise UsageError(f"calibration needs all rows at once; {ADVICE}")
     asked = options["inference"], options["folds"]
-    refuse_what_cannot_stream(uses, options["likelihood"], *asked)
+    refuse_what_cannot_stream(column_roles, options["likelihood"], *asked)
     known = {name: value for name, value in how.items() if name != "memory"}
     with stream_folder(options["out"]) as folder:
-        problem = pose_stream(request.data, uses, folder, seed=options["seed"], why=why, **known)
-        refuse_what_cannot_stream(problem.uses, problem.likelihood, *asked)
+        problem = build_stream_problem(
+            request.data, column_roles, folder, seed=options["seed"], why=why, **known
+        )
+        refuse_what_cannot_stream(problem.column_roles, problem.likelihood, *asked)
         yield problem
 
 
 def refuse_what_cannot_stream(
-    uses: Uses, likelihood: str | None, inference: str, folds: int | None
+    column_roles: ColumnRoles, likelihood: str | None, inference: str, folds: int | None
 ) -> None:
     """Refuses what needs all rows in memory."""
     if inference != "point":
         raise UsageError(f"inference '{inference}' does not read a stream yet; {ADVICE}")
     if folds is not None:
         raise UsageError(f"--folds needs all rows at once; take --test, or {ADVICE}")
-    if uses.time is not None:
+    if column_roles.time is not None:
         raise UsageError(f"--time orders all rows, which a stream cannot; {ADVICE}")
     if likelihood is not None and likelihood != "auto":
         if not likelihoods.registry.get(likelihood).additive:
             raise UsageError(
                 f"{likelihood} compares every row with all others, which a stream cannot; {ADVICE}"
             )
-        if not outcomes.registry.get(outcome_of(likelihood, uses)).has_columns:
+        if not outcomes.registry.get(outcome_of(likelihood, column_roles)).has_columns:
             raise UsageError(f"rankings do not stream; {ADVICE}")
-    if uses.event is not None and "=" in uses.event:
+    if column_roles.event is not None and "=" in column_roles.event:
         raise UsageError(
-            f"--event {uses.event}: a stream needs a column of 0 and 1, without '='; {ADVICE}"
+            f"--event {column_roles.event}: a stream needs a column of 0 and 1, without '='; {ADVICE}"
         )
 
 
@@ -97,14 +99,14 @@ def split_stream(problem: Problem, task: Task, job: Job, test: float) -> Split:
     disk = problem.on_disk
     assert isinstance(disk, TableOnDisk)
     rows, total = StreamedRows(disk, task), float(disk.rows)
-    if disk.uses.weights is not None or task.outcome.plain(job) is not job:
+    if disk.column_roles.weights is not None or task.outcome.plain(job) is not job:
         rows.factors, total = _class_factors(rows, job.target.classes)
     valid = holdout_share(job._replace(total=total), task, test) * (1 - test)
     parts = divide(
         rows,
         HashSplit(task.settings.seed, test, valid),
         Learner(disk.columns, quantile=bent_columns(task.settings.options)),
-        law=task.law(job.target) if len(problem.laws) == 1 else None,
+        likelihood=task.likelihood(job.target) if len(problem.candidates) == 1 else None,
         sampled=SAMPLED,
     )
     if parts.rows[TRAIN].sum() == 0:
@@ -150,8 +152,8 @@ def _notes_on(
     )
     train, held, _ = parts.samples
     if not train.complete:
-        what = "the law's start values and the linear and constant models"
-        if len(problem.laws) > 1:
+        what = "the likelihood's start values and the linear and constant models"
+        if len(problem.candidates) > 1:
             what = f"the choice of the likelihood, {what}"
         if linear:
             yield f"the linear model was fitted to a sample of {train.size:,} training rows."

@@ -15,6 +15,7 @@ from ansatz import likelihoods, networks
 from ansatz.data import Column, Preprocessor, as_frame
 from ansatz.data.source import Source
 from ansatz.errors import DataError, ModelError, UsageError
+from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.contracts.exporter import Exporter
 from ansatz.fitting.contracts.inference import Posterior
 from ansatz.fitting.contracts.structure import Beside, Feed, Linear
@@ -28,15 +29,14 @@ from ansatz.fitting.split import Split
 from ansatz.fitting.task import Task
 from ansatz.fitting.tensor_structure import TensorStructure
 from ansatz.fitting.trained import PointPosterior, Trained
-from ansatz.fitting.uses import Uses
 from ansatz.likelihoods import Likelihood
 from ansatz.likelihoods.constant_dispersion import Dispersion, varies, with_dispersion
 from ansatz.linear import LinearFit
 from ansatz.spec import InputSpec
 from ansatz.storage import load_into
-from ansatz.structures.vector.law_scores import TableLawScores
+from ansatz.structures.vector.likelihood_scores import TableLikelihoodScores
 from ansatz.structures.vector.linear_model import fit_linear_model, linear_posterior
-from ansatz.structures.vector.problem import pose, refuse_images
+from ansatz.structures.vector.problem import build_problem, refuse_images
 from ansatz.structures.vector.reading_again import read_table_again
 from ansatz.structures.vector.rows import TableEncoder, TableRows, bent_columns, read_table_rows
 from ansatz.structures.vector.stream_batches import stream_recipe, stream_source
@@ -67,10 +67,10 @@ class Vector(TensorStructure):
 
     # Rows.
 
-    def problem(self, data: Any, uses: Uses, **how: Any) -> Problem:
+    def problem(self, data: Any, column_roles: ColumnRoles, **how: Any) -> Problem:
         """Reads a table and decides what each column is for."""
         how.pop("memory", None)
-        return pose(data, uses, **how)
+        return build_problem(data, column_roles, **how)
 
     def reading(self, request: Request, how: Mapping[str, Any]) -> AbstractContextManager[Problem]:
         """The rows of a table, or a sample of them where they are more than memory holds."""
@@ -108,17 +108,21 @@ class Vector(TensorStructure):
 
     def from_table(self, model: Model, table: Any, *, outcomes: bool) -> Beside:
         """The columns of a table by their names, in any order."""
-        uses, frame = model.uses, as_frame(table)
-        assert uses is not None
+        column_roles, frame = model.column_roles, as_frame(table)
+        assert column_roles is not None
         # A table without columns has no names.
         names = list(model.features["names"] or ())
         absent = [name for name in names if name not in frame.columns]
         if absent:
             listed = ", ".join(f"'{name}'" for name in absent[:5])
             raise DataError(f"the table lacks {len(absent)} columns of the fit: {listed}.")
-        y = uses.outcomes(frame) if outcomes else None
+        y = column_roles.outcomes(frame) if outcomes else None
         return Beside(
-            frame[names], y, uses.weight(frame), uses.offsets(frame), uses.trial_counts(frame)
+            frame[names],
+            y,
+            column_roles.weight(frame),
+            column_roles.offsets(frame),
+            column_roles.trial_counts(frame),
         )
 
     def shared(self, rows: Sequence[Any]) -> TableRows:
@@ -201,9 +205,11 @@ class Vector(TensorStructure):
             )
         return super().source(job, encoder, feed, options)
 
-    def law_scores(self, job: Job, total: float, *, linear: bool, seed: int) -> TableLawScores:
+    def likelihood_scores(
+        self, job: Job, total: float, *, linear: bool, seed: int
+    ) -> TableLikelihoodScores:
         """Small networks or linear models, out of fold."""
-        return TableLawScores(job, total, linear=linear, seed=seed)
+        return TableLikelihoodScores(job, total, linear=linear, seed=seed)
 
     # Predictions.
 
@@ -243,14 +249,14 @@ class Vector(TensorStructure):
 
     def linear(
         self,
-        law: Likelihood,
+        likelihood: Likelihood,
         job: Job,
         *,
         class_names: list[str] | None = None,
         null: bool = False,
     ) -> Linear:
         """The GLM of each target, solved by Newton's method."""
-        return fit_linear_model(law, job, class_names=class_names, null=null)
+        return fit_linear_model(likelihood, job, class_names=class_names, null=null)
 
     def constant(self, objective: Supervised, job: Job) -> PointPosterior:
         """A linear map of no columns, and no bias beside the shift."""
@@ -265,17 +271,19 @@ class Vector(TensorStructure):
         nn.init.zeros_(network.output.bias)
         return linear_posterior(preprocessor, network, objective)
 
-    def baseline(self, law: Likelihood, job: Job, seed: int) -> tuple[Posterior, list[str]]:
-        """The linear model of a law, with a dispersion that is constant or linear in x.
+    def baseline(self, likelihood: Likelihood, job: Job, seed: int) -> tuple[Posterior, list[str]]:
+        """The linear model of a likelihood, with a dispersion that is constant or linear in x.
 
-        With a law that has a dispersion it is fitted twice; the lower AIC on the training rows
-        wins, corrected for few rows.
+        With a likelihood that has a dispersion it is fitted twice; the lower AIC on the training
+        rows wins, corrected for few rows.
         """
         dispersions: tuple[Dispersion, ...] = ("constant",)
-        if varies(law):
+        if varies(likelihood):
             dispersions = ("constant", "predicted")
         tried = [
-            fit_linear_model(with_dispersion(law, "predicted"), job, dispersion=each, null=False)
+            fit_linear_model(
+                with_dispersion(likelihood, "predicted"), job, dispersion=each, null=False
+            )
             for each in dispersions
         ]
         best = min(tried, key=lambda found: sum(_aic(fit) for fit in found.fits))
@@ -293,13 +301,17 @@ class Vector(TensorStructure):
         network: Any = networks.create(
             "linear", inputs=preprocessor.spec, outputs=record["outputs"]
         )
-        law = likelihoods.create(record["law"]["name"], **record["law"]["options"]).double()
+        likelihood = likelihoods.create(
+            record["likelihood"]["name"], **record["likelihood"]["options"]
+        ).double()
         prefix = "objective.likelihood."
-        law.load_state_dict(
+        likelihood.load_state_dict(
             {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)},
             strict=False,
         )
-        objective = Supervised(law, tensors.get("objective.shift"), tensors.get("objective.scale"))
+        objective = Supervised(
+            likelihood, tensors.get("objective.shift"), tensors.get("objective.scale")
+        )
         if not isinstance(network, nn.Module):
             raise ModelError("the linear model is not a network.")
         for name, part in (("network", network.double()), ("objective", objective)):

@@ -128,11 +128,11 @@ def test_a_report_of_images_has_its_sections_and_fetches_nothing(classes):
     links = re.findall(r'(?:href|src)="([^"]*)"', report.page)
     assert all(link.startswith(("#", "data:")) for link in links)
     assert len(report.page) < 3e6
-    assert f"judged on {len(evidence.outcome)} images that it never saw" in report.verdict[0]
+    assert f"evaluated on {len(evidence.outcome)} images that it never saw" in report.verdict[0]
 
 
 def test_scores_are_those_of_the_fit(fitted, classes):
-    """The fit judges model, linear and constant model by another path, of the same seed."""
+    """The fit evaluates model, linear and constant model by another path, of the same seed."""
     evidence, _ = classes
     for found in compare(evidence):
         for name, metrics in (
@@ -202,9 +202,9 @@ def test_errors_of_masks_count_images_not_cells(masks):
 
 
 def test_cells_without_a_label_have_no_say(masks):
-    (law, raw), y, outcome = masks.predictive(), masks.outcome, masks.model.outcome
-    whole = outcome.row_losses(Predictive(law, raw), y)
-    assert_close(whole, outcome.row_losses(Predictive(law, raw[:, 3:]), y[:, 3:]))
+    (likelihood, raw), y, outcome = masks.predictive(), masks.outcome, masks.model.outcome
+    whole = outcome.row_losses(Predictive(likelihood, raw), y)
+    assert_close(whole, outcome.row_losses(Predictive(likelihood, raw[:, 3:]), y[:, 3:]))
     assert bool((draw_cells(masks).codes >= 0).all())
 
 

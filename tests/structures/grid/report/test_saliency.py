@@ -167,40 +167,42 @@ LAWS = {  # what is explained, and what it is of the raw numbers
 }
 
 
-def fitted(law, x):
+def fitted(likelihood, x):
     rng = np.random.default_rng(0)
     y = x.mean((1, 2)) + 0.1 * rng.normal(size=len(x))
-    if law in ("cox", "log_normal", "discrete_hazard"):
+    if likelihood in ("cox", "log_normal", "discrete_hazard"):
         times = pd.DataFrame({"time": np.exp(y), "event": (np.arange(len(y)) % 3 > 0).astype(int)})
-        return SurvivalRegressor(law, **LINEAR).fit(x, times), times
-    if law == "ordinal":
+        return SurvivalRegressor(likelihood, **LINEAR).fit(x, times), times
+    if likelihood == "ordinal":
         codes = np.digitize(y, [-0.05, 0.05])
-        return Classifier(law, **LINEAR).fit(x, codes), codes
-    if law == "ranking":
+        return Classifier(likelihood, **LINEAR).fit(x, codes), codes
+    if likelihood == "ranking":
         orders = np.stack([rng.permutation(3) for _ in y])
         return Ranker(**LINEAR).fit(x, orders), orders
     outcomes = {
         "poisson": rng.poisson(np.exp(y)),
         "generalized_pareto": rng.uniform(size=len(y)) ** -3.0,  # without a mean
         "two targets": np.stack([y, -y], 1),
-    }.get(law, y)
-    return Regressor("normal" if law == "two targets" else law, **LINEAR).fit(x, outcomes), outcomes
+    }.get(likelihood, y)
+    return Regressor("normal" if likelihood == "two targets" else likelihood, **LINEAR).fit(
+        x, outcomes
+    ), outcomes
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_what_is_explained_is_one_number_of_the_law(law):
+@pytest.mark.parametrize("likelihood", LAWS)
+def test_what_is_explained_is_one_number_of_the_law(likelihood):
     x = np.random.default_rng(0).normal(size=(30, 6, 6)).astype(np.float32)
-    model, y = fitted(law, x)
+    model, y = fitted(likelihood, x)
     evidence, rows = gather(model, x, y), np.arange(5)
     what = explained(evidence, rows, inputs_of(evidence, rows))
-    subject, expected = LAWS[law]
+    subject, expected = LAWS[likelihood]
     assert what.subject == subject
     raw = evidence.predictive().raw[:5]
     number = expected(raw) if expected else None
-    if law == "discrete_hazard":
-        number = evidence.law.distribution(raw).mean
-    if law == "ranking":
-        number = evidence.law.scores(raw).amax(1)
+    if likelihood == "discrete_hazard":
+        number = evidence.likelihood.distribution(raw).mean
+    if likelihood == "ranking":
+        number = evidence.likelihood.scores(raw).amax(1)
     with torch.no_grad():
         found = score(what.network(inputs_of(evidence, rows)), what.target)
     assert_allclose(found.numpy(), number.numpy(), rtol=1e-5)

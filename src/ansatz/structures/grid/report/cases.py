@@ -1,4 +1,4 @@
-"""The examples that a law of numbers fits best and worst, as pictures."""
+"""The examples that a likelihood of numbers fits best and worst, as pictures."""
 
 import math
 
@@ -33,7 +33,7 @@ def section(evidence: Evidence) -> Section | None:
         return None
     count = min(SHOWN, math.ceil(len(order) / 2))
     worst, best = order[:count], order[::-1][:count]
-    what = "nll" if evidence.law.is_law else "loss"
+    what = "nll" if evidence.likelihood.has_distribution else "loss"
     lead = (
         f"Look at the worst {evidence.unit.many} first: errors of the data show here. Their "
         f"{what} goes "

@@ -1,4 +1,4 @@
-"""What of a prediction attributions explain: one number that every law has."""
+"""What of a prediction attributions explain: one number that every likelihood has."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -37,7 +37,7 @@ class Explained(NamedTuple):
 
 
 class RawNumbers(nn.Module):
-    """A function of the raw numbers of a law, in float64.
+    """A function of the raw numbers of a likelihood, in float64.
 
     Args:
         trained: a network with its objective.
@@ -60,13 +60,14 @@ def explained(evidence: Evidence, rows: NDArray[np.intp], x: Tensor) -> Explaine
     """What is explained of the predictions of some examples.
 
     - Classes: the score of the most probable one; of ordered classes the linear predictor.
-    - Directions: the part of the law's vector (a, b) that points to the predicted direction. An
-      angle itself jumps where the circle closes.
+    - Directions: the part of the likelihood's vector (a, b) that points to the predicted direction.
+      An angle itself jumps where the circle closes.
     - Rankings: the log-worth of the item that is placed first. Cox: the log-risk.
-    - Censored outcomes of a law: its median, as predicted; hazards: the restricted mean time.
+    - Censored outcomes of a likelihood: its median, as predicted; hazards: the restricted mean
+      time.
     - Successes of trials: their share.
-    - Other numbers: the mean, or whatever the law predicts in its place; of several outcomes the
-      first one's.
+    - Other numbers: the mean, or whatever the likelihood predicts in its place; of several outcomes
+      the first one's.
     - Where that is not finite, or has no slope: the first raw number.
 
     Args:
@@ -78,16 +79,16 @@ def explained(evidence: Evidence, rows: NDArray[np.intp], x: Tensor) -> Explaine
     raw = _raw(trained, x)
     if evidence.classes is not None:
         return _class(evidence, rows, trained, raw)
-    law: Likelihood = trained.objective.likelihood
-    predicted = law.distribution(raw) if law.is_law else None
+    likelihood: Likelihood = trained.objective.likelihood
+    predicted = likelihood.distribution(raw) if likelihood.has_distribution else None
     if getattr(predicted, "circular", False) and raw.ndim == 2:
         return _direction(trained, evidence.point[rows])
     if hasattr(predicted, "ranks"):
-        return _first_place(trained, law, evidence.point[rows])
-    subject, number = _number(evidence, law, predicted)
+        return _first_place(trained, likelihood, evidence.point[rows])
+    subject, number = _number(evidence, likelihood, predicted)
     subject += _of_several(evidence, number(raw))
     if not _is_smooth(number, raw):
-        subject, number = f"the linear predictor ({law.link_name} link)", _predictor
+        subject, number = f"the linear predictor ({likelihood.link_name} link)", _predictor
     one = RawNumbers(trained, lambda raw: number(raw).reshape(len(raw), -1)[:, 0])
     return Explained(one, 0, subject, _raises(subject), number is not _predictor)
 
@@ -121,28 +122,28 @@ def _direction(trained: Trained, angle: NDArray[Any]) -> Explained:
     subject = "the pull towards the predicted direction"
     signs = (
         "Blue speaks for the predicted direction, vermilion against it (the pull is κ times the "
-        "cosine of the angle between the law's direction and the predicted one)"
+        "cosine of the angle between the likelihood's direction and the predicted one)"
     )
     return Explained(RawNumbers(trained, lambda raw: raw), along, subject, signs, False)
 
 
-def _first_place(trained: Trained, law: Any, order: NDArray[Any]) -> Explained:
+def _first_place(trained: Trained, likelihood: Any, order: NDArray[Any]) -> Explained:
     subject = "the log-worth of the item that is placed first"
-    worths = RawNumbers(trained, lambda raw: law.distribution(raw).scores)
+    worths = RawNumbers(trained, lambda raw: likelihood.distribution(raw).scores)
     return Explained(worths, torch.as_tensor(order[:, 0]).long(), subject, _raises(subject), False)
 
 
-def _number(evidence: Evidence, law: Likelihood, predicted: Any) -> tuple[str, Number]:
-    if not law.additive:
+def _number(evidence: Evidence, likelihood: Likelihood, predicted: Any) -> tuple[str, Number]:
+    if not likelihood.additive:
         return "the log-risk", _predictor
-    if law.event_ndim and hasattr(law, "law"):  # a censored law
-        return "the predicted median", lambda raw: law.distribution(raw).median
+    if likelihood.event_ndim and hasattr(likelihood, "likelihood"):  # a censored likelihood
+        return "the predicted median", lambda raw: likelihood.distribution(raw).median
     if hasattr(predicted, "restricted_mean"):
-        return "the predicted restricted mean time", law.point
+        return "the predicted restricted mean time", likelihood.point
     if evidence.value is not evidence.outcome:
-        return "the predicted share of successes", law.point
-    is_mean = type(law).point is Likelihood.point
-    return "the predicted mean" if is_mean else "the prediction", law.point
+        return "the predicted share of successes", likelihood.point
+    is_mean = type(likelihood).point is Likelihood.point
+    return "the predicted mean" if is_mean else "the prediction", likelihood.point
 
 
 def _predictor(raw: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ MOST = 24  # layers that are listed
 
 
 class ClassScores(nn.Module):
-    """A number for each class: the raw numbers of a law of classes, of two classes both signs.
+    """A number for each class: the raw numbers of a likelihood of classes, of two classes both signs.
 
     Args:
         trained: a network with its objective.

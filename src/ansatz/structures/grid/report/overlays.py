@@ -35,7 +35,7 @@ COLOURS = ("blue", "vermilion", "green", "purple", "ochre", "light blue")  # the
 
 NOTES = {
     SIGNAL: "Signals are drawn as curves, masks as bands behind them.",
-    VOLUME: "Of volumes the middle slice is shown and judged here.",
+    VOLUME: "Of volumes the middle slice is shown and evaluated here.",
 }
 
 

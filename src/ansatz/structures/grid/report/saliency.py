@@ -124,7 +124,7 @@ def _numbers(evidence: Evidence, count: int) -> Chosen | None:
     drawn = len(rows) - len(worst)
     said = f"{drawn} {evidence.unit.many if drawn > 1 else evidence.unit.one} drawn at random"
     if len(worst):
-        what = "nll" if evidence.law.is_law else "loss"
+        what = "nll" if evidence.likelihood.has_distribution else "loss"
         many = str(len(worst)) if len(worst) > 1 else "one"
         said += f", then the {many} with the largest {what}"
     return Chosen(rows, labels, f"{said}.")

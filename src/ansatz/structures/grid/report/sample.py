@@ -12,7 +12,7 @@ from ansatz.report.evidence import Evidence
 
 WORK = 3e11  # multiply-adds of the predictions of all examples
 NUMBERS = 2**25  # raw numbers of masks that are kept
-FEWEST, FEWEST_MASKS = 200, 20  # examples that are judged whatever their predictions cost
+FEWEST, FEWEST_MASKS = 200, 20  # examples that are evaluated whatever their predictions cost
 
 
 def sample_rows(model: Model, job: Job, *, seed: int = 0) -> NDArray[np.intp] | None:

@@ -19,7 +19,7 @@ from ansatz.likelihoods import (
     NormalDistribution,
     PoissonDistribution,
 )
-from ansatz.metrics import judge
+from ansatz.metrics import compute_metrics
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,12 +36,12 @@ Trees = tuple[
 
 
 def boosted(evidence: "Evidence") -> tuple[Trees | None, str]:
-    """Distribution, point, losses and judge of scikit-learn's HistGradientBoosting.
+    """Distribution, point, losses and evaluate of scikit-learn's HistGradientBoosting.
 
     With its defaults and the seed of the report. Classes have its probabilities; counts its
-    Poisson loss and a Poisson law; positive quantities its gamma loss and a gamma law; other
-    numbers squared error and a normal law. The one number of such a law, its spread, comes from
-    out-of-fold residuals within the rows learned from.
+    Poisson loss and a Poisson distribution; positive quantities its gamma loss and a gamma
+    distribution; other numbers squared error and a normal distribution. The one number of such a
+    likelihood, its spread, comes from out-of-fold residuals within the rows learned from.
 
     Returns:
         The forecast, or None; and what should be said about it.
@@ -104,10 +104,10 @@ def level_codes(cells: "pd.Series", levels: Sequence[str]) -> NDArray[np.intp]:
 
 
 def _why_not(evidence: "Evidence") -> str:
-    law, learn = evidence.law, evidence.learn
+    likelihood, learn = evidence.likelihood, evidence.learn
     if evidence.is_censored:
         return "it knows no censoring"
-    if law.event_ndim or evidence.outcome.ndim != 1:
+    if likelihood.event_ndim or evidence.outcome.ndim != 1:
         return "it predicts one number or one class"
     if getattr(evidence.distribution, "circular", False):
         return "it knows no directions"
@@ -138,13 +138,18 @@ def _classes(
     found = np.full((len(rows), len(evidence.classes)), 1e-12)
     found[:, trees.classes_.astype(np.intp)] = trees.predict_proba(rows).clip(1e-12, 1)
     logs = torch.from_numpy(np.log(found))
-    law: Distribution = CategoricalDistribution(logs)
-    if found.shape[1] == 2 and evidence.law.name == "bernoulli":
-        law = BernoulliDistribution(logs[:, 1] - logs[:, 0])
+    distribution: Distribution = CategoricalDistribution(logs)
+    if found.shape[1] == 2 and evidence.likelihood.name == "bernoulli":
+        distribution = BernoulliDistribution(logs[:, 1] - logs[:, 0])
     outcome = evidence.outcome
     point = torch.from_numpy(found.argmax(1))
     told = "HistGradientBoosting with scikit-learn's defaults, probabilities as it gives them."
-    return (law, point, -law.log_prob(outcome), _judge(outcome, None, law)), told
+    return (
+        distribution,
+        point,
+        -distribution.log_prob(outcome),
+        _evaluate(outcome, None, distribution),
+    ), told
 
 
 def _numbers(
@@ -167,24 +172,29 @@ def _numbers(
         f"HistGradientBoosting with scikit-learn's defaults and its {loss.replace('_', ' ')} loss"
     )
     outcome, at = evidence.outcome.double(), torch.from_numpy(point).double()
-    if not evidence.law.is_law or evidence.law.name in MIXED:
-        return (None, at, None, _judge(outcome, at, None)), f"{told}; its nll has another measure."
-    law: Distribution
+    if not evidence.likelihood.has_distribution or evidence.likelihood.name in MIXED:
+        return (
+            None,
+            at,
+            None,
+            _evaluate(outcome, at, None),
+        ), f"{told}; its nll has another measure."
+    likelihood: Distribution
     if loss == "poisson":
-        law, spread = PoissonDistribution(at.clamp(min=1e-9).log()), ""
+        likelihood, spread = PoissonDistribution(at.clamp(min=1e-9).log()), ""
     else:
         fair = _out_of_fold(evidence, trees, design, y, weight)
-        law, spread = _spread(loss, at, y, fair, weight)
-    told += f"; its law is {'Poisson' if loss == 'poisson' else spread}."
-    losses = -law.log_prob(outcome)
-    return (law, at, losses, _judge(outcome, at, law)), told
+        likelihood, spread = _spread(loss, at, y, fair, weight)
+    told += f"; its likelihood is {'Poisson' if loss == 'poisson' else spread}."
+    losses = -likelihood.log_prob(outcome)
+    return (likelihood, at, losses, _evaluate(outcome, at, likelihood)), told
 
 
 def _loss(evidence: "Evidence", y: NDArray[np.float64]) -> str:
-    law = evidence.law
+    likelihood = evidence.likelihood
     if getattr(evidence.distribution, "discrete", False) and y.sum() > 0 and y.min() >= 0:
         return "poisson"
-    if law.name in POSITIVE and (y > 0).all():
+    if likelihood.name in POSITIVE and (y > 0).all():
         return "gamma"
     return "squared_error"
 
@@ -224,8 +234,10 @@ def _spread(
     if loss == "gamma":
         fair = np.maximum(fair, 1e-12)
         phi = max(float(np.average(((y - fair) / fair) ** 2, weights=weight)), 1e-9)
-        law: Distribution = GammaDistribution(at.clamp(min=1e-12).log(), torch.full_like(at, phi))
-        return law, "gamma, its dispersion that of out-of-fold Pearson residuals"
+        distribution: Distribution = GammaDistribution(
+            at.clamp(min=1e-12).log(), torch.full_like(at, phi)
+        )
+        return distribution, "gamma, its dispersion that of out-of-fold Pearson residuals"
     sd = max(float(np.average((y - fair) ** 2, weights=weight)) ** 0.5, 1e-12)
     return (
         NormalDistribution(at, torch.full_like(at, sd)),
@@ -233,10 +245,10 @@ def _spread(
     )
 
 
-def _judge(
-    outcome: Tensor, point: Tensor | None, law: Distribution | None
+def _evaluate(
+    outcome: Tensor, point: Tensor | None, distribution: Distribution | None
 ) -> Callable[[Tensor], dict[str, float | None]]:
-    def judged(weight: Tensor) -> dict[str, float | None]:
-        return judge(outcome, point=point, distribution=law, weight=weight)
+    def evaluated(weight: Tensor) -> dict[str, float | None]:
+        return compute_metrics(outcome, point=point, distribution=distribution, weight=weight)
 
-    return judged
+    return evaluated

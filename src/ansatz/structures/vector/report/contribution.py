@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ansatz.data import Column
 from ansatz.figures.section import Chapter
+from ansatz.report.baselines import Forecast
 from ansatz.report.contribution import Contribution, Novelty
-from ansatz.report.rivals import Forecast
 from ansatz.structures.vector.report.boosting import boosted
 from ansatz.structures.vector.report.novelty import novelty
 from ansatz.structures.vector.rows import TableRows

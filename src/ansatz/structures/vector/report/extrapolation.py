@@ -105,7 +105,7 @@ def section(evidence: Evidence) -> Section | None:
 
 def _losses(evidence: Evidence, flagged: NDArray[np.bool_]) -> list[Text]:
     inside, outside = (torch.from_numpy(np.flatnonzero(mask)) for mask in (~flagged, flagged))
-    if min(len(inside), len(outside)) < 10 or not evidence.law.additive:
+    if min(len(inside), len(outside)) < 10 or not evidence.likelihood.additive:
         return []
     losses = evidence.row_losses()
     told = []

@@ -106,8 +106,8 @@ def importances(evidence: Evidence, repeats: int = REPEATS) -> list[Importance]:
     """Grouped permutation importance on the test rows, the most important first.
 
     Columns that go together are shuffled together, as one may stand in for the other. Shuffling
-    takes the columns' cells from other test rows; the rise of the mean loss (the nll of a law) is
-    averaged over the repeats.
+    takes the columns' cells from other test rows; the rise of the mean loss (the nll of a
+    likelihood) is averaged over the repeats.
 
     Args:
         evidence: of a model on its test rows.
@@ -152,7 +152,7 @@ def _sample(
     count: int, times: int, rng: np.random.Generator, evidence: Evidence
 ) -> NDArray[np.intp]:
     keep = max(500, WORK // max(times, 1))
-    if count <= keep or not evidence.law.additive:
+    if count <= keep or not evidence.likelihood.additive:
         return np.arange(count)
     return np.sort(rng.choice(count, keep, replace=False))
 
@@ -213,7 +213,11 @@ def section(evidence: Evidence) -> Section | None:
     with figure(6.4, 0.6 + 0.24 * len(shown)) as paper:
         draw_importances(paper.subplots(), shown)
         drawn = to_svg(paper)
-    what = "log loss (nll)" if evidence.law.is_law or evidence.classes is not None else "loss"
+    what = (
+        "log loss (nll)"
+        if evidence.likelihood.has_distribution or evidence.classes is not None
+        else "loss"
+    )
     parts: list[Text | Table | Figure] = [
         Figure(
             drawn,

@@ -20,7 +20,7 @@ from ansatz.structures.vector.report.boosting import level_codes
 if TYPE_CHECKING:
     import pandas as pd
 
-LEAST = 20  # rows of a group that can be judged
+LEAST = 20  # rows of a group that can be evaluated
 SHOWN = 15
 FEW = 5  # values of a number that are taken one by one
 LEVELS = 20  # of a column that are looked at, the most frequent
@@ -89,11 +89,11 @@ def subgroups(evidence: Evidence) -> list[Subgroup]:
         for level, mask in groups_of(evidence.X[column.name], column):
             inside = torch.from_numpy(np.array(mask))  # a copy: pandas gives a read-only one
             if LEAST <= int(inside.sum()) <= len(mask) - LEAST:
-                found.append(_judge(evidence, losses, column.name, level, inside))
+                found.append(_evaluate(evidence, losses, column.name, level, inside))
     return sorted(found, key=lambda group: -group.loss)
 
 
-def _judge(
+def _evaluate(
     evidence: Evidence, losses: torch.Tensor, column: str, level: str, inside: torch.Tensor
 ) -> Subgroup:
     """The difference has the influence of the group's mean minus that of the others'."""
@@ -127,7 +127,7 @@ def holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def section(evidence: Evidence) -> Section | None:
     """The worst groups, with what many comparisons leave of their differences."""
-    if not evidence.law.additive:
+    if not evidence.likelihood.additive:
         return Section(
             "Subgroups",
             "A partial likelihood couples rows: it has no loss of a group by itself.",
@@ -148,7 +148,7 @@ def section(evidence: Evidence) -> Section | None:
         for group, p in zip(found[:SHOWN], adjusted, strict=False)
     ]
     clear = [g for g, p in zip(found, adjusted, strict=True) if p < 0.05 and g.worse > 0]
-    what = "nll" if evidence.law.is_law or evidence.classes is not None else "loss"
+    what = "nll" if evidence.likelihood.has_distribution or evidence.classes is not None else "loss"
     lead = f"None of {len(found)} groups is predicted worse than the others beyond chance."
     if clear:
         worst = clear[0]

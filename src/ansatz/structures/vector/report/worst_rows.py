@@ -43,7 +43,7 @@ def section(evidence: Evidence) -> Section | None:
         row.append(float(losses[k]))
         row += [shown_cell(evidence.X[name].iloc[k]) for name in names]
         rows.append(row)
-    what = "nll" if evidence.law.is_law or evidence.classes is not None else "loss"
+    what = "nll" if evidence.likelihood.has_distribution or evidence.classes is not None else "loss"
     share = _share(evidence, losses)
     lead = (
         f"The 1 % of rows with the largest losses make {share} of the total loss."
@@ -78,12 +78,12 @@ def _share(evidence: Evidence, losses: torch.Tensor) -> str:
 
 
 def _intervals(evidence: Evidence) -> NDArray[np.float64] | None:
-    law = evidence.distribution
-    plain = evidence.classes is None and not hasattr(law, "ranks")
-    if law is None or not plain or evidence.point.ndim != 1:
+    likelihood = evidence.distribution
+    plain = evidence.classes is None and not hasattr(likelihood, "ranks")
+    if likelihood is None or not plain or evidence.point.ndim != 1:
         return None
-    if int(getattr(evidence.law, "causes", 1)) > 1:
+    if int(getattr(evidence.likelihood, "causes", 1)) > 1:
         return None
     with torch.no_grad():
-        low, high = law.interval(LEVEL)
+        low, high = likelihood.interval(LEVEL)
     return torch.stack([low, high], -1).numpy()

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from ansatz.errors import DataError, UsageError
 
 
-class Uses(BaseModel):
+class ColumnRoles(BaseModel):
     """The columns of a table that are not features, by what they are for.
 
     Args:
@@ -64,7 +64,7 @@ class Uses(BaseModel):
         gone = [name for use, names in self._names(frame) if use != "time" for name in names]
         return frame.drop(columns=[name for name in gone if name in frame.columns])
 
-    def expand(self, frame: pd.DataFrame) -> "Uses":
+    def expand(self, frame: pd.DataFrame) -> "ColumnRoles":
         """The same with patterns among the targets, like rank*, in place of the columns' names."""
         names: list[str] = []
         for name in self.target:
@@ -197,8 +197,8 @@ class Uses(BaseModel):
         return total
 
     def _names(self, frame: pd.DataFrame) -> list[tuple[str, list[str]]]:
-        uses = ("entry", "lower", "upper", "trials", "weights", "offset", "exposure")
-        single = [(use, getattr(self, use)) for use in (*uses, "group", "time")]
+        column_roles = ("entry", "lower", "upper", "trials", "weights", "offset", "exposure")
+        single = [(use, getattr(self, use)) for use in (*column_roles, "group", "time")]
         if self.event is not None:
             single.insert(0, ("event", self._event_of(frame)[0]))
         return [("target", self.target), *((use, [name]) for use, name in single if name)]

@@ -8,7 +8,7 @@ from typing import Any
 from ansatz import likelihoods, networks
 from ansatz.errors import UsageError
 from ansatz.fitting import Request
-from ansatz.fitting.choice import choose_law
+from ansatz.fitting.choice import choose_likelihood
 from ansatz.fitting.first_steps import network_of, read_job, task_of
 from ansatz.fitting.fit import note_on_parts
 from ansatz.fitting.job import Job
@@ -18,16 +18,16 @@ from ansatz.fitting.space import Choice, Space
 from ansatz.fitting.split import Split, split
 from ansatz.fitting.task import Task
 from ansatz.spec import InputSpec
-from ansatz.tuning.inner_folds import InnerFolds, comparable_laws, make_folds
+from ansatz.tuning.inner_folds import InnerFolds, comparable_likelihoods, make_folds
 from ansatz.tuning.space import SHAPE, check_space, parse_space, point_of
 
 SHARE = 0.2  # of the rows, kept from the search
 
 
-def pose_search(
+def build_search(
     request: Request, problem: Problem, changes: Sequence[str] | Mapping[str, Any], folds: int
 ) -> tuple[InnerFolds, Space, list[str]]:
-    """The folds that judge trials, the space of the search, and what is to be said about it.
+    """The folds that evaluate trials, the space of the search, and what is to be said about it.
 
     Args:
         request: what was asked; options that it gives are fixed.
@@ -41,7 +41,7 @@ def pose_search(
     tried = searched_networks(asked, network, solves=task.structure.solves)
     if len(tried) > 1 and "pretrained" in given:
         raise UsageError("--space network: a file of weights is that of one network, not several.")
-    _require_laws_of_elements(task, problem, asked)
+    _require_element_likelihoods(task, problem, asked)
     job = read_job(problem, task)
     own = options["test"] is None and problem.part is not None
     share = SHARE if options["test"] is None else options["test"]
@@ -49,20 +49,20 @@ def pose_search(
     rows = found or Split.of(job, split(job, task, share, options["seed"], given=own))
     assert rows.parts is not None  # of rows that are all in memory
     learn = rows.learn._replace(valid=None)
-    law = problem.laws[0]
+    likelihood = problem.candidates[0]
     takes = []
     for name in dict.fromkeys([network, *tried]):  # before the work begins
         each = task_of(request.but(network=name), problem)._replace(outcome=task.outcome)
         if name in tried:
-            takes.append(known_options(each, name, law))
+            takes.append(known_options(each, name, likelihood))
             check_space(asked, takes[-1])
         require_answers(each, learn)
-    if len(problem.laws) > 1:
-        law = choose_law(task, problem.laws, learn).law
+    if len(problem.candidates) > 1:
+        likelihood = choose_likelihood(task, problem.candidates, learn).likelihood
     parted = make_folds(learn, folds, options["seed"])
-    inner = InnerFolds(request, problem, rows.parts.learn, parted, law, network)
-    laws, gone = _laws(inner, asked)
-    whole = _space(task, learn, tried, takes, laws)
+    inner = InnerFolds(request, problem, rows.parts.learn, parted, likelihood, network)
+    candidates, gone = _laws(inner, asked)
+    whole = _space(task, learn, tried, takes, candidates)
     fixed = {*given, *(("width", "depth") if "widths" in given or "widths" in asked else ())}
     whole = {name: d for name, d in whole.items() if name not in fixed} | asked
     if not whole:
@@ -75,46 +75,46 @@ def pose_search(
     return inner, whole, notes
 
 
-def _require_laws_of_elements(task: Task, problem: Problem, asked: Space) -> None:
+def _require_element_likelihoods(task: Task, problem: Problem, asked: Space) -> None:
     """Outcomes on elements are searched by their log score, which a loss does not have."""
     if task.outcome.axis == "row" or task.structure.element is None:
         return
     wanted = asked.get("likelihood")
-    for name in [*problem.laws, *(wanted.values if isinstance(wanted, Choice) else ())]:
-        if not likelihoods.registry.get(name).is_law:
+    for name in [*problem.candidates, *(wanted.values if isinstance(wanted, Choice) else ())]:
+        if not likelihoods.registry.get(name).has_distribution:
             raise UsageError(
-                f"{name} is a loss and no law of {task.outcome.plural}: trials are judged by the "
+                f"{name} is a loss and no likelihood of {task.outcome.plural}: trials are evaluated by the "
                 f"log score of {task.structure.element[1]}. Search with --likelihood categorical, "
                 "or compare fits: ansatz compare A B."
             )
 
 
 def _laws(inner: InnerFolds, asked: Space) -> tuple[list[str], list[str]]:
-    """The laws to search among, and the candidates whose scores have another measure."""
+    """The likelihoods to search among, and the candidates whose scores have another measure."""
     if "likelihood" not in asked:
-        return comparable_laws(inner, inner.problem.laws)
+        return comparable_likelihoods(inner, inner.problem.candidates)
     wanted = asked["likelihood"]
     if not isinstance(wanted, Choice):
         raise UsageError("--space likelihood: give names, likelihood=A,B.")
-    _, gone = comparable_laws(inner, list(wanted.values))
+    _, gone = comparable_likelihoods(inner, list(wanted.values))
     if gone:
         raise UsageError(
-            f"--space likelihood: {gone[0]} and {inner.law} have no score in common: search "
-            "among laws of one kind."
+            f"--space likelihood: {gone[0]} and {inner.likelihood} have no score in common: search "
+            "among likelihoods of one kind."
         )
-    return [inner.law], []
+    return [inner.likelihood], []
 
 
 def _space(
-    task: Task, learn: Job, tried: list[str], takes: list[list[str]], laws: list[str]
+    task: Task, learn: Job, tried: list[str], takes: list[list[str]], candidates: list[str]
 ) -> Space:
     """The default space, of what all networks that are tried have in common."""
     network = tried[0] if len(tried) == 1 else None
     common = set(takes[0]).intersection(*takes[1:])
     recipe, facts = task.recipe(learn), task.facts(learn)
     space = task.structure.search_space(recipe, facts, network=network, takes=common)
-    if len(laws) > 1:
-        space["likelihood"] = Choice(tuple(laws))
+    if len(candidates) > 1:
+        space["likelihood"] = Choice(tuple(candidates))
     return space
 
 
@@ -138,7 +138,7 @@ def default_point(inner: InnerFolds, whole: Space) -> dict[str, Any] | None:
     task, learn = inner.task({})
     own = {} if inner.network == "mlp" else network_values(task, learn)
     own["network"] = inner.network
-    return point_of(task.recipe(learn), inner.law, whole, own)
+    return point_of(task.recipe(learn), inner.likelihood, whole, own)
 
 
 def searched_networks(asked: Space, network: str, *, solves: bool) -> list[str]:
@@ -168,7 +168,7 @@ def require_answers(task: Task, learn: Job) -> None:
         task: with the network by name.
         learn: the training rows.
     """
-    task.rehearse(learn)
+    task.check_settings(learn)
     plan, inputs = task.plan(task.recipe(learn), learn), learn.rows.spec or InputSpec.of(1)
     made = networks.create(plan.network_name, inputs=inputs, outputs=2, **plan.network_options)
     axis = learn.target.axis
@@ -178,19 +178,19 @@ def require_answers(task: Task, learn: Job) -> None:
 _NOT_SEARCHED = {"n_jobs", "verbose", "warm_start"}  # options that change no model
 
 
-def known_options(task: Task, network: str, law: str) -> list[str]:
-    """Options of the fit, the network and the law, by name.
+def known_options(task: Task, network: str, likelihood: str) -> list[str]:
+    """Options of the fit, the network and the likelihood, by name.
 
     Args:
         task: of the fits.
         network: by name.
-        law: by name.
+        likelihood: by name.
     """
     names = settings_with(task.structure.name) - _NOT_SEARCHED
     names -= settings_of("outcome") - task.outcome.settings
     names = names | set(SHAPE) if network == "mlp" else names - settings_of("network")
     names |= _arguments(networks.registry.get(network))
-    names |= _arguments(likelihoods.registry.get(law))
+    names |= _arguments(likelihoods.registry.get(likelihood))
     return sorted(names - {"inputs", "outputs", "generator"})
 
 

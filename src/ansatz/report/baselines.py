@@ -1,4 +1,4 @@
-"""The forecasts that a model is judged beside, on the same rows."""
+"""The forecasts that a model is evaluated beside, on the same rows."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -19,11 +19,11 @@ class Forecast(NamedTuple):
     name: str
     distribution: Distribution | None
     point: Tensor
-    losses: Tensor | None  # (N,), of its law; None where they have no common measure
-    judge: Callable[[Tensor], Metrics]  # weights of the rows -> every metric that applies
+    losses: Tensor | None  # (N,), of its likelihood; None where they have no common measure
+    evaluate: Callable[[Tensor], Metrics]  # weights of the rows -> every metric that applies
 
 
-class Rivals(NamedTuple):
+class Baselines(NamedTuple):
     """The model first, then those beside it, and why one is missing."""
 
     forecasts: list[Forecast]
@@ -34,18 +34,18 @@ class Rivals(NamedTuple):
         return next((found for found in self.forecasts if found.name == name), None)
 
 
-def rivals(evidence: Evidence) -> Rivals:
-    """The model, the linear and the constant model of its law, and what the structure adds.
+def baselines(evidence: Evidence) -> Baselines:
+    """The model, the linear and the constant model of its likelihood, and what the structure adds.
 
-    The rivals learn from the rows that the model learned from; without these there are none.
+    The baselines learn from the rows that the model learned from; without these there are none.
     """
     if "rivals" not in evidence.kept:
         evidence.kept["rivals"] = _compete(evidence)
-    found: Rivals = evidence.kept["rivals"]
+    found: Baselines = evidence.kept["rivals"]
     return found
 
 
-def _compete(evidence: Evidence) -> Rivals:
+def _compete(evidence: Evidence) -> Baselines:
     forecasts = [forecast_of(evidence, "model", evidence.predictive())]
     notes: list[str] = []
     if evidence.learn is None:
@@ -53,28 +53,30 @@ def _compete(evidence: Evidence) -> Rivals:
             "The rows that the model learned from were not given: there is nothing to fit the "
             "linear and the constant model to."
         )
-        return Rivals(forecasts, notes)
+        return Baselines(forecasts, notes)
     test, model = evidence.job, evidence.model
     learn = model.outcome.plain(evidence.learn.job)
-    law = model.task.law(learn.target)
+    likelihood = model.task.likelihood(learn.target)
     if not evidence.contribution.has_features(evidence):
-        notes.append("There are no features: the model is itself the constant model of its law.")
-        return Rivals(forecasts, notes)
+        notes.append(
+            "There are no features: the model is itself the constant model of its likelihood."
+        )
+        return Baselines(forecasts, notes)
     if is_linear(model):
-        notes.append("The model is itself the linear model of its law.")
+        notes.append("The model is itself the linear model of its likelihood.")
     else:
         try:
-            linear, said = model.structure.baseline(law, learn, model.task.settings.seed)
+            linear, said = model.structure.baseline(likelihood, learn, model.task.settings.seed)
             if linear is not None:
                 found = linear.predictive(test.rows, test.offset, notes=[])
                 forecasts.append(forecast_of(evidence, "linear", found))
             notes += said
         except (AnsatzError, ValueError, RuntimeError) as error:
-            notes.append(f"The linear model of {law.name} could not be fitted: {error}")
-    constant = constant_predictive(law, learn, test)
+            notes.append(f"The linear model of {likelihood.name} could not be fitted: {error}")
+    constant = constant_predictive(likelihood, learn, test)
     forecasts.append(forecast_of(evidence, "constant", constant))
     more, said = evidence.contribution.baselines(evidence)
-    return Rivals(forecasts + more, notes + said)
+    return Baselines(forecasts + more, notes + said)
 
 
 def forecast_of(evidence: Evidence, name: str, predictive: Predictive) -> Forecast:
@@ -85,10 +87,10 @@ def forecast_of(evidence: Evidence, name: str, predictive: Predictive) -> Foreca
         name: of the model.
         predictive: of the test rows.
     """
-    outcome, y, law = evidence.model.outcome, evidence.outcome, predictive.law
+    outcome, y, likelihood = evidence.model.outcome, evidence.outcome, predictive.likelihood
     distribution, _ = outcome.distribution(predictive, y)
     # A loss of elements has no value for each example.
-    has_losses = law.additive and (law.is_law or evidence.axis == "row")
+    has_losses = likelihood.additive and (likelihood.has_distribution or evidence.axis == "row")
     return Forecast(
         name,
         distribution,

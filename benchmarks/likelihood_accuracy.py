@@ -1,10 +1,10 @@
-"""How far the tails and quantiles of a law are from forty digits of mpmath."""
+"""How far the tails and quantiles of a likelihood are from forty digits of mpmath."""
 
 import math
 
 import numpy as np
 import torch
-from law_cases import Case, Support
+from likelihood_cases import Case, Support
 from mpmath import mp, mpf
 from torch import Tensor
 
@@ -18,15 +18,15 @@ def accuracy(case: Case, points: int, seed: int) -> dict[str, object]:
     found: dict[str, object] = {}
     for region in REGIONS:
         parameters = case.draw(generator, points)
-        law = case.law(*parameters)
+        likelihood = case.likelihood(*parameters)
         with torch.no_grad():
             y = case.outcomes(parameters, generator)
             if region != "bulk":
                 u = torch.rand(points, generator=generator, dtype=torch.float64)
                 target = -(math.log(7) + u * math.log(5000 / 7)).exp()
                 y = far_out(case, parameters, region, target)
-            ours = law.log_cdf(y), law.log_survival(y)
-            cdf = law.cdf(y)
+            ours = likelihood.log_cdf(y), likelihood.log_survival(y)
+            cdf = likelihood.cdf(y)
         rows = zip(y.tolist(), *(p.tolist() for p in parameters), strict=True)
         truth = [logs(*case.exact(*row)) for row in rows]
         errors = [largest(v, [t[i] for t in truth]) for i, v in enumerate(ours)]
@@ -74,17 +74,17 @@ def quantiles(case: Case, points: int, generator: torch.Generator) -> dict[str, 
     found: dict[str, object] = {}
     for region in REGIONS:
         parameters = case.draw(generator, points)
-        law = case.law(*parameters)
+        likelihood = case.likelihood(*parameters)
         q = torch.rand(points, generator=generator, dtype=torch.float64)
         if region != "bulk":
             level = 10 ** -(3 + q * (297 if region == "lower" else 12))
             q = level if region == "lower" else 1 - level
         with torch.no_grad():
-            y = law.icdf(q)
-            density = law.log_prob(y).exp()
+            y = likelihood.icdf(q)
+            density = likelihood.log_prob(y).exp()
         columns = (column.tolist() for column in (y, q, density, *parameters))
         errors = [one_quantile(case, *row) for row in zip(*columns, strict=True)]
-        found[region] = sum(errors) if law.discrete else short(max(errors))
+        found[region] = sum(errors) if likelihood.discrete else short(max(errors))
     return found
 
 
@@ -103,23 +103,25 @@ def one_quantile(case: Case, y: float, q: float, density: float, *parameters) ->
 
 def far_out(case: Case, parameters: list[Tensor], side: str, target: Tensor) -> Tensor:
     """Outcomes where the log of the tail is about ``target``, by bisection along the support."""
-    law = case.law(*parameters)
-    centre = law.median
+    likelihood = case.likelihood(*parameters)
+    centre = likelihood.median
     low, high = torch.zeros_like(target), torch.ones_like(target)
-    upper = getattr(law, "trials", None)
-    # Next to the end of a generalized Pareto law the outcome itself has too few digits.
-    bound = 0.999 * law.end if hasattr(law, "end") else torch.full_like(target, math.inf)
+    upper = getattr(likelihood, "trials", None)
+    # Next to the end of a generalized Pareto likelihood the outcome itself has too few digits.
+    bound = (
+        0.999 * likelihood.end if hasattr(likelihood, "end") else torch.full_like(target, math.inf)
+    )
     for _ in range(60):
         middle = (low + high) / 2
         y = along(case.support, centre, side, middle, upper).minimum(bound)
-        value = law.log_survival(y) if side == "upper" else law.log_cdf(y)
+        value = likelihood.log_survival(y) if side == "upper" else likelihood.log_cdf(y)
         beyond = value < target
         low, high = torch.where(beyond, low, middle), torch.where(beyond, middle, high)
     return along(case.support, centre, side, low, upper).minimum(bound)
 
 
 def along(support: Support, centre: Tensor, side: str, t: Tensor, end: Tensor | None) -> Tensor:
-    """From the centre of a law (t = 0) to the end of its support (t = 1)."""
+    """From the centre of a likelihood (t = 0) to the end of its support (t = 1)."""
     if support == "real":
         distance = (690 * t - 5).exp()
         return centre + distance if side == "upper" else centre - distance

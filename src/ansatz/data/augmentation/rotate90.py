@@ -11,12 +11,12 @@ from ansatz.errors import UsageError
 
 
 @dataclass(frozen=True)
-class Turn(Augmentation):
+class Rotate90(Augmentation):
     r"""Quarter turns of the last two axes: 0, 90, 180 or 270 degrees, each as likely.
 
     .. math:: y_{i,j} = x_{j,\, N-1-i} \text{ for one of them}
 
-    Cells move and none is computed: four times the same turn is the identity, bit for bit. Right
+    Pixels move and none is computed: four times the same turn is the identity, bit for bit. Right
     where no direction is special (cells under a microscope, pictures from above). Together with
     :class:`Flip` these are the eight symmetries of a square.
 
@@ -26,9 +26,9 @@ class Turn(Augmentation):
 
     Example:
         >>> import torch
-        >>> from ansatz.data.augmentation import Turn
+        >>> from ansatz.data.augmentation import Rotate90
         >>> x = torch.rand(3, 1, 4, 4)
-        >>> y, _ = Turn()(x, None, torch.Generator().manual_seed(0))
+        >>> y, _ = Rotate90()(x, None, torch.Generator().manual_seed(0))
         >>> any(torch.equal(y[0], x[0].rot90(k, (-2, -1))) for k in range(4))
         True
 
@@ -44,18 +44,18 @@ class Turn(Augmentation):
     ) -> tuple[Tensor, Tensor | None]:
         """Turns each example by its own draw."""
         if x.shape[-1] != x.shape[-2]:
-            raise UsageError(f"Turn needs square grids, got {tuple(x.shape[-2:])}. Try Rotate.")
+            raise UsageError(f"Rotate90 needs square grids, got {tuple(x.shape[-2:])}. Try Rotate.")
         turns = torch.randint(4, (len(x),), generator=generator).to(x.device)
-        return turned(x, turns), None if masks is None else turned(masks, turns)
+        return rotate_quarters(x, turns), None if masks is None else rotate_quarters(masks, turns)
 
 
-def turned(x: Tensor, turns: Tensor) -> Tensor:
+def rotate_quarters(x: Tensor, turns: Tensor) -> Tensor:
     """Each example by its number of quarter turns, against the clock.
 
     Example:
         >>> import torch
-        >>> from ansatz.data.augmentation.turn import turned
-        >>> turned(torch.tensor([[[1, 2], [3, 4]]]), torch.tensor([1])).tolist()
+        >>> from ansatz.data.augmentation.rotate90 import rotate_quarters
+        >>> rotate_quarters(torch.tensor([[[1, 2], [3, 4]]]), torch.tensor([1])).tolist()
         [[[2, 4], [1, 3]]]
     """
     y = x.clone()

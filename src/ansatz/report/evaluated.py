@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from ansatz.report.outcome_report import OutcomeReport
 
 
-class Judged(NamedTuple):
-    """A model and the predictive law that it serves for each of some rows."""
+class Evaluated(NamedTuple):
+    """A model and the predictive distribution that it serves for each of some rows."""
 
     name: str
     model: Model
     job: Job
-    law: Likelihood
+    likelihood: Likelihood
     raw: Tensor  # as served
     distribution: Distribution | None  # None for a loss of numbers
-    value: Tensor  # what the distribution is judged by
+    value: Tensor  # what the distribution is evaluated by
 
     @property
     def predictive(self) -> Predictive:
-        """The law with its numbers, as served."""
-        return Predictive(self.law, self.raw)
+        """The likelihood with its numbers, as served."""
+        return Predictive(self.likelihood, self.raw)
 
     @property
     def outcome_report(self) -> "OutcomeReport":
@@ -43,16 +43,16 @@ class Judged(NamedTuple):
         return -self.model.outcome.row_losses(self.predictive, self.job.y)
 
     @property
-    def law_name(self) -> str:
-        """As the user would say it: a censored Weibull law is weibull."""
-        return str(getattr(self.law, "law", self.law).name)
+    def likelihood_name(self) -> str:
+        """As the user would say it: a censored Weibull distribution is weibull."""
+        return str(getattr(self.likelihood, "likelihood", self.likelihood).name)
 
     def metrics(self) -> Metrics:
         """Every metric that applies, as the fit reports them."""
         return self.model.evaluate(self.job)
 
 
-def judge_rows(name: str, model: Model, job: Job) -> Judged:
+def evaluate_rows(name: str, model: Model, job: Job) -> Evaluated:
     """What a model predicts for the rows of a job.
 
     Args:
@@ -61,4 +61,4 @@ def judge_rows(name: str, model: Model, job: Job) -> Judged:
         job: rows with outcomes, as the pipeline reads them.
     """
     served = model.predictive(job.rows, job.offset, notes=[])
-    return Judged(name, model, job, *served, *model.outcome.distribution(served, job.y))
+    return Evaluated(name, model, job, *served, *model.outcome.distribution(served, job.y))

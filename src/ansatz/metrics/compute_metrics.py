@@ -15,7 +15,7 @@ from ansatz.metrics.log_score import log_score
 from ansatz.metrics.ranking import kendall_tau, top_one_accuracy
 
 
-def judge(
+def compute_metrics(
     y: Tensor,
     *,
     point: Tensor | None = None,
@@ -33,13 +33,13 @@ def judge(
     Args:
         y: the outcomes, ``(N,)`` or ``(N, K)``.
         point: predictions of the same shape.
-        distribution: one predictive law per outcome.
+        distribution: one predictive distribution per outcome.
         weight: ``(N,)`` frequency weights.
 
     Example:
         >>> import torch
-        >>> from ansatz.metrics import judge
-        >>> judge(torch.tensor([0.0, 2.0]), point=torch.tensor([0.0, 1.0]))["r2"]
+        >>> from ansatz.metrics import compute_metrics
+        >>> compute_metrics(torch.tensor([0.0, 2.0]), point=torch.tensor([0.0, 1.0]))["r2"]
         0.5
     """
     with torch.no_grad():

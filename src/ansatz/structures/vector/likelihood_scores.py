@@ -1,4 +1,4 @@
-"""How laws of y are compared on a table: by small networks, or by linear models."""
+"""How likelihoods of y are compared on a table: by small networks, or by linear models."""
 
 import torch
 from torch import Tensor
@@ -13,8 +13,8 @@ from ansatz.structures.vector.linear_model import fit_linear_model
 from ansatz.structures.vector.rows import TableRows
 
 
-class TableLawScores:
-    """Out-of-fold log scores of laws on the rows of a table.
+class TableLikelihoodScores:
+    """Out-of-fold log scores of likelihoods on the rows of a table.
 
     Linear models are compared where they will be fitted, or where rows are fewer than 100,
     provided there are five rows per coefficient; else small networks.
@@ -34,16 +34,16 @@ class TableLawScores:
         self.networks: FoldNetworks | None = None
 
     def begin(self, folds: Folds) -> None:
-        """Trains what all laws have in common."""
+        """Trains what all likelihoods have in common."""
         self.folds = folds
         if not self.is_linear:
             self.networks = FoldNetworks(self.job, folds, seed=self.seed)
 
-    def scores(self, law: Likelihood, step: Tensor | float) -> Tensor:
-        """Out-of-fold log scores of a law, ``(N,)``; nan for rows that no fold holds out."""
+    def scores(self, likelihood: Likelihood, step: Tensor | float) -> Tensor:
+        """Out-of-fold log scores of a likelihood, ``(N,)``; nan for rows that no fold holds out."""
         if self.networks is None:
-            return linear_scores(law, self.job, self.folds, step)
-        return self.networks.scores(law, step)
+            return linear_scores(likelihood, self.job, self.folds, step)
+        return self.networks.scores(likelihood, step)
 
 
 def _suffices(job: Job, total: float, linear: bool) -> bool:
@@ -57,23 +57,25 @@ def _suffices(job: Job, total: float, linear: bool) -> bool:
     return 5 * len(design.feature_names) <= len(job.y)
 
 
-def linear_scores(law: Likelihood, job: Job, folds: Folds, step: Tensor | float = 0.0) -> Tensor:
-    """Out-of-fold log scores of the linear model of a law.
+def linear_scores(
+    likelihood: Likelihood, job: Job, folds: Folds, step: Tensor | float = 0.0
+) -> Tensor:
+    """Out-of-fold log scores of the linear model of a likelihood.
 
     Args:
-        law: copied, never changed.
+        likelihood: copied, never changed.
         job: the rows.
         folds: from :func:`choose_folds`.
         step: of the outcomes, see :func:`log_scores`.
 
     Returns:
-        ``(N,)`` in float64, nan for rows that no fold judges.
+        ``(N,)`` in float64, nan for rows that no fold evaluates.
     """
     scores = torch.full((len(job.y),), torch.nan, dtype=torch.float64)
-    for learn, judged in folds:
-        model = fit_linear_model(law, take(job, learn), null=False).posterior
-        part = take(job, judged)
+    for learn, evaluated in folds:
+        model = fit_linear_model(likelihood, take(job, learn), null=False).posterior
+        part = take(job, evaluated)
         found = model.predictive(part.rows, part.offset, notes=[])
-        scores[judged] = log_scores(*found, part.y, step)
+        scores[evaluated] = log_scores(*found, part.y, step)
     require_finite(scores, folds)
     return scores

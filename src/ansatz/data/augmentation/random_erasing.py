@@ -6,12 +6,12 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from ansatz.data.augmentation.augmentation import Recoloring, chances, per_example
+from ansatz.data.augmentation.augmentation import Photometric, chances, per_example
 from ansatz.data.augmentation.limits import check_between, check_whole
 
 
 @dataclass(frozen=True)
-class Erase(Recoloring):
+class RandomErasing(Photometric):
     r"""Cutout: a box at a random place of each grid, overwritten.
 
     .. math:: y_i = v \text{ where } c - k/2 \le i < c + k/2 \text{ on every axis}, \quad
@@ -21,7 +21,7 @@ class Erase(Recoloring):
     less is taken away there. Labels stay: what is hidden is still there.
 
     Args:
-        cells: side of the box, :math:`k`.
+        pixels: side of the box, :math:`k`.
         value: :math:`v`: a number, or ``"mean"`` of each channel of the example.
         p: probability that an example loses a box at all.
 
@@ -30,8 +30,8 @@ class Erase(Recoloring):
 
     Example:
         >>> import torch
-        >>> from ansatz.data.augmentation import Erase
-        >>> y, _ = Erase(2, value=0.0)(torch.ones(3, 1, 8, 8))
+        >>> from ansatz.data.augmentation import RandomErasing
+        >>> y, _ = RandomErasing(2, value=0.0)(torch.ones(3, 1, 8, 8))
         >>> bool((y.sum((1, 2, 3)) >= 60).all() and (y.sum((1, 2, 3)) < 64).all())
         True
 
@@ -40,26 +40,26 @@ class Erase(Recoloring):
         cutout. https://arxiv.org/abs/1708.04552
     """
 
-    cells: int = 8
+    pixels: int = 8
     _: KW_ONLY
     value: float | Literal["mean"] = "mean"
     p: float = 1.0
 
     def __post_init__(self) -> None:
-        check_whole("cells of Erase", self.cells, 0)
+        check_whole("pixels of RandomErasing", self.pixels, 0)
         if self.value != "mean":
-            check_between("value of Erase", self.value, -1e30, 1e30)
-        check_between("p of Erase", self.p, 0, 1)
+            check_between("value of RandomErasing", self.value, -1e30, 1e30)
+        check_between("p of RandomErasing", self.p, 0, 1)
 
-    def recolored(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
+    def adjust(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
         """Overwrites each example's own box."""
         axes = x.ndim - 2
         drawn = torch.rand(len(x), axes, generator=generator, dtype=torch.float64).to(x.device)
         inside = per_example(chances(x, self.p, generator=generator), x[:, 0])  # (B, 1, ...)
         for axis, count in enumerate(x.shape[2:]):
-            start = (drawn[:, axis] * count).long() - self.cells // 2
+            start = (drawn[:, axis] * count).long() - self.pixels // 2
             place = torch.arange(count, device=x.device) - start.unsqueeze(1)  # (B, N)
-            here = (place >= 0) & (place < self.cells)
+            here = (place >= 0) & (place < self.pixels)
             inside = inside & here.view(len(x), *(1,) * axis, count, *(1,) * (axes - 1 - axis))
         if self.value == "mean":
             return torch.where(inside.unsqueeze(1), x.flatten(2).mean(2)[(..., *(None,) * axes)], x)

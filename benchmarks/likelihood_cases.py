@@ -1,8 +1,8 @@
-"""The laws with a cdf, as the benchmark of likelihoods meets them.
+"""The likelihoods with a cdf, as the benchmark of likelihoods meets them.
 
 Parameters are drawn for each point, over the ranges that networks predict for standardised
-features. ``scipy`` is a frozen scipy.stats law with the same parameters; where there is none, it is
-composed of scipy's own functions, in the way a user of scipy would.
+features. ``scipy`` is a frozen scipy.stats likelihood with the same parameters; where there is
+none, it is composed of scipy's own functions, in the way a user of scipy would.
 """
 
 import math
@@ -44,26 +44,28 @@ Support = Literal["real", "positive", "unit", "circle", "counts", "few"]
 
 
 class Case(NamedTuple):
-    """One law: its parameters, itself, scipy's, and the truth."""
+    """One likelihood: its parameters, itself, scipy's, and the truth."""
 
     parameters: tuple[Draw, ...]
-    law: Callable[..., Distribution]
+    likelihood: Callable[..., Distribution]
     scipy: Callable[..., Any]
     exact: Callable[..., Any]
     support: Support
     fixed: int = 0  # how many of the last parameters have no gradient
-    composed: str = ""  # of which functions of scipy's, where it has no such law
+    composed: str = ""  # of which functions of scipy's, where it has no such likelihood
 
     def draw(self, generator: Generator, points: int) -> list[Tensor]:
         return [draw(generator, points) for draw in self.parameters]
 
     def outcomes(self, parameters: list[Tensor], generator: Generator) -> Tensor:
         """One for each point; angles within pi of the mean, as scipy counts them."""
-        law = self.law(*parameters)
-        y = law.sample((), generator)
+        likelihood = self.likelihood(*parameters)
+        y = likelihood.sample((), generator)
         if self.support != "circle":
             return y
-        return law.mean + torch.remainder(y - law.mean + math.pi, 2 * math.pi) - math.pi
+        return (
+            likelihood.mean + torch.remainder(y - likelihood.mean + math.pi, 2 * math.pi) - math.pi
+        )
 
 
 def normal(mean: float, sd: float, *more: int) -> Draw:
@@ -91,7 +93,7 @@ def trials(generator: Generator, points: int) -> Tensor:
 
 
 def thresholds(generator: Generator, points: int) -> Tensor:
-    """Five classes with the same thresholds in every row, as the ordinal law has them."""
+    """Five classes with the same thresholds in every row, as the ordinal likelihood has them."""
     steps = torch.tensor([-2.0, 0.5, 0.5, 1.0], dtype=torch.float64)
     return steps.expand(points, -1)
 
@@ -201,8 +203,8 @@ def scipy_hurdle(log_rate, logits):
     )
 
 
-def inflated(law):
-    return lambda *p: ZeroInflatedDistribution(law(*p[:-1]), p[-1])
+def inflated(likelihood):
+    return lambda *p: ZeroInflatedDistribution(likelihood(*p[:-1]), p[-1])
 
 
 LOG_MEAN, SCALE, ODDS = normal(0, 1.5), log_normal(0, 0.7), normal(0, 1.5)
