@@ -49,7 +49,7 @@ def test_loss_is_minus_scipys_log_density(kind):
         assert d.entropy[i].item() == pytest.approx(theirs.entropy() + unit[i].log().sum().item())
 
 
-def test_the_diagonal_case_is_k_normal_laws_in_training_too():
+def test_the_diagonal_case_is_k_normal_likelihoods_in_training_too():
     y = sample(40)
     likelihood, normal = MultivariateNormal(covariance="diagonal"), Normal()
     starts = []

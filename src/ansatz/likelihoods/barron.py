@@ -169,10 +169,10 @@ class Barron(Likelihood):
         """Rho; for a likelihood, the negative log-likelihood."""
         require_same_shape(self.name, raw, y)
         if self.has_distribution:
-            return -self._law(raw).log_prob(y)
+            return -self._distribution(raw).log_prob(y)
         return shaped_loss(((y - raw[..., 0]) / self.dispersion(raw)) ** 2, *self.alpha(raw))
 
-    def _law(self, raw: Tensor) -> BarronDistribution:
+    def _distribution(self, raw: Tensor) -> BarronDistribution:
         return BarronDistribution(raw[..., 0], self.dispersion(raw), *self.alpha(raw))
 
     def distribution(self, raw: Tensor) -> BarronDistribution:
@@ -182,7 +182,7 @@ class Barron(Likelihood):
                 "Barron with a given alpha and scale is a loss, not a likelihood: it predicts a point, "
                 "no distribution. Learn one of them, or use conformal intervals."
             )
-        return self._law(raw)
+        return self._distribution(raw)
 
     def point(self, raw: Tensor) -> Tensor:
         """The location f."""

@@ -15,7 +15,7 @@ from ansatz.linear.family import Family, family_of, precise_loss
 from ansatz.linear.heads import Redundancy, dispersion_columns, find_redundancy, target_of
 from ansatz.linear.naming import inner
 from ansatz.linear.newton import Minimum, minimise
-from ansatz.linear.row_loss import Constants, LawLoss, row_loss
+from ansatz.linear.row_loss import Constants, LikelihoodLoss, row_loss
 from ansatz.linear.rows import Rows
 from ansatz.spec import TargetSpec
 
@@ -142,7 +142,7 @@ class Model(NamedTuple):
 
     def criterion(self, rows: Rows, matrix: Tensor, width: float | None = None) -> Criterion:
         """The total loss over ``rows``; a kinked one smoothed over ``width`` if given."""
-        function: LawLoss | None = None
+        function: LikelihoodLoss | None = None
         y = rows.y
         if rows.precision is not None:
             columns = rows.y.double().reshape(len(rows.y), -1)

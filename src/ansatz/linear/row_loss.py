@@ -11,7 +11,7 @@ from ansatz.errors import UsageError
 from ansatz.likelihoods.likelihood import Likelihood
 
 RowLoss = Callable[[Tensor, Tensor], Tensor]
-LawLoss = Callable[[Likelihood, Tensor, Tensor], Tensor]
+LikelihoodLoss = Callable[[Likelihood, Tensor, Tensor], Tensor]
 
 
 class Constants(NamedTuple):
@@ -69,7 +69,7 @@ class Constants(NamedTuple):
 
 
 def row_loss(
-    likelihood: Likelihood, outputs: int, function: LawLoss | None = None
+    likelihood: Likelihood, outputs: int, function: LikelihoodLoss | None = None
 ) -> tuple[RowLoss, Tensor]:
     r"""The likelihood's loss as a function of z = (raw, constants), one row of each per outcome.
 
@@ -106,7 +106,7 @@ def row_loss(
 class _Loss(torch.nn.Module):
     """A likelihood's loss as a forward, which ``functional_call`` needs."""
 
-    def __init__(self, likelihood: Likelihood, function: LawLoss | None) -> None:
+    def __init__(self, likelihood: Likelihood, function: LikelihoodLoss | None) -> None:
         super().__init__()
         self.likelihood, self.function = likelihood, function
 

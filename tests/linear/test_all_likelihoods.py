@@ -64,7 +64,7 @@ SCALES = {  # what the constant scales and shapes must come near to
     "zero_inflated_negative_binomial": {"alpha": 0.5},
     "zero_one_inflated_beta": {"phi": 5.0},
 }
-every_law = pytest.mark.parametrize("name", ROWS)
+every_likelihood = pytest.mark.parametrize("name", ROWS)
 
 
 @cache
@@ -92,7 +92,7 @@ def fitted(name):
     return fit_linear(likelihood, x, y, feature_names=["a", "b"])
 
 
-@every_law
+@every_likelihood
 def test_the_coefficients_are_found_within_their_standard_errors(name):
     fit = fitted(name)
     truth = torch.tensor(ROWS[name][2]).T
@@ -106,7 +106,7 @@ def test_the_coefficients_are_found_within_their_standard_errors(name):
     assert str(fit.summary()).count("\na ") == count
 
 
-@every_law
+@every_likelihood
 def test_the_score_is_zero(name):
     (x, y, _), fit = simulated(name), fitted(name)
     if name == "laplace":
@@ -120,7 +120,7 @@ def test_the_score_is_zero(name):
     assert fit.log_likelihood == pytest.approx(-terms.sum().item(), rel=1e-12)
 
 
-@every_law
+@every_likelihood
 def test_without_columns_it_is_the_constant_model(name):
     _, y, likelihood = simulated(name)
     fit = fit_linear(likelihood, torch.zeros(N, 0), y)
@@ -134,7 +134,7 @@ def test_without_columns_it_is_the_constant_model(name):
     assert fit.log_likelihood == pytest.approx(at_start, rel=1e-9)
 
 
-@every_law
+@every_likelihood
 def test_second_derivatives_are_those_of_differences(name):
     """A tail that dropped its share of a second derivative without a word would show here."""
     _, y, likelihood = simulated(name)
@@ -152,7 +152,7 @@ def test_second_derivatives_are_those_of_differences(name):
     assert_close(exact[2], differenced[2], rtol=1e-5, atol=1e-5 * float(exact[2].abs().max()))
 
 
-@every_law
+@every_likelihood
 def test_quantile_residuals_are_standard_normal(name):
     (x, y, _), fit = simulated(name), fitted(name)
     if name == "von_mises":
@@ -227,7 +227,7 @@ def test_a_prior_on_rankings_is_part_of_the_fit_and_said():
     assert fit.log_likelihood == pytest.approx(-start.loss(shift.expand(3, 3), y).sum().item())
 
 
-def test_a_bound_law_is_fitted_as_the_law_inside():
+def test_a_bound_likelihood_is_fitted_as_the_likelihood_inside():
     x = torch.randn(N, 1)
     y = torch.poisson((0.2 + 0.5 * x[:, 0]).exp())
     seen = y > 0
@@ -299,7 +299,7 @@ def refusal(fit, x, y):
     return str(error.value)
 
 
-def test_a_censored_laplace_law_has_its_kink_smoothed_away():
+def test_a_censored_laplace_likelihood_has_its_kink_smoothed_away():
     x = torch.randn(N, 1)
     y = 1 + 0.5 * x[:, 0] + torch.distributions.Laplace(0.0, 0.8).sample((N,))
     outcome = right_censored(y.clamp(max=2.0), (y <= 2.0).double())
