@@ -238,7 +238,7 @@ def scipy_negative_binomial(likelihood):
 
 
 class _Mixture:
-    """Normal likelihoods with probabilities w, from scipy's own; it has the methods of a frozen likelihood."""
+    """Normal distributions of scipy with probabilities w; has the methods of a frozen one."""
 
     kwds: ClassVar = {}
 

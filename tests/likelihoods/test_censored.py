@@ -31,7 +31,9 @@ OTHERS = {  # losses, classes, angles, outcomes of several numbers, wrappers
     *("categorical", "ordinal", "von_mises", "binomial", "beta_binomial", "dirichlet"),
     *("multivariate_normal", "plackett_luce", "cox", "discrete_hazard", "censored", "truncated"),
 }
-LIKELIHOODS = sorted(set(names()) - OTHERS)  # a new likelihood of single numbers is tested here by itself
+LIKELIHOODS = sorted(
+    set(names()) - OTHERS
+)  # a new likelihood of single numbers is tested here by itself
 every_likelihood = pytest.mark.parametrize("name", LIKELIHOODS)
 
 

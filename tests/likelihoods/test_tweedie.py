@@ -71,7 +71,9 @@ def test_the_density_and_the_atom_add_up_to_one(case):
     ends = distribution_of(case, 2).icdf(torch.tensor([1e-9, 1 - 1e-11])).clamp(min=1e-30 * case[0])
     x = torch.linspace(*ends.log().tolist(), 4001)
     density = (distribution_of(case, 4001).log_prob(x.exp()) + x).exp()  # of log y
-    mass = distribution_of(case).cdf(ends[:1]).item() + integrate.simpson(density.numpy(), x=x.numpy())
+    mass = distribution_of(case).cdf(ends[:1]).item() + integrate.simpson(
+        density.numpy(), x=x.numpy()
+    )
     assert mass == pytest.approx(1, abs=1e-7)
 
 
@@ -158,7 +160,9 @@ def test_the_crps_is_the_integral_of_the_squared_gap():
     exact = Compound(*case)
     below = integrate.quad(lambda x: np.exp(2 * exact.logcdf(x)), 0, y)[0]
     above = integrate.quad(lambda x: np.exp(2 * exact.logsf(x)), y, 60, limit=200)[0]
-    assert distribution_of(case).crps(torch.tensor([y])).item() == pytest.approx(below + above, rel=1e-6)
+    assert distribution_of(case).crps(torch.tensor([y])).item() == pytest.approx(
+        below + above, rel=1e-6
+    )
 
 
 def test_a_learned_power_is_found_again():

@@ -313,7 +313,7 @@ def test_a_censored_laplace_likelihood_has_its_kink_smoothed_away():
 
 
 def test_what_the_rows_say_nothing_of_is_named():
-    """With one trial in every row a beta-binomial distribution is a Bernoulli distribution, whatever phi."""
+    """With one trial in every row beta-binomial is Bernoulli, whatever phi."""
     x, success = torch.randn(200, 1), (torch.rand(200) < 0.4).double()
     y = torch.stack([success, torch.ones(200)], 1)
     fit = fit_linear(create("beta_binomial", dispersion="constant"), x, y)

@@ -19,7 +19,7 @@ FAMILIES = {
 
 
 def drawn(name, rows=4000):
-    """A likelihood with constant dispersion, raw numbers, and outcomes from exactly that likelihood."""
+    """A likelihood with constant dispersion, raw numbers, and outcomes drawn from it."""
     constant = name in ("normal", "gamma", "laplace", "student_t")
     likelihood = create(name, dispersion=0.7) if constant else create(name)
     raw = torch.randn(rows, 1)

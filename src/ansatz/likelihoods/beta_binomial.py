@@ -184,7 +184,7 @@ class BetaBinomialDistribution(Distribution):
     def sample(
         self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
     ) -> Tensor:
-        """Independent draws: a probability from the beta distribution, then the binomial's count."""
+        """Independent draws: a probability from the beta distribution, then a count."""
         with torch.no_grad():
             p = BetaDistribution(self.logits, self.dispersion).sample(shape, generator)
             return torch.binomial(self.trials.expand_as(p).contiguous(), p, generator=generator)

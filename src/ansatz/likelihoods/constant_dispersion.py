@@ -12,7 +12,7 @@ Dispersion = Literal["constant", "predicted"]
 
 
 def with_dispersion(likelihood: Likelihood, dispersion: Dispersion) -> Likelihood:
-    """The same distribution with its dispersion constant or predicted; one that is given stays as it is.
+    """The same likelihood with its dispersion constant or predicted; a given one stays as it is.
 
     Example:
         >>> from ansatz.likelihoods.constant_dispersion import with_dispersion
@@ -36,7 +36,7 @@ def with_dispersion(likelihood: Likelihood, dispersion: Dispersion) -> Likelihoo
 
 
 def current_dispersion(likelihood: Likelihood) -> str | float | None:
-    """``"predicted"``, ``"constant"``, what is given instead, or None for a likelihood that has none.
+    """``"predicted"``, ``"constant"``, the given value, or None for a likelihood without one.
 
     Example:
         >>> from ansatz.likelihoods.constant_dispersion import current_dispersion
@@ -53,7 +53,7 @@ def current_dispersion(likelihood: Likelihood) -> str | float | None:
 
 
 def varies(likelihood: Likelihood) -> bool:
-    """Whether the likelihood has a dispersion that is learned, once or from x: neither known nor measured.
+    """Whether the likelihood learns a dispersion, once or from x: neither known nor measured.
 
     Example:
         >>> from ansatz.likelihoods.constant_dispersion import varies

@@ -14,7 +14,7 @@ from ansatz.likelihoods.likelihood import Likelihood, expand_weight
 def fit_constant(
     likelihood: Likelihood, y: Tensor, weight: Tensor, shift: Tensor, scale: Tensor
 ) -> Tensor:
-    r"""The raw numbers that minimise the mean loss of all rows alike, with the likelihood's parameters.
+    r"""Finds the raw numbers and parameters that minimise the mean loss of the constant model.
 
     .. math:: \min_{r, \theta} \sum_i w_i\, \mathrm{loss}_\theta(r, y_i) / \sum_i w_i
 

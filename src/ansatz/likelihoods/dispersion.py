@@ -87,7 +87,7 @@ class PositiveHead(nn.Module):
         return r
 
     def append(self, shift: Tensor, scale: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Shift and scale of the whole distribution: those of the first raw number, then the head's own.
+        """Shift and scale of all raw numbers: those of the first one, then the head's own.
 
         Shapes:
             - shift, scale, value: ``()``, or ``(K,)`` for K targets.

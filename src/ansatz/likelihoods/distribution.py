@@ -99,7 +99,7 @@ class Distribution:
         return torch.where(below & above, torch.zeros_like(inside), inside)
 
     def icdf(self, q: Tensor) -> Tensor:
-        """The smallest y with P(Y <= y) >= q; where the distribution has no closed form, by bisection.
+        """The smallest y with P(Y <= y) >= q, by bisection where there is no closed form.
 
         Differentiable in q and in the parameters where the distribution is continuous.
         """

@@ -1,4 +1,4 @@
-"""The maximum-likelihood constant of the generalised Pareto likelihood, which no closed form gives."""
+"""The maximum-likelihood constant of the generalised Pareto distribution."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Both tails of the beta distribution on the log scale, differentiable in both shapes and the argument."""
+"""Both tails of the beta distribution on the log scale, differentiable in everything."""
 
 from typing import Any, NamedTuple
 

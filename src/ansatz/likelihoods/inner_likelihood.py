@@ -13,7 +13,7 @@ UNORDERED = ("categorical", "von_mises")  # classes and angles: nothing lies bey
 def inner_likelihood(
     outer: str, likelihood: str | Likelihood, options: Mapping[str, Any] | None = None
 ) -> tuple[Likelihood, dict[str, Any]]:
-    """The likelihood, and the name and options that remake it; only likelihoods of single ordered numbers.
+    """The likelihood of single ordered numbers, and the name and options that remake it.
 
     Example:
         >>> from ansatz.likelihoods.inner_likelihood import inner_likelihood

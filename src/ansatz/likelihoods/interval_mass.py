@@ -1,4 +1,4 @@
-"""The probability of an interval under a likelihood, for wild raw numbers and in the farthest tails."""
+"""The probability of an interval under a likelihood, in the farthest tails too."""
 
 import math
 

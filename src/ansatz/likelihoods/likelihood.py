@@ -47,7 +47,7 @@ class Likelihood(nn.Module):
         raise TypeError(f"{type(self).__name__} does not say how many raw numbers it needs.")
 
     def check(self, y: Any) -> None:
-        """Refuses outcomes outside the support, naming the row, the value and likelihoods that fit."""
+        """Rejects outcomes outside the support, naming the row, the value and what would fit."""
 
     def observe(self, y: Any, weight: Tensor) -> None:
         """Sets the buffers that depend on the outcomes of the training rows: unit and floor."""
@@ -66,11 +66,11 @@ class Likelihood(nn.Module):
         """
 
     def loss(self, raw: Tensor, y: Any) -> Tensor:
-        """One number per outcome; for a likelihood, its negative log-likelihood in the stable form."""
+        """One number per outcome: the negative log-likelihood, or the loss."""
         raise TypeError(f"{type(self).__name__} defines no loss.")
 
     def joint_loss(self, raw: Tensor, y: Any, weight: Tensor) -> Tensor:
-        """Shares of the total loss that already contain the weights; for likelihoods that couple rows.
+        """Shares of the total loss, weights included, for likelihoods that couple rows.
 
         In their total a weight acts on more than its own row: a row of weight 2 is twice in every
         risk set. For additive likelihoods it is ``weight * loss``.
@@ -95,7 +95,8 @@ class Likelihood(nn.Module):
     def distribution(self, raw: Tensor) -> Distribution:
         """The predictive distribution (likelihoods only)."""
         raise TypeError(
-            f"{type(self).__name__} is a loss, not a likelihood: it predicts a point, no distribution."
+            f"{type(self).__name__} is a loss, not a likelihood: it predicts a point, no "
+            "distribution."
         )
 
     def given(self, raw: Tensor, y: Any) -> tuple[Distribution, Tensor]:

@@ -272,7 +272,7 @@ def _entropy(distribution: Distribution) -> Tensor:
 
 
 def _by_quantiles(distribution: Distribution) -> Tensor:
-    """-E[log p(F^{-1}(U))]; each value of a discrete distribution counts with its own probability."""
+    """-E[log p(F^{-1}(U))]; a sum over the values of a discrete distribution."""
     like = distribution.mean
     if distribution.discrete:
         return _by_values(distribution, like)

@@ -21,7 +21,7 @@ _SHOWN = 6  # names in an error message
 
 
 def matching_likelihoods(y: Tensor) -> list[str]:
-    """The registry names of the likelihoods whose support holds every value of ``y``, narrowest first.
+    """Names the likelihoods whose support holds every value of ``y``, narrowest first.
 
     All likelihoods of a single number: 0 and 1, class codes, counts, proportions, positive numbers,
     numbers from 0 (``tweedie`` first if some are exactly 0), real numbers, and last, where all
@@ -60,7 +60,7 @@ def matching_likelihoods(y: Tensor) -> list[str]:
 
 
 def refuse_outside(bad: Tensor, y: Tensor, expected: str) -> None:
-    """Raises a DataError naming the first value where ``bad`` holds and some likelihoods that would fit.
+    """Raises a DataError with the first value where ``bad`` holds and likelihoods that fit.
 
     Named are the narrowest, and ``normal``, six at most.
 

@@ -48,8 +48,8 @@ def check_survival(likelihood: str, y: Tensor, causes: int = 1) -> None:
     """
     if y.ndim < 2 or y.shape[-1] != 3:
         raise DataError(
-            f"{likelihood} needs outcomes (time, event, entry), shape (B, 3), got {tuple(y.shape)}. "
-            "Make them with survival_outcome(time, event, entry)."
+            f"{likelihood} needs outcomes (time, event, entry), shape (B, 3), got "
+            f"{tuple(y.shape)}. Make them with survival_outcome(time, event, entry)."
         )
     time, event, entry = y.unbind(-1)
     bad = ~(time.isfinite() & (time >= 0))

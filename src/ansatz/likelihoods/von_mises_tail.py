@@ -1,4 +1,4 @@
-"""The tail of the von Mises distribution on the log scale, differentiable in angle and concentration."""
+"""The tail of the von Mises distribution on the log scale."""
 
 import math
 from typing import Any

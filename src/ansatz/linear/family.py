@@ -13,7 +13,7 @@ from ansatz.likelihoods.tweedie_distribution import TweedieDistribution
 
 
 class Family(NamedTuple):
-    r"""A likelihood with :math:`\mathrm{Var}(y) = \phi V(\mu) / w`, w the precision (R's prior weight).
+    r"""A likelihood with :math:`\mathrm{Var}(y) = \phi V(\mu) / w`, w R's prior weight.
 
     V is the likelihood's ``variance_function``.
 

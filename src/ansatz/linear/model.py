@@ -104,8 +104,8 @@ class Model(NamedTuple):
         heads = [head for head in base.modules() if isinstance(head, PositiveHead)]
         if dispersion == "predicted" and heads and not dispersions:
             raise UsageError(
-                f"dispersion='predicted' needs a {likelihood.name} likelihood made with it, but this one "
-                f"has a constant dispersion: create('{likelihood.name}', dispersion='predicted')."
+                f"dispersion='predicted' needs a {likelihood.name} likelihood made with it, but "
+                f"this one has a constant dispersion: create('{likelihood.name}', dispersion='predicted')."
             )
         later: Kind = "x" if dispersion == "predicted" else "one"
         kinds: list[Kind] = [later if column in dispersions else "x" for column in range(outputs)]

@@ -1,4 +1,4 @@
-"""What the numbers of a fitted likelihood are called: its raw outputs, and its scales and shapes."""
+"""The names of the raw numbers, scales and shapes of a fitted likelihood."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -59,7 +59,7 @@ def output_names(
     target: TargetSpec,
     class_names: Sequence[str] | None = None,
 ) -> tuple[str, ...]:
-    """The names of the P raw numbers; a likelihood may know them itself by ``output_names(target)``.
+    """Names the P raw numbers; a likelihood may do so itself by ``output_names(target)``.
 
     Args:
         likelihood: the likelihood.

@@ -20,7 +20,7 @@ class Constants(NamedTuple):
     Example:
         >>> from ansatz.likelihoods import Normal
         >>> Constants.of(Normal(dispersion="constant"))
-        Constants(names=('spread.constant',), shapes=(torch.Size([]),))
+        Constants(names=('dispersion.constant',), shapes=(torch.Size([]),))
     """
 
     names: tuple[str, ...]

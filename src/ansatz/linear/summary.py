@@ -170,7 +170,7 @@ class Summary:
         return lines
 
     def _partial(self) -> list[str]:
-        """What R prints under a Cox model; a partial likelihood is compared with no other likelihood's."""
+        """What R prints under a Cox model; partial likelihoods are compared with no other."""
         fit = self.fit
         statistic, df, p = fit.likelihood_ratio
         lines = [

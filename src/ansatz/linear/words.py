@@ -43,20 +43,20 @@ def explain(
     if not bool(found.free.all()):
         which = ""
         if inner(model.likelihood).name == "student_t":
-            which = " (nu at 2, as heavy tails as a variance allows, or at 1000, the normal distribution)"
+            which = " (nu at 2, the heaviest tails with a variance, or at 1000, the normal distribution)"
         said.append(
-            f"a constant of {inner(model.likelihood).name} went to the end of its range and is held "
-            f"there{which}. Standard errors take it as known."
+            f"a constant of {inner(model.likelihood).name} went to the end of its range and is "
+            f"held there{which}. Standard errors take it as known."
         )
     if any(column >= model.outputs for column in model.redundancy.columns):
         said.append(
-            f"the rows say nothing of a constant of {inner(model.likelihood).name}: every value of it has "
-            "the same likelihood, and the one shown is arbitrary. Use a simpler likelihood."
+            f"the rows say nothing of a constant of {inner(model.likelihood).name}: every value "
+            "of it has the same likelihood, and the one shown is arbitrary. Use a simpler likelihood."
         )
     if getattr(model.likelihood, "prior", 0):
         said.append(
-            f"a prior of {model.likelihood.prior:g} comparisons per item was asked for: coefficients are "
-            "its posterior mode; the log-likelihood is that of the rows alone."
+            f"a prior of {model.likelihood.prior:g} comparisons per item was asked for: "
+            "coefficients are its posterior mode; the log-likelihood is that of the rows alone."
         )
     if model.likelihood.name in ("mae", "quantiles"):
         noun = "absolute error" if model.likelihood.name == "mae" else "pinball loss"
@@ -144,7 +144,8 @@ def explain_minimum(likelihood: str, design: Design, found: Minimum) -> list[str
         said.append(
             f"Newton's method and L-BFGS did not converge: the scaled gradient is "
             f"{found.gradient:.1e} after {found.iterations} iterations (1e-8 is asked for). "
-            "Coefficients and standard errors are approximate; a simpler likelihood or fewer columns help."
+            "Coefficients and standard errors are approximate; a simpler likelihood or fewer "
+            "columns help."
         )
     elif found.damping > 1e-4:
         said.append(f"the information matrix needed a ridge of {found.damping:.1e} to be inverted.")
@@ -154,8 +155,8 @@ def explain_minimum(likelihood: str, design: Design, found: Minimum) -> list[str
 def _dispersion(model: Model, found: Minimum) -> list[str]:
     if found.recession is not None:
         return [
-            f"the constant dispersion of {model.likelihood.name} went to its least value: the outcomes "
-            "are reproduced up to their resolution, and log-likelihood and AIC are set by that."
+            f"the constant dispersion of {model.likelihood.name} went to its least value: the "
+            "outcomes are reproduced up to their resolution, and log-likelihood and AIC are set by that."
         ]
     if not found.converged:
         return [f"the dispersion did not converge: scaled gradient {found.gradient:.1e}."]

@@ -42,7 +42,8 @@ def energy_score(distribution: Energetic, y: Tensor, weight: Tensor | None = Non
         >>> from ansatz.likelihoods import MultivariateNormal
         >>> from ansatz.metrics import energy_score
         >>> distribution = MultivariateNormal(covariance="diagonal").distribution(torch.zeros(1, 4))
-        >>> bool(energy_score(distribution, torch.zeros(1, 2)) < energy_score(distribution, torch.ones(1, 2)))
+        >>> near, far = torch.zeros(1, 2), torch.ones(1, 2)
+        >>> bool(energy_score(distribution, near) < energy_score(distribution, far))
         True
 
     References:
@@ -53,7 +54,7 @@ def energy_score(distribution: Energetic, y: Tensor, weight: Tensor | None = Non
 
 
 def sample_energy_score(samples: Tensor, y: Tensor) -> Tensor:
-    r"""The energy score of each outcome from M draws, unbiased for that of the distribution behind them.
+    r"""Estimates the energy score of each outcome from M draws, without bias.
 
     .. math:: \frac1M \sum_i \|x_i - y\| - \frac{1}{2 M (M - 1)} \sum_{i \ne j} \|x_i - x_j\|
 

@@ -86,12 +86,15 @@ SCIPY = {
     "beta": "beta(1 / (1 + exp(-likelihood_logits)) / likelihood_dispersion, "
     "1 / (1 + exp(likelihood_logits)) / likelihood_dispersion)",
     "exponential": "expon(0, exp(likelihood_log_mean))",
-    "gamma": "gamma(1 / likelihood_dispersion, 0, exp(likelihood_log_mean) * likelihood_dispersion)",
+    "gamma": "gamma(1 / likelihood_dispersion, 0, "
+    "exp(likelihood_log_mean) * likelihood_dispersion)",
     "generalized_pareto": "genpareto(likelihood_shape, 0, exp(likelihood_log_scale))",
-    "inverse_gaussian": "invgauss(exp(likelihood_log_mean) * likelihood_dispersion, 0, 1 / likelihood_dispersion)",
+    "inverse_gaussian": "invgauss(exp(likelihood_log_mean) * likelihood_dispersion, "
+    "0, 1 / likelihood_dispersion)",
     "laplace": "laplace(likelihood_location, likelihood_scale)",
     "log_normal": "lognorm(likelihood_sigma, 0, exp(likelihood_log_median))",
-    "negative_binomial": "nbinom(1 / likelihood_dispersion, 1 / (1 + likelihood_dispersion * exp(likelihood_log_mean)))",
+    "negative_binomial": "nbinom(1 / likelihood_dispersion, "
+    "1 / (1 + likelihood_dispersion * exp(likelihood_log_mean)))",
     "normal": "norm(likelihood_mean, likelihood_sd)",
     "poisson": "poisson(exp(likelihood_log_rate))",
     "student_t": "t(likelihood_nu, likelihood_location, likelihood_scale)",
@@ -117,7 +120,11 @@ def interval_recipe(
             return words
     if any(output.startswith("likelihood_") for output in outputs) and name in SCIPY:
         return (
-            "the quantiles (1 - level) / 2 and (1 + level) / 2 of the mixture of the members' likelihoods "
-            "with 'weights', for likelihoods of the whole line stretched about its mean by 'factor'."
+            "the quantiles (1 - level) / 2 and (1 + level) / 2 of the mixture of the members' "
+            "distributions with 'weights', for likelihoods of the whole line stretched about its "
+            "mean by 'factor'."
         )
-    return "the quantiles (1 - level) / 2 and (1 + level) / 2 of the likelihood, in ansatz: interval(X)."
+    return (
+        "the quantiles (1 - level) / 2 and (1 + level) / 2 of the distribution, in ansatz: "
+        "interval(X)."
+    )
