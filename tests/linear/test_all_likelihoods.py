@@ -186,12 +186,12 @@ def test_ordered_classes_have_slopes_and_thresholds():
     assert abs(r.mean().item()) < 0.12 and r.std().item() == pytest.approx(1, abs=0.08)
 
 
-def test_a_mixture_has_coefficients_of_means_and_gates_and_a_spread_per_component():
+def test_a_mixture_has_coefficients_of_means_and_gates_and_a_dispersion_per_component():
     x = torch.randn(N, 1)
     first = torch.rand(N) < torch.sigmoid(0.5 * x[:, 0])
     y = torch.where(first, -2 + 0.5 * x[:, 0], 2 - 0.5 * x[:, 0]) + 0.5 * torch.randn(N)
     fit = fit_linear(create("normal_mixture", components=2), x, y)
-    assert fit.outputs == ("mean 1", "mean 2", "spread 1", "spread 2", "log odds 2")
+    assert fit.outputs == ("mean 1", "mean 2", "dispersion 1", "dispersion 2", "log odds 2")
     truth = torch.tensor([[-2.0, 2.0, 0.0], [0.5, -0.5, -0.5]])
     chosen = [0, 1, 4]
     assert within(fit.coefficients[:, chosen], truth, fit.standard_errors[:, chosen])

@@ -298,12 +298,6 @@ def log_sum_below(y: Tensor, a: Tensor, b: Tensor, n: Tensor) -> Tensor:
 
     Shapes:
         - y, a, b, n: the same.
-
-    Example:
-        >>> import torch
-        >>> one = torch.ones(1, dtype=torch.float64)  # a = b = 1: uniform on 0..n
-        >>> round(log_sum_below(2 * one, one, one, 9 * one).exp().item(), 12)
-        3.0
     """
     rows = [v.reshape(-1) for v in (y, a, b, n)]
     if not rows[0].numel():

@@ -29,13 +29,6 @@ def fit_constant(
         weight: ``(B,)`` frequency weights.
         shift: ``(P,)`` or ``(K, P)``, where to begin.
         scale: the unit of each raw number, of the same shape.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import Poisson
-        >>> y, one = torch.tensor([1.0, 3.0]), torch.ones(1)
-        >>> fit_constant(Poisson(), y, torch.ones(2), 0 * one, one).exp()
-        tensor([2.])
     """
     wide = copy.deepcopy(likelihood).double().cpu().requires_grad_(True)
     problem = _Problem(wide, y, weight, shift.double().cpu(), scale.double().cpu())

@@ -11,13 +11,7 @@ Dispersion = Literal["predicted", "constant"] | float
 
 
 def softplus_inverse(x: Tensor) -> Tensor:
-    """The r with softplus(r) = x, for x > 0.
-
-    Example:
-        >>> import torch
-        >>> round(softplus_inverse(torch.tensor(1.0)).item(), 4)
-        0.5413
-    """
+    """The r with softplus(r) = x, for x > 0."""
     return x + torch.log(-torch.expm1(-x))
 
 
@@ -36,11 +30,6 @@ class PositiveHead(nn.Module):
     Shapes:
         - raw: ``(..., P)``; its last entry is r when predicted.
         - returns: ``(...)``.
-
-    Example:
-        >>> import torch
-        >>> PositiveHead("constant")(torch.zeros(2, 1)).shape
-        torch.Size([2])
     """
 
     def __init__(self, dispersion: Dispersion) -> None:

@@ -63,15 +63,6 @@ def refuse_outside(bad: Tensor, y: Tensor, expected: str) -> None:
     """Raises a DataError with the first value where ``bad`` holds and likelihoods that fit.
 
     Named are the narrowest, and ``normal``, six at most.
-
-    Example:
-        >>> import torch
-        >>> y = torch.tensor([1.0, -2.0])
-        >>> refuse_outside(y < 0, y, "Counts must be >= 0")
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.DataError: Counts must be >= 0, got -2.0 at y[1]. Likelihoods that fit all of
-        y: ...
     """
     if not bool(bad.any()):
         return

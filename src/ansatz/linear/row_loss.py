@@ -15,13 +15,7 @@ LikelihoodLoss = Callable[[Likelihood, Tensor, Tensor], Tensor]
 
 
 class Constants(NamedTuple):
-    """The learned constants of a likelihood: their names, shapes and columns among C numbers.
-
-    Example:
-        >>> from ansatz.likelihoods import Normal
-        >>> Constants.of(Normal(dispersion="constant"))
-        Constants(names=('dispersion.constant',), shapes=(torch.Size([]),))
-    """
+    """The learned constants of a likelihood: their names, shapes and columns among C numbers."""
 
     names: tuple[str, ...]
     shapes: tuple[torch.Size, ...]
@@ -84,13 +78,6 @@ def row_loss(
 
     Returns:
         The function ``(z (B, Z), y) -> (B,)`` and the constants' present values ``(C,)``.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import Normal
-        >>> loss, constants = row_loss(Normal(dispersion="constant"), outputs=1)
-        >>> loss(torch.zeros(3, 2), torch.zeros(3)).shape, constants.shape
-        (torch.Size([3]), torch.Size([1]))
     """
     module = _Loss(likelihood, function)
     constants = Constants.of(likelihood)

@@ -25,14 +25,6 @@ def explain(
         found: the estimates.
         observations: n.
         errors: the standard errors of the estimated coefficients.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import Poisson
-        >>> from ansatz.linear import fit_linear
-        >>> x, y = torch.tensor([[0.0], [0.0], [1.0]]), torch.tensor([1.0, 2.0, 0.0])
-        >>> fit_linear(Poisson(), x, y, feature_names=["closed"]).messages[0][:39]
-        'no maximum-likelihood estimate exists: '
     """
     said = [*explain_columns(design), *_too_few(model, design, observations)]
     notes = list(getattr(model.likelihood, "notes", ()))
@@ -43,7 +35,7 @@ def explain(
     if not bool(found.free.all()):
         which = ""
         if inner(model.likelihood).name == "student_t":
-            which = " (nu at 2, the heaviest tails with a variance, or at 1000, the normal distribution)"
+            which = " (nu at 2, the heaviest tails with a variance, or at 1000, nearly normal)"
         said.append(
             f"a constant of {inner(model.likelihood).name} went to the end of its range and is "
             f"held there{which}. Standard errors take it as known."
@@ -51,7 +43,7 @@ def explain(
     if any(column >= model.outputs for column in model.redundancy.columns):
         said.append(
             f"the rows say nothing of a constant of {inner(model.likelihood).name}: every value "
-            "of it has the same likelihood, and the one shown is arbitrary. Use a simpler likelihood."
+            "of it fits as well, and the one shown is arbitrary. Use a simpler likelihood."
         )
     if getattr(model.likelihood, "prior", 0):
         said.append(
@@ -70,14 +62,7 @@ def explain(
 
 
 def explain_columns(design: Design) -> list[str]:
-    """Which columns were dropped, and what determines them.
-
-    Example:
-        >>> import torch
-        >>> one = torch.ones(3, dtype=torch.float64)
-        >>> explain_columns(Design.of(torch.stack([one], 1), one, ["a"]))[0][:30]
-        '1 column determined by others '
-    """
+    """Which columns were dropped, and what determines them."""
     if not design.aliased:
         return []
     shown = [f"'{name}' (= {words})" for name, words in list(design.aliased.items())[:5]]
@@ -101,18 +86,7 @@ def _too_few(model: Model, design: Design, observations: float) -> list[str]:
 
 
 def explain_minimum(likelihood: str, design: Design, found: Minimum) -> list[str]:
-    """Why Newton's method stopped where no estimate is, or that it needed help.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.linear.criterion import Derivatives
-        >>> one = torch.ones(1, dtype=torch.float64)
-        >>> at = Derivatives(one[0], one, one.unsqueeze(1), one[0])
-        >>> found = Minimum(one, at, 100, False, 0.5, None, 0.0, True)
-        >>> design = Design.of(torch.zeros(1, 0).double(), one, [])
-        >>> explain_minimum("normal", design, found)[0][:43]
-        "Newton's method and L-BFGS did not converge"
-    """
+    """Why Newton's method stopped where no estimate is, or that it needed help."""
     said = []
     if found.recession is not None:
         names = _culprits(design, found.recession.table)
@@ -156,7 +130,7 @@ def _dispersion(model: Model, found: Minimum) -> list[str]:
     if found.recession is not None:
         return [
             f"the constant dispersion of {model.likelihood.name} went to its least value: the "
-            "outcomes are reproduced up to their resolution, and log-likelihood and AIC are set by that."
+            "outcomes are reproduced up to their resolution, which sets log-likelihood and AIC."
         ]
     if not found.converged:
         return [f"the dispersion did not converge: scaled gradient {found.gradient:.1e}."]

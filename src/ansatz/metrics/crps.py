@@ -9,13 +9,7 @@ from ansatz.metrics.weights import row_mean
 
 
 class Ranked(Protocol):
-    """A distribution that knows its own score, as those of ``ansatz.likelihoods`` do.
-
-    Example:
-        >>> from ansatz.metrics.crps import Ranked
-        >>> hasattr(Ranked, "crps")
-        True
-    """
+    """A distribution that knows its own score, as those of ``ansatz.likelihoods`` do."""
 
     def crps(self, y: Tensor) -> Tensor:
         """The score of each outcome."""

@@ -11,13 +11,7 @@ _BLOCK = 2**22  # differences held at once
 
 
 class Energetic(Protocol):
-    """A distribution of vectors that knows its own score.
-
-    Example:
-        >>> from ansatz.metrics.energy import Energetic
-        >>> hasattr(Energetic, "energy_score")
-        True
-    """
+    """A distribution of vectors that knows its own score."""
 
     def energy_score(self, y: Tensor) -> Tensor:
         """The score of each outcome."""
