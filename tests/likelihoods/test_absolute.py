@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from ansatz.likelihoods import create
-from ansatz.likelihoods.absolute import absolute
+from ansatz.likelihoods.special.tensors import absolute
 
 X = torch.tensor([-3.5, -0.0, 0.0, 1e-300, 2.0, float("inf"), float("-inf"), float("nan")])
 

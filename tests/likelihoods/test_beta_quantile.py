@@ -3,7 +3,7 @@ import torch
 from torch.testing import assert_close
 
 from ansatz.likelihoods.beta import beta_quantile
-from ansatz.likelihoods.incomplete_beta import log_betainc, log_betaincc
+from ansatz.likelihoods.special.beta import log_betainc, log_betaincc
 
 SHAPES = [(1.045, 0.263), (2.3, 3.07), (5.8, 35.7), (7.7, 0.17), (400.0, 20.0)]
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from ansatz.likelihoods.blocks import in_blocks
+from ansatz.likelihoods.special.tensors import in_blocks
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (5,), (3, 4)])

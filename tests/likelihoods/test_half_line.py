@@ -3,7 +3,7 @@ import math
 import torch
 from torch.testing import assert_close
 
-from ansatz.likelihoods.half_line import continued, safe_log
+from ansatz.likelihoods.special.logarithms import continued, safe_log
 
 
 def test_the_gradient_is_finite_outside_and_a_missing_value_stays_missing():

@@ -4,8 +4,8 @@ import torch
 from scipy import special
 from torch.testing import assert_close
 
-from ansatz.likelihoods.digamma import digamma_gap
-from ansatz.likelihoods.incomplete_beta import log_betainc, log_betaincc
+from ansatz.likelihoods.special.beta import log_betainc, log_betaincc
+from ansatz.likelihoods.special.gamma import digamma_gap
 
 # Shapes and arguments in every branch: series, either quadrature, exchanged sides, far tails.
 POINTS = [

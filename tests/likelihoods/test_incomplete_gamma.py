@@ -3,7 +3,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from ansatz.likelihoods.incomplete_gamma import log_gammainc, log_gammaincc
+from ansatz.likelihoods.special.gamma import log_gammainc, log_gammaincc
 
 # Shapes and arguments in every branch: series, either quadrature, both far tails.
 POINTS = [

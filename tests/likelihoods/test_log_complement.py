@@ -3,7 +3,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from ansatz.likelihoods.log_complement import log_complement
+from ansatz.likelihoods.special.logarithms import log_complement
 
 
 @pytest.mark.parametrize("log_h", [-2000.0, -700.0, -40.0, -1.0, -1e-9, 0.0, 1.0, 3.5])

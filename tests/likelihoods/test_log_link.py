@@ -1,7 +1,7 @@
 import torch
 from torch.testing import assert_close
 
-from ansatz.likelihoods.log_link import soft_cap, soft_clamp
+from ansatz.likelihoods.special.logarithms import soft_cap, soft_clamp
 
 
 def test_within_the_limit_nothing_changes():

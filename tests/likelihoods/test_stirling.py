@@ -2,7 +2,7 @@ import mpmath
 import pytest
 import torch
 
-from ansatz.likelihoods.stirling import log_gamma_half, stirling
+from ansatz.likelihoods.special.gamma import log_gamma_half, stirling
 
 
 @pytest.mark.parametrize("a", [1e-3, 0.5, 1.0, 7.999, 8.0, 50.0, 1e9])

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from ansatz.likelihoods.student_tail import log_density, log_student_cdf, student_quantile
+from ansatz.likelihoods.special.student import log_density, log_student_cdf, student_quantile
 
 POINTS = [
     (t, nu) for nu in (0.5, 1.0, 3.5, 30.0, 1e4) for t in (-1e20, -45.0, -4.1, -3.9, -0.1, 2.0)

@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from ansatz.likelihoods.barron_distribution import BarronDistribution
 from ansatz.likelihoods.constant_fit import fit_constant
 from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
-from ansatz.likelihoods.general_loss import shaped_loss
 from ansatz.likelihoods.huber import Huber
 from ansatz.likelihoods.likelihood import (
     Likelihood,
@@ -18,6 +17,7 @@ from ansatz.likelihoods.likelihood import (
     require_same_shape,
     unit_and_floor,
 )
+from ansatz.likelihoods.special.general_loss import shaped_loss
 from ansatz.likelihoods.support import refuse_outside
 from ansatz.spec import TargetSpec
 

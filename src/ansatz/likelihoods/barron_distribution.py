@@ -7,14 +7,14 @@ import torch
 from torch import Tensor
 
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.elementwise import wide
-from ansatz.likelihoods.general_loss import (
+from ansatz.likelihoods.special.general_loss import (
     log_centre,
     log_partition,
     log_tail,
     mean_loss,
     shaped_loss,
 )
+from ansatz.likelihoods.special.tensors import wide
 
 _PART = 2**11  # elements at once: with 64 nodes each they stay in the processor's cache
 

@@ -9,12 +9,8 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from ansatz.likelihoods.beta_fit import fit_beta, fit_beta_mean
-from ansatz.likelihoods.beta_weight import log_beta_peak, log_beta_weight
-from ansatz.likelihoods.digamma import digamma_gap
 from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.elementwise import elementwise, wide
-from ansatz.likelihoods.incomplete_beta import log_betainc, log_betaincc
 from ansatz.likelihoods.likelihood import (
     Likelihood,
     expand_weight,
@@ -24,8 +20,16 @@ from ansatz.likelihoods.likelihood import (
     weighted_mean,
     weighted_sd,
 )
-from ansatz.likelihoods.log_link import soft_clamp
-from ansatz.likelihoods.positive_quantile import positive_quantile
+from ansatz.likelihoods.special.beta import (
+    log_beta_peak,
+    log_beta_weight,
+    log_betainc,
+    log_betaincc,
+)
+from ansatz.likelihoods.special.gamma import digamma_gap
+from ansatz.likelihoods.special.logarithms import soft_clamp
+from ansatz.likelihoods.special.roots import positive_quantile
+from ansatz.likelihoods.special.tensors import elementwise, wide
 from ansatz.likelihoods.squeezed import SqueezedDistribution, squeeze
 from ansatz.likelihoods.support import refuse_outside
 from ansatz.spec import TargetSpec

@@ -9,14 +9,14 @@ from torch.nn.functional import logsigmoid
 
 from ansatz.likelihoods.beta import BetaDistribution
 from ansatz.likelihoods.beta_binomial_fit import fit_beta_binomial
-from ansatz.likelihoods.beta_weight import log_beta_peak, relative_entropy
 from ansatz.likelihoods.binomial import BinomialDistribution
-from ansatz.likelihoods.count_search import count_search
 from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.elementwise import wide
 from ansatz.likelihoods.likelihood import Likelihood, require_same_shape
-from ansatz.likelihoods.log_link import soft_clamp
+from ansatz.likelihoods.special.beta import log_beta_peak, relative_entropy
+from ansatz.likelihoods.special.logarithms import soft_clamp
+from ansatz.likelihoods.special.roots import count_search
+from ansatz.likelihoods.special.tensors import wide
 from ansatz.likelihoods.trials import as_trials, check_trials, pooled_probability
 from ansatz.spec import TargetSpec
 

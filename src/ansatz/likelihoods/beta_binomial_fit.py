@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from ansatz.likelihoods.digamma import digamma_gap
 from ansatz.likelihoods.likelihood import weighted_mean
+from ansatz.likelihoods.special.gamma import digamma_gap
 from ansatz.likelihoods.trials import pooled_probability
 
 

@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from ansatz.likelihoods.digamma import digamma_gap
 from ansatz.likelihoods.likelihood import weighted_mean, weighted_sd
+from ansatz.likelihoods.special.gamma import digamma_gap
 
 
 def fit_beta(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:

@@ -6,13 +6,17 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from ansatz.likelihoods.beta_weight import log_beta_weight, relative_entropy
-from ansatz.likelihoods.count_difference import count_difference
-from ansatz.likelihoods.count_search import count_search
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.elementwise import wide
-from ansatz.likelihoods.incomplete_beta import log_betainc, log_betaincc
 from ansatz.likelihoods.likelihood import Likelihood, require_same_shape
+from ansatz.likelihoods.special.beta import (
+    log_beta_weight,
+    log_betainc,
+    log_betaincc,
+    relative_entropy,
+)
+from ansatz.likelihoods.special.quadrature import count_difference
+from ansatz.likelihoods.special.roots import count_search
+from ansatz.likelihoods.special.tensors import wide
 from ansatz.likelihoods.trials import as_trials, check_trials, pooled_probability
 from ansatz.spec import TargetSpec
 

@@ -8,11 +8,11 @@ from torch import Tensor
 from ansatz.errors import DataError, UsageError
 from ansatz.likelihoods.curve_distribution import CurveDistribution
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.elementwise import wide
 from ansatz.likelihoods.likelihood import Likelihood, require_same_shape
-from ansatz.likelihoods.log_link import soft_clamp
 from ansatz.likelihoods.partial_likelihood import Ties, tie_term
 from ansatz.likelihoods.risk_sets import RiskSets
+from ansatz.likelihoods.special.logarithms import soft_clamp
+from ansatz.likelihoods.special.tensors import wide
 from ansatz.likelihoods.survival_outcome import check_survival, observed_time
 from ansatz.spec import TargetSpec
 

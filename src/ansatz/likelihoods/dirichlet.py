@@ -16,7 +16,7 @@ from ansatz.likelihoods.likelihood import (
     weighted_mean,
     weighted_sd,
 )
-from ansatz.likelihoods.log_link import soft_clamp
+from ansatz.likelihoods.special.logarithms import soft_clamp
 from ansatz.spec import TargetSpec
 
 

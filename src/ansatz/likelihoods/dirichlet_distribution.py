@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from ansatz.likelihoods.beta import BetaDistribution
-from ansatz.likelihoods.elementwise import wide
-from ansatz.likelihoods.stirling import HALF_LOG_2PI, stirling
+from ansatz.likelihoods.special.gamma import HALF_LOG_2PI, stirling
+from ansatz.likelihoods.special.tensors import wide
 from ansatz.likelihoods.vector_distribution import VectorDistribution
 
 

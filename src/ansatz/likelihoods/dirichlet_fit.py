@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
-from ansatz.likelihoods.digamma import digamma_gap
-from ansatz.likelihoods.inverse import find_root
 from ansatz.likelihoods.likelihood import weighted_mean, weighted_sd
+from ansatz.likelihoods.special.gamma import digamma_gap
+from ansatz.likelihoods.special.roots import find_root
 
 
 def fit_dirichlet(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:

@@ -6,7 +6,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from ansatz.likelihoods.quadrature import gauss
+from ansatz.likelihoods.special.quadrature import gauss
 
 
 class Distribution:

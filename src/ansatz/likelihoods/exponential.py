@@ -6,16 +6,20 @@ import torch
 from torch import Tensor
 
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.elementwise import wide
-from ansatz.likelihoods.half_line import continued, safe_log
 from ansatz.likelihoods.likelihood import (
     Likelihood,
     require_same_shape,
     weighted_mean,
     weighted_sd,
 )
-from ansatz.likelihoods.log_complement import log_complement
-from ansatz.likelihoods.log_link import soft_cap, soft_clamp
+from ansatz.likelihoods.special.logarithms import (
+    continued,
+    log_complement,
+    safe_log,
+    soft_cap,
+    soft_clamp,
+)
+from ansatz.likelihoods.special.tensors import wide
 from ansatz.likelihoods.support import refuse_outside
 from ansatz.spec import TargetSpec
 

@@ -8,8 +8,6 @@ from torch import Tensor
 
 from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.elementwise import elementwise, wide
-from ansatz.likelihoods.incomplete_gamma import log_gammainc, log_gammaincc
 from ansatz.likelihoods.likelihood import (
     Likelihood,
     require_same_shape,
@@ -17,8 +15,15 @@ from ansatz.likelihoods.likelihood import (
     weighted_mean,
     weighted_sd,
 )
-from ansatz.likelihoods.log_link import soft_cap, soft_clamp
-from ansatz.likelihoods.stirling import HALF_LOG_2PI, log_gamma_half, stirling
+from ansatz.likelihoods.special.gamma import (
+    HALF_LOG_2PI,
+    log_gamma_half,
+    log_gammainc,
+    log_gammaincc,
+    stirling,
+)
+from ansatz.likelihoods.special.logarithms import soft_cap, soft_clamp
+from ansatz.likelihoods.special.tensors import elementwise, wide
 from ansatz.likelihoods.support import refuse_outside
 from ansatz.spec import TargetSpec
 

@@ -9,12 +9,16 @@ from torch.nn.functional import softplus
 
 from ansatz.likelihoods.dispersion import PositiveHead
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.elementwise import wide
 from ansatz.likelihoods.generalized_pareto_fit import fit_scale, fit_scale_and_shape
-from ansatz.likelihoods.half_line import continued, safe_log
 from ansatz.likelihoods.likelihood import Likelihood, expand_weight, require_same_shape
-from ansatz.likelihoods.log_complement import log_complement
-from ansatz.likelihoods.log_link import soft_cap, soft_clamp
+from ansatz.likelihoods.special.logarithms import (
+    continued,
+    log_complement,
+    safe_log,
+    soft_cap,
+    soft_clamp,
+)
+from ansatz.likelihoods.special.tensors import wide
 from ansatz.likelihoods.support import refuse_outside
 from ansatz.spec import TargetSpec
 

@@ -6,9 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from ansatz.likelihoods.count_search import count_search
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.elementwise import wide
 from ansatz.likelihoods.likelihood import (
     Likelihood,
     expand_weight,
@@ -16,10 +14,11 @@ from ansatz.likelihoods.likelihood import (
     weighted_mean,
     weighted_sd,
 )
-from ansatz.likelihoods.log_link import soft_clamp
 from ansatz.likelihoods.poisson import PoissonDistribution
+from ansatz.likelihoods.special.logarithms import log_positive, positive_rate, soft_clamp
+from ansatz.likelihoods.special.roots import count_search
+from ansatz.likelihoods.special.tensors import wide
 from ansatz.likelihoods.support import refuse_outside
-from ansatz.likelihoods.zero_truncated import log_positive, positive_rate
 from ansatz.spec import TargetSpec
 
 

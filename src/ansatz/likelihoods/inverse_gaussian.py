@@ -9,13 +9,6 @@ from torch import Tensor
 
 from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution, bisect
-from ansatz.likelihoods.elementwise import elementwise, wide
-from ansatz.likelihoods.half_line import continued, safe_log
-from ansatz.likelihoods.inverse_gaussian_tail import (
-    log_inverse_gaussian_cdf,
-    log_inverse_gaussian_survival,
-    log_tails,
-)
 from ansatz.likelihoods.likelihood import (
     Likelihood,
     require_same_shape,
@@ -23,9 +16,15 @@ from ansatz.likelihoods.likelihood import (
     weighted_mean,
     weighted_sd,
 )
-from ansatz.likelihoods.log_link import soft_cap, soft_clamp
-from ansatz.likelihoods.positive_quantile import positive_quantile
-from ansatz.likelihoods.stirling import HALF_LOG_2PI
+from ansatz.likelihoods.special.gamma import HALF_LOG_2PI
+from ansatz.likelihoods.special.logarithms import continued, safe_log, soft_cap, soft_clamp
+from ansatz.likelihoods.special.normal import (
+    log_inverse_gaussian_cdf,
+    log_inverse_gaussian_survival,
+    log_tails,
+)
+from ansatz.likelihoods.special.roots import positive_quantile
+from ansatz.likelihoods.special.tensors import elementwise, wide
 from ansatz.likelihoods.support import refuse_outside
 from ansatz.spec import TargetSpec
 

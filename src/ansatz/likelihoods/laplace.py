@@ -5,7 +5,6 @@ import math
 import torch
 from torch import Tensor
 
-from ansatz.likelihoods.absolute import absolute
 from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.likelihood import (
@@ -15,6 +14,7 @@ from ansatz.likelihoods.likelihood import (
     weighted_mean,
     weighted_median,
 )
+from ansatz.likelihoods.special.tensors import absolute
 from ansatz.likelihoods.support import refuse_outside
 from ansatz.spec import TargetSpec
 

@@ -7,8 +7,6 @@ from torch import Tensor
 
 from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.elementwise import wide
-from ansatz.likelihoods.half_line import continued, safe_log
 from ansatz.likelihoods.likelihood import (
     Likelihood,
     require_same_shape,
@@ -16,9 +14,10 @@ from ansatz.likelihoods.likelihood import (
     weighted_mean,
     weighted_sd,
 )
-from ansatz.likelihoods.log_link import soft_clamp
-from ansatz.likelihoods.normal_tail import log_ndtr
-from ansatz.likelihoods.stirling import HALF_LOG_2PI
+from ansatz.likelihoods.special.gamma import HALF_LOG_2PI
+from ansatz.likelihoods.special.logarithms import continued, safe_log, soft_clamp
+from ansatz.likelihoods.special.normal import log_ndtr
+from ansatz.likelihoods.special.tensors import wide
 from ansatz.likelihoods.support import refuse_outside
 from ansatz.spec import TargetSpec
 

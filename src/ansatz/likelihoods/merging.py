@@ -5,7 +5,6 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from ansatz.likelihoods.bernoulli import Bernoulli
-from ansatz.likelihoods.bessel import concentration
 from ansatz.likelihoods.categorical import Categorical
 from ansatz.likelihoods.cox import Cox
 from ansatz.likelihoods.cross_entropy import CrossEntropy
@@ -16,6 +15,7 @@ from ansatz.likelihoods.focal import Focal
 from ansatz.likelihoods.likelihood import Likelihood
 from ansatz.likelihoods.plackett_luce import PlackettLuce
 from ansatz.likelihoods.quantiles import Quantiles
+from ansatz.likelihoods.special.von_mises import concentration
 from ansatz.likelihoods.sum import Sum
 from ansatz.likelihoods.von_mises import VonMises
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from ansatz.likelihoods.distribution import Distribution, crps_between, crps_levels
-from ansatz.likelihoods.quadrature import gauss
+from ansatz.likelihoods.special.quadrature import gauss
 from ansatz.likelihoods.vector_distribution import VectorDistribution
 
 

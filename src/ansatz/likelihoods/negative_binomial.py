@@ -6,13 +6,8 @@ import torch
 from scipy import special
 from torch import Tensor
 
-from ansatz.likelihoods.count_difference import count_difference
-from ansatz.likelihoods.count_search import count_search
-from ansatz.likelihoods.digamma import digamma_gap
 from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.elementwise import elementwise, wide
-from ansatz.likelihoods.incomplete_beta import log_betainc, log_betaincc
 from ansatz.likelihoods.likelihood import (
     Likelihood,
     expand_weight,
@@ -20,9 +15,13 @@ from ansatz.likelihoods.likelihood import (
     weighted_mean,
     weighted_sd,
 )
-from ansatz.likelihoods.log_link import soft_cap
 from ansatz.likelihoods.poisson import PoissonDistribution
-from ansatz.likelihoods.stirling import HALF_LOG_2PI, stirling
+from ansatz.likelihoods.special.beta import log_betainc, log_betaincc
+from ansatz.likelihoods.special.gamma import HALF_LOG_2PI, digamma_gap, stirling
+from ansatz.likelihoods.special.logarithms import soft_cap
+from ansatz.likelihoods.special.quadrature import count_difference
+from ansatz.likelihoods.special.roots import count_search
+from ansatz.likelihoods.special.tensors import elementwise, wide
 from ansatz.likelihoods.support import refuse_outside
 from ansatz.spec import TargetSpec
 

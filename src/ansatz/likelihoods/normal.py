@@ -14,7 +14,7 @@ from ansatz.likelihoods.likelihood import (
     weighted_mean,
     weighted_sd,
 )
-from ansatz.likelihoods.normal_tail import log_ndtr
+from ansatz.likelihoods.special.normal import log_ndtr
 from ansatz.likelihoods.support import refuse_outside
 from ansatz.spec import TargetSpec
 

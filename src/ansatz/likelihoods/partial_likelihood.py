@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from ansatz.likelihoods.risk_sets import RiskSets, no_entry
-from ansatz.likelihoods.stirling import stirling
+from ansatz.likelihoods.special.gamma import stirling
 
 Ties = Literal["efron", "breslow"]
 

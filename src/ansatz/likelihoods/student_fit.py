@@ -7,7 +7,7 @@ import torch
 from scipy.optimize import minimize
 from torch import Tensor
 
-from ansatz.likelihoods.student_tail import log_density
+from ansatz.likelihoods.special.student import log_density
 
 LEAST, MOST = 2.0, 1000.0  # of a nu that is estimated
 

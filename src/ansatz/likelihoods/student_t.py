@@ -8,7 +8,6 @@ from torch import Tensor
 
 from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.elementwise import wide
 from ansatz.likelihoods.likelihood import (
     Likelihood,
     expand_weight,
@@ -16,9 +15,10 @@ from ansatz.likelihoods.likelihood import (
     unit_and_floor,
     weighted_median,
 )
-from ansatz.likelihoods.stirling import log_gamma_half
+from ansatz.likelihoods.special.gamma import log_gamma_half
+from ansatz.likelihoods.special.student import log_density, log_student_cdf, student_quantile
+from ansatz.likelihoods.special.tensors import wide
 from ansatz.likelihoods.student_fit import LEAST, fit_student
-from ansatz.likelihoods.student_tail import log_density, log_student_cdf, student_quantile
 from ansatz.likelihoods.support import refuse_outside
 from ansatz.spec import TargetSpec
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.quadrature import gauss
+from ansatz.likelihoods.special.quadrature import gauss
 
 _LEVELS = (1e-13, 1e-9, 1e-6, 1e-4, 0.01, 0.1, 0.3)  # where panels of the integrals meet
 

@@ -14,7 +14,7 @@ from ansatz.likelihoods.likelihood import (
     weighted_mean,
     weighted_sd,
 )
-from ansatz.likelihoods.log_link import soft_clamp
+from ansatz.likelihoods.special.logarithms import soft_clamp
 from ansatz.likelihoods.support import refuse_outside
 from ansatz.likelihoods.tweedie_distribution import TweedieDistribution
 from ansatz.likelihoods.tweedie_fit import LEAST, MOST, fit_tweedie, power_of, unit_deviance

@@ -7,11 +7,10 @@ from scipy import special
 from torch import Tensor
 
 from ansatz.likelihoods.distribution import Distribution, bisect
-from ansatz.likelihoods.elementwise import elementwise, wide
-from ansatz.likelihoods.incomplete_gamma import log_gammainc, log_gammaincc
 from ansatz.likelihoods.poisson import PoissonDistribution
-from ansatz.likelihoods.positive_quantile import positive_quantile
-from ansatz.likelihoods.stirling import HALF_LOG_2PI, stirling
+from ansatz.likelihoods.special.gamma import HALF_LOG_2PI, log_gammainc, log_gammaincc, stirling
+from ansatz.likelihoods.special.roots import positive_quantile
+from ansatz.likelihoods.special.tensors import elementwise, wide
 from ansatz.likelihoods.tweedie_fit import log_density
 
 _BLOCK = 2**17  # terms at a time, so that a million outcomes fit into memory

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ansatz.likelihoods.log_link import soft_cap
+from ansatz.likelihoods.special.logarithms import soft_cap
 from ansatz.likelihoods.tweedie_series import log_series
 
 LEAST, MOST = 1.01, 1.99  # of the power: nearer to 1 or 2 the series has no end

@@ -6,8 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ansatz.likelihoods.elementwise import refuse_second_derivative, wide
-from ansatz.likelihoods.stirling import stirling
+from ansatz.likelihoods.special.gamma import stirling
+from ansatz.likelihoods.special.tensors import refuse_second_derivative, wide
 
 _NODES = 128  # terms at most; more than so many are sampled
 _BLOCK = 2**15  # terms at a time: few calls for a batch, little memory for a million outcomes

@@ -7,9 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ansatz.likelihoods.bessel import concentration, log_bessel_series, resultant_gap
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.elementwise import wide
 from ansatz.likelihoods.likelihood import (
     Likelihood,
     refuse_where,
@@ -17,9 +15,16 @@ from ansatz.likelihoods.likelihood import (
     unit_and_floor,
     weighted_mean,
 )
-from ansatz.likelihoods.quadrature import gauss
+from ansatz.likelihoods.special.quadrature import gauss
+from ansatz.likelihoods.special.tensors import wide
+from ansatz.likelihoods.special.von_mises import (
+    concentration,
+    inverse_tail,
+    log_bessel_series,
+    log_von_mises_tail,
+    resultant_gap,
+)
 from ansatz.likelihoods.unit import Unit
-from ansatz.likelihoods.von_mises_tail import inverse_tail, log_von_mises_tail
 from ansatz.spec import TargetSpec
 
 LOG_2PI = math.log(2 * math.pi)

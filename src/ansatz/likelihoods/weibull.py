@@ -7,9 +7,6 @@ from torch import Tensor
 
 from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.elementwise import wide
-from ansatz.likelihoods.half_line import continued, safe_log
-from ansatz.likelihoods.incomplete_gamma import log_gammainc
 from ansatz.likelihoods.likelihood import (
     Likelihood,
     expand_weight,
@@ -17,9 +14,16 @@ from ansatz.likelihoods.likelihood import (
     weighted_mean,
     weighted_sd,
 )
-from ansatz.likelihoods.log_complement import log_complement
-from ansatz.likelihoods.log_link import soft_cap, soft_clamp
 from ansatz.likelihoods.log_normal import relative_unit_and_floor
+from ansatz.likelihoods.special.gamma import log_gammainc
+from ansatz.likelihoods.special.logarithms import (
+    continued,
+    log_complement,
+    safe_log,
+    soft_cap,
+    soft_clamp,
+)
+from ansatz.likelihoods.special.tensors import wide
 from ansatz.likelihoods.support import refuse_outside
 from ansatz.spec import TargetSpec
 

@@ -14,12 +14,11 @@ from ansatz.likelihoods.likelihood import (
     require_same_shape,
     weighted_mean,
 )
-from ansatz.likelihoods.log_link import soft_cap
 from ansatz.likelihoods.negative_binomial import NegativeBinomial, NegativeBinomialDistribution
 from ansatz.likelihoods.poisson import Poisson, PoissonDistribution
+from ansatz.likelihoods.special.logarithms import positive_rate, soft_cap
 from ansatz.likelihoods.support import refuse_outside
 from ansatz.likelihoods.zero_inflated_distribution import ZeroInflatedDistribution
-from ansatz.likelihoods.zero_truncated import positive_rate
 from ansatz.spec import TargetSpec
 
 

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.elementwise import wide
+from ansatz.likelihoods.special.tensors import wide
 
 
 class ZeroInflatedDistribution(Distribution):

@@ -10,7 +10,6 @@ from ansatz.likelihoods.beta import BetaDistribution
 from ansatz.likelihoods.beta_fit import fit_beta, fit_beta_mean
 from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.elementwise import wide
 from ansatz.likelihoods.likelihood import (
     Likelihood,
     expand_weight,
@@ -19,7 +18,8 @@ from ansatz.likelihoods.likelihood import (
     weighted_mean,
     weighted_sd,
 )
-from ansatz.likelihoods.log_link import soft_clamp
+from ansatz.likelihoods.special.logarithms import soft_clamp
+from ansatz.likelihoods.special.tensors import wide
 from ansatz.likelihoods.support import refuse_outside
 from ansatz.spec import TargetSpec
 

@@ -1,4 +1,4 @@
-r"""Barron's general loss as a function of its shape, and the likelihood that it is the energy of.
+"""Barron's general loss as a function of its shape.
 
 Legend: z = (x / c)^2 the squared residual, b = 2 - alpha, t = log(1 + z / b), w = log x.
 """
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from ansatz.likelihoods.quadrature import gauss
+from ansatz.likelihoods.special.quadrature import gauss
 
 _LEAST = 1e-30  # of b: log(1 + z / b) stays finite, and what it multiplies is b
 

@@ -7,12 +7,16 @@ import torch
 from scipy import special
 from torch import Tensor
 
-from ansatz.likelihoods.absolute import absolute
-from ansatz.likelihoods.blocks import in_blocks
-from ansatz.likelihoods.elementwise import elementwise, refuse_second_derivative, wide
-from ansatz.likelihoods.positive_quantile import positive_quantile
-from ansatz.likelihoods.quadrature import gauss
-from ansatz.likelihoods.stirling import log_gamma_half
+from ansatz.likelihoods.special.gamma import log_gamma_half
+from ansatz.likelihoods.special.quadrature import gauss
+from ansatz.likelihoods.special.roots import positive_quantile
+from ansatz.likelihoods.special.tensors import (
+    absolute,
+    elementwise,
+    in_blocks,
+    refuse_second_derivative,
+    wide,
+)
 
 _CENTRAL = 4.0  # below it the mass between 0 and t is integrated, above it the tail
 _CUT = 40.0  # e^-40 = 4e-18

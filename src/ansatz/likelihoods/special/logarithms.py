@@ -1,7 +1,58 @@
-"""Poisson counts known to be positive, down to a rate of nothing."""
+"""Logarithms and exponentials that neither overflow nor spoil gradients."""
+
+import math
 
 import torch
 from torch import Tensor
+
+LIMIT = 50.0  # e^50 = 5e21: beyond any mean, and its products stay far below float32's 3e38
+
+
+def soft_cap(x: Tensor, limit: float = LIMIT) -> Tensor:
+    r"""x up to ``limit``, and from there on a logarithm that joins it with slope 1.
+
+    .. math:: c(x) = \min(x, L) + \log(1 + \max(x - L, 0))
+
+    so that :math:`e^{c(x)}` is :math:`e^x` up to L and its tangent :math:`e^L (1 + x - L)` beyond:
+    finite, and with a gradient that still pulls back, where a clamp would have none.
+    """
+    return x.clamp(max=limit) + torch.log1p(torch.relu(x - limit))
+
+
+def soft_clamp(x: Tensor, limit: float = LIMIT) -> Tensor:
+    """:func:`soft_cap` on both sides: x within +-``limit``, logarithmic growth beyond."""
+    return -soft_cap(-soft_cap(x, limit), limit)
+
+
+def safe_log(y: Tensor) -> Tensor:
+    """log y for 0 < y < infinity, 0 elsewhere: its gradient is finite everywhere; nan stays nan."""
+    return torch.where((y <= 0) | (y == math.inf), 1.0, y).log()
+
+
+def continued(value: Tensor, y: Tensor, below: float, above: float) -> Tensor:
+    """``value`` for 0 < y < infinity, ``below`` for y <= 0 and ``above`` at infinity."""
+    return torch.where(y <= 0, below, torch.where(y == math.inf, above, value))
+
+
+def log_complement(log_h: Tensor) -> Tensor:
+    r"""log(1 - e^-h) of a cumulative hazard h > 0, given by its logarithm.
+
+    .. math:: \log(1 - e^{-h}) = \log h + \log\frac{1 - e^{-h}}{h}
+
+    The first form loses its digits where h is large, the second is exact where h is so small that
+    1 - e^-h rounds to h, even where h itself underflows. Twice differentiable.
+
+    References:
+        Maechler (2012), Accurately computing log(1 - exp(-|a|)).
+    """
+    small = log_h < 0
+    least = math.log(torch.finfo(log_h.dtype).tiny) / 2  # below, the ratio is 1 to all digits
+    h = torch.where(small, log_h, 0.0).clamp(min=least).exp()
+    below = log_h + (-torch.expm1(-h) / h).log()
+    # e^-e^10 is 0 already; an infinite h would have no gradient
+    above = torch.log1p(-(-torch.where(small, 0.0, log_h).clamp(max=10).exp()).exp())
+    return torch.where(small, below, above)
+
 
 # log(sinh(x) / x) = x^2/6 - x^4/180 + ...: coefficients 2^(2n-1) B_2n / (n (2n)!) for n = 1..6
 _LOG_SINHC = (1 / 6, -1 / 180, 1 / 2835, -1 / 37800, 1 / 467775, -691 / 3831077250)
