@@ -171,3 +171,17 @@ def class_counts(y: Tensor, weight: Tensor, classes: int = 0) -> Tensor:
 
 def _log_softmax_at(logits: Tensor, code: Tensor) -> Tensor:
     return torch.log_softmax(logits, -1).gather(-1, code.unsqueeze(-1)).squeeze(-1)
+
+
+def half_weight(weight: Tensor, over: tuple[int, ...] = (0,)) -> Tensor:
+    """Half of the mean weight of what is observed: what a class without a row is given.
+
+    Args:
+        weight: ``(B, ...)``.
+        over: the axes of the mean; the others are targets.
+
+    Returns:
+        ``(...)``; 1/2 where nothing is observed.
+    """
+    count = (weight > 0).sum(over)
+    return torch.where(count > 0, weight.sum(over) / (2 * count.clamp(min=1)), 0.5)

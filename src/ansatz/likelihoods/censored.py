@@ -8,10 +8,8 @@ import torch
 from torch import Tensor
 
 from ansatz.errors import DataError
-from ansatz.likelihoods.censored_outcome import check_bounds
 from ansatz.likelihoods.constant_fit import fit_constant
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.inner_likelihood import inner_likelihood
 from ansatz.likelihoods.interval_mass import minus_log_mass, minus_log_survival, none
 from ansatz.likelihoods.likelihood import (
     Likelihood,
@@ -19,7 +17,8 @@ from ansatz.likelihoods.likelihood import (
     refuse_where,
     require_same_shape,
 )
-from ansatz.likelihoods.truncated_distribution import TruncatedDistribution
+from ansatz.likelihoods.survival_outcome import check_bounds
+from ansatz.likelihoods.truncated import TruncatedDistribution, inner_likelihood
 from ansatz.spec import TargetSpec
 
 

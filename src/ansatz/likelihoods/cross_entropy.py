@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from ansatz.likelihoods.categorical import class_counts
+from ansatz.likelihoods.dispersion import Unit
 from ansatz.likelihoods.likelihood import Likelihood, require_same_shape
 from ansatz.likelihoods.support import refuse_outside
-from ansatz.likelihoods.unit import Unit
 from ansatz.spec import TargetSpec
 
 _RULES = ("balanced", "inverse", "class_balanced")

@@ -8,9 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from ansatz.likelihoods.categorical import class_counts
+from ansatz.likelihoods.categorical import class_counts, half_weight
 from ansatz.likelihoods.likelihood import Likelihood, expand_weight, require_same_shape
-from ansatz.likelihoods.pixel_weights import half_weight
 from ansatz.likelihoods.support import refuse_outside
 from ansatz.spec import TargetSpec
 

@@ -5,6 +5,7 @@ import math
 import torch
 from torch import Tensor
 
+from ansatz.likelihoods.dispersion import Unit
 from ansatz.likelihoods.likelihood import (
     Likelihood,
     expand_weight,
@@ -13,7 +14,6 @@ from ansatz.likelihoods.likelihood import (
     weighted_sd,
 )
 from ansatz.likelihoods.support import refuse_outside
-from ansatz.likelihoods.unit import Unit
 from ansatz.spec import TargetSpec
 
 

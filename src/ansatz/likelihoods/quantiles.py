@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from ansatz.likelihoods.dispersion import softplus_inverse
+from ansatz.likelihoods.dispersion import Unit, softplus_inverse
 from ansatz.likelihoods.likelihood import (
     Likelihood,
     expand_weight,
@@ -15,7 +15,6 @@ from ansatz.likelihoods.likelihood import (
     unit_and_floor,
 )
 from ansatz.likelihoods.support import refuse_outside
-from ansatz.likelihoods.unit import Unit
 from ansatz.spec import TargetSpec
 
 

@@ -11,7 +11,7 @@ from ansatz.likelihoods.poisson import PoissonDistribution
 from ansatz.likelihoods.special.gamma import HALF_LOG_2PI, log_gammainc, log_gammaincc, stirling
 from ansatz.likelihoods.special.roots import positive_quantile
 from ansatz.likelihoods.special.tensors import elementwise, wide
-from ansatz.likelihoods.tweedie_fit import log_density
+from ansatz.likelihoods.special.tweedie import log_density
 
 _BLOCK = 2**17  # terms at a time, so that a million outcomes fit into memory
 

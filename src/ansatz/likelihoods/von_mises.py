@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ansatz.likelihoods.dispersion import Unit
 from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.likelihood import (
     Likelihood,
@@ -24,7 +25,6 @@ from ansatz.likelihoods.special.von_mises import (
     log_von_mises_tail,
     resultant_gap,
 )
-from ansatz.likelihoods.unit import Unit
 from ansatz.spec import TargetSpec
 
 LOG_2PI = math.log(2 * math.pi)

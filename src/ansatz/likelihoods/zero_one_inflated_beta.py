@@ -6,8 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import log_softmax
 
-from ansatz.likelihoods.beta import BetaDistribution
-from ansatz.likelihoods.beta_fit import fit_beta, fit_beta_mean
+from ansatz.likelihoods.beta import BetaDistribution, fit_beta, fit_beta_mean
 from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.likelihood import (

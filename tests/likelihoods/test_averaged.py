@@ -1,5 +1,3 @@
-"""Likelihoods that stay what they are: the mean of probabilities, curves and quantiles."""
-
 import pytest
 import torch
 from torch import nn
@@ -17,7 +15,7 @@ from ansatz.likelihoods import (
     Sum,
     VonMises,
 )
-from ansatz.likelihoods.merging import merge
+from ansatz.likelihoods.averaged import merge
 from ansatz.spec import TargetSpec
 
 WEIGHTS = torch.tensor([0.3, 0.7], dtype=torch.float64)

@@ -10,9 +10,8 @@ from torch.testing import assert_close
 
 from ansatz.errors import DataError
 from ansatz.likelihoods import PlackettLuce
-from ansatz.likelihoods.comparisons import compare
-from ansatz.likelihoods.ranking import ranking_loss
-from ansatz.likelihoods.ranking_fit import fit_scores
+from ansatz.likelihoods.plackett_luce import ranking_loss
+from ansatz.likelihoods.ranking_fit import compare, fit_scores
 
 RANKINGS = Path(os.environ.get("ANSATZ_DATA", "nowhere")) / "rankings"
 needs_data = pytest.mark.skipif(not RANKINGS.exists(), reason="ANSATZ_DATA is not set")

@@ -1,4 +1,4 @@
-"""The series in the density of a compound Poisson-gamma distribution, with two derivatives."""
+"""The density of the compound Poisson-gamma distribution: its series and its deviance."""
 
 import math
 from typing import Any
@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from ansatz.likelihoods.special.gamma import stirling
+from ansatz.likelihoods.special.logarithms import soft_cap
 from ansatz.likelihoods.special.tensors import refuse_second_derivative, wide
 
 _NODES = 128  # terms at most; more than so many are sampled
@@ -159,3 +160,32 @@ def _stirling_bend(a: Tensor) -> Tensor:
     v = u * u
     series = u * v * (1 / 6 - v * (1 / 30 - v * (1 / 42 - v * (1 / 30 - v * 5 / 66))))
     return torch.where(a > 20, series, torch.special.polygamma(1, a) - 1 / a - 0.5 / a**2)
+
+
+def unit_deviance(log_y: Tensor, log_mean: Tensor, power: Tensor) -> Tensor:
+    r"""2 (y^{2-p} / ((1-p)(2-p)) - y mu^{1-p} / (1-p) + mu^{2-p} / (2-p)) for y > 0.
+
+    With :math:`\delta = \log(\mu/y)` it is twice :math:`y^{2-p}` times the difference of
+    :math:`(e^{k\delta} - 1)/k` at k = 2 - p and at k = 1 - p, which keeps its digits around 0. The
+    term in :math:`y \mu^{1-p}` continues along a tangent beyond e^60.
+    """
+    upper, lower = 2 - power, power - 1
+    delta = log_mean - log_y
+    near = delta.abs() < 1
+    small = torch.where(near, delta, 0.0)
+    size = (upper * log_y).exp()
+    close = size * (torch.expm1(upper * small) / upper + torch.expm1(-lower * small) / lower)
+    far = torch.where(near, log_y, log_mean)
+    exponent = soft_cap(log_y - lower * far, 60.0)
+    wide = exponent.exp() / lower + (upper * far).exp() / upper - size / (upper * lower)
+    return 2 * torch.where(near, close, wide)
+
+
+def log_density(y: Tensor, log_mean: Tensor, dispersion: Tensor, power: Tensor) -> Tensor:
+    """The log density at y > 0, the log probability of 0 at y = 0; in double precision."""
+    upper = 2 - power
+    log_y = torch.where(y > 0, y, 1.0).log()
+    log_rate = upper * log_y - upper.log() - dispersion.log()
+    value = log_series(log_rate, upper / (power - 1)) - log_y
+    value = value - unit_deviance(log_y, log_mean, power) / (2 * dispersion)
+    return torch.where(y > 0, value, -(upper * log_mean).exp() / (upper * dispersion))

@@ -1,8 +1,9 @@
 import pytest
 import torch
+from torch.testing import assert_close
 
 from ansatz.likelihoods import create
-from ansatz.likelihoods.special.tensors import absolute
+from ansatz.likelihoods.special.tensors import absolute, in_blocks
 
 X = torch.tensor([-3.5, -0.0, 0.0, 1e-300, 2.0, float("inf"), float("-inf"), float("nan")])
 
@@ -49,3 +50,12 @@ def test_likelihoods_that_are_compared_by_default_do_not_import_torchs_compiler(
     loss = create(likelihood, dispersion=1.0).double().loss(raw, torch.zeros(2)).sum()
     assert "AbsBackward0" not in names(loss.grad_fn)
     assert "AbsBackward0" in names(raw.abs().sum().grad_fn)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (5,), (3, 4)])
+def test_blocks_of_any_size_give_the_whole(shape):
+    x, y = torch.randn(shape), torch.randn(shape)
+    for size in (1, 3, 100):
+        assert_close(in_blocks(torch.add, x, y, size=size), x + y)
+        pairs = in_blocks(lambda a, b: torch.stack([a, b], -1), x, y, size=size)
+        assert_close(pairs, torch.stack([x, y], -1))
