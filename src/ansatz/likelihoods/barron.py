@@ -26,8 +26,6 @@ from ansatz.likelihoods.special.general_loss import (
     shaped_loss,
 )
 from ansatz.likelihoods.special.tensors import wide
-from ansatz.likelihoods.support import refuse_outside
-from ansatz.spec import TargetSpec
 
 _PART = 2**11  # elements at once: with 64 nodes each they stay in the processor's cache
 
@@ -100,10 +98,6 @@ class BarronDistribution(Distribution):
         """-rho - log c - log Z."""
         z = ((y - self.location) / self.scale) ** 2
         return -shaped_loss(z, self.alpha, self.b) - self.scale.log() - self.log_norm
-
-    def cdf(self, y: Tensor) -> Tensor:
-        """P(Y <= y)."""
-        return self.log_cdf(y).exp()
 
     def log_cdf(self, y: Tensor) -> Tensor:
         """Log P(Y <= y), accurate in both tails."""
@@ -283,6 +277,7 @@ class Barron(Likelihood):
     """
 
     name = "barron"
+    support = "real"
 
     def __init__(
         self,
@@ -316,14 +311,6 @@ class Barron(Likelihood):
             return value, 2 - value
         a = self.shape.to(like.dtype)
         return 2 * torch.sigmoid(a), 2 * torch.sigmoid(-a)
-
-    def outputs(self, target: TargetSpec) -> int:
-        """2 with a predicted scale, else 1."""
-        return 1 + self.dispersion.outputs
-
-    def check(self, y: Tensor) -> None:
-        """Any finite number."""
-        refuse_outside(~y.isfinite(), y, "Outcomes of barron must be finite numbers")
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of the scale; the measured scale; one alpha per target."""

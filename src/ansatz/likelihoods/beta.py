@@ -13,8 +13,6 @@ from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.likelihood import (
     Likelihood,
     expand_weight,
-    refuse_where,
-    require_same_shape,
     unit_and_floor,
     weighted_mean,
     weighted_sd,
@@ -29,9 +27,8 @@ from ansatz.likelihoods.special.gamma import digamma_gap
 from ansatz.likelihoods.special.logarithms import soft_clamp
 from ansatz.likelihoods.special.roots import positive_quantile
 from ansatz.likelihoods.special.tensors import elementwise, wide
-from ansatz.likelihoods.support import refuse_outside
+from ansatz.likelihoods.support import refuse_outside, refuse_where
 from ansatz.likelihoods.transformed import SqueezedDistribution, squeeze
-from ansatz.spec import TargetSpec
 
 
 class BetaDistribution(Distribution):
@@ -100,12 +97,8 @@ class BetaDistribution(Distribution):
         value = log_beta_weight(*self.shapes, log_x, log_y) - log_x - log_y
         return torch.where(inside, value, -math.inf)
 
-    def cdf(self, y: Tensor) -> Tensor:
-        """I_y(a, b), differentiable in y, mu and phi."""
-        return self.log_cdf(y).exp()
-
     def log_cdf(self, y: Tensor) -> Tensor:
-        """Log I_y(a, b)."""
+        """log I_y(a, b), differentiable in y, mu and phi."""
         return log_betainc(*self.shapes, y.clamp(0, 1))
 
     def log_survival(self, y: Tensor) -> Tensor:
@@ -219,10 +212,6 @@ class Beta(Likelihood):
         if squeeze:
             self.register_buffer("rows", torch.tensor(math.inf))  # until observed: not at all
 
-    def outputs(self, target: TargetSpec) -> int:
-        """2 with a predicted dispersion, else 1."""
-        return 1 + self.dispersion.outputs
-
     def check(self, y: Tensor) -> None:
         """Numbers strictly between 0 and 1; with ``squeeze``, 0 and 1 too."""
         outside = ~(y.isfinite() & (y >= 0) & (y <= 1))
@@ -261,11 +250,6 @@ class Beta(Likelihood):
         mean, sd = weighted_mean(y, weight), weighted_sd(y, weight)
         scale = torch.where(sd > 0, (sd / (mean * (1 - mean))).clamp(max=1), 1.0)
         return self.dispersion.append(logit, scale, dispersion)
-
-    def loss(self, raw: Tensor, y: Tensor) -> Tensor:
-        """The negative log-likelihood."""
-        require_same_shape(self.name, raw, y)
-        return -self.distribution(raw).log_prob(y)
 
     def distribution(self, raw: Tensor) -> BetaDistribution | SqueezedDistribution:
         """Beta with mean sigmoid(raw[0]), of y or of the squeezed y."""

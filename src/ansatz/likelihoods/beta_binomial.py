@@ -22,7 +22,6 @@ from ansatz.likelihoods.special.gamma import digamma_gap
 from ansatz.likelihoods.special.logarithms import soft_clamp
 from ansatz.likelihoods.special.roots import count_search
 from ansatz.likelihoods.special.tensors import wide
-from ansatz.spec import TargetSpec
 
 _BLOCK = 2**21  # probabilities of a sum at once: 16 MB
 
@@ -147,10 +146,6 @@ class BetaBinomialDistribution(Distribution):
         distribution = BetaBinomialDistribution(logits, self.dispersion, self.trials)
         return distribution.log_prob(k) + log_sum_below(k, *distribution.shapes, self.trials)
 
-    def cdf(self, y: Tensor) -> Tensor:
-        """The sum of the probabilities up to y."""
-        return self.log_cdf(y).exp()
-
     def log_cdf(self, y: Tensor) -> Tensor:
         """Log P(Y <= y), accurate in both tails and differentiable in mu and phi."""
         return self._log_tails(y)[0].to(y)
@@ -233,10 +228,6 @@ class BetaBinomial(Likelihood):
     def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
         super().__init__()
         self.dispersion = PositiveHead(dispersion)
-
-    def outputs(self, target: TargetSpec) -> int:
-        """2 with a predicted dispersion, else 1."""
-        return 1 + self.dispersion.outputs
 
     def check(self, y: Tensor) -> None:
         """Pairs of whole numbers, successes <= trials."""

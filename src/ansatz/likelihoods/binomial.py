@@ -11,7 +11,6 @@ from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.likelihood import (
     Likelihood,
     expand_weight,
-    refuse_where,
     require_same_shape,
     weighted_mean,
 )
@@ -24,6 +23,7 @@ from ansatz.likelihoods.special.beta import (
 from ansatz.likelihoods.special.quadrature import count_difference
 from ansatz.likelihoods.special.roots import count_search
 from ansatz.likelihoods.special.tensors import wide
+from ansatz.likelihoods.support import refuse_where
 from ansatz.spec import TargetSpec
 
 
@@ -81,12 +81,8 @@ class BinomialDistribution(Distribution):
         value = torch.where(inner, value, n * torch.where(y == 0, log_q, log_p))
         return torch.where(count, value, -math.inf)
 
-    def cdf(self, y: Tensor) -> Tensor:
-        """1 - I_p(floor(y) + 1, n - floor(y))."""
-        return self.log_cdf(y).exp()
-
     def log_cdf(self, y: Tensor) -> Tensor:
-        """Log P(Y <= y), accurate in both tails and differentiable in the logit."""
+        """log(1 - I_p(floor(y) + 1, n - floor(y))), accurate in both tails."""
         inside, *arguments = self._beta(y)
         value = torch.where(inside, log_betaincc(*arguments, logit=True), 0.0)
         return torch.where(y < 0, -math.inf, value)

@@ -8,12 +8,8 @@ import torch
 from torch import Tensor
 
 from ansatz.likelihoods.categorical import class_counts, half_weight
-from ansatz.likelihoods.likelihood import (
-    Likelihood,
-    expand_weight,
-    refuse_where,
-    require_same_shape,
-)
+from ansatz.likelihoods.likelihood import Likelihood, expand_weight, require_same_shape
+from ansatz.likelihoods.support import refuse_where
 from ansatz.spec import TargetSpec
 
 

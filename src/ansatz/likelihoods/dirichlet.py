@@ -12,7 +12,6 @@ from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import VectorDistribution
 from ansatz.likelihoods.likelihood import (
     Likelihood,
-    refuse_where,
     require_same_shape,
     unit_and_floor,
     weighted_mean,
@@ -22,6 +21,7 @@ from ansatz.likelihoods.special.gamma import HALF_LOG_2PI, digamma_gap, stirling
 from ansatz.likelihoods.special.logarithms import soft_clamp
 from ansatz.likelihoods.special.roots import find_root
 from ansatz.likelihoods.special.tensors import wide
+from ansatz.likelihoods.support import refuse_where
 from ansatz.spec import TargetSpec
 
 

@@ -12,7 +12,7 @@ from ansatz.likelihoods.special.quadrature import gauss
 class Distribution:
     """Univariate distributions, one per element of ``batch_shape``.
 
-    A distribution defines ``log_prob``, ``cdf``, ``mean``, ``variance``, ``mode`` and ``sample``;
+    A distribution defines ``log_prob``, ``log_cdf`` (or ``cdf``), ``mean``, ``variance``, ``mode``;
     the rest follows from them, and is overridden where a closed form is faster or more accurate.
     ``log_cdf`` and ``log_survival`` are accurate in both tails.
 
@@ -71,7 +71,9 @@ class Distribution:
 
     def cdf(self, y: Tensor) -> Tensor:
         """P(Y <= y)."""
-        raise TypeError(f"{type(self).__name__} defines no cdf.")
+        if type(self).log_cdf is Distribution.log_cdf:
+            raise TypeError(f"{type(self).__name__} defines no cdf.")
+        return self.log_cdf(y).exp()
 
     def log_cdf(self, y: Tensor) -> Tensor:
         """log P(Y <= y)."""
@@ -139,13 +141,12 @@ class Distribution:
     ) -> Tensor:
         """Independent draws, ``(*shape, *batch_shape)``; no gradient."""
         with torch.no_grad():
-            u = torch.rand(
-                (*shape, *self.batch_shape),
-                generator=generator,
-                dtype=self.mean.dtype,
-                device=self.mean.device,
-            )
-            return self.icdf(u)
+            return self._draw((*shape, *self.batch_shape), generator)
+
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
+        like = self.mean
+        u = torch.rand(size, generator=generator, dtype=like.dtype, device=like.device)
+        return self.icdf(u)
 
 
 def _has_gradient(part: object) -> bool:

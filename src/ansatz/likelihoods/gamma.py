@@ -24,8 +24,6 @@ from ansatz.likelihoods.special.gamma import (
 )
 from ansatz.likelihoods.special.logarithms import soft_cap, soft_clamp
 from ansatz.likelihoods.special.tensors import elementwise, wide
-from ansatz.likelihoods.support import refuse_outside
-from ansatz.spec import TargetSpec
 
 
 class GammaDistribution(Distribution):
@@ -92,12 +90,8 @@ class GammaDistribution(Distribution):
         """a y / mu, the argument of the incomplete gamma functions."""
         return self.shape * y.clamp(min=0) * (-self.log_mean).exp()
 
-    def cdf(self, y: Tensor) -> Tensor:
-        """P(a, a y / mu), differentiable in y, mu and phi."""
-        return self.log_cdf(y).exp()
-
     def log_cdf(self, y: Tensor) -> Tensor:
-        """Log P(a, a y / mu)."""
+        """log P(a, a y / mu), differentiable in y, mu and phi."""
         return log_gammainc(self.shape, self._x(y))
 
     def log_survival(self, y: Tensor) -> Tensor:
@@ -170,19 +164,12 @@ class Gamma(Likelihood):
     """
 
     name = "gamma"
+    support = "positive"
     link_name = "log"
 
     def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
         super().__init__()
         self.dispersion = PositiveHead(dispersion)
-
-    def outputs(self, target: TargetSpec) -> int:
-        """2 with a predicted dispersion, else 1."""
-        return 1 + self.dispersion.outputs
-
-    def check(self, y: Tensor) -> None:
-        """Positive finite numbers."""
-        refuse_outside(~(y.isfinite() & (y > 0)), y, "Gamma outcomes must be numbers > 0")
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of the dispersion."""
@@ -197,11 +184,6 @@ class Gamma(Likelihood):
         mean, sd = weighted_mean(y, weight), weighted_sd(y, weight)
         scale = torch.where(sd > 0, (sd / mean).clamp(max=1), 1.0)
         return self.dispersion.append(mean.log(), scale, _dispersion(y, weight))
-
-    def loss(self, raw: Tensor, y: Tensor) -> Tensor:
-        """The negative log-likelihood."""
-        require_same_shape(self.name, raw, y)
-        return -self.distribution(raw).log_prob(y)
 
     def distribution(self, raw: Tensor) -> GammaDistribution:
         """Gamma with mean exp(raw[0])."""

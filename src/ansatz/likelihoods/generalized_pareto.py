@@ -20,7 +20,6 @@ from ansatz.likelihoods.special.logarithms import (
     soft_clamp,
 )
 from ansatz.likelihoods.special.tensors import wide
-from ansatz.likelihoods.support import refuse_outside
 from ansatz.spec import TargetSpec
 
 LEAST = -0.5  # of a learned shape: below it maximum likelihood is not regular
@@ -232,6 +231,7 @@ class GeneralizedPareto(Likelihood):
     """
 
     name = "generalized_pareto"
+    support = "nonnegative"
     link_name = "log"
 
     def __init__(self, *, shape: Literal["constant", "predicted"] | float = "constant") -> None:
@@ -256,11 +256,6 @@ class GeneralizedPareto(Likelihood):
     def outputs(self, target: TargetSpec) -> int:
         """2 with a predicted shape, else 1."""
         return 1 + self.excess.outputs
-
-    def check(self, y: Tensor) -> None:
-        """Finite numbers >= 0."""
-        bad = ~(y.isfinite() & (y >= 0))
-        refuse_outside(bad, y, "GeneralizedPareto exceedances must be numbers >= 0")
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """One shape per target."""

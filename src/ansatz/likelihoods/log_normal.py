@@ -9,7 +9,6 @@ from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.likelihood import (
     Likelihood,
-    require_same_shape,
     unit_and_floor,
     weighted_mean,
     weighted_sd,
@@ -18,8 +17,6 @@ from ansatz.likelihoods.special.gamma import HALF_LOG_2PI
 from ansatz.likelihoods.special.logarithms import continued, safe_log, soft_clamp
 from ansatz.likelihoods.special.normal import log_ndtr
 from ansatz.likelihoods.special.tensors import wide
-from ansatz.likelihoods.support import refuse_outside
-from ansatz.spec import TargetSpec
 
 
 class LogNormalDistribution(Distribution):
@@ -153,19 +150,12 @@ class LogNormal(Likelihood):
     """
 
     name = "log_normal"
+    support = "positive"
     link_name = "log"
 
     def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
         super().__init__()
         self.dispersion = PositiveHead(dispersion)
-
-    def outputs(self, target: TargetSpec) -> int:
-        """2 with a predicted sigma, else 1."""
-        return 1 + self.dispersion.outputs
-
-    def check(self, y: Tensor) -> None:
-        """Positive finite numbers."""
-        refuse_outside(~(y.isfinite() & (y > 0)), y, "LogNormal outcomes must be numbers > 0")
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of sigma."""
@@ -175,11 +165,6 @@ class LogNormal(Likelihood):
         """Mean and sd of log y."""
         mean, sd = weighted_mean(y.log(), weight), weighted_sd(y.log(), weight)
         return self.dispersion.append(mean, torch.where(sd > 0, sd, 1.0), sd)
-
-    def loss(self, raw: Tensor, y: Tensor) -> Tensor:
-        """The negative log-likelihood."""
-        require_same_shape(self.name, raw, y)
-        return -self.distribution(raw).log_prob(y)
 
     def distribution(self, raw: Tensor) -> LogNormalDistribution:
         """Log-normal with median exp(raw[0])."""

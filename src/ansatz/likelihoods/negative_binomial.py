@@ -22,8 +22,6 @@ from ansatz.likelihoods.special.logarithms import soft_cap
 from ansatz.likelihoods.special.quadrature import count_difference
 from ansatz.likelihoods.special.roots import count_search
 from ansatz.likelihoods.special.tensors import elementwise, wide
-from ansatz.likelihoods.support import refuse_outside
-from ansatz.spec import TargetSpec
 
 
 class NegativeBinomialDistribution(Distribution):
@@ -79,12 +77,11 @@ class NegativeBinomialDistribution(Distribution):
         zero = -_log1p_over(self.dispersion, self.mean)
         return torch.where(count, torch.where(y == 0, zero, value), -math.inf)
 
-    def cdf(self, y: Tensor) -> Tensor:
-        """1 - I_q(floor(y) + 1, 1 / alpha), with q = alpha mu / (1 + alpha mu)."""
-        return self.log_cdf(y).exp()
-
     def log_cdf(self, y: Tensor) -> Tensor:
-        """Log P(Y <= y), accurate in both tails and differentiable in mu and alpha."""
+        """log(1 - I_q(floor(y) + 1, 1 / alpha)), with q = alpha mu / (1 + alpha mu).
+
+        Accurate in both tails and differentiable in mu and alpha.
+        """
         return torch.where(y.floor() < 0, -math.inf, log_betaincc(*self._beta(y), logit=True))
 
     def log_survival(self, y: Tensor) -> Tensor:
@@ -197,20 +194,12 @@ class NegativeBinomial(Likelihood):
     """
 
     name = "negative_binomial"
+    support = "counts"
     link_name = "log"
 
     def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
         super().__init__()
         self.dispersion = PositiveHead(dispersion)
-
-    def outputs(self, target: TargetSpec) -> int:
-        """2 with a predicted dispersion, else 1."""
-        return 1 + self.dispersion.outputs
-
-    def check(self, y: Tensor) -> None:
-        """Whole numbers >= 0."""
-        bad = ~(y.isfinite() & (y >= 0) & (y == y.round()))
-        refuse_outside(bad, y, "Negative binomial counts must be whole numbers >= 0")
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of the dispersion."""
@@ -232,11 +221,6 @@ class NegativeBinomial(Likelihood):
         mean, sd = _mean(y, weight), weighted_sd(y, weight)
         scale = torch.where(sd > 0, (sd / mean).clamp(max=1), 1.0)
         return self.dispersion.append(mean.log(), scale, _dispersion(y, weight))
-
-    def loss(self, raw: Tensor, y: Tensor) -> Tensor:
-        """The negative log-likelihood."""
-        require_same_shape(self.name, raw, y)
-        return -self.distribution(raw).log_prob(y)
 
     def distribution(self, raw: Tensor) -> NegativeBinomialDistribution:
         """Negative binomial with mean exp(raw[0])."""

@@ -11,12 +11,10 @@ from ansatz.likelihoods.dispersion import PositiveHead, softplus_inverse
 from ansatz.likelihoods.likelihood import (
     Likelihood,
     expand_weight,
-    require_same_shape,
     unit_and_floor,
     weighted_sd,
 )
 from ansatz.likelihoods.normal_mixture_distribution import NormalMixtureDistribution
-from ansatz.likelihoods.support import refuse_outside
 from ansatz.spec import TargetSpec
 
 
@@ -57,6 +55,7 @@ class NormalMixture(Likelihood):
     """
 
     name = "normal_mixture"
+    support = "real"
 
     def __init__(self, *, components: int = 3) -> None:
         super().__init__()
@@ -68,10 +67,6 @@ class NormalMixture(Likelihood):
     def outputs(self, target: TargetSpec | None = None) -> int:
         """M means, M spreads and M - 1 log odds."""
         return 3 * self.components - 1
-
-    def check(self, y: Tensor) -> None:
-        """Any finite number."""
-        refuse_outside(~y.isfinite(), y, "Outcomes of a normal mixture must be finite numbers")
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of the spreads."""
@@ -94,11 +89,6 @@ class NormalMixture(Likelihood):
         scale = torch.cat([size, torch.ones_like(shift[:, self.components :])], -1)
         shape = (*y.shape[1:], self.outputs())
         return shift.reshape(shape), scale.reshape(shape)
-
-    def loss(self, raw: Tensor, y: Tensor) -> Tensor:
-        """The negative log-likelihood."""
-        require_same_shape(self.name, raw, y)
-        return -self.distribution(raw).log_prob(y)
 
     def distribution(self, raw: Tensor) -> NormalMixtureDistribution:
         """The mixture."""

@@ -9,8 +9,9 @@ from torch import Tensor
 from torch.nn.functional import pad, softplus
 
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.likelihood import Likelihood, refuse_where, require_same_shape
+from ansatz.likelihoods.likelihood import Likelihood, require_same_shape
 from ansatz.likelihoods.ranking_fit import fit_scores
+from ansatz.likelihoods.support import refuse_where
 from ansatz.spec import TargetSpec
 
 Unranked = Literal["last", "absent"]

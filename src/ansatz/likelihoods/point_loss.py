@@ -11,7 +11,6 @@ from ansatz.likelihoods.likelihood import (
     weighted_median,
     weighted_sd,
 )
-from ansatz.likelihoods.support import refuse_outside
 from ansatz.spec import TargetSpec
 
 
@@ -40,6 +39,7 @@ class MSE(Likelihood):
     """
 
     name = "mse"
+    support = "real"
     has_distribution = False
 
     def __init__(self) -> None:
@@ -49,10 +49,6 @@ class MSE(Likelihood):
     def outputs(self, target: TargetSpec) -> int:
         """1: the prediction."""
         return 1
-
-    def check(self, y: Tensor) -> None:
-        """Any finite number."""
-        refuse_outside(~y.isfinite(), y, "Outcomes of mse must be finite numbers")
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """The unit of the training loss, sd(y)."""
@@ -101,6 +97,7 @@ class MAE(Likelihood):
     """
 
     name = "mae"
+    support = "real"
     has_distribution = False
 
     def __init__(self) -> None:
@@ -110,10 +107,6 @@ class MAE(Likelihood):
     def outputs(self, target: TargetSpec) -> int:
         """1: the prediction."""
         return 1
-
-    def check(self, y: Tensor) -> None:
-        """Any finite number."""
-        refuse_outside(~y.isfinite(), y, "Outcomes of mae must be finite numbers")
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """The unit of the training loss, the mean absolute deviation."""

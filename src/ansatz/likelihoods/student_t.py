@@ -20,8 +20,6 @@ from ansatz.likelihoods.likelihood import (
 from ansatz.likelihoods.special.gamma import log_gamma_half
 from ansatz.likelihoods.special.student import log_density, log_student_cdf, student_quantile
 from ansatz.likelihoods.special.tensors import wide
-from ansatz.likelihoods.support import refuse_outside
-from ansatz.spec import TargetSpec
 
 LEAST, MOST = 2.0, 1000.0  # of a nu that is estimated
 
@@ -170,12 +168,8 @@ class StudentTDistribution(Distribution):
         """The log density of z = (y - location) / scale, less log(scale)."""
         return log_density(self._z(y), self.nu) - self.scale.log()
 
-    def cdf(self, y: Tensor) -> Tensor:
-        """P(T <= z), differentiable in y, location, scale and nu."""
-        return self.log_cdf(y).exp()
-
     def log_cdf(self, y: Tensor) -> Tensor:
-        """Log P(T <= z), accurate in both tails."""
+        """log P(T <= z), accurate in both tails, differentiable in everything."""
         return log_student_cdf(self._z(y), self.nu)
 
     def log_survival(self, y: Tensor) -> Tensor:
@@ -253,6 +247,7 @@ class StudentT(Likelihood):
     """
 
     name = "student_t"
+    support = "real"
 
     def __init__(
         self, *, dispersion: Dispersion = "predicted", nu: Literal["learned"] | float = "learned"
@@ -263,14 +258,6 @@ class StudentT(Likelihood):
         self.dispersion = PositiveHead(dispersion)
         self.freedom = PositiveHead("constant" if isinstance(nu, str) else nu)
         self.freedom.observe(torch.tensor(_UNIT), torch.tensor(LEAST))
-
-    def outputs(self, target: TargetSpec) -> int:
-        """2 with a predicted scale, else 1."""
-        return 1 + self.dispersion.outputs
-
-    def check(self, y: Tensor) -> None:
-        """Any finite number."""
-        refuse_outside(~y.isfinite(), y, "StudentT outcomes must be finite numbers")
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of the scale; one nu per target."""
@@ -313,11 +300,6 @@ class StudentT(Likelihood):
         nu = float(self.freedom.known) if self.freedom.kind == "known" else None
         m, s, nu = fit_student(z, weight, scale, float(floor / unit), nu)
         return centre + unit * m, unit * s, torch.as_tensor(nu, dtype=y.dtype, device=y.device)
-
-    def loss(self, raw: Tensor, y: Tensor) -> Tensor:
-        """The negative log-likelihood."""
-        require_same_shape(self.name, raw, y)
-        return -self.distribution(raw).log_prob(y)
 
     def training_loss(self, raw: Tensor, y: Tensor) -> Tensor:
         """The loss; its constant in nu by plain log-gammas, which are faster and exact enough."""

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from ansatz.errors import DataError
-from ansatz.likelihoods.likelihood import refuse_where
+from ansatz.likelihoods.support import refuse_where
 
 
 def survival_outcome(time: Tensor, event: Tensor, entry: Tensor | None = None) -> Tensor:

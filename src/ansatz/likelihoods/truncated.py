@@ -12,9 +12,10 @@ from ansatz.errors import UsageError
 from ansatz.likelihoods.constant_fit import fit_constant
 from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.interval_mass import minus_log_mass
-from ansatz.likelihoods.likelihood import Likelihood, refuse_where, require_same_shape
+from ansatz.likelihoods.likelihood import Likelihood, require_same_shape
 from ansatz.likelihoods.registry import create
 from ansatz.likelihoods.special.quadrature import gauss
+from ansatz.likelihoods.support import refuse_where
 from ansatz.spec import TargetSpec
 
 UNORDERED = ("categorical", "von_mises")  # classes and angles: nothing lies beyond a value
@@ -117,10 +118,6 @@ class TruncatedDistribution(Distribution):
         """Log p(y) - log(F(u) - F(l)) inside the bounds."""
         inside = (y > self._low) & (y <= self._high)
         return torch.where(inside, self.base.log_prob(y) - self.log_mass, -math.inf)
-
-    def cdf(self, y: Tensor) -> Tensor:
-        """P(Y <= y | l < Y <= u)."""
-        return self.log_cdf(y).exp()
 
     def log_cdf(self, y: Tensor) -> Tensor:
         """Log P(l < Y <= y) - log P(l < Y <= u)."""

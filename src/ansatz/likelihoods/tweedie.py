@@ -18,9 +18,7 @@ from ansatz.likelihoods.likelihood import (
 )
 from ansatz.likelihoods.special.logarithms import soft_clamp
 from ansatz.likelihoods.special.tweedie import log_density, unit_deviance
-from ansatz.likelihoods.support import refuse_outside
 from ansatz.likelihoods.tweedie_distribution import TweedieDistribution
-from ansatz.spec import TargetSpec
 
 
 class Tweedie(Likelihood):
@@ -62,6 +60,7 @@ class Tweedie(Likelihood):
     """
 
     name = "tweedie"
+    support = "nonnegative"
     link_name = "log"
 
     def __init__(
@@ -72,14 +71,6 @@ class Tweedie(Likelihood):
     ) -> None:
         super().__init__()
         self.dispersion, self.power = PositiveHead(dispersion), _Power(power)
-
-    def outputs(self, target: TargetSpec) -> int:
-        """2 with a predicted dispersion, else 1."""
-        return 1 + self.dispersion.outputs
-
-    def check(self, y: Tensor) -> None:
-        """Finite numbers >= 0."""
-        refuse_outside(~(y.isfinite() & (y >= 0)), y, "Tweedie outcomes must be numbers >= 0")
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of the dispersion; one power per target."""
@@ -123,11 +114,6 @@ class Tweedie(Likelihood):
             return unit, 1.5 if power is None else power
         dispersion = known if self.dispersion.kind == "known" else None
         return fit_tweedie(y, weight, dispersion, power, floor + 1e-4 * unit)
-
-    def loss(self, raw: Tensor, y: Tensor) -> Tensor:
-        """The negative log-likelihood."""
-        require_same_shape(self.name, raw, y)
-        return -self.distribution(raw).log_prob(y)
 
     def distribution(self, raw: Tensor) -> TweedieDistribution:
         """Tweedie with mean exp(raw[0])."""

@@ -76,10 +76,6 @@ class TweedieDistribution(Distribution):
         values = wide(torch.where(inside, y, 0.0), self.log_mean, self.dispersion, self.power)
         return torch.where(inside, log_density(*values).to(y), -math.inf)
 
-    def cdf(self, y: Tensor) -> Tensor:
-        """P(Y <= y)."""
-        return self.log_cdf(y).exp()
-
     def log_cdf(self, y: Tensor) -> Tensor:
         """Log P(Y <= y), accurate in both tails, differentiable once in everything."""
         positive, at_most, more, atom = self._tails(y)

@@ -13,14 +13,12 @@ from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.likelihood import (
     Likelihood,
     expand_weight,
-    require_same_shape,
     weighted_mean,
 )
 from ansatz.likelihoods.negative_binomial import NegativeBinomial, NegativeBinomialDistribution
 from ansatz.likelihoods.poisson import Poisson, PoissonDistribution
 from ansatz.likelihoods.special.logarithms import positive_rate, soft_cap
 from ansatz.likelihoods.special.tensors import wide
-from ansatz.likelihoods.support import refuse_outside
 from ansatz.spec import TargetSpec
 
 
@@ -162,15 +160,12 @@ class ZeroInflatedPoisson(Likelihood):
     """
 
     name = "zero_inflated_poisson"
+    support = "counts"
     link_name = "log"
 
     def outputs(self, target: TargetSpec) -> int:
         """2: the log mean of the counts and the log odds of an extra zero."""
         return 2
-
-    def check(self, y: Tensor) -> None:
-        """Whole numbers >= 0."""
-        _refuse_no_counts(y, self.name)
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         r"""The maximum-likelihood constants, exactly.
@@ -191,11 +186,6 @@ class ZeroInflatedPoisson(Likelihood):
         log_mu = torch.where(excess, mu.log(), poisson[..., 0] - torch.log1p(-half))
         shift = torch.stack([log_mu, torch.logit(pi)], -1)
         return shift, torch.stack([scale[..., 0], torch.ones_like(pi)], -1)
-
-    def loss(self, raw: Tensor, y: Tensor) -> Tensor:
-        """The negative log-likelihood."""
-        require_same_shape(self.name, raw, y)
-        return -self.distribution(raw).log_prob(y)
 
     def distribution(self, raw: Tensor) -> ZeroInflatedDistribution:
         """Poisson with log mean raw[0] behind extra zeros with log odds raw[1]."""
@@ -234,6 +224,7 @@ class ZeroInflatedNegativeBinomial(Likelihood):
     """
 
     name = "zero_inflated_negative_binomial"
+    support = "counts"
     link_name = "log"
 
     def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
@@ -243,10 +234,6 @@ class ZeroInflatedNegativeBinomial(Likelihood):
     def outputs(self, target: TargetSpec) -> int:
         """3 with a predicted dispersion, else 2."""
         return 2 + self.dispersion.outputs
-
-    def check(self, y: Tensor) -> None:
-        """Whole numbers >= 0."""
-        _refuse_no_counts(y, self.name)
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of the dispersion, those of the negative binomial distribution."""
@@ -287,11 +274,6 @@ class ZeroInflatedNegativeBinomial(Likelihood):
                 if found[0] < best[0]:
                     return found[1:]
         return best[1:]
-
-    def loss(self, raw: Tensor, y: Tensor) -> Tensor:
-        """The negative log-likelihood."""
-        require_same_shape(self.name, raw, y)
-        return -self.distribution(raw).log_prob(y)
 
     def distribution(self, raw: Tensor) -> ZeroInflatedDistribution:
         """Negative binomial with log mean raw[0] behind extra zeros."""
@@ -345,8 +327,3 @@ def _with_inflation(
 
 def _positive_share(y: Tensor, weight: Tensor) -> Tensor:
     return weighted_mean((y > 0).to(weight.dtype), weight)
-
-
-def _refuse_no_counts(y: Tensor, name: str) -> None:
-    bad = ~(y.isfinite() & (y >= 0) & (y == y.round()))
-    refuse_outside(bad, y, f"Counts of {name} must be whole numbers >= 0")

@@ -329,9 +329,7 @@ def _parts(length: Tensor) -> list[slice]:
     parts, start, rows = [], 0, len(length)
     while start < rows:
         end = min(start + _TERMS, rows)
-        while (
-            end > start + 1 and (end - start) * float(length[end - 1]) > _TERMS
-        ):
+        while end > start + 1 and (end - start) * float(length[end - 1]) > _TERMS:
             end = start + (end - start + 1) // 2
         parts.append(slice(start, end))
         start = end
