@@ -42,7 +42,7 @@ from ansatz.likelihoods.generalized_pareto import GeneralizedPareto as Generaliz
 from ansatz.likelihoods.generalized_pareto import (
     GeneralizedParetoDistribution as GeneralizedParetoDistribution,
 )
-from ansatz.likelihoods.huber import Huber as Huber
+from ansatz.likelihoods.point_loss import Huber as Huber
 from ansatz.likelihoods.hurdle_poisson import HurdlePoisson as HurdlePoisson
 from ansatz.likelihoods.hurdle_poisson import HurdlePoissonDistribution as HurdlePoissonDistribution
 from ansatz.likelihoods.inverse_gaussian import InverseGaussian as InverseGaussian
@@ -85,7 +85,7 @@ from ansatz.likelihoods.student_t import StudentTDistribution as StudentTDistrib
 from ansatz.likelihoods.survival_outcome import survival_outcome as survival_outcome
 from ansatz.likelihoods.truncated import Truncated as Truncated
 from ansatz.likelihoods.truncated import TruncatedDistribution as TruncatedDistribution
-from ansatz.likelihoods.tukey import Tukey as Tukey
+from ansatz.likelihoods.point_loss import Tukey as Tukey
 from ansatz.likelihoods.tweedie import Tweedie as Tweedie
 from ansatz.likelihoods.tweedie_distribution import TweedieDistribution as TweedieDistribution
 from ansatz.likelihoods.distribution import VectorDistribution as VectorDistribution

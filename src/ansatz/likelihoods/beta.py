@@ -1,7 +1,6 @@
 """The beta distribution: proportions strictly between 0 and 1."""
 
 import math
-from typing import Any
 
 import torch
 from scipy import special
@@ -136,16 +135,10 @@ class BetaDistribution(Distribution):
         pair = 2 * log_beta_peak(a, b) - log_beta_peak(2 * a, 2 * b)
         return 4 * self.dispersion * pair.exp()
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
         """Independent draws: the share of one gamma number in two, from their logarithms."""
-        with torch.no_grad():
-            first, second = (
-                _log_gamma_draw(p.expand((*shape, *self.batch_shape)), generator)
-                for p in self.shapes
-            )
-            return _strictly_inside(torch.sigmoid(first - second))
+        first, second = (_log_gamma_draw(p.expand(size), generator) for p in self.shapes)
+        return _strictly_inside(torch.sigmoid(first - second))
 
 
 def _log_gamma_draw(a: Tensor, generator: torch.Generator | None) -> Tensor:
@@ -202,6 +195,7 @@ class Beta(Likelihood):
     """
 
     name = "beta"
+    resized = ("rows",)
     link_name = "logit"
     rows: Tensor
 
@@ -259,11 +253,6 @@ class Beta(Likelihood):
             if self.squeeze
             else distribution
         )
-
-    def _load_from_state_dict(self, state: Any, prefix: str, *rest: Any) -> None:
-        if self.squeeze and prefix + "rows" in state:  # one entry per target, which the file knows
-            self.rows = torch.empty_like(state[prefix + "rows"], dtype=self.rows.dtype)
-        super()._load_from_state_dict(state, prefix, *rest)
 
 
 def beta_quantile(a: Tensor, b: Tensor, q: Tensor) -> Tensor:

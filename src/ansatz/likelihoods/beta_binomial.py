@@ -180,13 +180,10 @@ class BetaBinomialDistribution(Distribution):
             mass = reached[-1]
         return total.to(y)
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
         """Independent draws: a probability from the beta distribution, then a count."""
-        with torch.no_grad():
-            p = BetaDistribution(self.logits, self.dispersion).sample(shape, generator)
-            return torch.binomial(self.trials.expand_as(p).contiguous(), p, generator=generator)
+        p = BetaDistribution(self.logits, self.dispersion)._draw(size, generator)
+        return torch.binomial(self.trials.expand_as(p).contiguous(), p, generator=generator)
 
 
 class BetaBinomial(Likelihood):

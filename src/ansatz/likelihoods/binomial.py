@@ -130,14 +130,9 @@ class BinomialDistribution(Distribution):
         score = (value - distribution.mean) * (2 * distribution.cdf(value) - 1) + edge - 0.5 * pair
         return score.to(y)
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
-        """Independent draws."""
-        with torch.no_grad():
-            full = (*shape, *self.batch_shape)
-            n, p = self.trials.expand(full).contiguous(), self.probs.expand(full).contiguous()
-            return torch.binomial(n, p, generator=generator)
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
+        n, p = (v.expand(size).contiguous() for v in (self.trials, self.probs))
+        return torch.binomial(n, p, generator=generator)
 
 
 class Binomial(Likelihood):

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable
-from typing import Any
 
 import torch
 from torch import Tensor, logsumexp
@@ -59,6 +58,7 @@ class Cox(Likelihood):
     """
 
     name = "cox"
+    resized = ("baseline_times", "baseline_hazard")
     link_name = "log"
     additive = False
     event_ndim = 1
@@ -169,14 +169,6 @@ class Cox(Likelihood):
     def given(self, raw: Tensor, y: Tensor) -> tuple[Distribution, Tensor]:
         """The curve of each row, and its time; nan where censored, as it is not known."""
         return self.distribution(raw), observed_time(y)
-
-    def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *rest: Any) -> None:
-        # As many times as the baseline's rows had, which only the saved file knows.
-        for name in ("baseline_times", "baseline_hazard"):
-            saved, mine = state.get(prefix + name), getattr(self, name)
-            if saved is not None and saved.shape != mine.shape:
-                setattr(self, name, torch.empty_like(saved, dtype=mine.dtype, device=mine.device))
-        super()._load_from_state_dict(state, prefix, *rest)
 
 
 Fold = tuple[Tensor, Tensor, Tensor]  # rows of a model, rows it left out, its log-risks of all

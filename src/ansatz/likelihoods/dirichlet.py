@@ -107,20 +107,17 @@ class DirichletDistribution(VectorDistribution):
         divergence = (phi.unsqueeze(-1) * _gap(self.log_mean, log_y, y)).sum(-1)
         return torch.where(inside, norm - divergence - log_y.sum(-1), -math.inf)
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
         """Independent compositions, ``(*shape, ..., K)``: shares of gamma numbers.
 
         By logarithms, as a small shape would underflow: that of a + 1 times U^(1/a).
         """
-        with torch.no_grad():
-            a = self.shapes.expand(*shape, *self.log_mean.shape).contiguous()
-            draw = torch._standard_gamma(a + 1, generator=generator).log()
-            u = torch.rand(a.shape, generator=generator, dtype=a.dtype, device=a.device)
-            tiny = torch.finfo(a.dtype).tiny
-            log_draw = draw + torch.log1p(-u) / a.clamp(min=tiny)
-            return torch.softmax(log_draw, -1).clamp(min=tiny)
+        a = self.shapes.expand(*size, self.log_mean.shape[-1]).contiguous()
+        draw = torch._standard_gamma(a + 1, generator=generator).log()
+        u = torch.rand(a.shape, generator=generator, dtype=a.dtype, device=a.device)
+        tiny = torch.finfo(a.dtype).tiny
+        log_draw = draw + torch.log1p(-u) / a.clamp(min=tiny)
+        return torch.softmax(log_draw, -1).clamp(min=tiny)
 
 
 def _rest(a: Tensor, log_a: Tensor) -> Tensor:

@@ -1,6 +1,6 @@
 """A hazard that is free in each interval of time, for one or several causes."""
 
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -68,6 +68,7 @@ class DiscreteHazard(Likelihood):
     """
 
     name = "discrete_hazard"
+    resized = ("cuts",)
     link_name = "logit"
     event_ndim = 1
 
@@ -225,13 +226,6 @@ class DiscreteHazard(Likelihood):
         part = (t - (cuts - width)) / width
         last = torch.arange(len(cuts), device=t.device) == len(cuts) - 1
         return torch.where(last, part.clamp(min=0), part.clamp(0, 1))
-
-    def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *rest: Any) -> None:
-        # As many cuts as the training rows gave, which only the saved file knows.
-        saved = state.get(prefix + "cuts")
-        if saved is not None and saved.shape != self.cuts.shape:
-            self.cuts = torch.empty_like(saved, dtype=self.cuts.dtype, device=self.cuts.device)
-        super()._load_from_state_dict(state, prefix, *rest)
 
 
 def _log_softplus(x: Tensor) -> Tensor:

@@ -99,15 +99,10 @@ class ExponentialDistribution(Distribution):
             value.abs() - 2 * distribution.mean * distribution.cdf(value) + distribution.mean / 2
         ).to(y)
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
         """Independent draws, at least the smallest positive number."""
-        with torch.no_grad():
-            draw = torch.empty(
-                (*shape, *self.batch_shape), dtype=self.log_mean.dtype, device=self.log_mean.device
-            ).exponential_(generator=generator)
-            return (draw * self.mean).clamp(min=torch.finfo(draw.dtype).tiny)
+        draw = self.log_mean.new_empty(size).exponential_(generator=generator)
+        return (draw * self.mean).clamp(min=torch.finfo(draw.dtype).tiny)
 
 
 class Exponential(Likelihood):

@@ -124,14 +124,11 @@ class GammaDistribution(Distribution):
         spread = mu * (log_gamma_half(a) - a.log()).exp() / math.sqrt(math.pi)
         return (first - second - spread).to(y)
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
         """Independent draws, at least the smallest positive number."""
-        with torch.no_grad():
-            a = self.shape.expand((*shape, *self.batch_shape)).contiguous()
-            draw = torch._standard_gamma(a, generator=generator)
-            return (draw / a * self.mean).clamp(min=torch.finfo(a.dtype).tiny)
+        a = self.shape.expand(size).contiguous()
+        draw = torch._standard_gamma(a, generator=generator)
+        return (draw / a * self.mean).clamp(min=torch.finfo(a.dtype).tiny)
 
 
 class Gamma(Likelihood):

@@ -151,19 +151,12 @@ class GeneralizedParetoDistribution(Distribution):
         )
         return torch.where(exists, score, math.inf).to(y)
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
         """Independent draws, at least the smallest positive number."""
-        with torch.no_grad():
-            u = torch.rand(
-                (*shape, *self.batch_shape),
-                generator=generator,
-                dtype=self.log_scale.dtype,
-                device=self.log_scale.device,
-            )
-            draw = torch.minimum(self.icdf(u), self.end)
-            return draw.clamp(min=torch.finfo(u.dtype).tiny)
+        like = self.log_scale
+        u = torch.rand(size, generator=generator, dtype=like.dtype, device=like.device)
+        draw = torch.minimum(self.icdf(u), self.end)
+        return draw.clamp(min=torch.finfo(u.dtype).tiny)
 
 
 def _log1p_over(t: Tensor) -> Tensor:

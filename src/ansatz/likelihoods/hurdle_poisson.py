@@ -138,21 +138,18 @@ class HurdlePoissonDistribution(Distribution):
         score = (1 - p) * value.abs() + p * at - p * torch.sigmoid(-logits) * at_zero
         return score.to(y)
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
         """Independent draws: the Poisson process whose first event is placed before the end.
 
         With U uniform, the first event of a positive count comes at T = -log(1 - U (1 - e^-r));
         the rest of the count is Poisson with rate r - T.
         """
-        with torch.no_grad():
-            rate = self.log_rate.exp().expand((*shape, *self.batch_shape))
-            kind = {"generator": generator, "dtype": rate.dtype, "device": rate.device}
-            first = -torch.log1p(torch.rand(rate.shape, **kind) * torch.expm1(-rate))
-            rest = PoissonDistribution((rate - first).clamp(min=0).log()).sample((), generator)
-            some = torch.rand(rate.shape, **kind) < torch.sigmoid(self.logits)
-            return torch.where(some, 1 + rest, 0.0)
+        rate = self.log_rate.exp().expand(size)
+        kind = {"generator": generator, "dtype": rate.dtype, "device": rate.device}
+        first = -torch.log1p(torch.rand(rate.shape, **kind) * torch.expm1(-rate))
+        rest = PoissonDistribution((rate - first).clamp(min=0).log()).sample((), generator)
+        some = torch.rand(rate.shape, **kind) < torch.sigmoid(self.logits)
+        return torch.where(some, 1 + rest, 0.0)
 
 
 def _positive_crps(y: Tensor, log_rate: Tensor) -> tuple[Tensor, Tensor]:

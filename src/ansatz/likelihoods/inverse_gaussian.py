@@ -120,21 +120,18 @@ class InverseGaussianDistribution(Distribution):
         y = torch.where(inside, y, math.nan).to(q)
         return torch.where(q == 0, 0.0, torch.where(q == 1, math.inf, y))
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
         """Independent draws (Michael, Schucany and Haas 1976)."""
-        with torch.no_grad():
-            mean = self.mean.expand((*shape, *self.batch_shape))
-            noise, u = (
-                draw(mean.shape, generator=generator, dtype=mean.dtype, device=mean.device)
-                for draw in (torch.randn, torch.rand)
-            )
-            k = self._c.exp() * noise**2 / 2
-            root = 1 / (1 + k + (2 * k + k * k).sqrt())  # the other root is its reciprocal
-            smaller = u * (1 + root) <= 1
-            y = mean * torch.where(smaller, root, 1 / root)
-            return y.clamp(min=torch.finfo(y.dtype).tiny)
+        mean = self.mean.expand(size)
+        noise, u = (
+            draw(mean.shape, generator=generator, dtype=mean.dtype, device=mean.device)
+            for draw in (torch.randn, torch.rand)
+        )
+        k = self._c.exp() * noise**2 / 2
+        root = 1 / (1 + k + (2 * k + k * k).sqrt())  # the other root is its reciprocal
+        smaller = u * (1 + root) <= 1
+        y = mean * torch.where(smaller, root, 1 / root)
+        return y.clamp(min=torch.finfo(y.dtype).tiny)
 
 
 def _scaled_gap(d: Tensor, c: Tensor) -> Tensor:

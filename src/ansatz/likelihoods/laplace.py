@@ -83,14 +83,11 @@ class LaplaceDistribution(Distribution):
         z = self._z(y).abs()
         return self.scale * (z + torch.expm1(-z) + 0.25)
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
         """Independent draws: the difference of two exponential ones."""
-        with torch.no_grad():
-            pair = torch.empty((2, *shape, *self.batch_shape)).to(self.location)
-            pair.exponential_(generator=generator)
-            return self.location + self.scale * (pair[0] - pair[1])
+        pair = torch.empty((2, *size)).to(self.location)
+        pair.exponential_(generator=generator)
+        return self.location + self.scale * (pair[0] - pair[1])
 
 
 def _log_tail(z: Tensor) -> Tensor:

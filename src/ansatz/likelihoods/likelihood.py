@@ -3,15 +3,15 @@
 from typing import Any, ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from ansatz.likelihoods.dispersion import PositiveHead
+from ansatz.likelihoods.dispersion import PositiveHead, Resized
 from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.support import Support, check_support
 from ansatz.spec import TargetSpec
 
 
-class Likelihood(nn.Module):
+class Likelihood(Resized):
     """Choose p(y | theta), let the network predict theta, minimise the negative log-likelihood.
 
     The first raw number is the linear predictor of the generalised linear model; later ones are

@@ -103,18 +103,10 @@ class LogNormalDistribution(Distribution):
         spread = below - ndtr(-distribution.sigma / math.sqrt(2))
         return (value * (2 * distribution.cdf(value) - 1) - 2 * distribution.mean * spread).to(y)
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
-        """Independent draws."""
-        with torch.no_grad():
-            noise = torch.randn(
-                (*shape, *self.batch_shape),
-                generator=generator,
-                dtype=self.sigma.dtype,
-                device=self.sigma.device,
-            )
-            return (self.log_median + self.sigma * noise).exp()
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
+        sd = self.sigma
+        noise = torch.randn(size, generator=generator, dtype=sd.dtype, device=sd.device)
+        return (self.log_median + self.sigma * noise).exp()
 
 
 class LogNormal(Likelihood):

@@ -18,8 +18,12 @@ from ansatz.likelihoods.special.quadrature import gauss
 class _Mixing:
     """Sums over components; common to numbers and vectors."""
 
-    components: list[Distribution]
-    log_weights: Tensor
+    def __init__(
+        self, components: Sequence[Distribution], log_weights: Tensor | None = None
+    ) -> None:
+        self.components = list(components)
+        weights = torch.zeros(len(self.components)) if log_weights is None else log_weights
+        self.log_weights = torch.log_softmax(weights.double(), 0)
 
     def _mean(self, values: Callable[[Distribution], Tensor]) -> Tensor:
         stacked = torch.stack([values(component) for component in self.components])
@@ -78,11 +82,8 @@ class Mixture(_Mixing, Distribution):
     def __init__(
         self, components: Sequence[Distribution], log_weights: Tensor | None = None
     ) -> None:
-        self.components = list(components)
-        weights = torch.zeros(len(self.components)) if log_weights is None else log_weights
-        self.log_weights = torch.log_softmax(weights.double(), 0)
-        first = self.components[0]
-        self.discrete = first.discrete
+        super().__init__(components, log_weights)
+        self.discrete = self.components[0].discrete
         self.lower = min(c.lower for c in self.components)
         self.upper = max(c.upper for c in self.components)
 
@@ -178,13 +179,6 @@ class VectorMixture(_Mixing, VectorDistribution):
         components: distributions of one batch and event shape.
         log_weights: ``(S,)``; equal weights if not given.
     """
-
-    def __init__(
-        self, components: Sequence[Distribution], log_weights: Tensor | None = None
-    ) -> None:
-        self.components = list(components)
-        weights = torch.zeros(len(self.components)) if log_weights is None else log_weights
-        self.log_weights = torch.log_softmax(weights.double(), 0)
 
     @property
     def marginal(self) -> Distribution:

@@ -124,14 +124,11 @@ class NegativeBinomialDistribution(Distribution):
         score = (value - distribution.mean) * (2 * distribution.cdf(value) - 1) + edge - 0.5 * pair
         return score.to(y)
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
         """Independent draws: a gamma rate with mean mu and shape 1 / alpha, then Poisson's."""
-        with torch.no_grad():
-            r = (1 / self.dispersion).expand((*shape, *self.batch_shape)).contiguous()
-            draw = torch._standard_gamma(r, generator=generator)
-            return PoissonDistribution((draw / r).log() + self.log_mean).sample((), generator)
+        r = (1 / self.dispersion).expand(size).contiguous()
+        draw = torch._standard_gamma(r, generator=generator)
+        return PoissonDistribution((draw / r).log() + self.log_mean).sample((), generator)
 
 
 def _log1p_over(alpha: Tensor, x: Tensor) -> Tensor:

@@ -88,18 +88,10 @@ class NormalDistribution(Distribution):
         density = torch.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
         return self.sd * (z * torch.erf(z / math.sqrt(2)) + 2 * density - 1 / math.sqrt(math.pi))
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
-        """Independent draws."""
-        with torch.no_grad():
-            noise = torch.randn(
-                (*shape, *self.batch_shape),
-                generator=generator,
-                dtype=self._mean.dtype,
-                device=self._mean.device,
-            )
-            return self._mean + self.sd * noise
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
+        sd = self.sd
+        noise = torch.randn(size, generator=generator, dtype=sd.dtype, device=sd.device)
+        return self._mean + sd * noise
 
 
 class Normal(Likelihood):

@@ -166,19 +166,15 @@ class NormalMixtureDistribution(Distribution):
         pair = weights.unsqueeze(-1) * weights.unsqueeze(-2) * _mean_size(gap, sd)
         return (first - 0.5 * pair.sum((-1, -2))).to(y)
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
         """Independent draws: a component, then a number from it."""
-        with torch.no_grad():
-            options = {"dtype": self.means.dtype, "device": self.means.device}
-            size = (*shape, *self.batch_shape)
-            u = torch.rand((*size, 1), generator=generator, **options)
-            bounds = self.weights.cumsum(-1)[..., :-1]
-            which = (u > bounds).sum(-1, keepdim=True)  # (*size, 1)
-            noise = torch.randn(size, generator=generator, **options)
-            means, sds = (t.expand(*size, t.shape[-1]) for t in (self.means, self.sds))
-            return means.gather(-1, which).squeeze(-1) + sds.gather(-1, which).squeeze(-1) * noise
+        options = {"dtype": self.means.dtype, "device": self.means.device}
+        u = torch.rand((*size, 1), generator=generator, **options)
+        bounds = self.weights.cumsum(-1)[..., :-1]
+        which = (u > bounds).sum(-1, keepdim=True)  # (*size, 1)
+        noise = torch.randn(size, generator=generator, **options)
+        means, sds = (t.expand(*size, t.shape[-1]) for t in (self.means, self.sds))
+        return means.gather(-1, which).squeeze(-1) + sds.gather(-1, which).squeeze(-1) * noise
 
 
 def _from_smaller(this: Tensor, other: Tensor) -> Tensor:

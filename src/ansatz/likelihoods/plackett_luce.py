@@ -129,16 +129,11 @@ class RankingDistribution(Distribution):
         """Undefined: an order is no number."""
         raise TypeError("RankingDistribution has no interval: an order is no number. Use places.")
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
-        """Independent whole orders, ``(*shape, ..., K)`` codes: the items as they arrive."""
-        with torch.no_grad():
-            time = torch.empty(
-                (*shape, *self.scores.shape), dtype=self.scores.dtype, device=self.scores.device
-            ).exponential_(generator=generator)
-            # In logarithms (the Gumbel trick): worths of e^800 do not overflow.
-            return (time.log() - self.scores).argsort(-1)
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
+        """Whole orders, ``(*size, K)`` codes: the items as they arrive."""
+        time = self.scores.new_empty((*size, self.items)).exponential_(generator=generator)
+        # In logarithms (the Gumbel trick): worths of e^800 do not overflow.
+        return (time.log() - self.scores).argsort(-1)
 
 
 def ranking_loss(scores: Tensor, order: Tensor, unranked: Unranked) -> Tensor:

@@ -101,18 +101,13 @@ class PoissonDistribution(Distribution):
         score = (count - r) * (2 * distribution.cdf(count) - 1) + 2 * r * f - r * bessel
         return score.to(y)
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
         """Independent draws; beyond a rate of 1e12 from the normal limit, equal to 1e-6 sd."""
-        with torch.no_grad():
-            rate = self.mean.expand((*shape, *self.batch_shape))
-            large = rate > 1e12
-            counts = torch.poisson(torch.where(large, 1.0, rate), generator=generator)
-            noise = torch.randn(
-                rate.shape, generator=generator, dtype=rate.dtype, device=rate.device
-            )
-            return torch.where(large, (rate + rate.sqrt() * noise).round(), counts)
+        rate = self.mean.expand(size)
+        large = rate > 1e12
+        counts = torch.poisson(torch.where(large, 1.0, rate), generator=generator)
+        noise = torch.randn(rate.shape, generator=generator, dtype=rate.dtype, device=rate.device)
+        return torch.where(large, (rate + rate.sqrt() * noise).round(), counts)
 
 
 class Poisson(Likelihood):

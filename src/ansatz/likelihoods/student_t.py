@@ -200,18 +200,13 @@ class StudentTDistribution(Distribution):
         score = z * twice + 2 * density * (nu + z * z) / (nu - 1) - spread
         return torch.where(exists, self.scale * score, math.inf)
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
         """Independent draws: a normal one over the root of a gamma one."""
-        with torch.no_grad():
-            half = (self.nu / 2).expand((*shape, *self.batch_shape)).contiguous()
-            noise = torch.randn(
-                half.shape, generator=generator, dtype=half.dtype, device=half.device
-            )
-            tiny = torch.finfo(half.dtype).tiny
-            mix = (torch._standard_gamma(half, generator=generator) / half).clamp(min=tiny)
-            return self.location + self.scale * noise / mix.sqrt()
+        half = (self.nu / 2).expand(size).contiguous()
+        noise = torch.randn(half.shape, generator=generator, dtype=half.dtype, device=half.device)
+        tiny = torch.finfo(half.dtype).tiny
+        mix = (torch._standard_gamma(half, generator=generator) / half).clamp(min=tiny)
+        return self.location + self.scale * noise / mix.sqrt()
 
 
 class StudentT(Likelihood):

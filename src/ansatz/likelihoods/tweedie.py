@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
+from ansatz.likelihoods.dispersion import Dispersion, PositiveHead, Resized
 from ansatz.likelihoods.likelihood import (
     Likelihood,
     expand_weight,
@@ -132,9 +132,10 @@ class Tweedie(Likelihood):
         return mu ** self.power.value(mu.dtype)
 
 
-class _Power(nn.Module):
+class _Power(Resized):
     """p, known or learned through an unbounded number."""
 
+    resized = ("raw",)
     known: Tensor
 
     def __init__(self, power: Literal["learned"] | float) -> None:
@@ -163,13 +164,6 @@ class _Power(nn.Module):
     def value(self, dtype: torch.dtype) -> Tensor:
         """p, ``()`` or ``(K,)``."""
         return self.known.to(dtype) if self.raw is None else power_of(self.raw.to(dtype))
-
-    def _load_from_state_dict(self, state, prefix, *rest) -> None:  # type: ignore[no-untyped-def]
-        saved = state.get(prefix + "raw")  # one entry per target, which only the saved file knows
-        if self.raw is not None and saved is not None and saved.shape != self.raw.shape:
-            like = self.raw
-            self.raw = nn.Parameter(torch.empty_like(saved, dtype=like.dtype, device=like.device))
-        super()._load_from_state_dict(state, prefix, *rest)
 
 
 LEAST, MOST = 1.01, 1.99  # of the power: nearer to 1 or 2 the series has no end

@@ -174,14 +174,11 @@ class VonMisesDistribution(Distribution):
         t, k = wide(self._from_mean(y).abs(), self.kappa)
         return (_mean_distance(t, k) - _mean_difference(k) / 2).to(y)
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
         """Independent draws in [-pi, pi], by Best and Fisher's rejection."""
-        with torch.no_grad():
-            mean = self.mean.expand((*shape, *self.batch_shape))
-            angle = best_fisher(self.kappa.expand(mean.shape), generator)
-            return wrap(mean + angle)
+        mean = self.mean.expand(size)
+        angle = best_fisher(self.kappa.expand(mean.shape), generator)
+        return wrap(mean + angle)
 
 
 def _mean_distance(t: Tensor, k: Tensor) -> Tensor:

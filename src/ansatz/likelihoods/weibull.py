@@ -117,17 +117,12 @@ class WeibullDistribution(Distribution):
         rest = 2**-distribution.sigma - 2 * share
         return (value * (2 * distribution.cdf(value) - 1) + distribution.mean * rest).to(y)
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
         """Independent draws, at least the smallest positive number."""
-        with torch.no_grad():
-            draw = torch.empty(
-                (*shape, *self.batch_shape), dtype=self.sigma.dtype, device=self.sigma.device
-            ).exponential_(generator=generator)
-            tiny = torch.finfo(draw.dtype).tiny
-            log_y = self.log_scale + self.sigma * draw.clamp(min=tiny).log()
-            return log_y.exp().clamp(min=tiny)
+        draw = self.sigma.new_empty(size).exponential_(generator=generator)
+        tiny = torch.finfo(draw.dtype).tiny
+        log_y = self.log_scale + self.sigma * draw.clamp(min=tiny).log()
+        return log_y.exp().clamp(min=tiny)
 
 
 class Weibull(Likelihood):
