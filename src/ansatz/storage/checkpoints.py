@@ -29,17 +29,6 @@ class Checkpoints:
     Attributes:
         skipped: the damaged checkpoints that :meth:`latest` or :meth:`best` passed over, each with
             the reason.
-
-    Example:
-        >>> import tempfile, torch
-        >>> from ansatz.storage import Checkpoints
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     checkpoints = Checkpoints(folder)
-        ...     for step in (1, 2, 10):
-        ...         _ = checkpoints.save(step, {"model.safetensors": {"w": torch.zeros(1)}})
-        ...     path, manifest = checkpoints.latest()
-        ...     path.name, manifest.header["step"], len(list(checkpoints.folder.iterdir()))
-        ('step-000000010', 10, 2)
     """
 
     def __init__(self, folder: str | Path, keep: int = 2) -> None:

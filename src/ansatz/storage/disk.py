@@ -23,15 +23,7 @@ _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 def read_bytes(
     path: str | Path, *, limit_bytes: int | None = None, name: str | None = None
 ) -> bytes:
-    """The content of a regular file that a model is made of; its absence is a ``ModelError``.
-
-    Example:
-        >>> from ansatz.storage.disk import read_bytes
-        >>> read_bytes("no/weights.safetensors")
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.ModelError: weights.safetensors: missing
-    """
+    """The content of a regular file that a model is made of; its absence is a ``ModelError``."""
     name = name or Path(path).name
     try:
         # Looked at before it is opened: opening a pipe would wait for ever.
@@ -51,16 +43,7 @@ def read_bytes(
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Creates a new file, writes all of it and waits until the disk has it.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from ansatz.storage.disk import write_bytes
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     write_bytes(pathlib.Path(folder, "a"), b"abc")
-        ...     pathlib.Path(folder, "a").read_bytes()
-        b'abc'
-    """
+    """Creates a new file, writes all of it and waits until the disk has it."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     file = os.open(path, flags, 0o666)
     try:
@@ -73,13 +56,7 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Waits until the disk knows the folder's names; Windows has no such call.
-
-    Example:
-        >>> import pathlib
-        >>> from ansatz.storage.disk import sync_folder
-        >>> sync_folder(pathlib.Path("."))
-    """
+    """Waits until the disk knows the folder's names; Windows has no such call."""
     if os.name == "nt":
         return
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -94,16 +71,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def check_space(folder: Path, content_bytes: int, target: Path) -> None:
-    """Refuses before writing what would not fit: 1.2 times the content must be free.
-
-    Example:
-        >>> import pathlib
-        >>> from ansatz.storage.disk import check_space
-        >>> check_space(pathlib.Path("."), 2**70, pathlib.Path("model"))
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.ResourceError: cannot write model: the disk is too full: needs ... bytes, ...
-    """
+    """Refuses before writing what would not fit: 1.2 times the content must be free."""
     need, free = math.ceil(1.2 * content_bytes), shutil.disk_usage(folder).free
     if need > free:
         raise ResourceError(
@@ -113,15 +81,7 @@ def check_space(folder: Path, content_bytes: int, target: Path) -> None:
 
 
 def write_file(target: str | Path, content: bytes, *, overwrite: bool = False) -> Path:
-    """Writes one file, whole or not at all: a temporary file beside it, synced, then renamed.
-
-    Example:
-        >>> import tempfile
-        >>> from ansatz.storage import write_file
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     write_file(folder + "/a.csv", b"x,y").read_bytes()
-        b'x,y'
-    """
+    """Writes one file, whole or not at all: a temporary file beside it, synced, then renamed."""
     target = Path(target)
     try:
         if os.path.lexists(target) and not overwrite:
@@ -146,14 +106,7 @@ def write_file(target: str | Path, content: bytes, *, overwrite: bool = False) -
 
 
 def explain(error: OSError, target: Path, content_bytes: int | None = None) -> AnsatzError:
-    """The user's sentence for an error of the operating system while writing ``target``.
-
-    Example:
-        >>> import errno, pathlib
-        >>> from ansatz.storage.disk import explain
-        >>> str(explain(OSError(errno.EROFS, "read-only"), pathlib.Path("/cd/model")))
-        'cannot write /cd/model: read-only. Choose a folder that you may write to.'
-    """
+    """The user's sentence for an error of the operating system while writing ``target``."""
     if isinstance(error, AnsatzError):
         return error
     where = f"cannot write {target}"
@@ -192,25 +145,14 @@ _ours: set[str] = set()
 
 
 def new_name() -> str:
-    """A fresh ``.tmp-<host>-<process>-<uuid>``, so that a later process can tell who left it.
-
-    Example:
-        >>> from ansatz.storage.disk import new_name
-        >>> new_name().startswith(".tmp-")
-        True
-    """
+    """A fresh ``.tmp-<host>-<process>-<uuid>``, so that a later process can tell who left it."""
     name = f".tmp-{host_digest()}-{os.getpid()}-{uuid.uuid4().hex}"
     _ours.add(name)
     return name
 
 
 def forget(name: str) -> None:
-    """Ends what :func:`new_name` began: whatever still carries the name is an orphan.
-
-    Example:
-        >>> from ansatz.storage.disk import forget, new_name
-        >>> forget(new_name())
-    """
+    """Ends what :func:`new_name` began: whatever still carries the name is an orphan."""
     _ours.discard(name)
 
 
@@ -218,12 +160,6 @@ def is_orphan(path: Path) -> bool:
     """Whether ``path`` has a temporary name whose writer is dead.
 
     A writer on another host cannot be asked; what it left counts as orphaned after a day.
-
-    Example:
-        >>> import pathlib
-        >>> from ansatz.storage.disk import is_orphan, new_name
-        >>> is_orphan(pathlib.Path(new_name()))
-        False
     """
     match = _NAME.fullmatch(path.name)
     if match is None:
@@ -235,13 +171,7 @@ def is_orphan(path: Path) -> bool:
 
 
 def remove(path: Path) -> None:
-    """Removes a file, or a folder with all that is in it; what is not there is no error.
-
-    Example:
-        >>> import pathlib
-        >>> from ansatz.storage.disk import remove
-        >>> remove(pathlib.Path("no/such/file"))
-    """
+    """Removes a file, or a folder with all that is in it; what is not there is no error."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -249,17 +179,7 @@ def remove(path: Path) -> None:
 
 
 def remove_folder(path: Path) -> None:
-    """Removes a folder so that a crash leaves an orphan, never half a folder under its name.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from ansatz.storage.disk import remove_folder
-        >>> with tempfile.TemporaryDirectory() as parent:
-        ...     (folder := pathlib.Path(parent, "step-1")).mkdir()
-        ...     remove_folder(folder)
-        ...     folder.exists()
-        False
-    """
+    """Removes a folder so that a crash leaves an orphan, never half a folder under its name."""
     temporary = path.parent / new_name()
     try:
         os.rename(path, temporary)
@@ -269,14 +189,7 @@ def remove_folder(path: Path) -> None:
 
 
 def remove_orphans(parent: Path) -> None:
-    """Removes the temporary folders and files that dead writers left.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from ansatz.storage.disk import remove_orphans
-        >>> with tempfile.TemporaryDirectory() as parent:
-        ...     remove_orphans(pathlib.Path(parent))
-    """
+    """Removes the temporary folders and files that dead writers left."""
     for path in sorted(parent.glob(".tmp-*")):
         # Another process may be cleaning too; and what cannot be removed harms nobody.
         with contextlib.suppress(OSError):
@@ -285,28 +198,13 @@ def remove_orphans(parent: Path) -> None:
 
 
 def new_aside(target: Path) -> Path:
-    """The name under which ``target`` waits while it is replaced: ``.<name>.old-<n>`` beside it.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from ansatz.storage.disk import new_aside
-        >>> with tempfile.TemporaryDirectory() as parent:
-        ...     new_aside(pathlib.Path(parent, "model")).name
-        '.model.old-1'
-    """
+    """The name under which ``target`` waits while it is replaced: ``.<name>.old-<n>`` beside it."""
     last = max((_number(path) for path in asides(target)), default=0)
     return target.parent / f".{target.name}.old-{last + 1}"
 
 
 def asides(target: Path) -> list[Path]:
-    """Earlier versions of ``target`` that wait beside it, the newest first.
-
-    Example:
-        >>> import pathlib
-        >>> from ansatz.storage.disk import asides
-        >>> asides(pathlib.Path("no/such/model"))
-        []
-    """
+    """Earlier versions of ``target`` that wait beside it, the newest first."""
     pattern = re.compile(re.escape(f".{target.name}.old-") + "[0-9]{1,9}")
     try:
         names = [name for name in os.listdir(target.parent) if pattern.fullmatch(name)]
@@ -321,14 +219,6 @@ def recover_folder(target: str | Path) -> Path | None:
     Between the two renames of a replacement there is an instant in which no folder has the name;
     a machine that stops there leaves the old one aside, whole. Returns the folder if there was
     something to undo; nothing happens while ``target`` exists.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from ansatz.storage import recover_folder
-        >>> with tempfile.TemporaryDirectory() as parent:
-        ...     pathlib.Path(parent, ".model.old-1").mkdir()
-        ...     recover_folder(parent + "/model").name
-        'model'
     """
     target = Path(target)
     if os.path.lexists(target):
@@ -351,13 +241,6 @@ def write_chunks(target: str | Path, chunks: Iterable[bytes], *, overwrite: bool
         target: the file; an error in between leaves what was there before.
         chunks: its content, made while it is written.
         overwrite: replace what is there.
-
-    Example:
-        >>> import tempfile
-        >>> from ansatz.storage.disk import write_chunks
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     write_chunks(folder + "/a.csv", [b"x,", b"y"]).read_bytes()
-        b'x,y'
     """
     target = Path(target)
     if os.path.lexists(target) and not overwrite:

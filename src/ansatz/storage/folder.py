@@ -59,15 +59,6 @@ def write_folder(
         kind: ``"model"`` or ``"checkpoint"``.
         header: what the manifest says besides; plain JSON.
         overwrite: replace an earlier folder of ours. Any other folder is refused.
-
-    Example:
-        >>> import tempfile, torch
-        >>> from ansatz.storage import verify_folder, write_folder
-        >>> with tempfile.TemporaryDirectory() as parent:
-        ...     files = {"weights.safetensors": {"w": torch.ones(2)}, "ansatz.json": {"seed": 0}}
-        ...     path = write_folder(parent + "/model", files, kind="model")
-        ...     sorted(verify_folder(path, "model").files)
-        ['ansatz.json', 'weights.safetensors']
     """
     target = Path(target)
     contents = _contents(files, kind, dict(header or {}))
@@ -85,14 +76,7 @@ def write_folder(
 
 
 def check_target(target: str | Path, *, overwrite: bool = False) -> None:
-    """Refuses a target that :func:`write_folder` could not write, before hours of work for it.
-
-    Example:
-        >>> import tempfile
-        >>> from ansatz.storage import check_target
-        >>> with tempfile.TemporaryDirectory() as parent:
-        ...     check_target(parent + "/model")
-    """
+    """Refuses a target that :func:`write_folder` could not write, before hours of work for it."""
     target = Path(target)
     try:
         found = _look(target)

@@ -27,17 +27,6 @@ class RunLock:
 
     Args:
         folder: what is locked.
-
-    Example:
-        >>> import tempfile
-        >>> from ansatz.errors import BusyError
-        >>> from ansatz.storage import RunLock
-        >>> with tempfile.TemporaryDirectory() as parent, RunLock(parent + "/run"):
-        ...     try:
-        ...         RunLock(parent + "/run").acquire()
-        ...     except BusyError as error:
-        ...         print(str(error).partition("/run is ")[2])
-        in use by process ... on ... since ...: wait for it to end, or choose another folder
     """
 
     def __init__(self, folder: str | Path) -> None:

@@ -31,13 +31,7 @@ _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", flags=re.I
 
 
 class FileEntry(NamedTuple):
-    """Size and SHA-256 sum of one file.
-
-    Example:
-        >>> from ansatz.storage import FileEntry
-        >>> FileEntry.of(b"").sha256[:8]
-        'e3b0c442'
-    """
+    """Size and SHA-256 sum of one file."""
 
     size: int
     sha256: str
@@ -57,11 +51,6 @@ class Manifest(NamedTuple):
         versions: of the packages that wrote it, ``{"ansatz": ..., "torch": ...}``.
         header: what the writer had to say (the step, fingerprints); plain JSON.
         files: name -> size and sum.
-
-    Example:
-        >>> from ansatz.storage import Manifest
-        >>> Manifest(1, "model", {"ansatz": "0.1.0", "torch": "2.13.0"}, {}, {}).kind
-        'model'
     """
 
     format: int
@@ -89,14 +78,7 @@ class _ManifestRow(_Strict):
 
 
 def encode_manifest(manifest: Manifest) -> bytes:
-    """The manifest's file: canonical JSON with the SHA-256 sum of itself without that sum.
-
-    Example:
-        >>> from ansatz.storage.manifest import Manifest, decode_manifest, encode_manifest
-        >>> m = Manifest(2, "model", {"ansatz": "0.1.0"}, {}, {})
-        >>> decode_manifest(encode_manifest(m)) == m
-        True
-    """
+    """The manifest's file: canonical JSON with the SHA-256 sum of itself without that sum."""
     row = manifest._asdict()
     row["files"] = {name: entry._asdict() for name, entry in manifest.files.items()}
     row["sha256"] = hashlib.sha256(encode_json(row)).hexdigest()
@@ -104,15 +86,7 @@ def encode_manifest(manifest: Manifest) -> bytes:
 
 
 def decode_manifest(content: bytes) -> Manifest:
-    """The manifest in some bytes from anyone; what is wrong with it is a :class:`ModelError`.
-
-    Example:
-        >>> from ansatz.storage.manifest import decode_manifest
-        >>> decode_manifest(b"{}")
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.ModelError: manifest.json: its format must be a whole number >= 1, got None
-    """
+    """The manifest in some bytes from anyone; what is wrong with it is a :class:`ModelError`."""
     row = read_json(content, limit_bytes=_LIMIT_BYTES, name=MANIFEST)
     if not isinstance(row, dict):
         raise ModelError(f"{MANIFEST}: expected a JSON object")
@@ -138,15 +112,7 @@ def decode_manifest(content: bytes) -> Manifest:
 def check_names(
     names: Iterable[str], error: type[ModelError] | type[UsageError] = UsageError
 ) -> None:
-    """Refuses file names that are not one plain word, or that differ by case only.
-
-    Example:
-        >>> from ansatz.storage.manifest import check_names
-        >>> check_names({"../x.json": b""})
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.UsageError: manifest.json: '../x.json' is not a plain file name
-    """
+    """Refuses file names that are not one plain word, or that differ by case only."""
     seen: set[str] = set()
     for name in names:
         plain = isinstance(name, str) and _PLAIN.fullmatch(name) and not _RESERVED.fullmatch(name)
@@ -185,13 +151,6 @@ def verify_folder(path: str | Path, kind: str) -> Manifest:
     Args:
         path: the folder. One whose replacement was cut short is recovered first.
         kind: what it must be: ``"model"`` or ``"checkpoint"``.
-
-    Example:
-        >>> from ansatz.storage import verify_folder
-        >>> verify_folder("no/such/model", "model")
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.ModelError: no/such/model: there is no such folder
     """
     path = Path(path)
     try:

@@ -6,14 +6,7 @@ import socket
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process of that number runs on this machine.
-
-    Example:
-        >>> import os
-        >>> from ansatz.storage.process import is_alive
-        >>> is_alive(os.getpid())
-        True
-    """
+    """Whether a process of that number runs on this machine."""
     if pid <= 0:
         return False
     if os.name == "nt":
@@ -28,13 +21,7 @@ def is_alive(pid: int) -> bool:
 
 
 def host_digest() -> str:
-    """Eight characters that tell this machine from another in a file's name.
-
-    Example:
-        >>> from ansatz.storage.process import host_digest
-        >>> len(host_digest())
-        8
-    """
+    """Eight characters that tell this machine from another in a file's name."""
     return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]
 
 

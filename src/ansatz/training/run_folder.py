@@ -31,16 +31,6 @@ class RunFolder:
         fingerprint: settings and data, as plain JSON; a run with another one is another run.
         resume: continue what is there; otherwise checkpoints there are refused.
         force: resume although the fingerprint differs.
-
-    Example:
-        >>> import tempfile
-        >>> from ansatz.training.run_folder import RunFolder
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     run = RunFolder(folder, keep=2, fingerprint={"seed": 0}, resume=False)
-        ...     _ = run.save(3, {}, {"lr": 0.1}, threads=1, device="cpu", finished=None)
-        ...     again = RunFolder(folder, keep=2, fingerprint={"seed": 0}, resume=True)
-        ...     again.load(threads=1, device="cpu").state
-        {'lr': 0.1}
     """
 
     def __init__(
@@ -147,12 +137,6 @@ class Saved:
         weights: of network and objective.
         state: the rest.
         finished: how the run ended, None when it did not.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from ansatz.training.run_folder import Saved
-        >>> Saved(Path("run/step-000000003"), {}, {}, None).finished is None
-        True
     """
 
     def __init__(

@@ -338,11 +338,6 @@ class TensorBoard(Callback):
 
     Args:
         folder: for ``tensorboard --logdir``.
-
-    Example:
-        >>> from ansatz.training.trainer import TensorBoard
-        >>> TensorBoard("runs/a").folder.name
-        'a'
     """
 
     def __init__(self, folder: str | Path) -> None:
