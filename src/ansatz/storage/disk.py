@@ -1,19 +1,55 @@
-"""The few calls that touch the disk: write all, sync, rename, and say what went wrong."""
+"""Reads and writes files on disk: whole or not at all, and reports what went wrong."""
 
 import contextlib
 import errno
+import hashlib
 import math
 import os
 import re
 import shutil
+import socket
 import stat
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from ansatz.errors import AnsatzError, ModelError, ResourceError, UsageError
-from ansatz.storage.process import host_digest, is_alive
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process of that number runs on this machine."""
+    if pid <= 0:
+        return False
+    if os.name == "nt":
+        return _is_alive_on_windows(pid)
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True  # somebody else's
+    return True
+
+
+def host_digest() -> str:
+    """Eight characters that tell this machine from another in a file's name."""
+    return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]
+
+
+def _is_alive_on_windows(pid: int) -> bool:
+    # os.kill would end the process there, whatever the signal.
+    import ctypes
+
+    kernel = ctypes.windll.kernel32  # type: ignore[attr-defined]
+    handle = kernel.OpenProcess(0x1000, False, pid)  # PROCESS_QUERY_LIMITED_INFORMATION
+    if not handle:
+        return bool(kernel.GetLastError() == 5)  # access denied: it lives, and is not ours
+    code = ctypes.c_ulong()
+    known = kernel.GetExitCodeProcess(handle, ctypes.byref(code))
+    kernel.CloseHandle(handle)
+    return bool(known) and code.value == 259  # STILL_ACTIVE
+
 
 _CHUNK = 2**24
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -84,25 +120,53 @@ def write_file(target: str | Path, content: bytes, *, overwrite: bool = False) -
     """Writes one file, whole or not at all: a temporary file beside it, synced, then renamed."""
     target = Path(target)
     try:
-        if os.path.lexists(target) and not overwrite:
-            raise UsageError(f"{target} exists. Choose another name, or --overwrite to replace it.")
+        _require_free(target, overwrite)
         if target.is_dir():
             raise UsageError(f"{target} is a folder; a file is to be written there.")
         check_space(target.parent, len(content), target)
-        temporary = target.parent / new_name()
-        try:
-            write_bytes(temporary, content)
-            os.replace(temporary, target)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                temporary.unlink()
-            raise
-        finally:
-            forget(temporary.name)
-        sync_folder(target.parent)
+        _replace(target, lambda temporary: write_bytes(temporary, content))
     except OSError as error:
         raise explain(error, target, len(content)) from error
     return target
+
+
+def write_chunks(target: str | Path, chunks: Iterable[bytes], *, overwrite: bool = False) -> Path:
+    """Writes chunks, made while they are written, as :func:`write_file` writes a whole file."""
+    target = Path(target)
+    _require_free(target, overwrite)
+
+    def write(temporary: Path) -> None:
+        with temporary.open("xb") as file:
+            for chunk in chunks:
+                file.write(chunk)
+            file.flush()
+            os.fsync(file.fileno())
+
+    try:
+        _replace(target, write)
+    except OSError as error:
+        raise explain(error, target) from error
+    return target
+
+
+def _require_free(target: Path, overwrite: bool) -> None:
+    if os.path.lexists(target) and not overwrite:
+        raise UsageError(f"{target} exists. Choose another name, or --overwrite to replace it.")
+
+
+def _replace(target: Path, write: Callable[[Path], None]) -> None:
+    """Lets ``write`` fill a temporary file, which then takes the target's name."""
+    temporary = target.parent / new_name()
+    try:
+        write(temporary)
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+    finally:
+        forget(temporary.name)
+    sync_folder(target.parent)
 
 
 def explain(error: OSError, target: Path, content_bytes: int | None = None) -> AnsatzError:
@@ -232,36 +296,3 @@ def recover_folder(target: str | Path) -> Path | None:
 
 def _number(aside: Path) -> int:
     return int(aside.name.rpartition("-")[2])
-
-
-def write_chunks(target: str | Path, chunks: Iterable[bytes], *, overwrite: bool = False) -> Path:
-    """Writes chunks to a temporary file beside ``target``, syncs and renames it.
-
-    Args:
-        target: the file; an error in between leaves what was there before.
-        chunks: its content, made while it is written.
-        overwrite: replace what is there.
-    """
-    target = Path(target)
-    if os.path.lexists(target) and not overwrite:
-        raise UsageError(f"{target} exists. Choose another name, or --overwrite to replace it.")
-    temporary = target.parent / new_name()
-    made = False
-    try:
-        with temporary.open("xb") as file:
-            made = True
-            for chunk in chunks:
-                file.write(chunk)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-        made = False
-        sync_folder(target.parent)
-    except OSError as error:
-        raise explain(error, target) from error
-    finally:
-        if made:
-            with contextlib.suppress(OSError):
-                temporary.unlink()
-        forget(temporary.name)
-    return target

@@ -12,6 +12,7 @@ from ansatz.data.batch import Batch, first_tensor, to_device
 from ansatz.data.source import Source
 from ansatz.errors import AnsatzError, ModelError
 from ansatz.storage import load_into
+from ansatz.storage.run_folder import RunFolder, Saved
 from ansatz.training.averaging import Averaging, Snapshot, moving, restore, snapshot, spoiled
 from ansatz.training.callbacks import Callbacks, EarlyStopping, Run, Stopping
 from ansatz.training.distributed import Processes
@@ -24,7 +25,6 @@ from ansatz.training.randomness import (
     seed_step,
     set_random_state,
 )
-from ansatz.training.run_folder import RunFolder, Saved
 from ansatz.training.sharded import gather_shards, has_shards, shard_named
 from ansatz.training.step import Step, mean_loss
 
