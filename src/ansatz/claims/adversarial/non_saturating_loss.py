@@ -108,6 +108,6 @@ claim = Claim(
     measure=measure,
     reference="Goodfellow et al. (2014), section 3. https://arxiv.org/abs/1406.2661",
     full={"logits": 2_001},
-    errata=(Erratum("E56", "D", "log(1-q) blows up at q = 1", "its gradient vanishes as q → 0"),),
+    errata=(Erratum("E56", "log(1-q) blows up at q = 1", "its gradient vanishes as q → 0"),),
     draw=draw,
 )

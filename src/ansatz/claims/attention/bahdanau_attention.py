@@ -79,5 +79,5 @@ claim = Claim(
     measure=measure,
     reference="Bahdanau et al. (2015), eqs. 5 and 6. https://arxiv.org/abs/1409.0473",
     full={"source": 100, "target": 100},
-    errata=(Erratum("E46", "D", "c_t = Σ_i a_it ζ_i", "c_i = Σ_j a_ij ζ_j"),),
+    errata=(Erratum("E46", "c_t = Σ_i a_it ζ_i", "c_i = Σ_j a_ij ζ_j"),),
 )

@@ -105,5 +105,5 @@ claim = Claim(
     measure=measure,
     reference="Devlin et al. (2019), BERT, appendix A.2. https://arxiv.org/abs/1810.04805",
     full={"tokens": 1_000_000},
-    errata=(Erratum("E60", "B", "two stages of training", "one loss, the sum of both"),),
+    errata=(Erratum("E60", "two stages of training", "one loss, the sum of both"),),
 )

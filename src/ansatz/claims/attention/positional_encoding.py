@@ -123,6 +123,6 @@ claim = Claim(
     measure=measure,
     reference="Vaswani et al. (2017), section 3.5. https://arxiv.org/abs/1706.03762",
     full={"size": 128, "positions": 2_000},
-    errata=(Erratum("E47", "B, D", "ω_k = C^(k/d)", "ω_k = 10000^(-2⌊k/2⌋/d)"),),
+    errata=(Erratum("E47", "ω_k = C^(k/d)", "ω_k = 10000^(-2⌊k/2⌋/d)"),),
     draw=draw,
 )

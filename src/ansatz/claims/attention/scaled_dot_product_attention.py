@@ -115,6 +115,6 @@ claim = Claim(
     measure=measure,
     reference="Vaswani et al. (2017), eq. 1. https://arxiv.org/abs/1706.03762",
     full={"sizes": (4, 16, 64, 256, 1024), "draws": 20_000},
-    errata=(Erratum("E45", "B", "Σ softmax_t(ω_i) v_i", "Σ_t softmax_t(ω_i) v_t"),),
+    errata=(Erratum("E45", "Σ softmax_t(ω_i) v_i", "Σ_t softmax_t(ω_i) v_t"),),
     draw=draw,
 )

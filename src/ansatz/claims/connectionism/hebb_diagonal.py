@@ -97,6 +97,6 @@ claim = Claim(
     reference="Hopfield (1982), Neural networks and physical systems with emergent collective "
     "computational abilities. https://doi.org/10.1073/pnas.79.8.2554",
     full={"neurons": 400, "patterns": 19, "most": 80},
-    errata=(Erratum("E15", "BD", "W = (1/d) (Σ xxᵀ − I)", "W = (1/d) (Σ xxᵀ − n I)"),),
+    errata=(Erratum("E15", "W = (1/d) (Σ xxᵀ − I)", "W = (1/d) (Σ xxᵀ − n I)"),),
     draw=draw,
 )

@@ -135,6 +135,6 @@ claim = Claim(
         "memory. https://doi.org/10.1109/TIT.1987.1057328"
     ),
     full={"rows": 60_000},
-    errata=(Erratum("E17", "B", "s ≤ n / (2 log₂ n)", "s ≤ n / (2 ln n)"),),
+    errata=(Erratum("E17", "s ≤ n / (2 log₂ n)", "s ≤ n / (2 ln n)"),),
     draw=draw,
 )

@@ -115,6 +115,6 @@ claim = Claim(
     reference="Hopfield (1982), Neural networks and physical systems with emergent collective "
     "computational abilities. https://doi.org/10.1073/pnas.79.8.2554",
     full={"neurons": 200, "states": 400},
-    errata=(Erratum("E14", "D", "H(x) = ½ xᵀWx + bᵀx", "H(x) = −½ xᵀWx + bᵀx"),),
+    errata=(Erratum("E14", "H(x) = ½ xᵀWx + bᵀx", "H(x) = −½ xᵀWx + bᵀx"),),
     draw=draw,
 )

@@ -120,8 +120,6 @@ claim = Claim(
         "spin-glass model of neural networks. https://doi.org/10.1103/PhysRevLett.55.1530"
     ),
     full={"neurons": 1000, "networks": 2},
-    errata=(
-        Erratum("E16", "D", "transition at d/n ≈ 0.138", "patterns/neurons ≈ 0.138 (n/d there)"),
-    ),
+    errata=(Erratum("E16", "transition at d/n ≈ 0.138", "patterns/neurons ≈ 0.138 (n/d there)"),),
     draw=draw,
 )

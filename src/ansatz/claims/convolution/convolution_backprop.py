@@ -79,5 +79,5 @@ claim = Claim(
     measure=measure,
     reference="Goodfellow et al. (2016), Deep Learning, section 9.5.",
     full={"size": 16, "kernel": 5},
-    errata=(Erratum("E41", "D", "Δ * W, Δ * X", "Δ ⋆ W, Δ ⋆ X"),),
+    errata=(Erratum("E41", "Δ * W, Δ * X", "Δ ⋆ W, Δ ⋆ X"),),
 )

@@ -106,5 +106,5 @@ claim = Claim(
     measure=measure,
     reference="Goodfellow et al. (2016), Deep Learning, eq. 9.6.",
     full={"size": 20, "kernel": 5},
-    errata=(Erratum("E42", "A", "Σ x_{s+i,t+j} w_ij, i, j ≥ 1", "Σ x_{s+i-1,t+j-1} w_ij"),),
+    errata=(Erratum("E42", "Σ x_{s+i,t+j} w_ij, i, j ≥ 1", "Σ x_{s+i-1,t+j-1} w_ij"),),
 )

@@ -81,5 +81,5 @@ claim = Claim(
     measure=measure,
     reference="Oppenheim and Schafer (2010), Discrete-Time Signal Processing, section 2.3.",
     full={"first": 100, "second": 30},
-    errata=(Erratum("E43", "C", "Σ f(i) g(i-a)", "Σ f(a) g(i-a)"),),
+    errata=(Erratum("E43", "Σ f(i) g(i-a)", "Σ f(a) g(i-a)"),),
 )

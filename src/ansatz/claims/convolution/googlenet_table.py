@@ -109,7 +109,6 @@ claim = Claim(
     errata=(
         Erratum(
             "E61",
-            "C",
             "7 modules: 3a 3b 4a 4b 4d 4e 5b",
             "9 modules: 3a 3b 4a 4b 4c 4d 4e 5a 5b, with a pool before 3a, 4a, 5a",
         ),

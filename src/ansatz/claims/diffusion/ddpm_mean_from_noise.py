@@ -64,6 +64,6 @@ claim = Claim(
     measure=measure,
     reference="Ho et al. (2020), DDPM, eq. 11. https://arxiv.org/abs/2006.11239",
     full={"steps": 40},
-    errata=(Erratum("E9", "D", "(x_t - β ε / √(1-ᾱ)) / √ᾱ", "(x_t - β ε / √(1-ᾱ)) / √α"),),
+    errata=(Erratum("E9", "(x_t - β ε / √(1-ᾱ)) / √ᾱ", "(x_t - β ε / √(1-ᾱ)) / √α"),),
     draw=draw,
 )

@@ -98,7 +98,6 @@ claim = Claim(
     errata=(
         Erratum(
             "E8",
-            "D",
             "(√ᾱ' β̃ x₀ + √(1-β̃)(1-ᾱ') x_t) / (1-ᾱ)",
             "(√ᾱ' β x₀ + √α (1-ᾱ') x_t) / (1-ᾱ), ᾱ' of the step before",
         ),

@@ -77,6 +77,6 @@ claim = Claim(
     measure=measure,
     reference="Ho et al. (2020), DDPM, section 3.2. https://arxiv.org/abs/2006.11239",
     full={"steps": 40},
-    errata=(Erratum("E10", "D", "x_t/√ᾱ - (√(1-ᾱ)/ᾱ) ε", "x_t/√ᾱ - (√(1-ᾱ)/√ᾱ) ε"),),
+    errata=(Erratum("E10", "x_t/√ᾱ - (√(1-ᾱ)/ᾱ) ε", "x_t/√ᾱ - (√(1-ᾱ)/√ᾱ) ε"),),
     draw=draw,
 )

@@ -200,7 +200,6 @@ claim = Claim(
     errata=(
         Erratum(
             "E12",
-            "D",
             "KL(q(x_t|x_{t-1},x₀) ‖ p(x_t|x_{t+1})), σ² in [β, β̃]",
             "KL(q(x_t|x_{t+1},x₀) ‖ p(x_t|x_{t+1})), σ² in [β̃, β]",
         ),

@@ -84,6 +84,6 @@ claim = Claim(
     sources=("E13", "M393"),
     measure=measure,
     reference="Cover and Thomas (2006), Elements of Information Theory, theorem 2.2.1.",
-    errata=(Erratum("E13", "D", "H(x_{t-1}|x_t) ≤ H(x_t|x_{t-1})", "only if H(x_t) ≥ H(x_{t-1})"),),
+    errata=(Erratum("E13", "H(x_{t-1}|x_t) ≤ H(x_t|x_{t-1})", "only if H(x_t) ≥ H(x_{t-1})"),),
     draw=draw,
 )

@@ -115,9 +115,7 @@ def crossing_planes(n: int, m: int) -> tuple[np.ndarray, np.ndarray]:
     return signs[:, None] * W, signs * b
 
 
-claim_erratum = Erratum(
-    "E40", "D", "R(m, L) ≥ R(m) ⌊m/n⌋^(m(L−1))", "R(m, L) ≥ R(m) ⌊m/n⌋^(n(L−1))"
-)
+claim_erratum = Erratum("E40", "R(m, L) ≥ R(m) ⌊m/n⌋^(m(L−1))", "R(m, L) ≥ R(m) ⌊m/n⌋^(n(L−1))")
 
 
 def draw(paper: "Figure", finding: Finding) -> None:

@@ -122,7 +122,6 @@ claim = Claim(
     errata=(
         Erratum(
             "E23",
-            "D",
             "with probability ≥ ε: gap ≤ √((2/n)(KL + log(2√n/ε)))",
             "with probability ≥ 1 − ε: gap ≤ √((1/(2n))(KL + log(2√n/ε)))",
         ),
