@@ -67,8 +67,8 @@ claim = Claim(
     id="bahdanau-attention",
     title="The context of a decoder step is an average of encoder states",
     statement=(
-        "With weights a_ij = softmax over j, the context of step i is the sum over j of a_ij ζ_j, "
-        "an average that returns a constant unchanged. Document D sums a_it ζ_i over i, along "
+        "With weights a_ij = softmax over j, the context of step i is the sum over j of a_ij ζ_j: "
+        "an average, which returns a constant unchanged. A common slip sums a_it ζ_i over i, along "
         "which the weights do not sum to 1."
     ),
     formula=(

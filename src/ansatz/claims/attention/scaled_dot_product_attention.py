@@ -104,8 +104,8 @@ claim = Claim(
     title="Attention mixes the values of all tokens",
     statement=(
         "The output at i is the sum over t of softmax_t(q_i·k_t/√d) v_t, a convex mixture of all "
-        "values, and the division by √d takes away that q·k has the variance d. Document B prints "
-        "v_i in the sum, which gives each token its own value back."
+        "values. The score q·k has the variance d, and the division by √d removes it. A common "
+        "slip has v_i in the sum, which returns to each token its own value."
     ),
     formula=(
         r"\xi_i = \sum_t \mathrm{softmax}_t\Bigl(\frac{q_i^\top k_t}{\sqrt d}\Bigr) v_t, \qquad "

@@ -72,8 +72,8 @@ claim = Claim(
     id="discrete-convolution",
     title="The convolution of two sequences",
     statement=(
-        "(f * g)(i) is the sum over a of f(a) g(i-a); it commutes, and the cross-correlation is "
-        "the convolution with the flipped kernel. Document C prints f(i) in place of f(a), which "
+        "(f * g)(i) is the sum over a of f(a) g(i-a). It commutes, and the cross-correlation is "
+        "the convolution with the flipped kernel. A common slip has f(i) in place of f(a), which "
         "only scales f."
     ),
     formula=r"(f * g)(i) = \sum_a f(a)\, g(i - a) = (g * f)(i), \qquad h \star f = \bar h * f",

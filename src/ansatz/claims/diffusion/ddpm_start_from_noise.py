@@ -66,8 +66,8 @@ claim = Claim(
     id="ddpm-start-from-noise",
     title="The start of a diffusion from x_t and its noise",
     statement=(
-        "Where a diffusion began is x_t/√ᾱ_t - √(1-ᾱ_t)/√ᾱ_t ε, whatever t; document D prints "
-        "ᾱ_t without the root in the second term."
+        "A diffusion began at x_t/√ᾱ_t - √(1-ᾱ_t)/√ᾱ_t ε, whatever t. A common slip has ᾱ_t "
+        "without the root in the second term."
     ),
     formula=(
         r"x_0 = \frac{x_t}{\sqrt{\bar\alpha_t}} - \frac{\sqrt{1 - \bar\alpha_t}}"
