@@ -93,7 +93,7 @@ def parse_csv(
         origin: the file's name, for errors.
         dialect: how it is written.
         path: where the same bytes lie on disk, if they do; reading from there is faster.
-        lines_before: of a file of which ``raw`` is a later piece; errors count on from there.
+        lines_before: of a file of which ``raw`` is a later chunk; errors count on from there.
         rows_before: likewise.
 
     Example:

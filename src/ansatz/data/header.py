@@ -111,8 +111,8 @@ def _first_record(text: bytes, origin: str, delimiter: str) -> tuple[list[str], 
         nonlocal offset
         while offset < len(text):
             end = text.find(b"\n", offset) + 1 or len(text)
-            piece, offset = text[offset:end].decode(), end
-            yield " ".join(piece.split()) if delimiter == "whitespace" else piece
+            chunk, offset = text[offset:end].decode(), end
+            yield " ".join(chunk.split()) if delimiter == "whitespace" else chunk
 
     mark = " " if delimiter == "whitespace" else delimiter
     try:

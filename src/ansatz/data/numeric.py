@@ -40,7 +40,7 @@ class NumericState(BaseModel):
 
 @dataclass(frozen=True)
 class Numeric:
-    r"""The map from P columns of numbers to P + M features, and T more for their pieces.
+    r"""The map from P columns of numbers to P + M features, and T more for their bins.
 
     .. math:: z_j = \frac{x_j - c_j}{s_j}, \qquad z_j = 0 \text{ where } s_j = 0
 
@@ -54,7 +54,7 @@ class Numeric:
         fill: what stands for a missing number, ``(P,)``.
         masked: the M columns with a feature for being missing.
         curves: columns that are first mapped to normal scores.
-        bins: columns that are also given by the pieces of their range.
+        bins: columns that are also given by the bins of their range.
 
     Example:
         >>> import numpy as np
@@ -82,17 +82,17 @@ class Numeric:
         standardize: bool = True,
         bend: tuple[int, ...] = (),
         cut: tuple[int, ...] = (),
-        pieces: int = 0,
+        num_bins: int = 0,
     ) -> "Numeric":
         """Learns from values ``(N, P)`` with weights ``(N,)``.
 
-        Columns in ``bend`` get a curve, those in ``cut`` up to ``pieces`` pieces.
+        Columns in ``bend`` get a curve, those in ``cut`` up to ``num_bins`` bins.
         """
         seen = values if weight.all() else values[weight > 0]
         weight = weight[weight > 0]
         refuse_infinite(seen, names)
         curves = {j: Curve.fit(seen[:, j], weight) for j in bend}
-        found = {j: Bins.fit(seen[:, j], weight, pieces) for j in cut if pieces}
+        found = {j: Bins.fit(seen[:, j], weight, num_bins) for j in cut if num_bins}
         bins = {j: each for j, each in found.items() if each is not None}
         seen = _bent(seen, curves)
         mean, deviation, missing = weighted_moments(seen, weight)

@@ -106,10 +106,10 @@ class TensorSource:
         """The batches of ``epoch`` from position ``start`` on."""
         order = self._order(epoch) if self.shuffle else None
         tensors = all_tensors(self.rows)
-        for parts in zip(*(self._pieces(t, order, start) for t in tensors), strict=True):
+        for parts in zip(*(self._parts(t, order, start) for t in tensors), strict=True):
             yield self._assembled(parts)
 
-    def _pieces(
+    def _parts(
         self, tensor: torch.Tensor, order: torch.Tensor | None, start: int
     ) -> Iterator[torch.Tensor]:
         """One tensor of the batches from position ``start`` on."""

@@ -21,7 +21,7 @@ class GridOptions(TypedDict, total=False):
     image: str | None
     masks: Any
     pages: str
-    pieces: int | None
+    tiles: int | None
     classes: Sequence[str] | None
     unlabelled: int | str | None
     signals: bool

@@ -6,8 +6,8 @@ from typing import TypeVar
 
 from ansatz.data.grids.image_file import kept_open
 from ansatz.data.grids.page import Page, Place
-from ansatz.data.grids.piece import Piece
 from ansatz.data.grids.pool import in_order
+from ansatz.data.grids.tile import Tile
 
 R = TypeVar("R")
 _LONGEST = 256  # pages
@@ -16,7 +16,7 @@ _LONGEST = 256  # pages
 def in_runs(
     function: Callable[[int], R],
     numbers: Sequence[int],
-    places: Sequence[Place | Piece],
+    places: Sequence[Place | Tile],
     *,
     ahead: int,
 ) -> Iterator[R]:
@@ -48,7 +48,7 @@ def in_runs(
 
 
 def _runs(
-    numbers: Sequence[int], places: Sequence[Place | Piece], longest: int
+    numbers: Sequence[int], places: Sequence[Place | Tile], longest: int
 ) -> Iterator[list[int]]:
     def key(number: int) -> object:
         place = places[number]

@@ -9,9 +9,9 @@ from ansatz.data.csv import Dialect
 from ansatz.data.files import checked_path
 from ansatz.data.streams.arrow_frames import ARROW, PARQUET, ArrowParts
 from ansatz.data.streams.block_file import BlockFile
+from ansatz.data.streams.chunks import CHUNK_BYTES
 from ansatz.data.streams.delimited import delimited_frames
 from ansatz.data.streams.kinds import Kinds
-from ansatz.data.streams.pieces import PIECE_BYTES
 from ansatz.data.table import _refuse_formats
 from ansatz.errors import DataError, UsageError
 
@@ -84,7 +84,7 @@ def open_blocks(
     reader: Mapping[str, Any] | None = None,
     *,
     watch: "Callable[[pd.DataFrame], None] | None" = None,
-    block_bytes: int = PIECE_BYTES,
+    block_bytes: int = CHUNK_BYTES,
     largest_group: int = LARGEST_GROUP,
 ) -> Blocks:
     r"""A table of any size, ready to be read block by block in any order.
@@ -134,7 +134,7 @@ def read_blocks(
     reader: Mapping[str, Any] | None = None,
     *,
     notes: list[str] | None = None,
-    block_bytes: int = PIECE_BYTES,
+    block_bytes: int = CHUNK_BYTES,
 ) -> "Iterator[pd.DataFrame]":
     r"""All rows of a table in their order, in frames; nothing is written.
 

@@ -1,4 +1,4 @@
-"""A text file in pieces that end where a record ends, whatever its size, packing and encoding."""
+"""A text file in chunks that end where a record ends, whatever its size, packing and encoding."""
 
 import codecs
 import gzip
@@ -15,16 +15,16 @@ from ansatz.data.files import _GZIP_MAGIC, _MAX_RATIO
 from ansatz.data.row_lengths import _outside_quotes
 from ansatz.errors import DataError
 
-PIECE_BYTES = 4 * 2**20  # some 20,000 rows of a usual table
+CHUNK_BYTES = 4 * 2**20  # some 20,000 rows of a usual table
 _LONGEST = 64 * 2**20  # of one record; beyond, a double quote was never closed
 
 
-class Piece(NamedTuple):
+class Chunk(NamedTuple):
     r"""Whole records of a text, and how many lines stand before them.
 
     Example:
-        >>> from ansatz.data.streams.pieces import Piece
-        >>> Piece(b"1,2\n", 1).lines_before
+        >>> from ansatz.data.streams.chunks import Chunk
+        >>> Chunk(b"1,2\n", 1).lines_before
         1
     """
 
@@ -32,15 +32,15 @@ class Piece(NamedTuple):
     lines_before: int
 
 
-def pieces(
+def chunks(
     path: Path,
     origin: str,
     *,
     encoding: str | None = None,
     delimiter: str = ",",
     notes: list[str] | None = None,
-    size: int = PIECE_BYTES,
-) -> Iterator[Piece]:
+    size: int = CHUNK_BYTES,
+) -> Iterator[Chunk]:
     r"""The text of a file, gzipped or not, cut at record ends; a quoted line end is none.
 
     Args:
@@ -50,14 +50,14 @@ def pieces(
             cp1252, as the reader of whole files does.
         delimiter: decides where a double quote opens a cell.
         notes: takes what was assumed.
-        size: bytes per piece, about.
+        size: bytes per chunk, about.
 
     Example:
         >>> import pathlib, tempfile
-        >>> from ansatz.data.streams.pieces import pieces
+        >>> from ansatz.data.streams.chunks import chunks
         >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.csv"
         >>> _ = path.write_bytes(b'a,b\n"x\ny",2\n3,4\n')
-        >>> [piece.text for piece in pieces(path, "a.csv", size=6)]
+        >>> [chunk.text for chunk in chunks(path, "a.csv", size=6)]
         [b'a,b\n', b'"x\ny",2\n', b'3,4\n']
     """
     rest, lines = b"", 0
@@ -72,11 +72,11 @@ def pieces(
                         "A double quote may be opened and never closed."
                     )
                 break
-            yield Piece(rest[:end], lines)
+            yield Chunk(rest[:end], lines)
             lines += rest.count(b"\n", 0, end)
             rest = rest[end:]
     if rest:
-        yield Piece(rest, lines)
+        yield Chunk(rest, lines)
 
 
 def _texts(
