@@ -22,15 +22,6 @@ class Bins(BaseModel):
         center: c, the weighted means of e.
         scale: the larger of 0.1 and s, their weighted standard deviations.
 
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.data.bins import Bins
-        >>> bins = Bins.fit(np.array([0.0, 0.0, 1.0, 3.0]), np.ones(4), count=2)
-        >>> bins.edges
-        [0.0, 1.0, 3.0]
-        >>> bins.positions(np.array([2.0]))
-        array([[1. , 0.5]])
-
     References:
         Gorishniy, Rubachev & Babenko (2022), On embeddings for numerical features in tabular deep
         learning, eq. 1. https://arxiv.org/abs/2203.05556

@@ -20,13 +20,7 @@ _BLOCK_BYTES = 2**18  # a block of rows that stays in the cache
 
 
 class NumericState(BaseModel):
-    """What :class:`Numeric` learned, as JSON.
-
-    Example:
-        >>> from ansatz.data.numeric import NumericState
-        >>> NumericState(center=[0.0], scale=[1.0], fill=[0.0], masked=[], curves={}).masked
-        []
-    """
+    """What :class:`Numeric` learned, as JSON."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
@@ -55,14 +49,6 @@ class Numeric:
         masked: the M columns with a feature for being missing.
         curves: columns that are first mapped to normal scores.
         bins: columns that are also given by the bins of their range.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.data.numeric import Numeric
-        >>> map = Numeric.fit(np.array([[1.0], [3.0], [np.nan]]), np.ones(3), ["age"])
-        >>> map.encode(np.array([[5.0], [np.nan]]), ["age"])
-        array([[3., 0.],
-               [0., 1.]])
     """
 
     center: np.ndarray
@@ -166,12 +152,6 @@ def weighted_moments(
     so that a row of weight 3 counts like three rows. Sums are of differences to the mean of the
     first rows: squares of the numbers themselves would lose all digits where the mean is large. A
     deviation that is rounding error of the mean is 0.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.data.numeric import weighted_moments
-        >>> weighted_moments(np.array([[1.0], [3.0]]), np.array([3.0, 1.0]))[0]
-        array([1.5])
     """
     with np.errstate(over="ignore", invalid="ignore"):
         mean, deviation, missing = _moments(values, weight)
@@ -225,14 +205,7 @@ def _origin(values: np.ndarray, block: np.ndarray, known: np.ndarray | None) -> 
 
 
 def as_numbers(column: "pd.Series") -> np.ndarray:
-    """A column as float64, nan where missing; text that is no number is an error with its row.
-
-    Example:
-        >>> import pandas as pd
-        >>> from ansatz.data.numeric import as_numbers
-        >>> as_numbers(pd.Series(["1", "NA", None]))
-        array([ 1., nan, nan])
-    """
+    """A column as float64, nan where missing; text that is no number is an error with its row."""
     import pandas as pd
 
     if pd.api.types.is_numeric_dtype(column.dtype):
@@ -253,16 +226,7 @@ def as_numbers(column: "pd.Series") -> np.ndarray:
 
 
 def refuse_infinite(values: np.ndarray, names: list[str]) -> None:
-    """Infinite numbers are an error that counts them for each column.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.data.numeric import refuse_infinite
-        >>> refuse_infinite(np.array([[1.0, np.inf]]), ["a", "b"])
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.DataError: infinite values in column 'b' (1 rows, the first is row 1)...
-    """
+    """Infinite numbers are an error that counts them for each column."""
     with np.errstate(over="ignore", invalid="ignore"):
         if all(np.isfinite(values[rows].sum()) for rows in _blocks(values)):
             return  # a finite sum has finite parts

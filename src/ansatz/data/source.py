@@ -38,11 +38,6 @@ def require_tensors(rows: tuple[Any, ...], source: str, name: str = "") -> None:
         rows: a batch, or a tuple in one.
         source: what cannot gather it.
         name: of ``rows`` in its batch.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data.source import require_tensors
-        >>> require_tensors((torch.zeros(3), None), "TensorSource")
     """
     for own, part in named_parts(rows, name):
         if isinstance(part, tuple) and not hasattr(part, "take_rows"):

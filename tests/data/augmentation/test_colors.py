@@ -66,7 +66,7 @@ def test_factors_are_uniform_around_1(kind):
     assert stats.kstest(factors, stats.uniform(0.6, 0.8).cdf).pvalue > 1e-6
 
 
-@pytest.mark.parametrize("rotate90", [-0.4, 0.0, 1 / 6, 0.25, 1.3])
+@pytest.mark.parametrize("turn", [-0.4, 0.0, 1 / 6, 0.25, 1.3])
 def test_hue_is_colorsyss(turn):
     x = torch.cat([torch.rand(40, 3), torch.eye(3), 1 - torch.eye(3), torch.full((1, 3), 0.4)])
     y = hue_turned(x.view(-1, 3, 1), torch.full((len(x),), turn)).view(-1, 3)

@@ -140,12 +140,6 @@ def uniform(x: Tensor, *shape: int, generator: torch.Generator | None) -> Tensor
     """``(B, *shape)`` numbers, uniform on [-1, 1), of the type and on the device of x.
 
     Drawn on the processor, so that every device gets the same ones.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data.augmentation.augmentation import uniform
-        >>> uniform(torch.zeros(5, 1, 8), 2, generator=None).shape
-        torch.Size([5, 2])
     """
     dtype = x.dtype if x.is_floating_point() else torch.float32
     drawn = torch.rand(len(x), *shape, generator=generator, dtype=dtype)
@@ -153,25 +147,11 @@ def uniform(x: Tensor, *shape: int, generator: torch.Generator | None) -> Tensor
 
 
 def chances(x: Tensor, p: float, *shape: int, generator: torch.Generator | None) -> Tensor:
-    """``(B, *shape)`` booleans, each True with probability p.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data.augmentation.augmentation import chances
-        >>> chances(torch.zeros(3, 1, 8), 1.0, generator=None)
-        tensor([True, True, True])
-    """
+    """``(B, *shape)`` booleans, each True with probability p."""
     drawn = torch.rand(len(x), *shape, generator=generator, dtype=torch.float32)
     return (drawn < p).to(x.device)
 
 
 def per_example(values: Tensor, x: Tensor) -> Tensor:
-    """``(B,)`` as ``(B, 1, ..., 1)``, to be broadcast against x or masks.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data.augmentation.augmentation import per_example
-        >>> per_example(torch.ones(2), torch.ones(2, 3, 4, 4)).shape
-        torch.Size([2, 1, 1, 1])
-    """
+    """``(B,)`` as ``(B, 1, ..., 1)``, to be broadcast against x or masks."""
     return values.reshape(-1, *(1,) * (x.ndim - 1))

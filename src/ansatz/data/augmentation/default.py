@@ -68,13 +68,7 @@ def _of_photographs(side: int, examples: int) -> list[Augmentation]:
 
 
 def labelled_symmetry(size: tuple[int, ...]) -> Literal["flip", "dihedral"] | None:
-    """The group that labelled images are drawn from while they are learned; None for no images.
-
-    Example:
-        >>> from ansatz.data.augmentation.default import labelled_symmetry
-        >>> labelled_symmetry((512, 512)), labelled_symmetry((100, 120)), labelled_symmetry((99,))
-        ('dihedral', 'flip', None)
-    """
+    """The group that labelled images are drawn from while they are learned; None for no images."""
     if len(size) != 2 or min(size) < _COARSE:
         return None
     height, width = _window(size)

@@ -27,12 +27,6 @@ def blended(x: Tensor, dull: Tensor | float, factors: Tensor, *, clip: bool = Tr
     Shapes:
         - x: ``(B, C, *size)``; factors: ``(B,)``; returns: as x.
 
-    Example:
-        >>> import torch
-        >>> from ansatz.data.augmentation.enhance import blended
-        >>> blended(torch.tensor([[0.6]]), 0.0, torch.tensor([0.5]))
-        tensor([[0.3000]])
-
     References:
         Haeberli and Voorhies (1994), Image processing by linear interpolation and extrapolation.
     """
@@ -41,14 +35,7 @@ def blended(x: Tensor, dull: Tensor | float, factors: Tensor, *, clip: bool = Tr
 
 
 def gray(x: Tensor) -> Tensor:
-    """``(B, 1, *size)``: how bright each pixel seems; of other than three channels, their mean.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data.augmentation.enhance import gray
-        >>> gray(torch.tensor([[[1.0], [0.0], [0.0]]]))
-        tensor([[[0.2990]]])
-    """
+    """``(B, 1, *size)``: how bright each pixel seems; of other than three channels, their mean."""
     if x.shape[1] != 3:
         return x.mean(1, keepdim=True)
     weights = torch.tensor(_LUMA, dtype=x.dtype, device=x.device)

@@ -49,15 +49,7 @@ class Hue(Photometric):
 
 
 def hue_turned(x: Tensor, turns: Tensor) -> Tensor:
-    """Each image's hues moved by a part of the circle; 1 is all the way round.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data.augmentation.hue import hue_turned
-        >>> red = torch.tensor([1.0, 0.0, 0.0]).view(1, 3, 1)
-        >>> hue_turned(red, torch.tensor([1 / 3])).round(decimals=3).flatten().tolist()
-        [0.0, 1.0, 0.0]
-    """
+    """Each image's hues moved by a part of the circle; 1 is all the way round."""
     red, green, blue = x.unbind(1)
     value, top = x.max(1)  # (B, *size)
     chroma = value - x.amin(1)

@@ -14,47 +14,20 @@ _CUT = 0.1  # noise may take x a little beyond; bytes as floats are far beyond
 
 
 def check_between(name: str, value: object, low: float, high: float) -> None:
-    """Refuses what is not a number in [low, high].
-
-    Example:
-        >>> from ansatz.data.augmentation.limits import check_between
-        >>> check_between("p of Flip", 2.0, 0, 1)
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.UsageError: p of Flip must be a number in [0, 1], got 2.0.
-    """
+    """Refuses what is not a number in [low, high]."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not number or not (low <= float(value) <= high and math.isfinite(value)):  # type: ignore[arg-type]
         raise UsageError(f"{name} must be a number in [{low:g}, {high:g}], got {value!r:.40}.")
 
 
 def check_whole(name: str, value: object, low: int) -> None:
-    """Refuses what is not a whole number from ``low`` on.
-
-    Example:
-        >>> from ansatz.data.augmentation.limits import check_whole
-        >>> check_whole("pixels of Shift", 1.5, 0)
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.UsageError: pixels of Shift must be a whole number from 0 on, got 1.5.
-    """
+    """Refuses what is not a whole number from ``low`` on."""
     if isinstance(value, bool) or not isinstance(value, int) or value < low:
         raise UsageError(f"{name} must be a whole number from {low} on, got {value!r:.40}.")
 
 
 def check_shares(x: Tensor, name: str) -> None:
-    """Refuses images that cutting at 0 and 1 would ruin: bytes as floats, standardised ones.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data.augmentation.limits import check_shares
-        >>> from ansatz.errors import UsageError
-        >>> try:
-        ...     check_shares(torch.full((1, 1, 8, 8), 128.0), "Brightness")
-        ... except UsageError as error:
-        ...     print(str(error)[:56])
-        Brightness cuts values at 0 and 1, and x has 128 to 128.
-    """
+    """Refuses images that cutting at 0 and 1 would ruin: bytes as floats, standardised ones."""
     few = x[:_LOOKED_AT]
     if float((few - few.clamp(0, 1)).abs().mean()) > _CUT:
         low, high = (float(each) for each in few.aminmax())
@@ -65,15 +38,7 @@ def check_shares(x: Tensor, name: str) -> None:
 
 
 def check_padding(name: str, padding: object, interpolation: object = "linear") -> None:
-    """Refuses an unknown rule for what lies outside the frame or between the pixels.
-
-    Example:
-        >>> from ansatz.data.augmentation.limits import check_padding
-        >>> check_padding("Crop", "wrap")
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.UsageError: padding of Crop must be one of reflect, border, zeros, got 'wrap'.
-    """
+    """Refuses an unknown rule for what lies outside the frame or between the pixels."""
     for option, value, known in (
         ("padding", padding, get_args(Padding)),
         ("interpolation", interpolation, get_args(Interpolation)),

@@ -50,14 +50,7 @@ class Rotate90(Augmentation):
 
 
 def rotate_quarters(x: Tensor, turns: Tensor) -> Tensor:
-    """Each example by its number of quarter turns, against the clock.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data.augmentation.rotate90 import rotate_quarters
-        >>> rotate_quarters(torch.tensor([[[1, 2], [3, 4]]]), torch.tensor([1])).tolist()
-        [[[2, 4], [1, 3]]]
-    """
+    """Each example by its number of quarter turns, against the clock."""
     y = x.clone()
     for turn in (1, 2, 3):
         rows = (turns == turn).nonzero().squeeze(1)

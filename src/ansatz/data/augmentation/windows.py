@@ -19,11 +19,6 @@ def padded_index(count: int, margin: int, padding: Padding) -> Tensor:
         count: pixels of the axis.
         margin: pixels before and after.
         padding: ``"reflect"``; else the outermost pixel is repeated.
-
-    Example:
-        >>> from ansatz.data.augmentation.windows import padded_index
-        >>> padded_index(3, 2, "reflect").tolist(), padded_index(3, 2, "border").tolist()
-        ([1, 0, 0, 1, 2, 2, 1], [0, 0, 0, 1, 2, 2, 2])
     """
     places = torch.arange(-margin, count + margin)
     if padding == "reflect":
@@ -33,14 +28,7 @@ def padded_index(count: int, margin: int, padding: Padding) -> Tensor:
 
 
 def padded(x: Tensor, margins: Sequence[int], padding: Padding, fill: int = 0) -> Tensor:
-    """x with so many more pixels before and after each of its last axes.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data.augmentation.windows import padded
-        >>> padded(torch.tensor([[1, 2]]), (1,), "zeros").tolist()
-        [[0, 1, 2, 0]]
-    """
+    """x with so many more pixels before and after each of its last axes."""
     if not any(margins):
         return x
     widths = [width for margin in reversed(margins) for width in (margin, margin)]
@@ -72,13 +60,6 @@ def take_windows(x: Tensor, starts: Tensor, size: Sequence[int]) -> Tensor:
         - x: ``(B, C, *outer)``, any dtype.
         - starts: ``(B, n)`` whole numbers with ``0 <= starts <= outer - size``.
         - returns: ``(B, C, *size)``.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data.augmentation.windows import take_windows
-        >>> x = torch.arange(5).repeat(2, 1, 1)
-        >>> take_windows(x, torch.tensor([[0], [2]]), (3,)).tolist()
-        [[[0, 1, 2]], [[2, 3, 4]]]
     """
     x, width = x.contiguous(), size[-1]
     outer, (batch, channels) = x.shape[2:], x.shape[:2]
@@ -101,16 +82,7 @@ def random_windows(
     margins: Sequence[int],
     padding: Padding,
 ) -> tuple[Tensor, Tensor | None]:
-    """The windows of padded grids and of their masks, which are unknown outside the frame.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data.augmentation.windows import random_windows
-        >>> x, masks = torch.ones(1, 1, 3), torch.ones(1, 3, dtype=torch.long)
-        >>> y, moved = random_windows(x, masks, torch.tensor([[2]]), (3,), (1,), "zeros")
-        >>> y.tolist(), moved.tolist()
-        ([[[1.0, 1.0, 0.0]]], [[1, 1, -1]])
-    """
+    """The windows of padded grids and of their masks, which are unknown outside the frame."""
     y = take_windows(padded(x, margins, padding), starts, size)
     if masks is None:
         return y, None

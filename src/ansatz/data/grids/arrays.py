@@ -32,14 +32,6 @@ def from_arrays(arrays: Mapping[str, Any], origin: str, options: Options) -> Gri
         arrays: by name.
         origin: what errors call them.
         options: how to read them.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.data.grids.arrays import from_arrays
-        >>> from ansatz.data.grids.options import Options
-        >>> table = from_arrays({"x": np.zeros((2, 4, 4)), "y": [3, 5]}, "mine", Options())
-        >>> table.grids.shape, table.target
-        ((1, 4, 4), 'y')
     """
     import pandas as pd
 

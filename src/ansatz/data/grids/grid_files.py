@@ -26,15 +26,6 @@ class GridFiles(NamedTuple):
         shape: ``(C, *size)``.
         dtype: uint8 or float32.
         digests: ``(N,)`` uint64, hashes of the decoded contents; None if nobody has looked.
-
-    Example:
-        >>> import numpy as np, torch
-        >>> from pathlib import Path
-        >>> from ansatz.data.grids.grid_files import GridFiles
-        >>> read = lambda path: np.full((1, 2, 2), len(path.name), np.uint8)
-        >>> files = GridFiles((Path("a"), Path("bb")), ("a", "bb"), read, (1, 2, 2), torch.uint8)
-        >>> files.load([1]).sum().item()
-        8
     """
 
     paths: tuple[Place | Tile, ...]

@@ -33,11 +33,6 @@ class Options(NamedTuple):
             a list of paths.
         signals: whether each row's numbers in a table are one signal.
         target: columns of such a table that do not belong to the signal.
-
-    Example:
-        >>> from ansatz.data.grids.options import Options
-        >>> Options.of(size=32, channels="last").size
-        (32, 32)
     """
 
     size: tuple[int, ...] | None = None
@@ -134,13 +129,6 @@ def refuse_given(why: str, **given: Any) -> None:
     Args:
         why: what the data are.
         given: options by name; None where one was not given.
-
-    Example:
-        >>> from ansatz.data.grids.options import refuse_given
-        >>> refuse_given("a.npz has no masks", unlabelled=3)
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.UsageError: a.npz has no masks: leave out --unlabelled (unlabelled=).
     """
     for name, value in given.items():
         if value is not None:

@@ -201,13 +201,6 @@ def read_signals(data: Any, target: Sequence[str] = ()) -> GridTable:
     Args:
         data: a table's file or frame.
         target: columns that stay columns, if they are there; those of words do so anyway.
-
-    Example:
-        >>> import pandas as pd
-        >>> from ansatz.data.grids.read import read_signals
-        >>> frame = pd.DataFrame({"a": [1.0, 2], "b": [3.0, 4], "c": [5.0, 6], "y": [0, 1]})
-        >>> read_signals(frame, ["y"]).grids.load()[0]
-        tensor([[1., 3., 5.]])
     """
     origin, notes = "the table", []
     if isinstance(data, str | PathLike):

@@ -29,12 +29,6 @@ def in_runs(
         numbers: in the order of the results.
         places: the file or page at each number.
         ahead: numbers begun before their turn.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from ansatz.data.grids.runs import in_runs
-        >>> list(in_runs(lambda k: 10 * k, [0, 1], [Path("a.png"), Path("b.png")], ahead=8))
-        [0, 10]
     """
 
     def work(run: list[int]) -> list[R]:

@@ -11,12 +11,6 @@ class Tile(NamedTuple):
     Args:
         place: the file or page.
         number: 0 for the first tile; people count from 1.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from ansatz.data.grids.tile import Tile
-        >>> str(Tile(Path("a.npy"), 1))
-        'a.npy tile 2'
     """
 
     place: "Place | Tile"

@@ -32,12 +32,6 @@ class Cut(NamedTuple):
         tiles: N.
         axis: from the last, -1, on: masks and examples with channels are cut alike.
         cells: n.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.data.grids.tiles import Cut
-        >>> [Cut(3, -1, 8).block(np.arange(8), k).tolist() for k in range(3)]
-        [[0, 1, 1], [2, 3, 4], [5, 6, 7]]
     """
 
     tiles: int
@@ -74,15 +68,6 @@ def cut_tiles(table: GridTable, tiles: int) -> GridTable:
         - grids: ``(B, C, *size)`` to ``(B N, C, *tile)``, the tiles of an example together;
           ``tile`` is ``size`` with ``ceil(n / N)`` in place of its largest, n.
         - masks: ``(B, *size)`` to ``(B N, *tile)``.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.data.grids import read_grids
-        >>> from ansatz.data.grids.tiles import cut_tiles
-        >>> scene = np.random.default_rng(0).normal(size=(1, 20, 48))
-        >>> table = cut_tiles(read_grids({"x": scene, "masks": scene > 0}), 5)
-        >>> table.grids.shape, table.frame["tile"].tolist()
-        ((1, 20, 10), [1, 2, 3, 4, 5])
     """
     assert table.masks is not None
     size = table.masks.shape

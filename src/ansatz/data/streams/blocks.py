@@ -160,15 +160,7 @@ def read_blocks(
 
 
 def find_parts(data: str | Path) -> tuple[list[Path], str]:
-    """The files of a table, and whether they are ``"arrow"`` (or Parquet) or ``"text"``.
-
-    Example:
-        >>> from ansatz.data.streams.blocks import find_parts
-        >>> find_parts("no-such-file.csv")
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.DataError: no-such-file.csv does not exist...
-    """
+    """The files of a table, and whether they are ``"arrow"`` (or Parquet) or ``"text"``."""
     place = Path(data)
     if place.is_dir():
         paths = sorted(p for p in place.iterdir() if p.suffix.lower() in (*PARQUET, *ARROW))

@@ -20,13 +20,7 @@ _LONGEST = 64 * 2**20  # of one record; beyond, a double quote was never closed
 
 
 class Chunk(NamedTuple):
-    r"""Whole records of a text, and how many lines stand before them.
-
-    Example:
-        >>> from ansatz.data.streams.chunks import Chunk
-        >>> Chunk(b"1,2\n", 1).lines_before
-        1
-    """
+    r"""Whole records of a text, and how many lines stand before them."""
 
     text: bytes  # UTF-8 with \n at the line ends
     lines_before: int
@@ -51,14 +45,6 @@ def chunks(
         delimiter: decides where a double quote opens a cell.
         notes: takes what was assumed.
         size: bytes per chunk, about.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from ansatz.data.streams.chunks import chunks
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.csv"
-        >>> _ = path.write_bytes(b'a,b\n"x\ny",2\n3,4\n')
-        >>> [chunk.text for chunk in chunks(path, "a.csv", size=6)]
-        [b'a,b\n', b'"x\ny",2\n', b'3,4\n']
     """
     rest, lines = b"", 0
     for text in _texts(path, origin, encoding, notes if notes is not None else [], size):

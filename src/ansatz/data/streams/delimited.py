@@ -40,17 +40,6 @@ def delimited_frames(
         kinds: what is known about the columns, added to.
         notes: takes what was assumed.
         block_bytes: text per frame, about.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from ansatz.data.csv import Dialect
-        >>> from ansatz.data.streams.delimited import delimited_frames
-        >>> from ansatz.data.streams.kinds import Kinds
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.csv"
-        >>> _ = path.write_text("a,b\n1,x\n2,y\n3,z\n")
-        >>> frames = delimited_frames(path, "a.csv", Dialect(), Kinds("a.csv"), block_bytes=8)
-        >>> [frame.index.tolist() for frame in frames]
-        [[0], [1, 2]]
     """
     said: list[str] = []
     row = 0
@@ -90,13 +79,7 @@ def delimited_frames(
 
 
 def merge_notes(notes: Collection[str]) -> list[str]:
-    """Each sentence once; counts of cells of one column are added up.
-
-    Example:
-        >>> from ansatz.data.streams.delimited import merge_notes
-        >>> merge_notes(["column 'a': 2 cells 'NA' read as missing."] * 2)
-        ["column 'a': 4 cells 'NA' read as missing."]
-    """
+    """Each sentence once; counts of cells of one column are added up."""
     counts: dict[tuple[str, str], int] = {}
     for note in notes:
         match = _COUNTED.fullmatch(note)

@@ -60,12 +60,6 @@ class Grid(Structure):
     A network's input is ``(x,)`` with x ``(B, C, L)``, ``(B, C, H, W)`` or ``(B, C, D, H, W)``.
     The answer should not change when the content is shifted, and for masks it should shift with
     it.
-
-    Example:
-        >>> from ansatz import structures
-        >>> grid = structures.create("grid")
-        >>> grid.network("row"), grid.network("element")
-        ('small_resnet', 'unet')
     """
 
     name: ClassVar[str] = "grid"
