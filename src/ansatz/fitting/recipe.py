@@ -9,7 +9,7 @@ import torch
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from torch import Tensor
 
-from ansatz.data.augmentation.records import Parts, to_records
+from ansatz.data.augmentation.registry import Parts, to_records
 from ansatz.errors import UsageError
 from ansatz.fitting.contracts.structure import Facts
 

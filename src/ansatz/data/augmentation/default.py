@@ -2,16 +2,11 @@
 
 from typing import Literal
 
-from ansatz.data.augmentation.affine import Affine
+from ansatz.data.augmentation.affine import Affine, Elastic
 from ansatz.data.augmentation.augmentation import Augmentation
 from ansatz.data.augmentation.compose import Compose, RandomApply
-from ansatz.data.augmentation.crop import Crop
-from ansatz.data.augmentation.elastic import Elastic
-from ansatz.data.augmentation.flip import Flip
-from ansatz.data.augmentation.noise import Noise
-from ansatz.data.augmentation.random_erasing import RandomErasing
-from ansatz.data.augmentation.rotate90 import Rotate90
-from ansatz.data.augmentation.shift import Shift
+from ansatz.data.augmentation.corruptions import Noise, RandomErasing
+from ansatz.data.augmentation.moves import Crop, Flip, Rotate90, Shift
 from ansatz.spec import InputSpec
 
 _CROP = {2: 256, 3: 64}  # pixels a side that labelled grids are learned from at a time

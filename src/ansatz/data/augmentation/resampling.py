@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ansatz.data.augmentation.limits import Interpolation, Padding
+from ansatz.data.augmentation.augmentation import Interpolation, Padding
 from ansatz.data.unlabelled import UNLABELLED
 
 _PADDINGS = {"reflect": "reflection", "border": "border", "zeros": "zeros"}  # torch's names
