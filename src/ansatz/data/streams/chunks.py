@@ -1,4 +1,4 @@
-"""A text file in pieces that end where a record ends, whatever its size, packing and encoding."""
+"""A text file in chunks that end where a record ends, whatever its size, packing and encoding."""
 
 import codecs
 import gzip
@@ -15,32 +15,26 @@ from ansatz.data.files import _GZIP_MAGIC, _MAX_RATIO
 from ansatz.data.row_lengths import _outside_quotes
 from ansatz.errors import DataError
 
-PIECE_BYTES = 4 * 2**20  # some 20,000 rows of a usual table
+CHUNK_BYTES = 4 * 2**20  # some 20,000 rows of a usual table
 _LONGEST = 64 * 2**20  # of one record; beyond, a double quote was never closed
 
 
-class Piece(NamedTuple):
-    r"""Whole records of a text, and how many lines stand before them.
-
-    Example:
-        >>> from ansatz.data.streams.pieces import Piece
-        >>> Piece(b"1,2\n", 1).lines_before
-        1
-    """
+class Chunk(NamedTuple):
+    r"""Whole records of a text, and how many lines stand before them."""
 
     text: bytes  # UTF-8 with \n at the line ends
     lines_before: int
 
 
-def pieces(
+def chunks(
     path: Path,
     origin: str,
     *,
     encoding: str | None = None,
     delimiter: str = ",",
     notes: list[str] | None = None,
-    size: int = PIECE_BYTES,
-) -> Iterator[Piece]:
+    size: int = CHUNK_BYTES,
+) -> Iterator[Chunk]:
     r"""The text of a file, gzipped or not, cut at record ends; a quoted line end is none.
 
     Args:
@@ -50,15 +44,7 @@ def pieces(
             cp1252, as the reader of whole files does.
         delimiter: decides where a double quote opens a cell.
         notes: takes what was assumed.
-        size: bytes per piece, about.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from ansatz.data.streams.pieces import pieces
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.csv"
-        >>> _ = path.write_bytes(b'a,b\n"x\ny",2\n3,4\n')
-        >>> [piece.text for piece in pieces(path, "a.csv", size=6)]
-        [b'a,b\n', b'"x\ny",2\n', b'3,4\n']
+        size: bytes per chunk, about.
     """
     rest, lines = b"", 0
     for text in _texts(path, origin, encoding, notes if notes is not None else [], size):
@@ -72,11 +58,11 @@ def pieces(
                         "A double quote may be opened and never closed."
                     )
                 break
-            yield Piece(rest[:end], lines)
+            yield Chunk(rest[:end], lines)
             lines += rest.count(b"\n", 0, end)
             rest = rest[end:]
     if rest:
-        yield Piece(rest, lines)
+        yield Chunk(rest, lines)
 
 
 def _texts(

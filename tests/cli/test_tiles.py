@@ -39,20 +39,20 @@ def work(tmp_path_factory):
     here = os.getcwd()
     os.chdir(folder)
     try:
-        assert run(["fit", "one", "--pieces", "5", *UNET, "--quiet", "--out", "model"]) == 0
+        assert run(["fit", "one", "--tiles", "5", *UNET, "--quiet", "--out", "model"]) == 0
     finally:
         os.chdir(here)
     return folder
 
 
-def test_a_single_volume_is_fitted_and_judged_by_its_pieces(inside, tmp_path):
-    done = inside("fit", "one", "--pieces", "5", *QUICK, "--out", tmp_path / "m")
+def test_a_single_volume_is_fitted_and_judged_by_its_tiles(inside, tmp_path):
+    done = inside("fit", "one", "--tiles", "5", *QUICK, "--out", tmp_path / "m")
     assert done.status == 0 and "4 train, 1 test" in done.out, done.err
-    assert "5 pieces of 9 x 14 x 12 along its longest axis, the depth of 41 cells" in done.err
+    assert "5 tiles of 9 x 14 x 12 along its longest axis, the depth of 41 cells" in done.err
 
 
-def test_a_plan_is_of_pieces(inside):
-    done = inside("fit", "one", "--pieces", "5", "--dry-run")
+def test_a_plan_is_of_tiles(inside):
+    done = inside("fit", "one", "--tiles", "5", "--dry-run")
     assert done.status == 0 and "5 examples of 1 x 9 x 14 x 12 numbers" in done.out, done.err
 
 
@@ -69,7 +69,7 @@ def test_the_scene_that_was_learned_from_is_told_when_it_judges(inside):
     assert done.status == 0 and "1 of 1 evaluated rows (100 %) are copies" in done.err
 
 
-def test_the_report_finds_the_pieces_again(inside, work, tmp_path, monkeypatch):
+def test_the_report_finds_the_tiles_again(inside, work, tmp_path, monkeypatch):
     done = inside("report", "model", "--out", tmp_path / "r.html")
     assert done.status == 0 and "evaluated on 1 volumes" in done.out, done.err
     found = replay(work / "model")
@@ -82,19 +82,19 @@ def test_the_report_finds_the_pieces_again(inside, work, tmp_path, monkeypatch):
         replay(work / "model", "changed")
 
 
-def test_one_example_that_cannot_be_split_suggests_pieces(inside):
+def test_one_example_that_cannot_be_split_suggests_tiles(inside):
     done = inside("fit", "one", *QUICK, "--out", "none")
-    assert done.status == 3 and "--pieces 5" in done.err and len(done.err.splitlines()) == 1
+    assert done.status == 3 and "--tiles 5" in done.err and len(done.err.splitlines()) == 1
     done = inside("fit", "one", "--folds", "2", *QUICK, "--out", "none")
-    assert done.status == 2 and "--pieces 5" in done.err
+    assert done.status == 2 and "--tiles 5" in done.err
 
 
 @pytest.mark.parametrize(
     "words, said",
     [
-        (("one", "--pieces", "1"), "greater than or equal to 2"),
-        (("one", "--pieces", "6"), "6 pieces of 41 cells would be shorter than 8"),
-        (("one/images", "--pieces", "2"), "no masks: leave out --pieces"),
+        (("one", "--tiles", "1"), "greater than or equal to 2"),
+        (("one", "--tiles", "6"), "6 tiles of 41 cells would be shorter than 8"),
+        (("one/images", "--tiles", "2"), "no masks: leave out --tiles"),
     ],
 )
 def test_what_cannot_be_cut_is_refused_in_one_line(inside, words, said):
@@ -102,10 +102,10 @@ def test_what_cannot_be_cut_is_refused_in_one_line(inside, words, said):
     assert done.status == 2 and said in done.err and len(done.err.splitlines()) == 1, done.err
 
 
-def test_pieces_of_a_table_of_numbers_are_refused(command, tmp_path):
+def test_tiles_of_a_table_of_numbers_are_refused(command, tmp_path):
     (tmp_path / "a.csv").write_text("x,y\n1,2\n3,4\n")
-    done = command("fit", "a.csv", "--target", "y", "--pieces", "2")
-    assert done.status == 2 and "'pieces' is an option of images" in done.err
+    done = command("fit", "a.csv", "--target", "y", "--tiles", "2")
+    assert done.status == 2 and "'tiles' is an option of images" in done.err
 
 
 def arrays(work):
@@ -116,7 +116,7 @@ def arrays(work):
 def test_arrays_in_memory_are_cut_again_to_be_found_again(work):
     data = arrays(work)
     options = {"epochs": 1}
-    fit = ansatz.fit(data, pieces=3, channels=None, network="linear_pixels", options=options)
+    fit = ansatz.fit(data, tiles=3, channels=None, network="linear_pixels", options=options)
     with pytest.raises(DataError, match=r"table in memory"):
         replay(fit.model)
     table = read_grids(data, channels=None)
@@ -129,7 +129,7 @@ def weights(model):
 
 def test_a_killed_run_goes_on_to_the_same_bits(work, tmp_path, monkeypatch):
     options = {"epochs": 3, "batch_size": 1}
-    given = {"pieces": 4, "network": "linear_pixels", "options": options}
+    given = {"tiles": 4, "network": "linear_pixels", "options": options}
     expected = ansatz.fit(work / "one", **given)
     monkeypatch.setattr(training_loop, "_SECONDS_BETWEEN_CHECKPOINTS", 0.0)
     real = grid_source.GridSource
@@ -147,7 +147,7 @@ def test_a_killed_run_goes_on_to_the_same_bits(work, tmp_path, monkeypatch):
         with pytest.raises(MemoryError):
             ansatz.fit(work / "one", **given, out=out)
     with pytest.raises(UsageError, match=r"data"):
-        ansatz.fit(work / "one", **{**given, "pieces": 3}, out=out, resume=True)
+        ansatz.fit(work / "one", **{**given, "tiles": 3}, out=out, resume=True)
     resumed = ansatz.fit(work / "one", **given, out=out, resume=True)
     for one, two in zip(weights(resumed.model), weights(expected.model), strict=True):
         assert (one == two).all()
@@ -156,6 +156,6 @@ def test_a_killed_run_goes_on_to_the_same_bits(work, tmp_path, monkeypatch):
         assert (one == two).all()
 
 
-def test_a_model_knows_whole_examples_whose_pieces_it_learned_from(work):
+def test_a_model_knows_whole_examples_whose_tiles_it_learned_from(work):
     model = ansatz.load(work / "model")
     assert model.copies(work / "one").all() and not model.copies(work / "other").any()
