@@ -17,10 +17,10 @@ from ansatz.likelihoods.categorical import Categorical
 from ansatz.likelihoods.censored import Censored
 from ansatz.likelihoods.exponential import Exponential
 from ansatz.likelihoods.likelihood import Likelihood
-from ansatz.likelihoods.log_link import LIMIT
-from ansatz.likelihoods.mse import MSE
 from ansatz.likelihoods.normal import Normal
+from ansatz.likelihoods.point_loss import MSE
 from ansatz.likelihoods.poisson import Poisson
+from ansatz.likelihoods.special.logarithms import LIMIT
 from ansatz.likelihoods.weibull import Weibull
 
 Array = np.ndarray[Any, Any]
