@@ -49,7 +49,7 @@ def measure(
             wrong=Wrong("random weights", measured=float(spreads["he_normal"].max())),
         ),
         Check(
-            "spread of the predictions of a network trained from zeros",
+            "range of the predictions of a network trained from zeros",
             float(constant.max() - constant.min()),
             0.0,
             0.0,
@@ -77,7 +77,7 @@ def measure(
         ),
     ]
     rows_ = [[k, float(spreads[k][-1]), float(losses[k][-1])] for k in spreads]
-    table = Table(["initialisation", "spread of units", "loss"], rows_)
+    table = Table(["initialisation", "difference of units", "loss"], rows_)
     return Finding(checks, table, {"spreads": spreads, "losses": losses, "least": least})
 
 

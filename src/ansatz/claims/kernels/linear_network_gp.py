@@ -67,8 +67,8 @@ claim = Claim(
     id="linear-network-gp",
     title="A random linear network is a Gaussian process",
     statement=(
-        "With weights N(0, σ²/d) the outputs at the rows of X are normal with covariance "
-        "(σ²/d) XXᵀ, one row per point; document D prints XᵀX, one row per input."
+        "With weights N(0, σ²/d) the outputs at the rows of X are normal with covariance (σ²/d) "
+        "XXᵀ, one row per point. A common slip is XᵀX, which has one row per input."
     ),
     formula=(
         r"y = X w, \; w \sim \mathcal{N}\bigl(0, \tfrac{\sigma^2}{d} I\bigr) \;\Rightarrow\; "

@@ -108,8 +108,8 @@ claim = Claim(
     title="Binary cross-entropy of a logit",
     statement=(
         "The two probabilities that the binary cross-entropy of a logit implies add up to 1, and "
-        "the loss is the logistic one, with the gradient (σ(wᵀx) - y) x; document D prints "
-        "log(1 - f) without the sigmoid, which does not add up and does not exist for f > 1."
+        "the loss is the logistic one, with the gradient (σ(wᵀx) - y) x. A common slip has log(1 - "
+        "f) without the sigmoid, which does not add up to 1 and does not exist for f > 1."
     ),
     formula=(r"\ell = -y \log \sigma(f) - (1 - y) \log(1 - \sigma(f)) = -\log \sigma((2y - 1) f)"),
     sources=("E20", "M090", "M096", "M097"),

@@ -121,8 +121,8 @@ claim = Claim(
     title="The pinball loss is least at the quantile",
     statement=(
         "The constant that minimises the mean of max(τe, (τ-1)e), e = y - q, is the τ-quantile of "
-        "y, at τ = 1/2 it is half the absolute error, and it is never negative. Document C prints "
-        "(1-τ) in place of (τ-1), which has no minimum."
+        "y. At τ = 1/2 the loss is half the absolute error, and it is never negative. Often "
+        "printed with (1-τ) in place of (τ-1), which has no minimum."
     ),
     formula=r"q_\tau = \arg\min_q \mathbb{E} \max\{\tau (y - q), (\tau - 1)(y - q)\}",
     sources=("E4", "M104", "M111"),

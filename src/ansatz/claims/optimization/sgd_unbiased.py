@@ -113,8 +113,8 @@ claim = Claim(
     title="The gradient of a random batch is unbiased",
     statement=(
         "Averaged over all batches of B of N rows, the mean gradient of a batch is the gradient "
-        "over all rows, and its variance is S²/B (1 - B/N). The sum over a batch, which one "
-        "document uses, is B times as large; and a short last batch must be weighted by its size."
+        "over all rows, and its variance is S²/B (1 - B/N). The sum over a batch, which is also in "
+        "use, is B times as large; and a short last batch must be weighted by its size."
     ),
     formula=(
         r"\mathrm{E}_{\mathcal B} \frac1B \sum_{i \in \mathcal B} \nabla \ell_i = "

@@ -105,8 +105,8 @@ claim = Claim(
     statement=(
         "If the gradient is L-Lipschitz, a step of gradient descent at the rate 1/L lowers the "
         "loss by at least |∇h|² / (2L), convex or not; the factor 1/2 is reached where the "
-        "curvature along the gradient is L. It is an inequality, where a derivation in the "
-        "documents ends with an equals sign. At the rate 2.5/L the loss may rise."
+        "curvature along the gradient is L. It is an inequality, often printed with an equals "
+        "sign. At the rate 2.5/L the loss may rise."
     ),
     formula=(
         r"h\!\left(\theta - \tfrac1L \nabla h(\theta)\right) \le "

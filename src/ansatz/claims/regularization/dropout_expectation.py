@@ -150,8 +150,8 @@ claim = Claim(
     statement=(
         "The mean of a linear network over all masks of its units is the network with each layer "
         "scaled by the keep probability; for a softmax of linear logits the same holds for the "
-        "geometric mean, and for other units up to second order. The documents speak of dropped "
-        "weights, and of scaling by the dropout probability."
+        "geometric mean, and for other units up to second order. Common slips are to drop weights "
+        "instead of units, and to scale by the dropout probability."
     ),
     formula=(
         r"\mathrm{E}_b\, a^\top (b \odot W (b' \odot x)) = \pi^2 a^\top W x, \qquad "

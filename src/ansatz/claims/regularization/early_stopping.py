@@ -1,4 +1,4 @@
-"""Early stopping leaves the best weights, not the last ones."""
+"""Early stopping restores the best weights, not the last ones."""
 
 from typing import TYPE_CHECKING
 
@@ -32,7 +32,7 @@ class Memory(Callback):
 
 
 def measure(generator: torch.Generator, *, rows: int = 30, patience: int = 20) -> Finding:
-    """A network that overfits thirty noisy rows, stopped by its loss on others."""
+    """A network that overfits thirty noisy rows, stopped by its loss on validation rows."""
 
     def noisy(count: int) -> Batch:
         x = torch.randn(count, 10, generator=generator, dtype=torch.float64)
@@ -61,7 +61,7 @@ def measure(generator: torch.Generator, *, rows: int = 30, patience: int = 20) -
     rounding = 2.0**-52 * 200 * float(losses.max())
     checks = [
         Check(
-            "validation loss of the weights that are left",
+            "validation loss of the restored weights",
             kept,
             float(losses.min()),
             0.0,
@@ -126,7 +126,7 @@ claim = Claim(
     title="Early stopping restores the best weights",
     statement=(
         "Training ends when the validation loss has not improved for a given number of "
-        "evaluations, and leaves the weights of the best evaluation, bit by bit."
+        "evaluations, and restores the weights of the best evaluation, bit by bit."
     ),
     formula=(
         r"\hat\theta = \theta_{t^*}, \quad t^* = \arg\min_{t \le t_{\mathrm{end}}} "

@@ -127,7 +127,8 @@ claim = Claim(
     statement=(
         "On every row, the negative log-likelihood of the mean of the members' probabilities is at "
         "most the mean of theirs, because −log is convex; so it is for their normalised geometric "
-        "mean. It need not beat the best member; errors, which are not convex, have no such distribution."
+        "mean. The mixture need not beat the best member, and the same is not true of error rates, "
+        "which are not convex."
     ),
     formula=(
         r"-\log \frac1S \sum_{s=1}^S p_s(y \mid x) \le \frac1S \sum_{s=1}^S -\log p_s(y \mid x)"

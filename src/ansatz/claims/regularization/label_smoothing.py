@@ -122,9 +122,9 @@ claim = Claim(
     id="label-smoothing",
     title="Label smoothing is a confusion matrix",
     statement=(
-        "To smooth a label y into the row y of a confusion matrix Π is to redraw it from that row, "
-        "in the mean; the best prediction is the row. Π = I gives hard labels, and "
-        "(1 − ε)I + ε/K the uniform smoothing that libraries offer."
+        "Smoothing a label y into the row y of a confusion matrix Π amounts, in the mean, to "
+        "drawing the label again from that row; the best prediction is the row. Π = I gives hard "
+        "labels, and (1 − ε)I + ε/K the uniform smoothing that libraries offer."
     ),
     formula=(
         r"\ell(\eta, y) = -\sum_k \Pi_{yk} \log \mathrm{softmax}(\eta)_k = "
