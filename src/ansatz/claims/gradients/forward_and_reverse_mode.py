@@ -135,7 +135,7 @@ def measure(
         ),
     ]
     head = ["parameters", "reverse passes", "forward passes", "network"]
-    head += ["reverse", "its distribution", "forward", "its distribution "]
+    head += ["reverse", "predicted", "forward", "predicted "]
     return Finding(checks, Table(head, rows))
 
 

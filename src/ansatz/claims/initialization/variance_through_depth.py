@@ -42,13 +42,13 @@ def measure(
     for name, _, _, activation, factor in RUNS:
         last = float(squares[name][:, -1].mean()) / factor(width) ** depth
         # One layer's factor has the relative variance c / n; layers are independent.
-        spread = (1 + fluctuation(activation) / width) ** depth - 1
+        relative_variance = (1 + fluctuation(activation) / width) ** depth - 1
         checks.append(
             Check(
                 f"mean square after {depth} layers over its prediction: {name}",
                 last,
                 1.0,
-                4 * (spread / networks) ** 0.5,
+                4 * (relative_variance / networks) ** 0.5,
                 f"4 standard errors over {networks} networks: √(((1 + c/n)^L - 1) / S), "
                 f"c = {fluctuation(activation)}",
                 wrong=WRONG[name](width, depth),

@@ -19,8 +19,8 @@ def measure(generator: torch.Generator, *, size: int = 4, draws: int = 10_000) -
     outputs = weights @ X.T  # (S, N)
     measured = outputs.T @ outputs / draws
     right, printed = sigma**2 / size * X @ X.T, sigma**2 / size * X.T @ X
-    spread = right.diagonal()
-    error = ((torch.outer(spread, spread) + right**2) / draws).sqrt()
+    variance = right.diagonal()
+    error = ((torch.outer(variance, variance) + right**2) / draws).sqrt()
     pairs = size * (size + 1) // 2
     limit = float(stats.norm.isf(1e-6 / (2 * pairs)))
     more = torch.randn(size + 3, size, generator=generator, dtype=torch.float64)

@@ -38,7 +38,7 @@ def measure(
     # Corrections to the leading order are 1/√width.
     slack = 4 * (relative[-2] ** 2 + relative[-1] ** 2) ** 0.5 + widths[-2] ** -0.5
     one = jacobian_kernel(W[0], a[0], x)
-    spread = fluctuation[-2] / fluctuation[-1]
+    factor = fluctuation[-2] / fluctuation[-1]
     checks = [
         Check(
             f"relative change of the kernel at width {widths[-2]}",
@@ -59,7 +59,7 @@ def measure(
         ),
         Check(
             "factor by which the kernel's variance over random weights falls",
-            spread,
+            factor,
             step,
             4 * step * (2 * 2 / starts) ** 0.5,
             "4 standard errors of two variances, each √(2 / starts) of itself",

@@ -34,7 +34,7 @@ def measure(generator: torch.Generator, *, rows: int = 400, share: float = 0.2) 
             argmin(plain),
             odds,
             located,
-            "4 times the root of rounding over curvature: the distance at which rounding hides the minimum",
+            "4 times the root of rounding over curvature: closer than that rounding hides it",
             wrong=Wrong(
                 "minimising Σ y log σ + (1-y) log(1-σ)",
                 measured=argmin(lambda f: -plain(f)),
@@ -77,11 +77,11 @@ def measure(generator: torch.Generator, *, rows: int = 400, share: float = 0.2) 
 
 def mean_loss(y: Tensor, weight: Tensor) -> Callable[[float], float]:
     """The weighted mean of the library's loss as a function of one logit for all rows."""
-    distribution = Bernoulli()
+    likelihood = Bernoulli()
 
     def value(logit: float) -> float:
         raw = torch.full((len(y), 1), float(logit), dtype=y.dtype)
-        return float((weight * distribution.loss(raw, y)).mean())
+        return float((weight * likelihood.loss(raw, y)).mean())
 
     return value
 

@@ -80,9 +80,9 @@ def decreases(loss: Loss, L: float, start: Tensor, rate: float, steps: int) -> t
     values = torch.stack([loss(point) for point in path])
     gradients = torch.stack([torch.func.grad(loss)(point) for point in path[:-1]])
     unit = (gradients**2).sum(1) / L
-    tell = unit > 1e-9 * values[0].abs()  # beyond, the loss is flat to rounding
-    share = ((values[:-1] - values[1:]) / unit)[tell]
-    return share, float(4 * EPS * values[0].abs() / unit[tell].min())
+    steep = unit > 1e-9 * values[0].abs()  # beyond, the loss is flat to rounding
+    share = ((values[:-1] - values[1:]) / unit)[steep]
+    return share, float(4 * EPS * values[0].abs() / unit[steep].min())
 
 
 def draw(paper: "Figure", finding: Finding) -> None:

@@ -30,7 +30,7 @@ def measure(
     worst = max(abs(m - (1 - p) ** 2 * linear) for p, m in means.items())
     printed = min(abs(m - p**2 * linear) for p, m in means.items())
     positive = (first.abs(), last.abs(), x)  # so that the weights of a unit do not cancel
-    spread, error = simulated_variance(*positive, 0.5, samples, generator)
+    variance, error = simulated_variance(*positive, 0.5, samples, generator)
     by_units = float(((last.abs() @ first.abs()) * x).square().sum())  # (1 - π)/π = 1 at π = ½
     by_weights = float((last[:, None] * first * x).square().sum())
     soft = geometric_mean_gap(first, x, 0.7)
@@ -46,7 +46,7 @@ def measure(
         ),
         Check(
             "variance of torch's dropout on the inputs of a linear network",
-            spread,
+            variance,
             by_units,
             5 * error,
             f"5 standard errors over {samples} masks",

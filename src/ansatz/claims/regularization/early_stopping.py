@@ -41,9 +41,9 @@ def measure(generator: torch.Generator, *, rows: int = 30, patience: int = 20) -
 
     train, valid = noisy(rows), noisy(200)
     network = MLP(10, 1, widths=(50,), activation="tanh", generator=generator).double()
-    distribution = Normal(dispersion=1.0)
+    likelihood = Normal(dispersion=1.0)
     rule = torch.optim.Adam(network.parameters(), lr=0.01)
-    step = GradientStep(network, Supervised(distribution).double(), rule)
+    step = GradientStep(network, Supervised(likelihood).double(), rule)
     memory = Memory()
     history = Trainer(
         epochs=500, patience=patience, progress=0, callbacks=[memory], device="cpu", threads=1
@@ -53,7 +53,7 @@ def measure(generator: torch.Generator, *, rows: int = 30, patience: int = 20) -
     def loss(weights: torch.Tensor) -> float:
         torch.nn.utils.vector_to_parameters(weights, network.parameters())
         with torch.no_grad():
-            return float(distribution.loss(network(*valid.inputs), valid.target).mean())
+            return float(likelihood.loss(network(*valid.inputs), valid.target).mean())
 
     losses = np.array([loss(weights) for weights in memory.weights])
     best = int(losses.argmin())

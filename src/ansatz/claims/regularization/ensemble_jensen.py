@@ -25,7 +25,7 @@ def measure(
     x, y = irises()
     order = torch.randperm(len(x), generator=generator)
     train, test = order[: len(x) // 2], order[len(x) // 2 :]
-    distribution = Categorical()
+    likelihood = Categorical()
     logs = []
     for _ in range(members):
         network = MLP(x.shape[1], 3, widths=(width,), generator=generator).double()
@@ -33,7 +33,7 @@ def measure(
         rule = torch.optim.Adam(network.parameters(), lr=0.03)
         for _ in range(steps):
             rule.zero_grad()
-            distribution.loss(network(x[rows]), y[rows]).mean().backward()
+            likelihood.loss(network(x[rows]), y[rows]).mean().backward()
             rule.step()
         logs.append(torch.log_softmax(network(x[test]), -1).detach())
     stacked = torch.stack(logs)  # (members, rows, classes)

@@ -93,12 +93,12 @@ def measure(
     return Finding(checks, table, {"Π": confusion.numpy(), "found": found.numpy()})
 
 
-def minimiser(distribution: CrossEntropy, classes: int) -> Tensor:
+def minimiser(likelihood: CrossEntropy, classes: int) -> Tensor:
     """Probabilities with the least smoothed loss, one row per label, by Newton's method."""
     logits = nn.Parameter(torch.zeros(classes, classes, dtype=torch.float64))
     rule = Newton([logits])
     for _ in range(12):
-        rule.step(lambda: distribution.loss(logits, torch.arange(classes)).sum())
+        rule.step(lambda: likelihood.loss(logits, torch.arange(classes)).sum())
     return torch.softmax(logits.detach(), -1)
 
 

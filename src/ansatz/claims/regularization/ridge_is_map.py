@@ -86,10 +86,10 @@ def mode(x: torch.Tensor, y: torch.Tensor, sd: float, mu: float) -> np.ndarray:
     """The maximum of the normal likelihood times the prior N(0, 1/μ)."""
     network = nn.Linear(x.shape[1], 1, bias=False, dtype=torch.float64)
     nn.init.zeros_(network.weight)
-    distribution, prior = Normal(dispersion=sd), L2(mu)
+    likelihood, prior = Normal(dispersion=sd), L2(mu)
     rule = Newton(network.parameters())
     for _ in range(2):  # the first step lands; the second removes its rounding
-        rule.step(lambda: distribution.loss(network(x), y).sum() + prior(network))
+        rule.step(lambda: likelihood.loss(network(x), y).sum() + prior(network))
     return network.weight.detach()[0].numpy().copy()
 
 
