@@ -8,8 +8,8 @@ from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
 from ansatz.data.augmentation import Flip
-from ansatz.data.augmentation.enhance import blended, gray
-from ansatz.data.augmentation.rotate90 import rotate_quarters as quarter_turned
+from ansatz.data.augmentation.colors import blended, gray
+from ansatz.data.augmentation.moves import rotate_quarters as quarter_turned
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
