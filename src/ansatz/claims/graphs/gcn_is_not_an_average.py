@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def measure(generator: torch.Generator, *, depth: int = 60) -> Finding:
-    """What the matrix keeps fixed, what the mean keeps fixed, and the limit of many layers."""
+    """The signals that the matrix and the mean leave unchanged, and the limit of many layers."""
     A = adjacency()
     S = normalized(A)
     degree = A.sum(1) + 1
@@ -76,17 +76,18 @@ def draw(paper: "Figure", finding: Finding) -> None:
     axes.plot(nodes, data["sums"], "o", color=MODEL, ms=6, label="D^-½ (A+I) D^-½")
     axes.plot(nodes, data["mean"], "s", color=LINEAR, ms=4, label="D⁻¹ (A+I), the average")
     axes.set(xlabel="node", ylabel="sum of the row", ylim=(0.8, 1.2))
-    axes.set_title("rows of the graph convolution do not sum to 1: it is no average")
+    axes.set_title("rows of the graph convolution do not sum to 1: it is not an average")
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
 
 
 claim = Claim(
-    id="gcn-is-no-average",
+    id="gcn-is-not-an-average",
     title="A graph convolution does not average",
     statement=(
-        "The symmetrically normalised matrix keeps the roots of the degrees fixed, not constant "
-        "signals: its rows sum to between 0.85 and 1.11 on the course's graph, where document D "
-        "says that it averages. After many layers every signal is proportional to those roots."
+        "The symmetrically normalised matrix leaves the roots of the degrees unchanged, not "
+        "constant signals. Its rows sum to between 0.85 and 1.11 on a graph of eight nodes, so to "
+        "say that it averages over neighbours is a common slip. After many layers every signal is "
+        "proportional to those roots."
     ),
     formula=(
         r"\bar A \tilde d^{1/2} = \tilde d^{1/2}, \qquad \bar A \mathbf{1} \ne \mathbf{1}, \qquad "
@@ -94,7 +95,10 @@ claim = Claim(
     ),
     sources=("E36", "M303", "M304", "M307"),
     measure=measure,
-    reference="Li et al. (2018), Deeper insights, theorem 1. https://arxiv.org/abs/1801.07606",
+    reference=(
+        "Li, Han and Wu (2018), Deeper insights into graph convolutional networks for "
+        "semi-supervised learning, theorem 1. https://arxiv.org/abs/1801.07606"
+    ),
     full={"depth": 200},
     errata=(Erratum("E36", "ĀX averages", "rows of Ā do not sum to 1; D⁻¹(A+I) averages"),),
     draw=draw,
