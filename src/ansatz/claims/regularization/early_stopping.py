@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ansatz.training.callbacks import Run
-    from ansatz.training.progress import Record
+    from ansatz.training.callbacks import Record
 
 
 class Memory(Callback):
