@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
 from ansatz.figures.decades import logarithmic
 from ansatz.figures.style import INK, LINEAR, MODEL
-from ansatz.training.backpropagation import Backpropagation, derivative_of
+from ansatz.training.fast.network import Backpropagation, derivative_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -15,8 +15,7 @@ from ansatz.training import Callback, GradientStep, Supervised, Trainer
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from ansatz.training.callbacks import Run
-    from ansatz.training.progress import Record
+    from ansatz.training.callbacks import Record, Run
 
 
 class Memory(Callback):

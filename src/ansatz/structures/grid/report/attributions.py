@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from ansatz.attribution import grad_cam, integrated_gradients, last_maps, occlusion, score
 from ansatz.attribution.target import resolved
 from ansatz.figures.number import number, percent
-from ansatz.modes import evaluation_mode
+from ansatz.layers.mode import evaluation_mode
 
 STEPS = 32  # points on the way from the baseline, at least
 ENOUGH = 0.01  # of the mean difference that a sum may miss; else the points are doubled

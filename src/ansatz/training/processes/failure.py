@@ -7,8 +7,7 @@ import socket
 from typing import NamedTuple
 
 from ansatz import errors
-from ansatz.errors import AnsatzError, MissingExtraError, ResourceError, UsageError
-from ansatz.training.interrupt import Interrupted
+from ansatz.errors import AnsatzError, Interrupted, MissingExtraError, ResourceError, UsageError
 
 
 class ProcessError(AnsatzError):

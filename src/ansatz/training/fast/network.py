@@ -10,6 +10,7 @@ from scipy.special import ndtr
 from torch import nn
 
 Array = np.ndarray[Any, Any]
+Score = Callable[[Array, Array], tuple[Array, Array]]  # (raw, y) -> loss of each row, derivative
 _MANY = 4_096  # numbers from which torch's vector code outweighs its cost per call
 
 

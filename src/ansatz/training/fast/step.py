@@ -10,15 +10,14 @@ from torch import nn
 
 from ansatz import seeds
 from ansatz.data.batch import Batch, take_rows
-from ansatz.errors import NumericalError, UsageError
+from ansatz.errors import UsageError
 from ansatz.optim.flat_adamw import FlatAdamW
-from ansatz.training.backpropagation import Array, Backpropagation, Derivative, derivative_of
-from ansatz.training.common_gradient import GatheredNetwork
-from ansatz.training.diagnosis import diagnose
-from ansatz.training.distributed import Processes
-from ansatz.training.objectives import Loss, Supervised
-from ansatz.training.output_gradient import OutputGradient
-from ansatz.training.step import evaluate_batch
+from ansatz.training.diagnosis import numerical_error
+from ansatz.training.fast.likelihood import OutputGradient
+from ansatz.training.fast.network import Array, Backpropagation, Derivative, derivative_of
+from ansatz.training.objectives import Loss, Supervised, evaluate_batch
+from ansatz.training.processes.gradients import GatheredNetwork
+from ansatz.training.processes.group import Processes
 
 
 class AnalyticStep:
@@ -281,16 +280,12 @@ class AnalyticStep:
         pairs = list(zip(self.optimizer.parameters, self.optimizer.gradients, strict=True))
         for parameter, gradient in pairs:
             parameter.grad = gradient
-        finding = diagnose(self.network, self.objective, batch)
+        error = numerical_error(
+            self.network, self.objective, batch, what, number=self.number + 1, rate=self.rate
+        )
         for parameter, _ in pairs:
             parameter.grad = None
-        rows = (finding.rows or batch.index.tolist())[:5]
-        whose = "row" if len(rows) == 1 else "rows"
-        raise NumericalError(
-            f"{what} at step {self.number + 1}: {finding.place} "
-            f"({whose} {', '.join(map(str, rows))} of the batch). The update was not applied. "
-            f"{finding.advice} The learning rate is {self.rate:g}."
-        )
+        raise error
 
 
 def _linears(network: nn.Module) -> list[nn.Linear]:

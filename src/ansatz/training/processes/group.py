@@ -6,11 +6,10 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from datetime import timedelta
-from functools import partial, wraps
+from functools import partial
 from itertools import pairwise
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -18,28 +17,20 @@ from torch import Tensor
 
 from ansatz.data.batch import Batch, take_rows
 from ansatz.errors import AnsatzError, ResourceError, UsageError
-from ansatz.training.process_failure import (
+from ansatz.training.processes.failure import (
     Failure,
     LostProcess,
     ProcessError,
     explain_start,
     require_interface,
 )
-from ansatz.training.rendezvous import open_store
+from ansatz.training.processes.launch import open_store
 
-P = ParamSpec("P")
-T = TypeVar("T")
-
-_VARIABLES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-_OWNER = "ANSATZ_PROCESS"  # which process the variables above are of: its children inherit them
 _TIMEOUT = (
     600.0  # seconds until a process that says nothing is given up; a dead one is seen at once
 )
 _PATIENCE = timedelta(days=1)  # while the first process works alone
 _TOLD = 5.0  # seconds in which the others must hear of a failure
-
-_alone: ContextVar[bool] = ContextVar("alone", default=False)
-_opened: "Processes | None" = None
 
 
 class Processes:
@@ -302,79 +293,6 @@ class Processes:
             dist.destroy_process_group()
 
 
-def current_processes() -> Processes | None:
-    """The processes that this one belongs to; None when it is by itself.
-
-    A group that the program has opened is used as it is. Under ``torchrun``, or with its
-    environment variables set, one is opened here and stays open until the program ends.
-    """
-    global _opened
-    if _alone.get() or not dist.is_available():
-        return None
-    if _opened is not None and (_opened.broken or dist.is_initialized()):
-        return _opened if _opened.size > 1 else None
-    if not dist.is_initialized():
-        if not is_launched():
-            return None
-        _open_group()
-    rank, size = dist.get_rank(), dist.get_world_size()
-    local = int(os.environ.get("LOCAL_RANK", rank)), int(os.environ.get("LOCAL_WORLD_SIZE", size))
-    _opened = Processes(rank, size, *local)
-    if size > 1:
-        _opened.connect()
-    return _opened if size > 1 else None
-
-
-def is_launched() -> bool:
-    """Whether something like ``torchrun`` started this process as one of several."""
-    if any(name not in os.environ for name in _VARIABLES):
-        return False
-    owner, _, place = os.environ.get(_OWNER, "").partition(" ")
-    is_child = place == _meeting_place() and owner != str(os.getpid())
-    return not is_child and int(os.environ["WORLD_SIZE"]) > 1
-
-
-@contextmanager
-def alone() -> Iterator[None]:
-    """Inside, a fit is this process's own affair, whatever others there are."""
-    token = _alone.set(True)
-    try:
-        yield
-    finally:
-        _alone.reset(token)
-
-
-def in_all_processes(function: Callable[P, T]) -> Callable[P, T]:
-    """A function that all processes call, and leave together: what fails in one fails in all."""
-
-    @wraps(function)
-    def call(*arguments: P.args, **options: P.kwargs) -> T:
-        processes = current_processes()
-        if processes is None:
-            return function(*arguments, **options)
-        with processes.together():
-            return function(*arguments, **options)
-
-    return call
-
-
-def by_first(compute: Callable[[], T]) -> T:
-    """What the first process computes, alone, for all; the others wait for it.
-
-    Args:
-        compute: gives something that JSON can say.
-    """
-    processes = current_processes()
-    if processes is None:
-        return compute()
-    value = None
-    if processes.is_first:
-        with alone():
-            value = compute()
-    found: T = processes.from_first(value)
-    return found
-
-
 def seconds_to_wait() -> float:
     """How long a silent process is waited for: ``ANSATZ_PROCESS_TIMEOUT``, or 600 seconds."""
     text = os.environ.get("ANSATZ_PROCESS_TIMEOUT", str(_TIMEOUT))
@@ -405,11 +323,8 @@ def _is_of_torch(error: BaseException) -> bool:
     return type(error) is RuntimeError and any(word in str(error) for word in words)
 
 
-def _meeting_place() -> str:
-    return f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
-
-
-def _open_group() -> None:
+def open_group() -> None:
+    """Opens the group of processes that the environment variables of ``torchrun`` describe."""
     cuda = torch.cuda.is_available() and dist.is_nccl_available()
     if cuda:
         local = int(os.environ.get("LOCAL_RANK", 0))
@@ -428,7 +343,6 @@ def _open_group() -> None:
         )
     except (RuntimeError, ValueError) as error:
         raise ResourceError(explain_start(error)) from error
-    os.environ[_OWNER] = f"{os.getpid()} {_meeting_place()}"
     atexit.register(_close_group)
 
 
