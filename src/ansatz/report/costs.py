@@ -12,8 +12,8 @@ from ansatz.figures.printable import printable
 from ansatz.figures.section import Cell, Figure, Section, Table, Text
 from ansatz.figures.style import INK, LINEAR, MODEL, figure, to_svg
 from ansatz.metrics import mean_estimate
+from ansatz.report.baselines import row_error
 from ansatz.report.evidence import Evidence
-from ansatz.report.row_error import row_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -22,8 +22,7 @@ from ansatz.report.intervals import (
     covered,
     intervals,
 )
-from ansatz.report.transform import Transform
-from ansatz.report.univariate import Target, targets
+from ansatz.report.transform import Target, Transform, targets
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

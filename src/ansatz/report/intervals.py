@@ -10,7 +10,7 @@ from torch import Tensor
 from ansatz.figures.printable import printable
 from ansatz.likelihoods import Distribution
 from ansatz.metrics import kaplan_meier
-from ansatz.report.shares import wilson
+from ansatz.report.effect import wilson
 from ansatz.report.transform import Transform, transform
 
 Numbers = NDArray[np.float64]

@@ -12,10 +12,8 @@ from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, MODEL, figure, to_svg
 from ansatz.metrics import kaplan_meier
 from ansatz.report.evidence import Evidence
-from ansatz.report.normal_scores import NormalScores, normal_scores
-from ansatz.report.transform import EXACT, Transform
-from ansatz.report.univariate import Target, targets
-from ansatz.report.verdict import effect_row, say_scores
+from ansatz.report.normal_scores import NormalScores, effect_row, normal_scores, say_scores
+from ansatz.report.transform import EXACT, Target, Transform, targets
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

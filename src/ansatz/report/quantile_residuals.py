@@ -12,19 +12,21 @@ from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, LINEAR, MODEL, figure, thin, to_svg
 from ansatz.likelihoods import Distribution
 from ansatz.report.effect import Effect
-from ansatz.report.envelope import Envelope, holds, uniform_envelope
 from ansatz.report.evidence import Evidence
+from ansatz.report.normal_scores import effect_row, p_text
 from ansatz.report.residual_tests import (
+    Envelope,
     Residuals,
     dispersion,
+    holds,
     outliers,
     quantile_residuals,
     simulate,
+    uniform_envelope,
     uniformity,
     zero_inflation,
 )
-from ansatz.report.univariate import Target, targets
-from ansatz.report.verdict import effect_row, p_text
+from ansatz.report.transform import Target, targets
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

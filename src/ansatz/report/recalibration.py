@@ -19,8 +19,7 @@ from ansatz.report.intervals import covered, intervals
 from ansatz.report.normal_scores import normal_scores
 from ansatz.report.pit import draw_pit, pit_histogram
 from ansatz.report.reliability import draw_reliability
-from ansatz.report.transform import Transform, transform
-from ansatz.report.univariate import is_classes, targets
+from ansatz.report.transform import Transform, is_classes, targets, transform
 
 Numbers = NDArray[np.float64]
 TITLE = "Recalibration, before and after"

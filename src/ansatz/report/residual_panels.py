@@ -9,11 +9,9 @@ from scipy import special
 
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, LINEAR, MODEL, figure, thin, to_svg
-from ansatz.report.contribution import Novelty
-from ansatz.report.envelope import uniform_envelope
-from ansatz.report.evidence import Evidence
-from ansatz.report.residual_tests import quantile_residuals
-from ansatz.report.univariate import Target, targets
+from ansatz.report.evidence import Evidence, Novelty
+from ansatz.report.residual_tests import quantile_residuals, uniform_envelope
+from ansatz.report.transform import Target, targets
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

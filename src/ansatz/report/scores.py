@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 from ansatz.figures.number import number, with_error
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, LINEAR, MODEL, THIRD, figure, to_svg
-from ansatz.report.baselines import baselines
-from ansatz.report.comparison import (
+from ansatz.report.baselines import (
     WITHOUT_ERROR,
     Comparison,
     Score,
+    baselines,
     compare,
     higher_is_better,
 )
