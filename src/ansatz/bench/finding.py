@@ -52,15 +52,10 @@ class Options:
 
 
 class Bar(NamedTuple):
-    """A bound from below, from above, or both.
+    """A bound from below, from above, or both."""
 
-    Args:
-        at_least: the smallest number that passes; None for any.
-        at_most: the largest number that passes; None for any.
-    """
-
-    at_least: float | None = None
-    at_most: float | None = None
+    at_least: float | None = None  # the smallest number that passes; None for any
+    at_most: float | None = None  # the largest number that passes; None for any
 
     def met(self, value: float | None) -> bool:
         """Whether ``value`` passes; what could not be measured (None, nan) does not."""

@@ -127,12 +127,7 @@ def quality_segmentation(options: Options) -> list[Finding]:
 
 
 def epochs_within(seconds: float, epoch: float) -> int:
-    """How many epochs fit, one of them held out for evaluating the slices that stop the fit.
-
-    Args:
-        seconds: that there are.
-        epoch: seconds that one takes.
-    """
+    """How many epochs fit, one of them held out for evaluating the slices that stop the fit."""
     return max(1, int(seconds / epoch) - 1)
 
 

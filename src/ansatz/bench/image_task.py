@@ -23,24 +23,15 @@ class ImageTask:
 
     Peers begin with images that are standardised already, in the layout they like best; ours
     begins with the bytes.
-
-    Args:
-        images: ``(N, C, H, W)`` uint8.
-        labels: ``(N,)`` class codes.
-        network: as our registry calls it.
-        options: of its factory.
-        batch: images per step.
-        epochs: passes over the images.
-        rate: the learning rate of AdamW.
     """
 
-    images: Array
-    labels: Array
-    network: str
-    options: dict[str, Any]
-    batch: int
-    epochs: int = 1
-    rate: float = 1e-3
+    images: Array  # ``(N, C, H, W)`` uint8
+    labels: Array  # ``(N,)`` class codes
+    network: str  # as our registry calls it
+    options: dict[str, Any]  # of its factory
+    batch: int  # images per step
+    epochs: int = 1  # passes over the images
+    rate: float = 1e-3  # the learning rate of AdamW
 
     @property
     def classes(self) -> int:

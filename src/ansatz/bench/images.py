@@ -38,10 +38,6 @@ def ours(task: "ImageTask", *, augment: bool = False) -> "Callable[[Array], Arra
 
     It begins with bytes, and what follows is timed: reading, standardising, clipped gradients, a
     schedule of the rate, averaged weights.
-
-    Args:
-        task: images, network and length.
-        augment: with the variations that a fit chooses by itself.
     """
     from ansatz.bench.image_task import EVALUATED
     from ansatz.data.grids import Grids

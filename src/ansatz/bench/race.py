@@ -12,15 +12,10 @@ Clock = Literal["processor", "wall"]
 
 
 class Time(NamedTuple):
-    """What one run took, in seconds.
+    """What one run took, in seconds."""
 
-    Args:
-        processor: of all threads of this process.
-        wall: on the clock, with whatever else the machine did meanwhile.
-    """
-
-    processor: float
-    wall: float
+    processor: float  # of all threads of this process
+    wall: float  # on the clock, with whatever else the machine did meanwhile
 
 
 class Spread(NamedTuple):
@@ -120,11 +115,7 @@ def measured(run: Callable[[], Any]) -> Time:
 
 @contextmanager
 def limited_threads(count: int = 1) -> Iterator[None]:
-    """torch, and every library that threadpoolctl knows (NumPy's, scikit-learn's), on few threads.
-
-    Args:
-        count: how many.
-    """
+    """torch, and every library that threadpoolctl knows (NumPy's, scikit-learn's), on few threads."""
     import torch
     from threadpoolctl import threadpool_limits
 

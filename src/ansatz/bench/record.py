@@ -35,11 +35,6 @@ def among_earlier(path: Path, results: list[Row], now: Row) -> list[Row]:
     """New results of some cases in the place of their old ones; the other cases stay.
 
     Each says at which commit and when it was measured.
-
-    Args:
-        path: of the record; it need not be there.
-        results: of the cases that were measured.
-        now: their circumstances.
     """
 
     def dated(row: Row, of: Row) -> Row:

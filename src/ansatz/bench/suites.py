@@ -9,19 +9,12 @@ from ansatz.errors import UsageError
 
 
 class Suite(NamedTuple):
-    """A group of cases that run together.
+    """A group of cases that run together."""
 
-    Args:
-        module: where it is, imported when it runs.
-        function: ``Options -> list of Finding``.
-        summary: one line.
-        is_quick: whether it runs when no suite is named.
-    """
-
-    module: str
-    function: str
-    summary: str
-    is_quick: bool = True
+    module: str  # where it is, imported when it runs
+    function: str  # ``Options -> list of Finding``
+    summary: str  # one line
+    is_quick: bool = True  # whether it runs when no suite is named
 
     def run(self, options: Options) -> list[Finding]:
         """What it finds."""

@@ -164,11 +164,7 @@ def _fit_uci(name: str, split: int, options: Options) -> dict[str, Any]:
     y = data.frame[data.target].to_numpy(float)
     x = data.frame.drop(columns=[data.target])
     began = time.perf_counter()
-    model = Regressor(
-        likelihood="normal",
-        inference=options.inference,
-        random_state=options.seed,
-    )
+    model = Regressor(likelihood="normal", inference=options.inference, random_state=options.seed)
     model.fit(x.iloc[train], y[train])
     seconds = time.perf_counter() - began
     lower, upper = model.interval(x.iloc[test], level=0.9).T

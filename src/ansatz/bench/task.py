@@ -14,27 +14,16 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Task:
-    """Rows, a multilayer perceptron of given widths, and how long to train it.
+    """Rows, a multilayer perceptron of given widths, and how long to train it."""
 
-    Args:
-        x: ``(N, D)`` float32, standardised.
-        y: ``(N,)`` class codes, or float32 numbers.
-        classes: how many; 0 for numbers.
-        widths: hidden units per layer, all ReLU.
-        batch: rows per step.
-        epochs: passes over the rows.
-        rate: the learning rate of AdamW.
-        source: where the rows come from.
-    """
-
-    x: Array
-    y: Array
-    classes: int
-    widths: tuple[int, ...]
-    batch: int
-    epochs: int
-    rate: float
-    source: str = "generated"
+    x: Array  # ``(N, D)`` float32, standardised
+    y: Array  # ``(N,)`` class codes, or float32 numbers
+    classes: int  # how many; 0 for numbers
+    widths: tuple[int, ...]  # hidden units per layer, all ReLU
+    batch: int  # rows per step
+    epochs: int  # passes over the rows
+    rate: float  # the learning rate of AdamW
+    source: str = "generated"  # where the rows come from
 
     @property
     def outputs(self) -> int:

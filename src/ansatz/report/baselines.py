@@ -91,13 +91,7 @@ def _compete(evidence: Evidence) -> Baselines:
 
 
 def forecast_of(evidence: Evidence, name: str, predictive: Predictive) -> Forecast:
-    """What a model of the same outcomes says about the test rows.
-
-    Args:
-        evidence: gives the outcomes.
-        name: of the model.
-        predictive: of the test rows.
-    """
+    """What a model of the same outcomes says about the test rows."""
     outcome, y, likelihood = evidence.model.outcome, evidence.outcome, predictive.likelihood
     distribution, _ = outcome.distribution(predictive, y)
     # A loss of elements has no value for each example.
@@ -112,13 +106,7 @@ def forecast_of(evidence: Evidence, name: str, predictive: Predictive) -> Foreca
 
 
 def row_error(evidence: Evidence, influence: Tensor, rows: Tensor | None = None) -> float:
-    """The standard error of an estimate on the test rows, by their groups or their time.
-
-    Args:
-        evidence: of the rows.
-        influence: ``(N,)``.
-        rows: the numbers of those that it is about; all by default.
-    """
+    """The standard error of an estimate on the test rows, by their groups or their time."""
     keep = slice(None) if rows is None else rows
     group, time = ordered_codes(evidence, "group"), ordered_codes(evidence, "time")
     if group is not None:
@@ -144,12 +132,7 @@ def ordered_codes(evidence: Evidence, name: Literal["group", "time"]) -> Tensor 
 
 
 def estimate_metrics(evidence: Evidence, forecast: Forecast) -> dict[str, Estimate]:
-    """The metrics that are means of rows, or functions of such, with each row's influence.
-
-    Args:
-        evidence: of a model on its test rows.
-        forecast: of the model, or of a baseline.
-    """
+    """The metrics that are means of rows, or functions of such, with each row's influence."""
     return evidence.outcome_report.estimates(evidence, forecast)
 
 

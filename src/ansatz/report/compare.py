@@ -32,14 +32,7 @@ from ansatz.report.paired_scores import (
 
 
 def fits_verdict(a: str, b: str, difference: Difference, pair: ScorePair) -> tuple[str, str | None]:
-    """Which of two fitted models is better on their test rows; None where chance explains it.
-
-    Args:
-        a: name of the one.
-        b: name of the other.
-        difference: of their gains, positive where a is better.
-        pair: their scores.
-    """
+    """Which of two fitted models is better on their test rows; None where chance explains it."""
     name = "loss" if pair.note and "is a loss" in pair.note else _called(pair.name)
     rows = f"on {difference.rows} test rows"
     if math.isnan(difference.mean):
@@ -238,12 +231,7 @@ def compare(
 
 
 def compare_fits(a: Replay, b: Replay) -> Comparison:
-    """Two models on the test rows that both were kept from.
-
-    Args:
-        a: the one, with its rows.
-        b: the other.
-    """
+    """Two models on the test rows that both were kept from."""
     first, second, cautions = _on_test_rows(a, b)
     scores, pair = _scored(first, second)
     verdict, better = fits_verdict(first.name, second.name, scores[0].difference, pair)

@@ -95,11 +95,6 @@ def wilson(count: float, total: float, level: float = 0.95) -> Share:
 
     .. math:: \frac{\hat p + z^2/2n \pm z \sqrt{\hat p (1 - \hat p)/n + z^2/4n^2}}{1 + z^2/n}
 
-    Args:
-        count: how often; a sum of frequency weights need not be whole.
-        total: n.
-        level: of the interval.
-
     References:
         Wilson (1927), Probable inference, the likelihood of succession, and statistical inference.
     """
@@ -115,11 +110,6 @@ def wilson(count: float, total: float, level: float = 0.95) -> Share:
 
 def clopper_pearson(count: int, total: int, level: float = 0.95) -> Share:
     """The exact interval for a binomial share, which holds at least ``level`` whatever it is.
-
-    Args:
-        count: how often.
-        total: of how many.
-        level: of the interval.
 
     References:
         Clopper and Pearson (1934), The use of confidence or fiducial limits.

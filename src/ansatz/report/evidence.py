@@ -37,19 +37,12 @@ class Unit(NamedTuple):
 
 
 class Novelty(NamedTuple):
-    """How far each row lies from the training rows.
+    """How far each row lies from the training rows."""
 
-    Args:
-        value: ``(N,)``.
-        name: for an axis.
-        title: in one word.
-        meaning: in a sentence.
-    """
-
-    value: NDArray[np.float64]
-    name: str
-    title: str
-    meaning: str
+    value: NDArray[np.float64]  # ``(N,)``
+    name: str  # for an axis
+    title: str  # in one word
+    meaning: str  # in a sentence
 
 
 class Contribution:
@@ -227,20 +220,12 @@ class Evidence:
         return bool(self.model.outcome.is_censored)
 
     def predictive(self, X: Any = None) -> Predictive:
-        """The served predictive of the test rows.
-
-        Args:
-            X: other features in the place of the rows' own.
-        """
+        """The served predictive of the test rows."""
         if X is None and "raw" in self.kept:
             return Predictive(self.likelihood, self.kept["raw"])
         rows = self.contribution.inputs(self.X if X is None else X, self.job)
         return self.model.predictive(rows, self.job.offset, notes=[])
 
     def row_losses(self, X: Any = None) -> Tensor:
-        """The loss of each test row, ``(N,)``, the mean over its targets; the nll of a likelihood.
-
-        Args:
-            X: other features in the place of the rows' own.
-        """
+        """The loss of each test row, ``(N,)``, the mean over its targets; the nll of a likelihood."""
         return self.model.outcome.row_losses(self.predictive(X), self.outcome)

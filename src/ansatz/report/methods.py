@@ -38,19 +38,12 @@ class Candidate(NamedTuple):
 
 
 class Method(NamedTuple):
-    """How a method does out of fold, beside the first.
+    """How a method does out of fold, beside the first."""
 
-    Args:
-        name: of the method.
-        score: its mean over the splits.
-        gain: the mean by which it is better than the first; negative: worse.
-        error: Nadeau and Bengio's standard error of the gain; None where undefined.
-    """
-
-    name: str
-    score: float
-    gain: float
-    error: float | None
+    name: str  # of the method
+    score: float  # its mean over the splits
+    gain: float  # the mean by which it is better than the first; negative: worse
+    error: float | None  # Nadeau and Bengio's standard error of the gain; None where undefined
 
     @property
     def is_clear(self) -> bool:

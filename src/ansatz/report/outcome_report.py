@@ -102,13 +102,7 @@ class OutcomeReport:
     def respond(
         self, outcome: Outcome, predictive: Predictive, response: Response
     ) -> NDArray[np.float64]:
-        """The numbers that a response asks for, ``(N, R)``.
-
-        Args:
-            outcome: of the model whose predictive it is.
-            predictive: of some rows, as served.
-            response: what is asked for.
-        """
+        """The numbers that a response asks for, ``(N, R)``."""
         likelihood, raw = predictive
         with torch.no_grad():
             point = likelihood.point(raw).double()
@@ -161,25 +155,13 @@ def of_intervals(evidence: Evidence) -> str:
 
 
 def outcome_words(evidence: Evidence, row: int, limit: int = 18) -> str:
-    """The outcome of a test row; a time that is censored as ``> 3.5``.
-
-    Args:
-        evidence: of a model on its test rows.
-        row: its number among them, from 0.
-        limit: letters; the middle of more is left out.
-    """
+    """The outcome of a test row; a time that is censored as ``> 3.5``."""
     words = evidence.outcome_report.words(evidence, row)
     return _short(shown_outcome(evidence, row) if words is None else words, limit)
 
 
 def prediction_words(evidence: Evidence, row: int, limit: int = 18) -> str:
-    """The prediction of a test row.
-
-    Args:
-        evidence: of a model on its test rows.
-        row: its number among them, from 0.
-        limit: letters; the middle of more is left out.
-    """
+    """The prediction of a test row."""
     return _short(shown_prediction(evidence, row), limit)
 
 

@@ -58,33 +58,19 @@ class Evaluated(NamedTuple):
 
 
 def evaluate_rows(name: str, model: Model, job: Job) -> Evaluated:
-    """What a model predicts for the rows of a job.
-
-    Args:
-        name: what messages call the model.
-        model: fitted.
-        job: rows with outcomes, as the pipeline reads them.
-    """
+    """What a model predicts for the rows of a job."""
     served = model.predictive(job.rows, job.offset, notes=[])
     return Evaluated(name, model, job, *served, *model.outcome.distribution(served, job.y))
 
 
 class ScorePair(NamedTuple):
-    """One score of each row by each of two models.
+    """One score of each row by each of two models."""
 
-    Args:
-        name: of the score.
-        a: ``(N,)`` of the one model.
-        b: ``(N,)`` of the other.
-        higher: whether larger is better.
-        note: what is to be said about it.
-    """
-
-    name: str
-    a: NDArray[np.float64]
-    b: NDArray[np.float64]
-    higher: bool
-    note: str | None = None
+    name: str  # of the score
+    a: NDArray[np.float64]  # ``(N,)`` of the one model
+    b: NDArray[np.float64]  # ``(N,)`` of the other
+    higher: bool  # whether larger is better
+    note: str | None = None  # what is to be said about it
 
     @property
     def gain(self) -> NDArray[np.float64]:
@@ -133,10 +119,6 @@ def find_change(a: Array, b: Array) -> Change | None:
 
     Tried are a change of units (b = c + s a), logarithms, roots, the inverse, and their
     inverses; the square where no a is negative.
-
-    Args:
-        a: ``(N,)`` outcomes of the one model.
-        b: ``(N,)`` outcomes of the other, of the same rows.
     """
     if a.shape != b.shape or a.ndim != 1 or len(np.unique(a)) < 2:
         return None
@@ -200,13 +182,7 @@ def change_between(a: Evaluated, b: Evaluated) -> Change | None:
 
 
 def require_same_measure(a: Evaluated, b: Evaluated, change: Change | None) -> None:
-    """Refuses densities against probabilities, also where one likelihood has an atom that rows hit.
-
-    Args:
-        a: the one model of numbers.
-        b: the other.
-        change: between their outcomes, if they are not the same.
-    """
+    """Refuses densities against probabilities, also where one likelihood has an atom that rows hit."""
     first, second = a.distribution, b.distribution
     assert first is not None and second is not None
     if first.discrete != second.discrete:
@@ -274,10 +250,6 @@ def score_pair(a: Evaluated, b: Evaluated) -> ScorePair:
     Likelihoods of survival times that have no likelihood in common (Cox's is partial, that of
     discrete hazards one of intervals) are compared by the integrated Brier score. A loss that is no
     likelihood is compared by itself, masks by Dice's coefficient of each image.
-
-    Args:
-        a: the one model on some rows.
-        b: the other on the same rows.
     """
     require_same_kind(a, b)
     return a.outcome_report.score_pair(a, b)
@@ -287,10 +259,6 @@ def score_beside(a: Evaluated, b: Evaluated) -> ScorePair | None:
     """A second score: CRPS, energy score, Brier score or integrated Brier score; that of cells.
 
     None where there is none for both: rankings, losses, targets on different scales.
-
-    Args:
-        a: the one model.
-        b: the other.
     """
     return a.outcome_report.score_beside(a, b)
 

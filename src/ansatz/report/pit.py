@@ -64,11 +64,6 @@ def mean_pit(found: Transform, u: ArrayLike, weight: ArrayLike | None = None) ->
     with censored rows it is 1 - the Kaplan-Meier curve of the transforms (right-censored ones) or
     spreads the row evenly over what is possible (intervals).
 
-    Args:
-        found: the transforms.
-        u: where.
-        weight: ``(N,)`` frequency weights.
-
     References:
         Czado, Gneiting and Held (2009), Predictive model assessment for count data, eq. 2.
         https://doi.org/10.1111/j.1541-0420.2009.01191.x
@@ -100,11 +95,7 @@ def _by_kaplan_meier(
 
 
 def pit_histogram(
-    found: Transform,
-    bins: int | None = None,
-    *,
-    weight: ArrayLike | None = None,
-    seed: int = 0,
+    found: Transform, bins: int | None = None, *, weight: ArrayLike | None = None, seed: int = 0
 ) -> PitHistogram:
     r"""Heights :math:`J (\bar F(j/J) - \bar F((j-1)/J))` with the band of a right likelihood.
 

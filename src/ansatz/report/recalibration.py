@@ -32,17 +32,11 @@ _KINDS = {
 
 
 class Change(NamedTuple):
-    """The paired change of the log score.
+    """The paired change of the log score."""
 
-    Args:
-        before: mean negative log-likelihood.
-        after: the same with recalibration.
-        difference: after - before, with its 95 % interval; below 0 is better.
-    """
-
-    before: float
-    after: float
-    difference: Effect
+    before: float  # mean negative log-likelihood
+    after: float  # the same with recalibration
+    difference: Effect  # after - before, with its 95 % interval; below 0 is better
 
 
 def change_of_score(
@@ -53,15 +47,7 @@ def change_of_score(
     weight: torch.Tensor | None = None,
     group: NDArray[Any] | None = None,
 ) -> Change:
-    """How the mean negative log-likelihood changed on the same rows.
-
-    Args:
-        before: one likelihood per row.
-        after: the recalibrated ones.
-        y: outcomes.
-        weight: ``(N,)`` frequency weights.
-        group: ``(N,)``, rows that may depend on each other.
-    """
+    """How the mean negative log-likelihood changed on the same rows."""
     with torch.no_grad():
         losses = [
             -likelihood.log_prob(y).reshape(len(y), -1).mean(1).double()
@@ -77,14 +63,7 @@ def paired_change(
     weight: torch.Tensor | None = None,
     group: NDArray[Any] | None = None,
 ) -> Change:
-    """How the mean of losses changed on the same rows.
-
-    Args:
-        before: ``(N,)`` losses.
-        after: ``(N,)``.
-        weight: ``(N,)`` frequency weights.
-        group: ``(N,)``, rows that may depend on each other.
-    """
+    """How the mean of losses changed on the same rows."""
     first, second = (mean_estimate(loss, weight) for loss in (before, after))
     change = second.minus(first)
     codes = None

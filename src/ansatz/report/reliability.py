@@ -11,12 +11,7 @@ from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, MODEL, PALETTE, figure, to_svg
 from ansatz.metrics import ece
 from ansatz.report.corp import Decomposition, Reliability, add, decompose, reliability
-from ansatz.report.discrimination import (
-    Curve,
-    confusion,
-    precision_recall_curve,
-    roc_curve,
-)
+from ansatz.report.discrimination import Curve, confusion, precision_recall_curve, roc_curve
 from ansatz.report.evidence import Evidence
 from ansatz.report.transform import is_classes
 
@@ -29,17 +24,11 @@ MOST = 6  # classes that are shown
 
 
 class Question(NamedTuple):
-    """Something that happens or not, with its predicted probability.
+    """Something that happens or not, with its predicted probability."""
 
-    Args:
-        name: of the event.
-        event: ``(N,)``, 0 or 1.
-        probability: ``(N,)``.
-    """
-
-    name: str
-    event: Numbers
-    probability: Numbers
+    name: str  # of the event
+    event: Numbers  # ``(N,)``, 0 or 1
+    probability: Numbers  # ``(N,)``
 
 
 def questions(evidence: Evidence) -> list[Question]:
@@ -86,13 +75,7 @@ Numbers = NDArray[np.float64]
 
 
 def draw_reliability(axes: "Axes", found: Reliability, title: str = "") -> None:
-    """The isotonic line in its consistency band, and the forecasts' histogram at the bottom.
-
-    Args:
-        axes: of matplotlib.
-        found: what to draw.
-        title: above it.
-    """
+    """The isotonic line in its consistency band, and the forecasts' histogram at the bottom."""
     edges = np.linspace(0, 1, 31)
     counts, _ = np.histogram(found.forecast, edges, weights=found.weight)
     axes.stairs(0.18 * counts / max(counts.max(), 1e-300), edges, color=INK, fill=True, alpha=0.35)
@@ -119,13 +102,7 @@ def _corners(found: Reliability) -> tuple[Numbers, Numbers]:
 
 
 def draw_curves(axes: "Axes", curves: dict[str, Curve], *, kind: str) -> None:
-    """ROC or precision-recall curves by name.
-
-    Args:
-        axes: of matplotlib.
-        curves: by the name of their event.
-        kind: ``"roc"`` or ``"precision-recall"``.
-    """
+    """ROC or precision-recall curves by name."""
     if kind == "roc":
         axes.plot([0, 1], [0, 1], color=INK, lw=0.8)
     for (name, curve), colour in zip(curves.items(), PALETTE, strict=False):

@@ -18,17 +18,11 @@ _POINTS = 120
 
 
 class Envelope(NamedTuple):
-    """A band that holds all of n ordered uniform numbers at once.
+    """A band that holds all of n ordered uniform numbers at once."""
 
-    Args:
-        expected: ``(M,)``, the means k / (n + 1) of the order statistics it is given at.
-        low: ``(M,)``.
-        high: ``(M,)``.
-    """
-
-    expected: Numbers
-    low: Numbers
-    high: Numbers
+    expected: Numbers  # ``(M,)``, the means k / (n + 1) of the order statistics it is given at
+    low: Numbers  # ``(M,)``
+    high: Numbers  # ``(M,)``
 
 
 @lru_cache(maxsize=32)
@@ -87,15 +81,10 @@ _BUDGET = 500_000  # numbers that are simulated at most
 
 
 class Residuals(NamedTuple):
-    """Quantile residuals, repeated where they are random.
+    """Quantile residuals, repeated where they are random."""
 
-    Args:
-        uniform: ``(R, N)``, uniform if the likelihood is right.
-        normal: ``(R, N)``, the same as standard normal.
-    """
-
-    uniform: Numbers
-    normal: Numbers
+    uniform: Numbers  # ``(R, N)``, uniform if the likelihood is right
+    normal: Numbers  # ``(R, N)``, the same as standard normal
 
 
 def quantile_residuals(found: Transform, *, repeats: int = 20, seed: int = 0) -> Residuals:
@@ -124,9 +113,6 @@ def uniformity(uniform: Numbers) -> Effect:
 
     Its interval is that of Dvoretzky, Kiefer and Wolfowitz with Massart's constant, :math:`\pm
     \sqrt{\log(2 / 0.05) / 2n}`; medians over repeats.
-
-    Args:
-        uniform: ``(R, N)``.
     """
     found = [stats.kstest(row, "uniform") for row in uniform]
     distance = float(np.median([test.statistic for test in found]))
@@ -142,10 +128,6 @@ def outliers(uniform: Numbers, simulations: int = SIMULATIONS) -> Effect:
     A new outcome is below or above S simulations with probability 2 / (S + 1). The likelihood's own
     tails take the place of simulations, so that nothing depends on luck. Exact binomial interval
     and test; medians over repeats.
-
-    Args:
-        uniform: ``(R, N)``.
-        simulations: S.
     """
     tail = 1 / (simulations + 1)
     rows = uniform.shape[1]

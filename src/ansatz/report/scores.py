@@ -68,12 +68,7 @@ def assess_difference(
 
 
 def draw_scores(axes: "Axes", comparison: Comparison) -> None:
-    """Every model's score with its 95 % interval, as a dot plot.
-
-    Args:
-        axes: to draw on.
-        comparison: one metric.
-    """
+    """Every model's score with its 95 % interval, as a dot plot."""
     names = list(comparison.scores)
     for place, name in enumerate(names):
         value, error = comparison.scores[name]

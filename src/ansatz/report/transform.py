@@ -22,20 +22,13 @@ class Transform(NamedTuple):
     single values puts it anywhere in [F(y-), F(y)], evenly. A censored outcome lies somewhere in
     it, and where is not known. Both tails are kept, so that 1e-30 from 1 is as good as 1e-30 from
     0.
-
-    Args:
-        lower: ``(N,)``, F(y-), or F at the lower end of what is known.
-        upper: ``(N,)``, F(y), or F at the upper end.
-        above_lower: ``(N,)``, 1 - lower.
-        above_upper: ``(N,)``, 1 - upper.
-        censored: ``(N,)``, where the outcome is known in part.
     """
 
-    lower: Numbers
-    upper: Numbers
-    above_lower: Numbers
-    above_upper: Numbers
-    censored: NDArray[np.bool_]
+    lower: Numbers  # ``(N,)``, F(y-), or F at the lower end of what is known
+    upper: Numbers  # ``(N,)``, F(y), or F at the upper end
+    above_lower: Numbers  # ``(N,)``, 1 - lower
+    above_upper: Numbers  # ``(N,)``, 1 - upper
+    censored: NDArray[np.bool_]  # ``(N,)``, where the outcome is known in part
 
     def take(self, rows: Any) -> "Transform":
         """The same of some rows; of (N, K) outcomes, ``(slice(None), k)`` takes a column."""

@@ -65,12 +65,7 @@ def average_rank(
 
 
 def draw_histograms(axes: "list[Axes]", found: dict[str, PitHistogram]) -> None:
-    """A histogram in each of the axes.
-
-    Args:
-        axes: of matplotlib.
-        found: by name.
-    """
+    """A histogram in each of the axes."""
     for place, (name, histogram) in zip(axes, found.items(), strict=False):
         draw_pit(place, histogram, name)
         place.set_xlabel("rank" if name == "joint" else "F(y)")
@@ -161,12 +156,6 @@ def angular_errors(
     With e the angle from the mean direction, the bias is the angle of the mean of (cos e, sin e),
     and the expected cosine of each row is 1 minus its circular variance.
 
-    Args:
-        distribution: a circular likelihood per row.
-        y: ``(N,)`` radians.
-        weight: ``(N,)`` frequency weights.
-        group: ``(N,)``, rows that may depend on each other.
-
     References:
         Mardia and Jupp (2000), Directional Statistics, chapter 5.
     """
@@ -187,13 +176,7 @@ def angular_errors(
 
 
 def draw_errors(axes: "Axes", found: AngularErrors, density: tuple[Numbers, Numbers]) -> None:
-    """The histogram of errors and the mean of the predicted densities.
-
-    Args:
-        axes: of matplotlib.
-        found: the errors.
-        density: angles and the mean predicted density there.
-    """
+    """The histogram of errors and the mean of the predicted densities."""
     edges = np.linspace(-np.pi, np.pi, int(np.clip(len(found.error) // 12, 9, 37)))
     heights, _ = np.histogram(found.error, edges, density=True)
     axes.stairs(heights, edges, color=MODEL, fill=True, alpha=0.45, label="errors")

@@ -31,19 +31,12 @@ MOST = 12  # items that are shown
 
 
 class FirstPlaces(NamedTuple):
-    """How often each item came first.
+    """How often each item came first."""
 
-    Args:
-        observed: ``(K,)`` first places.
-        expected: ``(K,)``, the sum of their predicted probabilities.
-        ratios: observed over expected, with intervals.
-        p_value: of Pearson's chi-square over items, which the model was not fitted to.
-    """
-
-    observed: Numbers
-    expected: Numbers
-    ratios: list[Effect]
-    p_value: float
+    observed: Numbers  # ``(K,)`` first places
+    expected: Numbers  # ``(K,)``, the sum of their predicted probabilities
+    ratios: list[Effect]  # observed over expected, with intervals
+    p_value: float  # of Pearson's chi-square over items, which the model was not fitted to
 
 
 def first_places(
@@ -83,13 +76,7 @@ def first_places(
 
 
 def draw_first_places(axes: "Axes", found: FirstPlaces, names: list[str]) -> None:
-    """Observed and expected first places of the items that were expected to come first most often.
-
-    Args:
-        axes: of matplotlib.
-        found: first places.
-        names: of the items.
-    """
+    """Observed and expected first places of the items that were expected to come first most often."""
     chosen = np.argsort(-found.expected, kind="stable")[:MOST][::-1]
     place = np.arange(len(chosen))
     ends = np.array([[found.ratios[k].low, found.ratios[k].high] for k in chosen])

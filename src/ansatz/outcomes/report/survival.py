@@ -27,19 +27,12 @@ Numbers = NDArray[np.float64]
 
 
 class SurvivalRows(NamedTuple):
-    """Held-out survival outcomes.
+    """Held-out survival outcomes."""
 
-    Args:
-        time: ``(N,)``.
-        cause: ``(N,)``, 0 for censored.
-        weight: ``(N,)``.
-        entry: ``(N,)``, or None where all were watched from the beginning.
-    """
-
-    time: Numbers
-    cause: Numbers
-    weight: Numbers
-    entry: Numbers | None
+    time: Numbers  # ``(N,)``
+    cause: Numbers  # ``(N,)``, 0 for censored
+    weight: Numbers  # ``(N,)``
+    entry: Numbers | None  # ``(N,)``, or None where all were watched from the beginning
 
 
 def survival_rows(evidence: Evidence) -> SurvivalRows | None:

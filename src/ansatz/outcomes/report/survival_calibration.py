@@ -33,14 +33,7 @@ Numbers = NDArray[np.float64]
 
 
 def draw_brier(axes: "Axes", times: Numbers, model: Numbers, reference: Numbers) -> None:
-    """Brier scores over time, of the model and of the Kaplan-Meier curve.
-
-    Args:
-        axes: of matplotlib.
-        times: ``(T,)``.
-        model: ``(T,)``.
-        reference: ``(T,)``.
-    """
+    """Brier scores over time, of the model and of the Kaplan-Meier curve."""
     axes.plot(times, reference, color=LINEAR, label="Kaplan-Meier", ls=(0, (4, 2)))
     axes.plot(times, model, color=MODEL, label="model")
     axes.set_ylim(0, None)
@@ -160,13 +153,7 @@ ASSUMPTION = (
 
 
 def draw_horizon(axes: "Axes", found: list[Risk], title: str = "") -> None:
-    """Observed against predicted risk, with intervals.
-
-    Args:
-        axes: of matplotlib.
-        found: parts of the rows.
-        title: above it.
-    """
+    """Observed against predicted risk, with intervals."""
     x = np.array([part.predicted for part in found])
     y = np.array([part.observed for part in found])
     ends = np.array([[part.low, part.high] for part in found])

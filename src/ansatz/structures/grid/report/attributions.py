@@ -139,21 +139,13 @@ Number = Callable[[Tensor], Tensor]  # (B, P) or (B, K, P) raw numbers to (B,)
 
 
 class Explained(NamedTuple):
-    """A number for each example, and how it is spoken of.
+    """A number for each example, and how it is spoken of."""
 
-    Args:
-        network: from examples to what ``target`` chooses from.
-        target: see :func:`ansatz.attribution.score`.
-        subject: what rests on the cells.
-        signs: what the two colours mean.
-        is_number: whether it has the unit of the outcome.
-    """
-
-    network: nn.Module
-    target: Any
-    subject: str
-    signs: str
-    is_number: bool
+    network: nn.Module  # from examples to what ``target`` chooses from
+    target: Any  # see :func:`ansatz.attribution.score`
+    subject: str  # what rests on the cells
+    signs: str  # what the two colours mean
+    is_number: bool  # whether it has the unit of the outcome
 
 
 class RawNumbers(nn.Module):
@@ -189,11 +181,6 @@ def explained(evidence: Evidence, rows: NDArray[np.intp], x: Tensor) -> Explaine
     - Other numbers: the mean, or whatever the likelihood predicts in its place; of several outcomes
       the first one's.
     - Where that is not finite, or has no slope: the first raw number.
-
-    Args:
-        evidence: of a model of grids, no masks.
-        rows: the examples, by their numbers among the test rows.
-        x: the same, as the network takes them.
     """
     trained = one_network(evidence)
     raw = _raw(trained, x)

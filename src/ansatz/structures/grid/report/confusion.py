@@ -38,11 +38,6 @@ def section(evidence: Evidence) -> Section | None:
 def draw_confusion(axes: "Axes", counts: ArrayLike, names: Sequence[str]) -> None:
     """The matrix, right answers blue and mistakes vermilion, each row by its own total.
 
-    Args:
-        axes: of matplotlib.
-        counts: rows of each class (first axis) by the class that was predicted.
-        names: of the classes.
-
     Shapes:
         - counts: ``(K, K)``.
     """

@@ -28,9 +28,7 @@ _CHAPTERS: dict[str, list[Chapter]] = {
         Chapter(42, "best and worst examples", f"{_HERE}.examples:best_and_worst"),
         Chapter(43, "what predictions rest on", f"{_HERE}.saliency:section"),
     ],
-    "element": [
-        Chapter(40, "masks over their images", f"{_HERE}.overlays:section"),
-    ],
+    "element": [Chapter(40, "masks over their images", f"{_HERE}.overlays:section")],
 }
 
 

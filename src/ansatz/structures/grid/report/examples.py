@@ -64,15 +64,6 @@ def examples_section(
 ) -> Section | None:
     """Some images of every class, drawn at random, a row for each.
 
-    Args:
-        images: of the rows.
-        truth: codes of their classes.
-        classes: names by code.
-        each: images of a class.
-        seed: of the draw.
-        name: which rows they are.
-        unit: what an example is called.
-
     Shapes:
         - images: ``(N, H, W, C)`` or ``(N, H, W)``.
         - truth: ``(N,)``.
@@ -214,15 +205,6 @@ def mistakes_section(
     unit: Unit = IMAGE,
 ) -> Section | None:
     """Mistakes in the order of the probability that was given to the wrong class.
-
-    Args:
-        images: of the test rows.
-        truth: codes of their classes.
-        probabilities: predicted.
-        classes: names by code.
-        count: pictures to show.
-        names: of the images, files or row numbers, for the table; by default their positions.
-        unit: what an example is called.
 
     Shapes:
         - images: ``(N, H, W, C)`` or ``(N, H, W)``.

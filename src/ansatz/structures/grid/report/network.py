@@ -134,12 +134,6 @@ def filters_section(
 ) -> Section | None:
     """The filters of a convolution, and its maps of one image.
 
-    Args:
-        kernels: see :func:`ansatz.attribution.filters`.
-        image: one example.
-        maps: what the layer gives for it, see :func:`ansatz.attribution.feature_maps`.
-        layer: its name in words.
-
     Shapes:
         - kernels: ``(F, C, h, w)``; filters that are not of images give no section.
         - image: ``(H, W, C)`` or ``(H, W)``.

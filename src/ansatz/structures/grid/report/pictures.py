@@ -25,13 +25,7 @@ FEWEST, FEWEST_MASKS = 200, 20  # examples that are evaluated whatever their pre
 
 
 def sample_rows(model: Model, job: Job, *, seed: int = 0) -> NDArray[np.intp] | None:
-    """The rows of a sample, in order; None where all are few enough.
-
-    Args:
-        model: fitted.
-        job: the test rows.
-        seed: of the draw.
-    """
+    """The rows of a sample, in order; None where all are few enough."""
     dense = job.target.axis == "element"
     fewest = FEWEST_MASKS if dense else FEWEST
     if len(job.y) <= fewest:
@@ -69,9 +63,6 @@ def pictures_of(grids: Grids) -> NDArray[Any]:
 
     A signal is drawn as curves, its first three channels on one scale each; of a volume the middle
     slice along its first axis is shown.
-
-    Args:
-        grids: the examples.
     """
     values = grids.load().numpy()  # (N, C, *size)
     axes = values.ndim - 2

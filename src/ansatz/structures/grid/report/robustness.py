@@ -32,21 +32,13 @@ STEPS = (0.0, 1 / 32, 1 / 16, 1 / 8, 3 / 16, 1 / 4)  # of the smaller side
 
 
 class Curve(NamedTuple):
-    """Right answers at each strength of a perturbation.
+    """Right answers at each strength of a perturbation."""
 
-    Args:
-        name: of the perturbation.
-        unit: of its strength.
-        strength: from none on.
-        correct: right answers at each.
-        total: images.
-    """
-
-    name: str
-    unit: str
-    strength: list[float]
-    correct: list[int]
-    total: int
+    name: str  # of the perturbation
+    unit: str  # of its strength
+    strength: list[float]  # from none on
+    correct: list[int]  # right answers at each
+    total: int  # images
 
 
 def perturbed(
@@ -87,11 +79,7 @@ def perturbed(
 
 
 def robustness(
-    predict: Predict,
-    images: NDArray[np.uint8],
-    truth: ArrayLike,
-    *,
-    seed: int = 0,
+    predict: Predict, images: NDArray[np.uint8], truth: ArrayLike, *, seed: int = 0
 ) -> list[Curve]:
     """Right answers under shifts, rotations and noise of growing strength.
 
@@ -255,12 +243,7 @@ def _cropped(x: Tensor) -> Tensor:
 
 
 def draw_curve(axes: "Axes", curve: Curve) -> None:
-    """The share of right answers against the strength, in its Wilson intervals.
-
-    Args:
-        axes: of matplotlib.
-        curve: what to draw.
-    """
+    """The share of right answers against the strength, in its Wilson intervals."""
     shares = [wilson(n, curve.total) for n in curve.correct]
     value, low, high = (100 * np.array(part) for part in zip(*shares, strict=True))
     axes.axhline(value[0], color=INK, lw=0.8, alpha=0.6)

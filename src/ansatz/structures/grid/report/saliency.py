@@ -58,13 +58,6 @@ def draw_images(
 ) -> str:
     """Some images, a row for each, beside what their predictions rest on.
 
-    Args:
-        images: a few.
-        maps: for each method a number per cell, see
-            :func:`ansatz.structures.grid.report.attributions.attributions`.
-        labels: of the images, on their left.
-        name: what an image is called.
-
     Shapes:
         - images: ``(N, H, W, C)`` or ``(N, H, W)``.
         - maps: ``(N, H, W)`` each.
@@ -86,11 +79,6 @@ def draw_signals(
 
     The first three channels are drawn, each on its own scale. A band is as opaque as the
     attribution is large, each on its own scale.
-
-    Args:
-        signals: a few.
-        maps: for each method a number per cell.
-        labels: of the signals, on their left.
 
     Shapes:
         - signals: ``(N, C, L)``; maps: ``(N, L)`` each.
@@ -190,9 +178,6 @@ def strongest_slices(maps: Mapping[str, NDArray[Any]]) -> NDArray[np.intp]:
     The magnitudes of a method add up to one over a volume; of their sums in each slice the largest
     over all methods together is taken. Without any attribution it is the middle slice.
 
-    Args:
-        maps: for each method a number per cell.
-
     Shapes:
         - maps: ``(N, D, H, W)`` each.
         - returns: ``(N,)``, counted from 0.
@@ -221,17 +206,11 @@ WORK = 1e11  # multiply-adds of all attributions
 
 
 class Chosen(NamedTuple):
-    """Examples that are shown.
+    """Examples that are shown."""
 
-    Args:
-        rows: their numbers among the test rows, from 0.
-        labels: prediction and outcome of each.
-        words: how they were chosen.
-    """
-
-    rows: NDArray[np.intp]
-    labels: list[str]
-    words: str
+    rows: NDArray[np.intp]  # their numbers among the test rows, from 0
+    labels: list[str]  # prediction and outcome of each
+    words: str  # how they were chosen
 
 
 def section(evidence: Evidence) -> Section | None:

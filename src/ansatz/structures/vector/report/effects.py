@@ -130,9 +130,6 @@ def refit_models(evidence: Evidence) -> tuple[list[Model], str]:
     As many as were asked for; otherwise as many as fit into some 20 seconds by the time that the
     fit took, at most 8.
 
-    Args:
-        evidence: with the rows learned from.
-
     Returns:
         The fitted models, and what should be said about the bands.
     """
@@ -168,13 +165,7 @@ def _resample(group: Any, count: int, rng: np.random.Generator) -> NDArray[np.in
 
 
 def effects(evidence: Evidence, models: list[Model], names: list[str]) -> list[Effect]:
-    """Accumulated local effects of columns on the test rows.
-
-    Args:
-        evidence: of a model on its test rows.
-        models: refits.
-        names: of the columns.
-    """
+    """Accumulated local effects of columns on the test rows."""
     response = evidence.outcome_report.response(evidence)
     if response is None:
         return []
@@ -263,13 +254,7 @@ def _order(
 
 
 def draw_effect(axes: "Axes", effect: Effect, response: Response) -> None:
-    """A curve with its band and a rug; dots for levels.
-
-    Args:
-        axes: to draw on.
-        effect: of one column.
-        response: what the curves are.
-    """
+    """A curve with its band and a rug; dots for levels."""
     curve, levels = effect.curve, bool(effect.labels)
     at = np.arange(len(curve.at)) if levels else curve.at
     for k, name in enumerate(response.names):

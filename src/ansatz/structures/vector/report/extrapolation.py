@@ -107,11 +107,7 @@ class Beyond(NamedTuple):
 
 
 def extrapolated(evidence: Evidence) -> tuple[list[Beyond], NDArray[np.bool_]]:
-    """For each column the test rows beyond the training rows; and which rows are in any.
-
-    Args:
-        evidence: with the rows learned from.
-    """
+    """For each column the test rows beyond the training rows; and which rows are in any."""
     assert evidence.learn is not None
     named = evidence.model.columns is not None
     columns = [column for column in evidence.columns if column.used]

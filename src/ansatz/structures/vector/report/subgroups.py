@@ -46,10 +46,6 @@ def groups_of(cells: "pd.Series", column: Column) -> list[tuple[str, NDArray[np.
     """Levels of a categorical column, thirds of a number, and the rows without a value.
 
     A number of at most five values is taken value by value.
-
-    Args:
-        cells: the column.
-        column: what it is.
     """
     import pandas as pd
 
@@ -132,8 +128,7 @@ def subgroups_section(evidence: Evidence) -> Section | None:
     """The worst groups, with what many comparisons leave of their differences."""
     if not evidence.likelihood.additive:
         return Section(
-            "Subgroups",
-            "A partial likelihood couples rows: it has no loss of a group by itself.",
+            "Subgroups", "A partial likelihood couples rows: it has no loss of a group by itself."
         )
     found = subgroups(evidence)
     if not found:
@@ -227,8 +222,7 @@ def worst_rows_section(evidence: Evidence) -> Section | None:
                 "came from; features by importance.",
             ),
             Text(
-                "Outcomes and features of single rows are shown: mind who reads this page.",
-                "note",
+                "Outcomes and features of single rows are shown: mind who reads this page.", "note"
             ),
         ],
     )
