@@ -1,4 +1,4 @@
-"""Draws one figure per likelihood for docs/likelihoods.md: python docs/figures/likelihoods.py [NAME ...].
+"""Draws one figure per likelihood: python docs/figures/likelihoods.py [NAME ...].
 
 Every curve is computed by the likelihood that it shows, with parameters as the likelihood names
 them.

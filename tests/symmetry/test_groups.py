@@ -1,4 +1,4 @@
-"""Every group obeys the axioms of a group and of an action; the Haar measure prefers no direction."""
+"""Every group obeys the axioms of a group and an action; the Haar measure is uniform."""
 
 import math
 
