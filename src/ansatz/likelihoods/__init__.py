@@ -29,9 +29,7 @@ from ansatz.likelihoods.cross_entropy import CrossEntropy as CrossEntropy
 from ansatz.likelihoods.curve_distribution import CurveDistribution as CurveDistribution
 from ansatz.likelihoods.dice import Dice as Dice
 from ansatz.likelihoods.dirichlet import Dirichlet as Dirichlet
-from ansatz.likelihoods.dirichlet import (
-    DirichletDistribution as DirichletDistribution,
-)
+from ansatz.likelihoods.dirichlet import DirichletDistribution as DirichletDistribution
 from ansatz.likelihoods.discrete_hazard import DiscreteHazard as DiscreteHazard
 from ansatz.likelihoods.exponential import Exponential as Exponential
 from ansatz.likelihoods.exponential import ExponentialDistribution as ExponentialDistribution
@@ -97,9 +95,7 @@ from ansatz.likelihoods.zero_inflated import (
     ZeroInflatedNegativeBinomial as ZeroInflatedNegativeBinomial,
 )
 from ansatz.likelihoods.zero_inflated import ZeroInflatedPoisson as ZeroInflatedPoisson
-from ansatz.likelihoods.zero_inflated import (
-    ZeroInflatedDistribution as ZeroInflatedDistribution,
-)
+from ansatz.likelihoods.zero_inflated import ZeroInflatedDistribution as ZeroInflatedDistribution
 from ansatz.likelihoods.zero_one_inflated_beta import ZeroOneInflatedBeta as ZeroOneInflatedBeta
 from ansatz.likelihoods.zero_one_inflated_beta import (
     ZeroOneInflatedBetaDistribution as ZeroOneInflatedBetaDistribution,

@@ -44,11 +44,7 @@ class CurveDistribution(Distribution):
     lower = 0.0
 
     def __init__(
-        self,
-        times: Tensor,
-        survival: Tensor,
-        *,
-        interpolation: Literal["step", "linear"] = "step",
+        self, times: Tensor, survival: Tensor, *, interpolation: Literal["step", "linear"] = "step"
     ) -> None:
         self._hold(times, -survival.log(), interpolation)
 

@@ -6,12 +6,7 @@ import torch
 from torch import Tensor
 
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.likelihood import (
-    Likelihood,
-    require_same_shape,
-    weighted_mean,
-    weighted_sd,
-)
+from ansatz.likelihoods.likelihood import Likelihood, require_same_shape, weighted_mean, weighted_sd
 from ansatz.likelihoods.special.logarithms import (
     continued,
     log_complement,

@@ -7,12 +7,7 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.likelihood import (
-    Likelihood,
-    expand_weight,
-    weighted_mean,
-    weighted_sd,
-)
+from ansatz.likelihoods.likelihood import Likelihood, expand_weight, weighted_mean, weighted_sd
 from ansatz.likelihoods.poisson import PoissonDistribution
 from ansatz.likelihoods.special.logarithms import log_positive, positive_rate, soft_clamp
 from ansatz.likelihoods.special.roots import count_search

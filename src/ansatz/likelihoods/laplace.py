@@ -7,12 +7,7 @@ from torch import Tensor
 
 from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.likelihood import (
-    Likelihood,
-    unit_and_floor,
-    weighted_mean,
-    weighted_median,
-)
+from ansatz.likelihoods.likelihood import Likelihood, unit_and_floor, weighted_mean, weighted_median
 from ansatz.likelihoods.special.tensors import absolute
 
 

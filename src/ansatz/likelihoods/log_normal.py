@@ -7,12 +7,7 @@ from torch import Tensor
 
 from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.likelihood import (
-    Likelihood,
-    unit_and_floor,
-    weighted_mean,
-    weighted_sd,
-)
+from ansatz.likelihoods.likelihood import Likelihood, unit_and_floor, weighted_mean, weighted_sd
 from ansatz.likelihoods.special.gamma import HALF_LOG_2PI
 from ansatz.likelihoods.special.logarithms import continued, safe_log, soft_clamp
 from ansatz.likelihoods.special.normal import log_ndtr

@@ -8,12 +8,7 @@ from torch import Tensor
 from torch.nn.functional import pad, softplus
 
 from ansatz.likelihoods.dispersion import PositiveHead, softplus_inverse
-from ansatz.likelihoods.likelihood import (
-    Likelihood,
-    expand_weight,
-    unit_and_floor,
-    weighted_sd,
-)
+from ansatz.likelihoods.likelihood import Likelihood, expand_weight, unit_and_floor, weighted_sd
 from ansatz.likelihoods.normal_mixture_distribution import NormalMixtureDistribution
 from ansatz.spec import TargetSpec
 

@@ -258,11 +258,7 @@ class Tukey(PointLoss):
     calls: Tensor
 
     def __init__(
-        self,
-        *,
-        constant: float = 4.685,
-        scale: Literal["mad"] | float = "mad",
-        warm_up: int = 1000,
+        self, *, constant: float = 4.685, scale: Literal["mad"] | float = "mad", warm_up: int = 1000
     ) -> None:
         super().__init__()
         if not 0 < constant < math.inf:

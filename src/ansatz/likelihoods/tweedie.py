@@ -64,10 +64,7 @@ class Tweedie(Likelihood):
     link_name = "log"
 
     def __init__(
-        self,
-        *,
-        dispersion: Dispersion = "predicted",
-        power: Literal["learned"] | float = 1.5,
+        self, *, dispersion: Dispersion = "predicted", power: Literal["learned"] | float = 1.5
     ) -> None:
         super().__init__()
         self.dispersion, self.power = PositiveHead(dispersion), _Power(power)

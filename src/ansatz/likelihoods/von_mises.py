@@ -9,11 +9,7 @@ from torch import Tensor
 
 from ansatz.likelihoods.dispersion import Unit
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.likelihood import (
-    Likelihood,
-    unit_and_floor,
-    weighted_mean,
-)
+from ansatz.likelihoods.likelihood import Likelihood, unit_and_floor, weighted_mean
 from ansatz.likelihoods.special.quadrature import gauss
 from ansatz.likelihoods.special.tensors import wide
 from ansatz.likelihoods.special.von_mises import (

@@ -7,12 +7,7 @@ from torch import Tensor
 
 from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.likelihood import (
-    Likelihood,
-    expand_weight,
-    weighted_mean,
-    weighted_sd,
-)
+from ansatz.likelihoods.likelihood import Likelihood, expand_weight, weighted_mean, weighted_sd
 from ansatz.likelihoods.log_normal import relative_unit_and_floor
 from ansatz.likelihoods.special.gamma import log_gammainc
 from ansatz.likelihoods.special.logarithms import (

@@ -10,11 +10,7 @@ from torch.nn.functional import logsigmoid
 from ansatz.likelihoods.constant_fit import fit_constant
 from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.likelihood import (
-    Likelihood,
-    expand_weight,
-    weighted_mean,
-)
+from ansatz.likelihoods.likelihood import Likelihood, expand_weight, weighted_mean
 from ansatz.likelihoods.negative_binomial import NegativeBinomial, NegativeBinomialDistribution
 from ansatz.likelihoods.poisson import Poisson, PoissonDistribution
 from ansatz.likelihoods.special.logarithms import positive_rate, soft_cap

@@ -124,10 +124,7 @@ def _levels(likelihood: Likelihood) -> tuple[str, ...]:
 
 
 def scales_of(
-    likelihood: Likelihood,
-    raw: Tensor,
-    predicted: bool,
-    class_names: Sequence[str] | None = None,
+    likelihood: Likelihood, raw: Tensor, predicted: bool, class_names: Sequence[str] | None = None
 ) -> dict[str, float]:
     """Every scale and shape of the likelihood that does not depend on x, by its symbol.
 

@@ -104,11 +104,7 @@ def uno_c(
 
 
 def antolini_c(
-    survival: Tensor,
-    times: Tensor,
-    time: Tensor,
-    event: Tensor,
-    weight: Tensor | None = None,
+    survival: Tensor, times: Tensor, time: Tensor, event: Tensor, weight: Tensor | None = None
 ) -> Tensor:
     r"""Concordance of survival curves that may cross.
 

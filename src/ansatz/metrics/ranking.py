@@ -11,11 +11,7 @@ Unranked = Literal["last", "absent"]
 
 
 def kendall_tau(
-    y: Tensor,
-    order: Tensor,
-    weight: Tensor | None = None,
-    *,
-    unranked: Unranked = "last",
+    y: Tensor, order: Tensor, weight: Tensor | None = None, *, unranked: Unranked = "last"
 ) -> Tensor:
     r"""The mean of Kendall's tau between predicted orders and observed rankings, in [-1, 1].
 
@@ -50,11 +46,7 @@ def kendall_tau(
 
 
 def top_one_accuracy(
-    y: Tensor,
-    order: Tensor,
-    weight: Tensor | None = None,
-    *,
-    unranked: Unranked = "last",
+    y: Tensor, order: Tensor, weight: Tensor | None = None, *, unranked: Unranked = "last"
 ) -> Tensor:
     """The share of rows whose first item is the one predicted to come first.
 
