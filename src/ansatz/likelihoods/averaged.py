@@ -44,11 +44,6 @@ class Averaged(Likelihood):
     of the whole line is stretched about its mean, the dispersions of other likelihoods are
     multiplied.
 
-    Args:
-        likelihoods: one per member, fitted.
-        log_weights: ``(S,)``; equal weights if not given.
-        factor: 1 leaves the mixture as it is.
-
     Shapes:
         - raw: ``(N, S, ..., P)``: the members' axis follows that of the rows.
         - y: as for the likelihood.
@@ -170,11 +165,6 @@ def merge(likelihood: Likelihood, raw: Tensor, weights: Tensor) -> Tensor:
     A convention: log-risks of ``cox``, scores of ``plackett_luce`` and predictions of losses are
     averaged, quantiles too; ``focal`` averages its q, from which its probabilities follow;
     ``von_mises`` has the mixture's mean direction and length.
-
-    Args:
-        likelihood: for which :func:`merges` holds.
-        raw: ``(S, ..., P)``.
-        weights: ``(S,)``, adding up to 1.
     """
     weights = weights.to(raw).reshape(-1, *(1,) * (raw.ndim - 1))
     one_logit = isinstance(likelihood, Dice | Focal | Sum) and raw.shape[-1] == 1

@@ -279,11 +279,6 @@ def fit_beta_binomial(
     steps of at most 2. At :math:`1/\phi = 0` the slope of the log-likelihood in it is half the mean
     of :math:`k(k-1)/p + (n-k)(n-k-1)/(1-p) - n(n-1)`; where that is not positive, the binomial
     distribution is the best.
-
-    Args:
-        y: pairs (successes, trials), ``(B, 2)`` or ``(B, K, 2)``.
-        weight: frequency weights, ``(B,)``.
-        known: 1/phi, where only the mean is wanted.
     """
     dtype, weight = weight.dtype, weight.double()
     p = pooled_probability(y.double(), weight)

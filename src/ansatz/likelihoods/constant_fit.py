@@ -22,13 +22,6 @@ def fit_constant(
     gradient, as the tails of some likelihoods have first derivatives only; in double precision. The
     parameters of the likelihood are moved in place. Where the minimum lies at infinity, a point far
     on the way is returned.
-
-    Args:
-        likelihood: anything with ``loss(raw, y)``.
-        y: outcomes of all rows.
-        weight: ``(B,)`` frequency weights.
-        shift: ``(P,)`` or ``(K, P)``, where to begin.
-        scale: the unit of each raw number, of the same shape.
     """
     wide = copy.deepcopy(likelihood).double().cpu().requires_grad_(True)
     problem = _Problem(wide, y, weight, shift.double().cpu(), scale.double().cpu())

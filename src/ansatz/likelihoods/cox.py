@@ -181,10 +181,6 @@ def fair_log_risks(own: Tensor, others: Iterable[Fold]) -> Tensor:
     at risk look safer than they are, and the baseline that makes up for it is too high for new
     rows. Only differences of log-risks mean anything, so every fold is put on the level of the
     whole fit.
-
-    Args:
-        own: ``(N,)`` of the whole fit.
-        others: for each fold the rows learned from, those left out, and ``(N,)`` log-risks.
     """
     fair = own.clone()
     for inside, outside, other in others:

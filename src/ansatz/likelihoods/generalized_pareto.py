@@ -291,11 +291,6 @@ def fit_scale(y: Tensor, weight: Tensor, shape: float) -> float:
 
     It solves 1 = (1 + xi) mean(z / (1 + xi z)) with z = y / scale, whose right side falls as the
     scale grows.
-
-    Args:
-        y: ``(N,)``, numbers >= 0, not all 0.
-        weight: ``(N,)``, frequencies.
-        shape: xi.
     """
     values, share, mean = _numpy(y, weight)
 
@@ -320,11 +315,6 @@ def fit_scale_and_shape(y: Tensor, weight: Tensor, least: float) -> tuple[float,
     number: a grid finds the best bracket, Brent's method the root of the derivative there, and
     Newton's method in both numbers the last digits. Where the likelihood still rises at ``least``,
     the scale is fitted for that shape.
-
-    Args:
-        y: ``(N,)``, numbers >= 0, not all 0.
-        weight: ``(N,)``, frequencies.
-        least: the smallest shape, > -1.
 
     References:
         Grimshaw (1993), Computing maximum likelihood estimates for the generalized Pareto

@@ -73,10 +73,6 @@ class Mixture(_Mixing, Distribution):
 
     The cdf is the mean of the members', quantiles are found by root search between theirs, the
     variance is the one within the members plus the one between them, and so is the entropy.
-
-    Args:
-        components: distributions of one batch shape.
-        log_weights: ``(S,)``; equal weights if not given.
     """
 
     def __init__(
@@ -173,12 +169,7 @@ class ClassMixture(Mixture):
 
 
 class VectorMixture(_Mixing, VectorDistribution):
-    """Distributions of vectors mixed with fixed weights.
-
-    Args:
-        components: distributions of one batch and event shape.
-        log_weights: ``(S,)``; equal weights if not given.
-    """
+    """Distributions of vectors mixed with fixed weights."""
 
     @property
     def marginal(self) -> Distribution:

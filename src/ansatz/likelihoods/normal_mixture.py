@@ -113,13 +113,6 @@ def fit_mixture(
     EM from means at the quantiles (k - 1/2) / M of y and equal weights climbs towards a maximum,
     where Newton's method takes over: EM alone converges no faster than the components are distinct.
     A spread that falls to its floor is held there.
-
-    Args:
-        y: ``(N,)``.
-        weight: ``(N,)`` frequency weights, positive.
-        components: M.
-        unit: the sd of y, ``()``.
-        floor: the least sd, ``()``.
     """
     y, weight, unit, floor = (t.detach().double() for t in (y, weight, unit, floor))
     weight = weight / weight.sum()

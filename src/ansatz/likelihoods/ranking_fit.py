@@ -60,13 +60,7 @@ class Comparisons(NamedTuple):
 
 
 def compare(order: Codes, items: int, unranked: str = "last") -> Comparisons:
-    """Groups and levels of the items of rankings.
-
-    Args:
-        order: ``(N, L)`` item codes, best first, -1 behind the last.
-        items: K.
-        unranked: ``"last"``: the ranked items beat all others; ``"absent"``: they met none.
-    """
+    """Groups and levels of the items of rankings."""
     winner, loser = _edges(order, items, unranked)
     edges = coo_matrix((np.ones(len(winner)), (winner, loser)), shape=(items, items))
     count, group = connected_components(edges, directed=True, connection="strong")
@@ -121,13 +115,7 @@ GAP = 30.0  # least distance in score between groups of which one always lost
 
 
 class RankingFit(NamedTuple):
-    """The scores, how exact they are, and what there is to say about them.
-
-    Args:
-        scores: ``(K,)``, adding up to 0.
-        gradient: the largest derivative of the total loss that is left.
-        notes: items whose scores are a limit, or without evidence.
-    """
+    """The scores, how exact they are, and what there is to say about them."""
 
     scores: Tensor
     gradient: float
@@ -149,14 +137,6 @@ def fit_scores(
     Where it is infinite, every strongly connected group has its own finite maximum, and the total
     tends to its supremum as the groups move apart in the order of their levels; they stand so far
     apart, at least 30, that less than 1e-10 is missing.
-
-    Args:
-        order: ``(N, L)`` item codes, best first, -1 behind the last.
-        weight: ``(N,)`` frequency weights.
-        items: K.
-        unranked: what became of items that a ranking leaves out: ``"last"`` or ``"absent"``.
-        prior: comparisons of each item with a ghost at the mean of the scores, half of them won.
-        names: of the items, for notes and errors.
 
     References:
         Hunter (2004), MM algorithms for generalized Bradley-Terry models. Annals of Statistics 32,

@@ -31,13 +31,6 @@ def fit_student(
 
     In (location, log(scale - floor), log(nu - 2)). Many rows start where some 10,000 of their
     order statistics lead, and need a few steps from there.
-
-    Args:
-        z: ``(N,)`` outcomes, centred and scaled to a spread near 1.
-        weight: ``(N,)``, adding up to 1.
-        scale: the known scale; None to estimate it.
-        floor: the least scale.
-        nu: the known degrees of freedom; None to estimate them, at most 1000.
     """
     free_nu = nu is None
 

@@ -67,10 +67,6 @@ class Scaled(_Moved):
 
     The mean stays, the standard deviation and the width of every interval become c times as large:
     what recalibrates the mixture of an ensemble as a whole and not its members.
-
-    Args:
-        base: the distribution of Y, on the whole line.
-        factor: c > 0.
     """
 
     def __init__(self, base: Distribution, factor: float) -> None:

@@ -178,13 +178,6 @@ def fit_tweedie(
 
     Newton's method in log phi and in the number behind p, on distinct values; many of them start
     where some 5,000 of them lead.
-
-    Args:
-        y: ``(N,)``, numbers >= 0, not all 0.
-        weight: ``(N,)``, frequencies.
-        dispersion: the known phi; None to estimate it.
-        power: the known p; None to estimate it.
-        floor: the least phi.
     """
     values, back = y.double().unique(return_inverse=True)
     share = torch.zeros_like(values).index_add_(0, back, weight.double())

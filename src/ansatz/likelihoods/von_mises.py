@@ -303,10 +303,6 @@ def best_fisher(kappa: Tensor, generator: torch.Generator | None = None) -> Tens
     uniform to all digits that the algorithm could give, and beyond 1e8 normal with variance 1 /
     kappa. A kappa that is nan gives nan: the number of rounds is limited, so that nothing hangs.
 
-    Args:
-        kappa: any shape, >= 0.
-        generator: whose numbers are used; torch's own by default.
-
     References:
         Best and Fisher (1979), Efficient simulation of the von Mises distribution.
         https://doi.org/10.2307/2346732

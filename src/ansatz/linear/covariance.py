@@ -124,11 +124,7 @@ def invert(matrix: Tensor) -> Tensor:
 def as_they_came(
     covariance: Tensor, model: Model, criterion: Criterion, design: Design
 ) -> tuple[Tensor, tuple[tuple[int, int], ...]]:
-    """The covariance of the raw coefficients in the columns' own units, and what they belong to.
-
-    Returns:
-        ``(T, T)`` and T pairs (row of the full table, raw number).
-    """
+    """The covariance of the raw coefficients in the columns' own units, and what they belong to."""
     size = criterion.parts[model.outputs - 1].stop
     back = torch.eye(size, dtype=torch.float64)
     entries: list[tuple[int, int]] = []

@@ -21,15 +21,7 @@ PAIRS = 20_000  # rows with entries are compared pair by pair: beyond so many it
 
 
 class PartialLikelihood:
-    """Minus the log partial likelihood of the columns of a design, as Newton's method wants it.
-
-    Args:
-        x: ``(N, Q)``, without a column of ones: a constant cancels.
-        y: ``(N, 3)``: time, event (1 or 0), entry.
-        weight: ``(N,)`` frequency weights.
-        offset: ``(N,)`` added to the log-risk; None for none.
-        ties: Efron's or Breslow's term.
-    """
+    """Minus the log partial likelihood of the columns of a design, as Newton's method wants it."""
 
     def __init__(
         self,
@@ -90,13 +82,6 @@ def fit_cox(likelihood: Cox, rows: Rows, design: Design, covariance: str) -> Lin
     Newton's method on the partial likelihood, with ties as the likelihood says. There is no
     intercept: the baseline hazard :math:`h_0` has its place. The table's first row makes the
     log-risk of an average row 0, as R's ``predict`` does; it is no estimate.
-
-    Args:
-        likelihood: copied, not changed; the fit's own knows Breslow's baseline of these rows.
-        rows: columns, y ``(N, 3)`` = (time, event, entry), weights and offset.
-        design: the columns, centred and scaled.
-        covariance: ``"model"``: the inverse information; ``"sandwich"``: Lin and Wei's, from the
-            score residuals.
 
     References:
         Cox (1972), Regression models and life-tables.
@@ -185,10 +170,6 @@ def score_residuals(partial: "PartialLikelihood", theta: Tensor) -> Tensor:
     They add up to the gradient of the log partial likelihood. With L tied deaths at a time,
     Efron's term takes the l-th of them from a risk set in which each of the dead counts
     :math:`1 - l/L`; L is the weight that dies there, rounded to a whole number.
-
-    Args:
-        partial: columns, outcomes and weights.
-        theta: ``(Q,)`` coefficients.
 
     References:
         Therneau and Grambsch (2000), Modeling Survival Data, section 4.6 and appendix A.

@@ -53,15 +53,7 @@ def output_names(
     target: TargetSpec,
     class_names: Sequence[str] | None = None,
 ) -> tuple[str, ...]:
-    """Names the P raw numbers; a likelihood may do so itself by ``output_names(target)``.
-
-    Args:
-        likelihood: the likelihood.
-        outputs: P.
-        dispersions: which of them are dispersions.
-        target: the shape of the outcomes.
-        class_names: of classes or items, where y holds codes.
-    """
+    """Names the P raw numbers; a likelihood may do so itself by ``output_names(target)``."""
     base = inner(likelihood)
     hook: Callable[[TargetSpec], Sequence[str]] | None = getattr(base, "output_names", None)
     if callable(hook):
@@ -126,14 +118,7 @@ def _levels(likelihood: Likelihood) -> tuple[str, ...]:
 def scales_of(
     likelihood: Likelihood, raw: Tensor, predicted: bool, class_names: Sequence[str] | None = None
 ) -> dict[str, float]:
-    """Every scale and shape of the likelihood that does not depend on x, by its symbol.
-
-    Args:
-        likelihood: as fitted.
-        raw: ``(1, P)`` any row's raw numbers.
-        predicted: whether the dispersions depend on x.
-        class_names: of ordered classes, for the thresholds between them.
-    """
+    """Every scale and shape of the likelihood that does not depend on x, by its symbol."""
     base = inner(likelihood)
     if base.name == "multivariate_normal":
         return {} if predicted else _covariance(base, raw)

@@ -70,14 +70,6 @@ def row_loss(
     A learned constant (a spread that does not depend on x, the tail of a Student t, the thresholds
     of ordered classes) is one number or a list in the likelihood; here each number is a column, so
     that all derivatives are derivatives by row.
-
-    Args:
-        likelihood: gives the loss; it is not changed.
-        outputs: P.
-        function: ``(likelihood, raw, y) -> (B,)``; default ``likelihood.loss``.
-
-    Returns:
-        The function ``(z (B, Z), y) -> (B,)`` and the constants' present values ``(C,)``.
     """
     module = _Loss(likelihood, function)
     constants = Constants.of(likelihood)

@@ -17,15 +17,7 @@ SEPARABLE = ("bernoulli", "binomial", "ordinal", *CLASSES)
 def explain(
     model: Model, design: Design, found: Maximum, observations: float, errors: Tensor
 ) -> tuple[str, ...]:
-    """Everything that makes a fit less than it seems; empty when all is well.
-
-    Args:
-        model: the likelihood as it was fitted.
-        design: its columns.
-        found: the estimates.
-        observations: n.
-        errors: the standard errors of the estimated coefficients.
-    """
+    """Everything that makes a fit less than it seems; empty when all is well."""
     said = [*explain_columns(design), *_too_few(model, design, observations)]
     notes = list(getattr(model.likelihood, "notes", ()))
     alone = notes and design.matrix.shape[1] == 1 and found.location.recession is not None

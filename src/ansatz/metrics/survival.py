@@ -77,18 +77,7 @@ def brier_rows(
     weight: Tensor | None = None,
     train_weight: Tensor | None = None,
 ) -> Tensor:
-    """What each row brings to :func:`brier_survival` at each time, ``(N, T)``.
-
-    Args:
-        survival: ``(N, T)``.
-        times: ``(T,)``.
-        time: ``(N,)``.
-        event: ``(N,)``.
-        train_time: ``(M,)`` of the training rows.
-        train_event: ``(M,)``.
-        weight: ``(N,)``; rows of weight 0 need no score.
-        train_weight: ``(M,)``.
-    """
+    """What each row brings to :func:`brier_survival` at each time, ``(N, T)``."""
     if survival.shape != (len(time), len(times)):
         raise ValueError(
             f"brier_survival needs curves ({len(time)}, {len(times)}), got {tuple(survival.shape)}."

@@ -81,10 +81,6 @@ def log_partition(alpha: Tensor, b: Tensor) -> Tensor:
     trapezoidal rule in w = log x, where the branch points at x = +-i sqrt(b) are pi/2 away from the
     real line for every b, mapped by a sinh that shortens the tails: good to 14 digits, and its
     derivatives are those of the sum.
-
-    Args:
-        alpha: any shape, in double precision.
-        b: 2 - alpha.
     """
     w, log_weight = _line(alpha)
     exponent = w + log_weight - shaped_loss((2 * w).exp(), alpha.unsqueeze(-1), b.unsqueeze(-1))
