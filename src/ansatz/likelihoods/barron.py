@@ -9,10 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from ansatz.likelihoods.constant_fit import fit_constant
-from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
+from ansatz.likelihoods.dispersion import Dispersion
 from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.likelihood import (
-    Likelihood,
+    Dispersed,
     expand_weight,
     require_same_shape,
     unit_and_floor,
@@ -50,6 +50,8 @@ class BarronDistribution(Distribution):
         tensor([0.9750])
     """
 
+    symmetric = True
+
     def __init__(
         self, location: Tensor, scale: Tensor, alpha: Tensor, b: Tensor | None = None
     ) -> None:
@@ -63,11 +65,6 @@ class BarronDistribution(Distribution):
 
     @property
     def mode(self) -> Tensor:
-        """The location."""
-        return self.location
-
-    @property
-    def median(self) -> Tensor:
         """The location."""
         return self.location
 
@@ -115,8 +112,6 @@ class BarronDistribution(Distribution):
 
     def _solve(self, q: Tensor) -> Tensor:
         level, alpha, b = wide(q, self.alpha, self.b)
-        if level.is_meta:
-            return torch.empty_like(self.location + q)
         log_z = log_partition(alpha, b)
         level, _ = torch.broadcast_tensors(level, self.location)
         tail = torch.minimum(level, 1 - level)
@@ -127,7 +122,7 @@ class BarronDistribution(Distribution):
         return self.location + self.scale * torch.where(level < 0.5, -size, size).to(q)
 
     def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
-        """Independent draws, by rejection from the Cauchy distribution.
+        """By rejection from the Cauchy distribution.
 
         rho falls with alpha, so that e^-rho <= e^-rho at alpha = 0, a Cauchy density; from 56 %
         (normal) to all of its draws are kept.
@@ -229,7 +224,7 @@ def _far_quantile(p: Tensor, alpha: Tensor, b: Tensor, log_z: Tensor) -> Tensor:
 _MOST = 6.0  # of the learned a: alpha = 1.995
 
 
-class Barron(Likelihood):
+class Barron(Dispersed):
     r"""One family from squared error to losses that ignore outliers, its shape given or learned.
 
     .. math:: \rho(x, \alpha, c) = \frac{|\alpha - 2|}{\alpha} \left(\left(
@@ -282,14 +277,14 @@ class Barron(Likelihood):
         alpha: Literal["learned"] | float = "learned",
         dispersion: Dispersion | Literal["mad"] = "constant",
     ) -> None:
-        super().__init__()
+        measured = dispersion == "mad"
+        super().__init__(dispersion=1.0 if measured else dispersion)  # type: ignore[arg-type]
         learned = isinstance(alpha, str)
         if learned and alpha != "learned":
             raise ValueError(f"alpha of Barron must be 'learned' or a number <= 2, got {alpha!r}.")
         if not learned and not alpha <= 2:  # type: ignore[operator]  # no string here
             raise ValueError(f"alpha of Barron must be at most 2, got {alpha}.")
-        self.measured = dispersion == "mad"
-        self.dispersion = PositiveHead(1.0 if self.measured else dispersion)  # type: ignore[arg-type]
+        self.measured = measured
         likelihood = learned or self.dispersion.kind != "known"
         if likelihood and not learned and alpha < 0:  # type: ignore[operator]
             raise ValueError(

@@ -7,10 +7,10 @@ from scipy import special
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
+from ansatz.likelihoods.dispersion import Dispersion
 from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.likelihood import (
-    Likelihood,
+    Dispersed,
     expand_weight,
     unit_and_floor,
     weighted_mean,
@@ -106,8 +106,6 @@ class BetaDistribution(Distribution):
 
     def _solve(self, q: Tensor) -> Tensor:
         a, b, q = torch.broadcast_tensors(*self.shapes, q)
-        if q.is_meta:
-            return torch.empty_like(q)
         return _inside(beta_quantile(a, b, q), q)
 
     def crps(self, y: Tensor) -> Tensor:
@@ -136,7 +134,7 @@ class BetaDistribution(Distribution):
         return 4 * self.dispersion * pair.exp()
 
     def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
-        """Independent draws: the share of one gamma number in two, from their logarithms."""
+        """The share of one gamma number in two, from their logarithms."""
         first, second = (_log_gamma_draw(p.expand(size), generator) for p in self.shapes)
         return _strictly_inside(torch.sigmoid(first - second))
 
@@ -158,7 +156,7 @@ def _inside(y: Tensor, q: Tensor) -> Tensor:
     return torch.where((q > 0) & (q < 1), _strictly_inside(y), y)
 
 
-class Beta(Likelihood):
+class Beta(Dispersed):
     r"""Proportions strictly between 0 and 1: beta regression.
 
     .. math:: p(y) = \frac{y^{a-1} (1-y)^{b-1}}{B(a, b)}, \qquad a = \mu\phi, \quad b = (1-\mu)\phi
@@ -200,8 +198,7 @@ class Beta(Likelihood):
     rows: Tensor
 
     def __init__(self, *, dispersion: Dispersion = "predicted", squeeze: bool = False) -> None:
-        super().__init__()
-        self.dispersion = PositiveHead(dispersion)
+        super().__init__(dispersion=dispersion)
         self.squeeze = squeeze
         if squeeze:
             self.register_buffer("rows", torch.tensor(math.inf))  # until observed: not at all

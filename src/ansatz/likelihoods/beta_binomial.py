@@ -14,9 +14,8 @@ from ansatz.likelihoods.binomial import (
     check_trials,
     pooled_probability,
 )
-from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.likelihood import Likelihood, require_same_shape, weighted_mean
+from ansatz.likelihoods.likelihood import Dispersed, require_same_shape, weighted_mean
 from ansatz.likelihoods.special.beta import log_beta_peak, log_sum_below, relative_entropy
 from ansatz.likelihoods.special.gamma import digamma_gap
 from ansatz.likelihoods.special.logarithms import soft_clamp
@@ -158,8 +157,6 @@ class BetaBinomialDistribution(Distribution):
         level, logits, dispersion, n = torch.broadcast_tensors(
             *wide(q, self.logits, self.dispersion, self.trials)
         )
-        if level.is_meta:
-            return torch.empty_like(level, dtype=q.dtype)
         distribution = BetaBinomialDistribution(logits, dispersion, n)
         z = torch.special.ndtri(level.clamp(1e-300, 1 - 1e-16))
         guess = torch.minimum(
@@ -181,12 +178,12 @@ class BetaBinomialDistribution(Distribution):
         return total.to(y)
 
     def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
-        """Independent draws: a probability from the beta distribution, then a count."""
+        """A probability from the beta distribution, then a count."""
         p = BetaDistribution(self.logits, self.dispersion)._draw(size, generator)
         return torch.binomial(self.trials.expand_as(p).contiguous(), p, generator=generator)
 
 
-class BetaBinomial(Likelihood):
+class BetaBinomial(Dispersed):
     r"""k successes of n trials, more variable than the binomial distribution allows.
 
     .. math:: p(k) = \binom{n}{k} \frac{B(k + a, n - k + b)}{B(a, b)}, \qquad
@@ -221,10 +218,6 @@ class BetaBinomial(Likelihood):
     name = "beta_binomial"
     link_name = "logit"
     event_ndim = 1
-
-    def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
-        super().__init__()
-        self.dispersion = PositiveHead(dispersion)
 
     def check(self, y: Tensor) -> None:
         """Pairs of whole numbers, successes <= trials."""

@@ -101,8 +101,6 @@ class BinomialDistribution(Distribution):
 
     def _solve(self, q: Tensor) -> Tensor:
         level, logits, n = torch.broadcast_tensors(*wide(q, self.logits, self.trials))
-        if level.is_meta:
-            return torch.empty_like(level, dtype=q.dtype)
         distribution = BinomialDistribution(logits, n)
         z = torch.special.ndtri(level.clamp(1e-300, 1 - 1e-16))
         guess = (

@@ -28,6 +28,7 @@ class Distribution:
     """
 
     discrete = False
+    symmetric = False  # True: the median is the mode
     lower, upper = -math.inf, math.inf  # the support's ends
 
     @property
@@ -63,7 +64,7 @@ class Distribution:
     @property
     def median(self) -> Tensor:
         """The 0.5 quantile."""
-        return self.icdf(torch.full_like(self.mean, 0.5))
+        return self.mode if self.symmetric else self.icdf(torch.full_like(self.mean, 0.5))
 
     def log_prob(self, y: Tensor) -> Tensor:
         """Log density (continuous) or log probability (discrete) of ``y``."""
@@ -106,7 +107,10 @@ class Distribution:
         Differentiable in q and in the parameters where the distribution is continuous.
         """
         with torch.no_grad():
-            y = self._solve(q)
+            if q.is_meta:
+                y = q.new_empty(torch.broadcast_shapes(q.shape, self.batch_shape))
+            else:
+                y = self._solve(q)
         return y if self.discrete else self._implicit(y, q)
 
     def _solve(self, q: Tensor) -> Tensor:
@@ -282,7 +286,7 @@ class VectorDistribution(Distribution):
     @property
     def median(self) -> Tensor:
         """The medians of the marginals, ``(..., K)``."""
-        return self.marginal.median
+        return self.mode if self.symmetric else self.marginal.median
 
     def cdf(self, y: Tensor) -> Tensor:
         """Undefined: vectors have no order."""

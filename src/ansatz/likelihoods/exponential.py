@@ -95,7 +95,6 @@ class ExponentialDistribution(Distribution):
         ).to(y)
 
     def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
-        """Independent draws, at least the smallest positive number."""
         draw = self.log_mean.new_empty(size).exponential_(generator=generator)
         return (draw * self.mean).clamp(min=torch.finfo(draw.dtype).tiny)
 

@@ -152,7 +152,6 @@ class GeneralizedParetoDistribution(Distribution):
         return torch.where(exists, score, math.inf).to(y)
 
     def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
-        """Independent draws, at least the smallest positive number."""
         like = self.log_scale
         u = torch.rand(size, generator=generator, dtype=like.dtype, device=like.device)
         draw = torch.minimum(self.icdf(u), self.end)

@@ -104,8 +104,6 @@ class HurdlePoissonDistribution(Distribution):
 
     def _solve(self, q: Tensor) -> Tensor:
         level, *parameters = torch.broadcast_tensors(*wide(q, self.log_rate, self.logits))
-        if level.is_meta:
-            return torch.empty_like(level, dtype=q.dtype)
         log_rate, logits = parameters
         zero, rate = torch.sigmoid(-logits), log_rate.exp()
         inner = ((level - zero) / torch.sigmoid(logits)).clamp(1e-300, 1 - 1e-16)
@@ -134,7 +132,7 @@ class HurdlePoissonDistribution(Distribution):
         return score.to(y)
 
     def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
-        """Independent draws: the Poisson process whose first event is placed before the end.
+        """The Poisson process whose first event is placed before the end.
 
         With U uniform, the first event of a positive count comes at T = -log(1 - U (1 - e^-r));
         the rest of the count is Poisson with rate r - T.

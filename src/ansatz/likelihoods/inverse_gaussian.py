@@ -7,10 +7,9 @@ import torch
 from scipy import special
 from torch import Tensor
 
-from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution, bisect
 from ansatz.likelihoods.likelihood import (
-    Likelihood,
+    Dispersed,
     require_same_shape,
     unit_and_floor,
     weighted_mean,
@@ -99,8 +98,6 @@ class InverseGaussianDistribution(Distribution):
     def _solve(self, q: Tensor) -> Tensor:
         """Newton's method in log y on the log of the nearer tail; bisection where it fails."""
         c, log_mean, level = torch.broadcast_tensors(*wide(self._c, self.log_mean, q))
-        if level.is_meta:
-            return torch.empty_like(q)
         inside = (level > 0) & (level < 1)
         level = torch.where(inside, level, 0.5)
         # Phi(a) = q with a = 2 sinh(d/2) / sqrt(phi mu): the first term of the cdf alone.
@@ -165,7 +162,7 @@ class _ScaledIntegral(torch.autograd.Function):
         return grad * (_ScaledIntegral.apply(x) - 1 / x)
 
 
-class InverseGaussian(Likelihood):
+class InverseGaussian(Dispersed):
     r"""Positive outcomes whose variance grows as the cube of their mean: first-passage times.
 
     .. math:: -\log p(y) = \frac{(y - \mu)^2}{2\phi\mu^2 y} + \frac12\log(2\pi\phi y^3)
@@ -200,10 +197,6 @@ class InverseGaussian(Likelihood):
     name = "inverse_gaussian"
     support = "positive"
     link_name = "log"
-
-    def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
-        super().__init__()
-        self.dispersion = PositiveHead(dispersion)
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of the dispersion."""

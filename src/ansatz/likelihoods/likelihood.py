@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from ansatz.likelihoods.dispersion import PositiveHead, Resized
+from ansatz.likelihoods.dispersion import Dispersion, PositiveHead, Resized
 from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.support import Support, check_support
 from ansatz.spec import TargetSpec
@@ -45,9 +45,7 @@ class Likelihood(Resized):
         return likelihood
 
     def outputs(self, target: TargetSpec) -> int:
-        """P, the raw numbers per outcome: by default 1, and 1 more for a predicted dispersion."""
-        if isinstance(head := getattr(self, "dispersion", None), PositiveHead):
-            return 1 + head.outputs
+        """P, the raw numbers per outcome."""
         raise TypeError(f"{type(self).__name__} does not say how many raw numbers it needs.")
 
     def check(self, y: Any) -> None:
@@ -129,6 +127,18 @@ class Likelihood(Resized):
         require_same_shape(self.name, raw, y)
         mu = self.point(raw)
         return (y - mu) / self.variance_function(mu).sqrt()
+
+
+class Dispersed(Likelihood):
+    """A likelihood with a dispersion that is predicted from x, constant, or known."""
+
+    def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
+        super().__init__()
+        self.dispersion = PositiveHead(dispersion)
+
+    def outputs(self, target: TargetSpec) -> int:
+        """2 with a predicted dispersion, else 1."""
+        return 1 + self.dispersion.outputs
 
 
 def require_same_shape(

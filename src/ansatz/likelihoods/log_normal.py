@@ -5,9 +5,8 @@ import math
 import torch
 from torch import Tensor
 
-from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.likelihood import Likelihood, unit_and_floor, weighted_mean, weighted_sd
+from ansatz.likelihoods.likelihood import Dispersed, unit_and_floor, weighted_mean, weighted_sd
 from ansatz.likelihoods.special.gamma import HALF_LOG_2PI
 from ansatz.likelihoods.special.logarithms import continued, safe_log, soft_clamp
 from ansatz.likelihoods.special.normal import log_ndtr
@@ -104,7 +103,7 @@ class LogNormalDistribution(Distribution):
         return (self.log_median + self.sigma * noise).exp()
 
 
-class LogNormal(Likelihood):
+class LogNormal(Dispersed):
     r"""Positive outcomes whose logarithm is normal: an accelerated failure time.
 
     .. math:: -\log p(y) = \frac{(\log y - \mu)^2}{2\sigma^2} + \log\sigma + \log y
@@ -139,10 +138,6 @@ class LogNormal(Likelihood):
     name = "log_normal"
     support = "positive"
     link_name = "log"
-
-    def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
-        super().__init__()
-        self.dispersion = PositiveHead(dispersion)
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of sigma."""

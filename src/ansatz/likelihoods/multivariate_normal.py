@@ -52,6 +52,8 @@ class MultivariateNormalDistribution(VectorDistribution):
         https://doi.org/10.1093/biomet/86.3.677
     """
 
+    symmetric = True
+
     def __init__(self, mean: Tensor, sds: Tensor, coefficients: Tensor) -> None:
         self._mean, self.sds = torch.broadcast_tensors(mean, sds)
         self.coefficients = coefficients
@@ -80,11 +82,6 @@ class MultivariateNormalDistribution(VectorDistribution):
 
     @property
     def mode(self) -> Tensor:
-        """The location."""
-        return self._mean
-
-    @property
-    def median(self) -> Tensor:
         """The location."""
         return self._mean
 

@@ -6,10 +6,9 @@ import torch
 from scipy import special
 from torch import Tensor
 
-from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.likelihood import (
-    Likelihood,
+    Dispersed,
     expand_weight,
     require_same_shape,
     weighted_mean,
@@ -95,8 +94,6 @@ class NegativeBinomialDistribution(Distribution):
 
     def _solve(self, q: Tensor) -> Tensor:
         level, log_mean, alpha = torch.broadcast_tensors(*wide(q, self.log_mean, self.dispersion))
-        if level.is_meta:
-            return torch.empty_like(level, dtype=q.dtype)
         # The gamma distribution with the same mean and variance is near enough to begin with.
         mu = log_mean.exp()
         spread = 1 / mu + alpha
@@ -125,7 +122,7 @@ class NegativeBinomialDistribution(Distribution):
         return score.to(y)
 
     def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
-        """Independent draws: a gamma rate with mean mu and shape 1 / alpha, then Poisson's."""
+        """A gamma rate with mean mu and shape 1 / alpha, then Poisson's."""
         r = (1 / self.dispersion).expand(size).contiguous()
         draw = torch._standard_gamma(r, generator=generator)
         return PoissonDistribution((draw / r).log() + self.log_mean).sample((), generator)
@@ -160,7 +157,7 @@ def _half_deviance(log_mean: Tensor, alpha: Tensor, y: Tensor) -> Tensor:
     return ratio + y * torch.where(d > -1, close, apart - d)
 
 
-class NegativeBinomial(Likelihood):
+class NegativeBinomial(Dispersed):
     r"""Counts from 0 on whose variance exceeds their mean (NB2).
 
     .. math:: -\log p(y) = \log\frac{\Gamma(1/\alpha)\, y!}{\Gamma(y + 1/\alpha)}
@@ -193,10 +190,6 @@ class NegativeBinomial(Likelihood):
     name = "negative_binomial"
     support = "counts"
     link_name = "log"
-
-    def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
-        super().__init__()
-        self.dispersion = PositiveHead(dispersion)
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of the dispersion."""

@@ -5,10 +5,10 @@ import math
 import torch
 from torch import Tensor
 
-from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
+from ansatz.likelihoods.dispersion import Dispersion
 from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.likelihood import (
-    Likelihood,
+    Dispersed,
     require_same_shape,
     unit_and_floor,
     weighted_mean,
@@ -30,6 +30,8 @@ class NormalDistribution(Distribution):
         tensor([-804.6085])
     """
 
+    symmetric = True
+
     def __init__(self, mean: Tensor, sd: Tensor) -> None:
         self._mean, self.sd = torch.broadcast_tensors(mean, sd)
 
@@ -45,11 +47,6 @@ class NormalDistribution(Distribution):
 
     @property
     def mode(self) -> Tensor:
-        """The location."""
-        return self._mean
-
-    @property
-    def median(self) -> Tensor:
         """The location."""
         return self._mean
 
@@ -94,7 +91,7 @@ class NormalDistribution(Distribution):
         return self._mean + sd * noise
 
 
-class Normal(Likelihood):
+class Normal(Dispersed):
     r"""Real outcomes with symmetric, light-tailed noise.
 
     .. math:: -\log p(y) = \frac{(y - \mu)^2}{2 \sigma^2} + \log \sigma + \frac12 \log 2\pi
@@ -128,10 +125,10 @@ class Normal(Likelihood):
     support = "real"
 
     def __init__(self, *, dispersion: Dispersion = "predicted", beta: float = 0.5) -> None:
-        super().__init__()
+        super().__init__(dispersion=dispersion)
         if not 0 <= beta <= 1:
             raise ValueError(f"beta of Normal must be in [0, 1], got {beta}.")
-        self.dispersion, self.beta = PositiveHead(dispersion), beta
+        self.beta = beta
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of the spread."""

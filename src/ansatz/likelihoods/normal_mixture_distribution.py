@@ -89,8 +89,6 @@ class NormalMixtureDistribution(Distribution):
     def _solve(self, q: Tensor) -> Tensor:
         """Newton's method on the log of the smaller tail, between the components' own quantiles."""
         shape = torch.broadcast_shapes(q.shape, self.mean.shape)
-        if q.is_meta:
-            return torch.empty(shape, dtype=q.dtype, device=q.device)
         many = (*shape, self.means.shape[-1])
         table = [t.expand(many).reshape(-1, many[-1]) for t in (self.log_weights, self.means)]
         sds = self.sds.expand(many).reshape(-1, many[-1])
@@ -167,7 +165,7 @@ class NormalMixtureDistribution(Distribution):
         return (first - 0.5 * pair.sum((-1, -2))).to(y)
 
     def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
-        """Independent draws: a component, then a number from it."""
+        """A component, then a number from it."""
         options = {"dtype": self.means.dtype, "device": self.means.device}
         u = torch.rand((*size, 1), generator=generator, **options)
         bounds = self.weights.cumsum(-1)[..., :-1]

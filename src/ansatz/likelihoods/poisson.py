@@ -82,8 +82,6 @@ class PoissonDistribution(Distribution):
 
     def _solve(self, q: Tensor) -> Tensor:
         level, log_rate = torch.broadcast_tensors(*wide(q, self.log_rate))
-        if level.is_meta:
-            return torch.empty_like(level, dtype=q.dtype)
         # Cornish-Fisher's guess is within a few counts.
         rate, z = log_rate.exp(), torch.special.ndtri(level.clamp(1e-300, 1 - 1e-16))
         guess = rate + z * rate.sqrt() + (z * z - 1) / 6 - 0.5
@@ -102,7 +100,7 @@ class PoissonDistribution(Distribution):
         return score.to(y)
 
     def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
-        """Independent draws; beyond a rate of 1e12 from the normal limit, equal to 1e-6 sd."""
+        """Beyond a rate of 1e12 from the normal limit, equal to 1e-6 sd."""
         rate = self.mean.expand(size)
         large = rate > 1e12
         counts = torch.poisson(torch.where(large, 1.0, rate), generator=generator)

@@ -117,9 +117,9 @@ GAP = 30.0  # least distance in score between groups of which one always lost
 class RankingFit(NamedTuple):
     """The scores, how exact they are, and what there is to say about them."""
 
-    scores: Tensor
-    gradient: float
-    notes: list[str]
+    scores: Tensor  # (K,), adding up to 0
+    gradient: float  # the largest derivative of the total loss that is left
+    notes: list[str]  # items whose scores are a limit, or without evidence
 
 
 def fit_scores(

@@ -11,7 +11,7 @@ from torch import Tensor
 from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.likelihood import (
-    Likelihood,
+    Dispersed,
     expand_weight,
     require_same_shape,
     unit_and_floor,
@@ -115,6 +115,8 @@ class StudentTDistribution(Distribution):
         (tensor([0.7500]), tensor([nan]))
     """
 
+    symmetric = True
+
     def __init__(self, location: Tensor, scale: Tensor, nu: Tensor) -> None:
         self.location, self.scale, self.nu = torch.broadcast_tensors(location, scale, nu)
 
@@ -138,11 +140,6 @@ class StudentTDistribution(Distribution):
 
     @property
     def mode(self) -> Tensor:
-        """The location."""
-        return self.location
-
-    @property
-    def median(self) -> Tensor:
         """The location."""
         return self.location
 
@@ -171,8 +168,6 @@ class StudentTDistribution(Distribution):
 
     def _solve(self, q: Tensor) -> Tensor:
         location, scale, nu, level = torch.broadcast_tensors(self.location, self.scale, self.nu, q)
-        if level.is_meta:
-            return torch.empty_like(level)
         # By symmetry from the smaller tail, where q has digits to give.
         t = student_quantile(*wide(torch.minimum(level, 1 - level), nu)).to(level)
         return location + scale * torch.where(level < 0.5, -t, t)
@@ -194,7 +189,7 @@ class StudentTDistribution(Distribution):
         return torch.where(exists, self.scale * score, math.inf)
 
     def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
-        """Independent draws: a normal one over the root of a gamma one."""
+        """A normal one over the root of a gamma one."""
         half = (self.nu / 2).expand(size).contiguous()
         noise = torch.randn(half.shape, generator=generator, dtype=half.dtype, device=half.device)
         tiny = torch.finfo(half.dtype).tiny
@@ -202,7 +197,7 @@ class StudentTDistribution(Distribution):
         return self.location + self.scale * noise / mix.sqrt()
 
 
-class StudentT(Likelihood):
+class StudentT(Dispersed):
     r"""Real outcomes with outliers: polynomial tails, so that a far point pulls ever less.
 
     .. math:: -\log p(y) = \frac{\nu + 1}{2} \log\left(1 + \frac{z^2}{\nu}\right) + \log\sigma
@@ -240,10 +235,9 @@ class StudentT(Likelihood):
     def __init__(
         self, *, dispersion: Dispersion = "predicted", nu: Literal["learned"] | float = "learned"
     ) -> None:
-        super().__init__()
+        super().__init__(dispersion=dispersion)
         if isinstance(nu, str) and nu != "learned":
             raise ValueError(f"nu of StudentT must be 'learned' or a number > 0, got {nu!r}.")
-        self.dispersion = PositiveHead(dispersion)
         self.freedom = PositiveHead("constant" if isinstance(nu, str) else nu)
         self.freedom.observe(torch.tensor(_UNIT), torch.tensor(LEAST))
 

@@ -7,9 +7,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ansatz.likelihoods.dispersion import Dispersion, PositiveHead, Resized
+from ansatz.likelihoods.dispersion import Dispersion, Resized
 from ansatz.likelihoods.likelihood import (
-    Likelihood,
+    Dispersed,
     expand_weight,
     require_same_shape,
     unit_and_floor,
@@ -21,7 +21,7 @@ from ansatz.likelihoods.special.tweedie import log_density, unit_deviance
 from ansatz.likelihoods.tweedie_distribution import TweedieDistribution
 
 
-class Tweedie(Likelihood):
+class Tweedie(Dispersed):
     r"""Amounts >= 0 that are often exactly 0: a Poisson number of gamma amounts, added up.
 
     .. math:: -\log p(y) = \frac{d(y, \mu)}{2\phi} + \log y - C(y, \phi, p), \qquad
@@ -66,8 +66,8 @@ class Tweedie(Likelihood):
     def __init__(
         self, *, dispersion: Dispersion = "predicted", power: Literal["learned"] | float = 1.5
     ) -> None:
-        super().__init__()
-        self.dispersion, self.power = PositiveHead(dispersion), _Power(power)
+        super().__init__(dispersion=dispersion)
+        self.power = _Power(power)
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of the dispersion; one power per target."""

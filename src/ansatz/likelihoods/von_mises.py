@@ -49,6 +49,8 @@ class VonMisesDistribution(Distribution):
         [2.612, 3.671]
     """
 
+    symmetric = True
+
     circular = True  # outcomes are directions: errors are angles
 
     def __init__(self, a: Tensor, b: Tensor) -> None:
@@ -82,11 +84,6 @@ class VonMisesDistribution(Distribution):
 
     @property
     def mode(self) -> Tensor:
-        """The mean direction."""
-        return self.mean
-
-    @property
-    def median(self) -> Tensor:
         """The mean direction."""
         return self.mean
 
@@ -153,8 +150,6 @@ class VonMisesDistribution(Distribution):
 
     def _solve(self, q: Tensor) -> Tensor:
         mean, kappa, level = torch.broadcast_tensors(self.mean, self.kappa, q)
-        if mean.is_meta:
-            return torch.empty_like(mean)
         k, p = wide(kappa, level)
         valid = (p >= 0) & (p <= 1)
         tail = torch.where(valid, torch.minimum(p, 1 - p), 0.5)

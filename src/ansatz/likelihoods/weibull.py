@@ -5,9 +5,8 @@ import math
 import torch
 from torch import Tensor
 
-from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.likelihood import Likelihood, expand_weight, weighted_mean, weighted_sd
+from ansatz.likelihoods.likelihood import Dispersed, expand_weight, weighted_mean, weighted_sd
 from ansatz.likelihoods.log_normal import relative_unit_and_floor
 from ansatz.likelihoods.special.gamma import log_gammainc
 from ansatz.likelihoods.special.logarithms import (
@@ -113,14 +112,13 @@ class WeibullDistribution(Distribution):
         return (value * (2 * distribution.cdf(value) - 1) + distribution.mean * rest).to(y)
 
     def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
-        """Independent draws, at least the smallest positive number."""
         draw = self.sigma.new_empty(size).exponential_(generator=generator)
         tiny = torch.finfo(draw.dtype).tiny
         log_y = self.log_scale + self.sigma * draw.clamp(min=tiny).log()
         return log_y.exp().clamp(min=tiny)
 
 
-class Weibull(Likelihood):
+class Weibull(Dispersed):
     r"""Positive lifetimes with hazard proportional to a power of time; an accelerated failure time.
 
     .. math:: S(y) = \exp\left(-(y/\lambda)^{1/\sigma}\right), \qquad
@@ -155,10 +153,6 @@ class Weibull(Likelihood):
     name = "weibull"
     support = "positive"
     link_name = "log"
-
-    def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
-        super().__init__()
-        self.dispersion = PositiveHead(dispersion)
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of sigma."""

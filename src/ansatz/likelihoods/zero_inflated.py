@@ -8,9 +8,8 @@ from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
 from ansatz.likelihoods.constant_fit import fit_constant
-from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.likelihood import Likelihood, expand_weight, weighted_mean
+from ansatz.likelihoods.likelihood import Dispersed, Likelihood, expand_weight, weighted_mean
 from ansatz.likelihoods.negative_binomial import NegativeBinomial, NegativeBinomialDistribution
 from ansatz.likelihoods.poisson import Poisson, PoissonDistribution
 from ansatz.likelihoods.special.logarithms import positive_rate, soft_cap
@@ -99,8 +98,6 @@ class ZeroInflatedDistribution(Distribution):
 
     def _solve(self, q: Tensor) -> Tensor:
         level, logits = torch.broadcast_tensors(*wide(q, self.logits))
-        if level.is_meta:
-            return torch.empty_like(level, dtype=q.dtype)
         # P(N > y) = (1 - q) / (1 - pi), N a count; a level of exactly 1 would be infinite.
         inner = (1 - (1 - level) / torch.sigmoid(-logits)).clamp(0, 1 - 1e-16)
         y = self.counts.icdf(inner).clamp(min=0)
@@ -188,7 +185,7 @@ class ZeroInflatedPoisson(Likelihood):
         return ZeroInflatedDistribution(PoissonDistribution(soft_cap(raw[..., 0])), raw[..., 1])
 
 
-class ZeroInflatedNegativeBinomial(Likelihood):
+class ZeroInflatedNegativeBinomial(Dispersed):
     r"""Overdispersed counts among which some zeros have another cause.
 
     .. math:: P(0) = \pi + (1 - \pi) (1 + \alpha\mu)^{-1/\alpha}, \qquad
@@ -222,10 +219,6 @@ class ZeroInflatedNegativeBinomial(Likelihood):
     name = "zero_inflated_negative_binomial"
     support = "counts"
     link_name = "log"
-
-    def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
-        super().__init__()
-        self.dispersion = PositiveHead(dispersion)
 
     def outputs(self, target: TargetSpec) -> int:
         """3 with a predicted dispersion, else 2."""

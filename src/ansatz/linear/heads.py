@@ -60,8 +60,8 @@ def dispersion_columns(likelihood: Likelihood, raw: Tensor, y: Tensor) -> tuple[
 class Redundancy(NamedTuple):
     """Directions of z along which no row's loss changes, one per number that may be held."""
 
-    columns: tuple[int, ...]
-    directions: Tensor
+    columns: tuple[int, ...]  # with these held nothing is redundant
+    directions: Tensor  # (R, Z), 1 at its own column and 0 at the others'
 
 
 def find_redundancy(

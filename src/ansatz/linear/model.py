@@ -1,6 +1,7 @@
 """A likelihood made ready for a linear fit, and its maximum."""
 
 import copy
+from functools import partial
 from typing import Literal, NamedTuple, cast
 
 import torch
@@ -135,9 +136,9 @@ class Model(NamedTuple):
         if rows.precision is not None:
             columns = rows.y.double().reshape(len(rows.y), -1)
             y = torch.cat([columns, rows.precision.unsqueeze(1)], 1)
-            function = _precise if rows.y.ndim == 1 else _precise_vector
+            function = _precise
         if width is not None:
-            function = _Smooth(width)
+            function = partial(smooth_loss, width=width)
         if getattr(self.likelihood, "prior", 0):  # a stated prior is part of what is maximised
             function = _with_prior
         loss, _ = row_loss(self.likelihood, self.outputs, function)
@@ -271,23 +272,12 @@ class Model(NamedTuple):
 
 
 def _precise(likelihood: Likelihood, raw: Tensor, y: Tensor) -> Tensor:
-    return precise_loss(likelihood, raw, y[:, 0], y[:, 1])
-
-
-def _precise_vector(likelihood: Likelihood, raw: Tensor, y: Tensor) -> Tensor:
-    return precise_loss(likelihood, raw, y[:, :-1], y[:, -1])
+    outcome = y[:, :-1] if likelihood.event_ndim else y[:, 0]
+    return precise_loss(likelihood, raw, outcome, y[:, -1])
 
 
 def _with_prior(likelihood: Likelihood, raw: Tensor, y: Tensor) -> Tensor:
     return likelihood.training_loss(raw, y)
-
-
-class _Smooth:
-    def __init__(self, width: float) -> None:
-        self.width = width
-
-    def __call__(self, likelihood: Likelihood, raw: Tensor, y: Tensor) -> Tensor:
-        return smooth_loss(likelihood, raw, y, self.width)
 
 
 NORMAL_TAILS = 1000.0

@@ -13,8 +13,8 @@ from ansatz.linear.criterion import Criterion, Derivatives
 class Recession(NamedTuple):
     """A direction along which no row's loss ever rises and some fall for ever."""
 
-    table: Tensor
-    rows: int
+    table: Tensor  # (Q, Z), in the coefficients of the standardised columns
+    rows: int  # that it drives to a certain prediction
 
 
 def find_recession(

@@ -11,6 +11,10 @@ from ansatz.linear.model import Maximum, Model
 from ansatz.linear.naming import inner
 from ansatz.linear.newton import Minimum
 
+NO_ESTIMATE = (
+    "the coefficients are the last iterate on their way to infinity and their standard errors are "
+    "meaningless. Merge rare levels, drop the variable, or use a penalised network."
+)
 SEPARABLE = ("bernoulli", "binomial", "ordinal", *CLASSES)
 
 
@@ -87,24 +91,17 @@ def explain_minimum(likelihood: str, design: Design, found: Minimum) -> list[str
             said.append(
                 f"monotone likelihood: along {names} the partial likelihood rises for ever (of "
                 "those at risk it is always the row with the largest value that has the event: a "
-                "level without events, say); the coefficients are the last iterate on their way to "
-                "infinity and their standard errors are meaningless. Merge rare levels, drop the "
-                "variable, or use a penalised network."
+                "level without events, say); " + NO_ESTIMATE
             )
         elif likelihood in SEPARABLE:
             said.append(
                 f"separation: {names} can tell {rows} apart without error, so no maximum-"
-                "likelihood estimate exists; the coefficients are the last iterate on their way to "
-                "infinity and their standard errors are meaningless. Merge rare levels, drop the "
-                "variable, or use a penalised network."
+                "likelihood estimate exists; " + NO_ESTIMATE
             )
         else:
             said.append(
                 f"no maximum-likelihood estimate exists: along {names} the likelihood of {rows} "
-                "rises for ever (for counts: a level or range where all are zero); the "
-                "coefficients are the last iterate on their way to infinity and their standard "
-                "errors are meaningless. Merge rare levels, drop the variable, or use a penalised "
-                "network."
+                "rises for ever (for counts: a level or range where all are zero); " + NO_ESTIMATE
             )
     elif not found.converged:
         said.append(

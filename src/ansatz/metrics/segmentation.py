@@ -201,14 +201,6 @@ def iou(
 
     Arguments, shapes and conventions are those of :func:`dice`: two empty masks have J = 1.
 
-    Args:
-        y: true labels, codes 0..K-1; anything where the weight is 0.
-        predicted: labels of the same shape.
-        weight: per image or per pixel, 0 = not labelled.
-        classes: :math:`K`; from the labels when not given.
-        background: False leaves class 0 of K > 2 out.
-        reduction: ``"mean"``, ``"image"``, ``"class"`` or ``"none"``.
-
     Shapes:
         - y, predicted: ``(N, *size)``.
         - weight: ``(N,)`` or ``(N, *size)``.

@@ -115,15 +115,7 @@ def integrated_brier(
 
     .. math:: IBS = \frac{1}{t_T - t_1} \int_{t_1}^{t_T} BS(t)\, dt
 
-    Args:
-        survival: ``(N, T)``.
-        times: ``(T,)``, increasing, at least two.
-        time: ``(N,)``.
-        event: ``(N,)``.
-        train_time: ``(M,)`` of the training rows.
-        train_event: ``(M,)``.
-        weight: ``(N,)`` frequency weights.
-        train_weight: ``(M,)``.
+    The arguments are those of :func:`brier_survival`, with at least two increasing times.
 
     Example:
         >>> import torch

@@ -17,7 +17,7 @@ from ansatz.fitting.out_of_fold import Folds, choose_folds
 from ansatz.fitting.trained import Trained
 from ansatz.fitting.training import build_network, start_objective
 from ansatz.likelihoods import Likelihood
-from ansatz.likelihoods.constant_dispersion import with_dispersion
+from ansatz.likelihoods.registry import with_dispersion
 from ansatz.networks import LinearGrid
 from ansatz.networks.layout import channels_last
 from ansatz.structures.grid.encoder import GridEncoder

@@ -30,7 +30,7 @@ from ansatz.fitting.task import Task
 from ansatz.fitting.tensor_structure import TensorStructure
 from ansatz.fitting.trained import PointPosterior, Trained
 from ansatz.likelihoods import Likelihood
-from ansatz.likelihoods.constant_dispersion import Dispersion, varies, with_dispersion
+from ansatz.likelihoods.registry import Dispersion, varies, with_dispersion
 from ansatz.linear import LinearFit
 from ansatz.spec import InputSpec
 from ansatz.storage import load_into
