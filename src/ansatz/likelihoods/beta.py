@@ -162,7 +162,7 @@ class Beta(Dispersed):
     .. math:: p(y) = \frac{y^{a-1} (1-y)^{b-1}}{B(a, b)}, \qquad a = \mu\phi, \quad b = (1-\mu)\phi
 
     with :math:`\mathrm{logit}\,\mu` = raw[0] (logit link) and the dispersion :math:`1/\phi` = unit
-    * softplus(raw[1]) + floor: a small dispersion is a sharp likelihood, with variance
+    * softplus(raw[1]) + floor: a small dispersion is a sharp distribution, with variance
     :math:`\mu(1-\mu)/(1+\phi)`. With constant dispersion the linear model is Ferrari and
     Cribari-Neto's. The unit is the maximum-likelihood :math:`1/\phi` of the constant model; the
     floor is the dispersion at which the sd at the mean of y falls to the normal distribution's

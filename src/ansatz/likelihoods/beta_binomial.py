@@ -1,4 +1,4 @@
-"""The beta-binomial distribution: successes whose probability varies beyond what x tells."""
+"""The beta-binomial distribution: successes whose probability varies beyond what x explains."""
 
 import math
 from collections.abc import Iterator
@@ -85,7 +85,7 @@ class BetaBinomialDistribution(Distribution):
         return torch.where(peaked, inner, ends)
 
     def log_prob(self, y: Tensor) -> Tensor:
-        """Log probability: the binomial's, and what the spread of the probability adds.
+        """Log probability: the binomial's, and what the variation of the probability adds.
 
         With a' = y + a, b' = n - y + b: relative_entropy(a', b'; mu) + peak(a, b) - peak(a', b'),
         all small where phi is large.
@@ -95,9 +95,9 @@ class BetaBinomialDistribution(Distribution):
         y, (a, b) = torch.where(count, y, 0.0), self.shapes
         a_more, b_more = a + y, b + (self.trials - y)
         log_p, log_q = logsigmoid(self.logits), logsigmoid(-self.logits)
-        spread = relative_entropy(a_more, b_more, log_p, log_q)
-        spread = spread + log_beta_peak(a, b) - log_beta_peak(a_more, b_more)
-        return torch.where(count, binomial + spread, -math.inf)
+        extra = relative_entropy(a_more, b_more, log_p, log_q)
+        extra = extra + log_beta_peak(a, b) - log_beta_peak(a_more, b_more)
+        return torch.where(count, binomial + extra, -math.inf)
 
     def _blocks(self, shape: torch.Size) -> Iterator[tuple[Tensor, Tensor]]:
         """Counts ``(M, ...)`` from 0 to the largest n and their log probabilities, in blocks."""
@@ -139,7 +139,7 @@ class BetaBinomialDistribution(Distribution):
 
     def _log_tail(self, k: Tensor, upper: Tensor) -> Tensor:
         """log P(Y > k) where ``upper`` holds, else log P(Y <= k); 0 <= k < n."""
-        # n - Y is a likelihood of the same kind, with the shapes exchanged.
+        # n - Y has a distribution of the same kind, with the shapes exchanged.
         logits = torch.where(upper, -self.logits, self.logits)
         k = torch.where(upper, (self.trials - 1 - k).clamp(min=0), k)
         distribution = BetaBinomialDistribution(logits, self.dispersion, self.trials)
@@ -194,8 +194,8 @@ class BetaBinomial(Dispersed):
     :math:`\rho = 1/(1+\phi)`, and :math:`1/\phi \to 0` is the binomial distribution. The unit is
     the maximum-likelihood :math:`1/\phi` of the constant model; the floor is 1e-4 over the largest
     number of trials, at most half the unit: there the variance exceeds the binomial's by less than
-    1e-4 of it. raw[0] beyond +-50 grows logarithmically. With one trial in every row nothing tells
-    :math:`\phi`.
+    1e-4 of it. raw[0] beyond +-50 grows logarithmically. One trial in every row does not
+    identify :math:`\phi`.
 
     Args:
         dispersion: 1/phi ``"predicted"`` from x, ``"constant"``, or known (0.1 means phi = 10).
@@ -255,7 +255,7 @@ class BetaBinomial(Dispersed):
         return BetaBinomialDistribution(logits, self.dispersion(raw), as_trials(trials, raw))
 
     def given(self, raw: Tensor, y: Tensor) -> tuple[BetaBinomialDistribution, Tensor]:
-        """The likelihood of the successes in y's own trials, and those successes."""
+        """The distribution of the successes in y's own trials, and those successes."""
         return self.distribution(raw, y[..., 1]), y[..., 0].to(raw.dtype)
 
     def point(self, raw: Tensor) -> Tensor:
@@ -322,9 +322,9 @@ def _newton(
     h_ss = a * a * in_aa + 2 * a * b * cross + b * b * in_bb + g_scale
     h_es, h_ss = torch.where(free, h_es, 0.0), torch.where(free, h_ss, -1.0)
     g_scale = torch.where(free, g_scale, 0.0)
-    half, spread = (h_ee + h_ss) / 2, (((h_ee - h_ss) / 2) ** 2 + h_es**2).sqrt()
-    largest = half + spread  # eigenvalue; below 0 near a maximum
-    size = half.abs() + spread
+    half, radius = (h_ee + h_ss) / 2, (((h_ee - h_ss) / 2) ** 2 + h_es**2).sqrt()
+    largest = half + radius  # eigenvalue; below 0 near a maximum
+    size = half.abs() + radius
     shift = torch.where(largest < 0, 0.0, largest + 0.1 * size + 1e-12)
     h_ee, h_ss = h_ee - shift, h_ss - shift
     determinant = h_ee * h_ss - h_es**2

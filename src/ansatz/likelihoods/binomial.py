@@ -70,7 +70,7 @@ class BinomialDistribution(Distribution):
         return torch.minimum(((self.trials + 1) * self.probs).floor(), self.trials)
 
     def log_prob(self, y: Tensor) -> Tensor:
-        """Log probability, arranged so that large counts cancel; -inf for what is no count."""
+        """Log probability, arranged so that large counts cancel; -inf for what is not a count."""
         n = self.trials
         count = (y >= 0) & (y <= n) & (y == y.floor())
         inner = count & (y > 0) & (y < n)
@@ -140,7 +140,7 @@ class Binomial(Likelihood):
 
     with :math:`\eta` = raw[0], the log odds (logit link): logistic regression for grouped data, and
     the Bernoulli distribution where n = 1. The loss is exact for any raw number. ``predict`` gives
-    the probability; ``distribution(raw, trials)`` the number of successes in so many trials.
+    the probability; ``distribution(raw, trials)`` the number of successes in these trials.
 
     Shapes:
         - raw: ``(..., 1)``.
@@ -187,7 +187,7 @@ class Binomial(Likelihood):
         return BinomialDistribution(raw[..., 0], as_trials(trials, raw))
 
     def given(self, raw: Tensor, y: Tensor) -> tuple[BinomialDistribution, Tensor]:
-        """The likelihood of the successes in y's own trials, and those successes."""
+        """The distribution of the successes in y's own trials, and those successes."""
         return self.distribution(raw, y[..., 1]), y[..., 0].to(raw.dtype)
 
     def point(self, raw: Tensor) -> Tensor:
@@ -216,7 +216,7 @@ class Binomial(Likelihood):
 
 
 def check_trials(y: Tensor, likelihood: str) -> None:
-    """Refuses what is no pair (successes, trials) with 0 <= successes <= trials and trials >= 1."""
+    """Rejects what is not a pair (successes, trials), 0 <= successes <= trials, trials >= 1."""
     if y.ndim < 2 or y.shape[-1] != 2:
         raise DataError(
             f"{likelihood} outcomes are pairs (successes, trials), y of shape (N, 2), got "
@@ -229,9 +229,7 @@ def check_trials(y: Tensor, likelihood: str) -> None:
     )
     none = torch.zeros_like(y, dtype=torch.bool)
     none[..., 1] = y[..., 1] < 1
-    refuse_where(
-        none, y, f"{likelihood} trials must be at least 1", "A row without trials says nothing."
-    )
+    refuse_where(none, y, f"{likelihood} trials must be at least 1", "Drop rows without trials.")
     many = torch.zeros_like(y, dtype=torch.bool)
     many[..., 0] = y[..., 0] > y[..., 1]
     advice = "The pair is (successes, trials), not (successes, failures)."

@@ -49,15 +49,15 @@ class _Problem:
 
     def place(self, theta: Any) -> Tensor:
         """Moves the parameters to theta; the raw numbers as a leaf."""
-        pieces = torch.as_tensor(theta).split(
+        parts = torch.as_tensor(theta).split(
             [self.shift.numel(), *(p.numel() for p in self.parameters)]
         )
         with torch.no_grad():
-            for parameter, origin, piece in zip(
-                self.parameters, self.origin, pieces[1:], strict=True
+            for parameter, origin, part in zip(
+                self.parameters, self.origin, parts[1:], strict=True
             ):
-                parameter.copy_(origin + piece.reshape(origin.shape))
-        raw = self.shift + self.scale * pieces[0].reshape(self.shift.shape)
+                parameter.copy_(origin + part.reshape(origin.shape))
+        raw = self.shift + self.scale * parts[0].reshape(self.shift.shape)
         return raw.requires_grad_()
 
     @torch.enable_grad()

@@ -84,7 +84,7 @@ class Cox(Likelihood):
         check_survival(self.name, y)
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-        """0 and 1: a constant log-risk says nothing."""
+        """0 and 1: a constant log-risk has no effect."""
         if not bool(((y[..., 1] > 0) & (weight > 0)).any()):
             raise DataError(
                 "cox compares those who have the event with those who do not, but no row has an "
@@ -177,7 +177,7 @@ Fold = tuple[Tensor, Tensor, Tensor]  # rows of a model, rows it left out, its l
 def fair_log_risks(own: Tensor, others: Iterable[Fold]) -> Tensor:
     """Each row's log-risk by the model that left it out; its own where none did.
 
-    Log-risks of rows that a flexible model learned from know too well who had the event: those left
+    A flexible model's log-risks of its training rows know too well who had the event: those left
     at risk look safer than they are, and the baseline that makes up for it is too high for new
     rows. Only differences of log-risks mean anything, so every fold is put on the level of the
     whole fit.

@@ -36,7 +36,7 @@ class Dice(Likelihood):
     *Pixels that are not labelled*: weights per pixel go to ``partial_loss``; a pixel of weight 0
     is in none of the sums, and its y may be nan.
 
-    It is no likelihood: it estimates no P(y | x), and its best p are nearly 0 or 1. Its best
+    It is not a likelihood: it estimates no P(y | x), and its best p are nearly 0 or 1. Its best
     *constant* is the full or the empty mask, where the logits would be infinite, so the constant
     model is instead the share of each class.
 

@@ -80,8 +80,8 @@ class DirichletDistribution(VectorDistribution):
         (a,) = wide(self.shapes)
         phi = a.sum(-1)
         log_norm = torch.lgamma(a).sum(-1) - torch.lgamma(phi)
-        spread = (phi - a.shape[-1]) * torch.digamma(phi) - ((a - 1) * torch.digamma(a)).sum(-1)
-        return (log_norm + spread).to(self.log_mean)
+        rest = (phi - a.shape[-1]) * torch.digamma(phi) - ((a - 1) * torch.digamma(a)).sum(-1)
+        return (log_norm + rest).to(self.log_mean)
 
     @property
     def marginal(self) -> BetaDistribution:
@@ -146,7 +146,7 @@ class Dirichlet(Likelihood):
 
     with the means :math:`\mu` = softmax of K logits (soft-clamped at +-50) and the dispersion
     :math:`1/\phi` = unit * softplus of the last raw number + floor: a small dispersion is a sharp
-    likelihood, the variance of part k being :math:`\mu_k(1-\mu_k)/(1+\phi)`. K = 2 is the beta
+    distribution, the variance of part k being :math:`\mu_k(1-\mu_k)/(1+\phi)`. K = 2 is the beta
     distribution. The unit is the maximum-likelihood :math:`1/\phi` of the constant model; the floor
     is the dispersion at which the sd of some part falls to the normal distribution's floor, at most
     half the unit.

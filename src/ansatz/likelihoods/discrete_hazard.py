@@ -42,8 +42,8 @@ class DiscreteHazard(Likelihood):
     a cause has occurred by a time, where others compete.
 
     Args:
-        intervals: at most so many; fewer where there are fewer distinct event times (then the
-            last raw numbers are not used).
+        intervals: the largest number of intervals; fewer where there are fewer distinct event times
+            (then the last raw numbers are not used).
         causes: kinds of events, coded 1 to ``causes``.
         measure: ``"density"`` or ``"interval"``.
 
@@ -208,7 +208,7 @@ class DiscreteHazard(Likelihood):
         time, cuts = y[..., 0].contiguous(), self.cuts.to(y)
         place = torch.searchsorted(cuts, time)
         seen = y[..., 1] > 0
-        if self.measure == "interval":  # beyond the last cut nothing tells one time from another
+        if self.measure == "interval":  # beyond the last cut times cannot be distinguished
             seen = seen & (place < len(cuts))
         return place.clamp(max=len(cuts) - 1), seen
 

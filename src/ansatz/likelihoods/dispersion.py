@@ -16,7 +16,7 @@ def softplus_inverse(x: Tensor) -> Tensor:
 
 
 class Resized(nn.Module):
-    """A module whose tensors take the shape of the saved ones: one entry per target, say."""
+    """A module whose tensors take the shape of the saved ones, as one entry per target."""
 
     resized: ClassVar[tuple[str, ...]] = ()  # names of the tensors
 

@@ -163,19 +163,19 @@ def _has_gradient(part: object) -> bool:
 
 
 def bisect(distribution: Distribution, q: Tensor, iterations: int = 200) -> Tensor:
-    """Solves cdf(y) = q for any distribution with a mean and a spread to start the bracket from."""
+    """Solves cdf(y) = q for any distribution, in a bracket around its mean."""
     centre = torch.nan_to_num(distribution.mean, nan=0.0, posinf=0.0, neginf=0.0)
-    spread = torch.nan_to_num(distribution.stddev, nan=1.0, posinf=1.0).clamp(min=1e-30)
-    centre, spread, q = torch.broadcast_tensors(centre, spread, q)
-    low, high = centre - spread, centre + spread
+    sd = torch.nan_to_num(distribution.stddev, nan=1.0, posinf=1.0).clamp(min=1e-30)
+    centre, sd, q = torch.broadcast_tensors(centre, sd, q)
+    low, high = centre - sd, centre + sd
     for _ in range(1100):  # doubling reaches the largest double
         too_high = (distribution.cdf(low) >= q) & (low > distribution.lower)
         too_low = (distribution.cdf(high) < q) & (high < distribution.upper)
         if not (too_high.any() or too_low.any()):
             break
-        spread = 2 * spread
-        low = torch.where(too_high, (centre - spread).clamp(min=distribution.lower), low)
-        high = torch.where(too_low, (centre + spread).clamp(max=distribution.upper), high)
+        sd = 2 * sd
+        low = torch.where(too_high, (centre - sd).clamp(min=distribution.lower), low)
+        high = torch.where(too_low, (centre + sd).clamp(max=distribution.upper), high)
     for _ in range(iterations):
         middle = low + (high - low) / 2
         above = distribution.cdf(middle) >= q

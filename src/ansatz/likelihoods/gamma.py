@@ -34,7 +34,7 @@ class GammaDistribution(Distribution):
 
     Example:
         >>> import torch
-        >>> d = GammaDistribution(torch.zeros(1), torch.ones(1))  # the exponential likelihood
+        >>> d = GammaDistribution(torch.zeros(1), torch.ones(1))  # the exponential distribution
         >>> d.log_survival(torch.tensor([1000.0]))
         tensor([-1000.])
     """
@@ -118,8 +118,8 @@ class GammaDistribution(Distribution):
         first = value * (2 * log_gammainc(a, x).exp() - 1)
         second = mu * (2 * log_gammainc(a + 1, x).exp() - 1)
         # B(a + 1/2, 1/2) / pi = Gamma(a + 1/2) / (Gamma(a) a sqrt(pi))
-        spread = mu * (log_gamma_half(a) - a.log()).exp() / math.sqrt(math.pi)
-        return (first - second - spread).to(y)
+        pair = mu * (log_gamma_half(a) - a.log()).exp() / math.sqrt(math.pi)
+        return (first - second - pair).to(y)
 
     def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
         a = self.shape.expand(size).contiguous()

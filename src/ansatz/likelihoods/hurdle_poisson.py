@@ -116,10 +116,10 @@ class HurdlePoissonDistribution(Distribution):
     def crps(self, y: Tensor) -> Tensor:
         r"""The closed form, from that of the Poisson distribution, in double precision.
 
-        A likelihood that is 0 with probability 1 - p and else has the score :math:`C_T(y)` has the
-        score :math:`(1 - p)|y| + p\, C_T(y) - p (1 - p)\, C_T(0)`; the Poisson distribution itself
-        is of this form, which gives the truncated one's. Where nearly all counts are 1, by their
-        first few probabilities.
+        A distribution that is 0 with probability 1 - p and else has the score :math:`C_T(y)` has
+        the score :math:`(1 - p)|y| + p\, C_T(y) - p (1 - p)\, C_T(0)`; the Poisson distribution
+        itself is of this form, which gives the truncated one's. Where nearly all counts are 1, by
+        their first few probabilities.
         """
         value, *parameters = wide(y, self.log_rate, self.logits)
         value, log_rate, logits = torch.broadcast_tensors(value, *parameters)
@@ -157,8 +157,8 @@ def _few_crps(y: Tensor, log_rate: Tensor) -> tuple[Tensor, Tensor]:
     t = torch.arange(1.0, 13.0, dtype=y.dtype, device=y.device)
     wide_rate = log_rate.unsqueeze(-1)
     p = (PoissonDistribution(wide_rate).log_prob(t) - log_positive(wide_rate)).exp()  # (..., 12)
-    spread = torch.einsum("...i,...j,ij->...", p, p, (t - t.unsqueeze(-1)).abs()) / 2
-    return (p * (t - y.unsqueeze(-1)).abs()).sum(-1) - spread, (p * t).sum(-1) - spread
+    pair = torch.einsum("...i,...j,ij->...", p, p, (t - t.unsqueeze(-1)).abs()) / 2
+    return (p * (t - y.unsqueeze(-1)).abs()).sum(-1) - pair, (p * t).sum(-1) - pair
 
 
 class HurdlePoisson(Likelihood):

@@ -65,8 +65,8 @@ class InverseGaussianDistribution(Distribution):
     def entropy(self) -> Tensor:
         """(log(2 pi e phi mu^3) - 3 e^x E1(x)) / 2 with x = 2 / (phi mu), E1 the integral."""
         x = 2 * (-self._c).exp()
-        spread = self.dispersion.log() + 3 * self.log_mean
-        return HALF_LOG_2PI + 0.5 + 0.5 * spread - 1.5 * _ScaledIntegral.apply(x)
+        rest = self.dispersion.log() + 3 * self.log_mean
+        return HALF_LOG_2PI + 0.5 + 0.5 * rest - 1.5 * _ScaledIntegral.apply(x)
 
     @property
     def _c(self) -> Tensor:
@@ -173,7 +173,7 @@ class InverseGaussian(Dispersed):
     :math:`\phi` of the constant model; the floor is (sd floor)^2 / mean^3 with the normal
     distribution's sd floor, at most half the unit. raw[0] beyond +-50 grows logarithmically.
 
-    As :math:`\mu \to \infty` the likelihood tends to Levy's, which has no mean, and the gradient
+    As :math:`\mu \to \infty` the distribution tends to Levy's, which has no mean, and the gradient
     fades as :math:`1/(\phi\mu)`: a mean that is far too large comes back slowly.
 
     Args:

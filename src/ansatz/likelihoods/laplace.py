@@ -82,7 +82,7 @@ class LaplaceDistribution(Distribution):
 
 
 def _log_tail(z: Tensor) -> Tensor:
-    """Log P(Z > z) of the standard likelihood: -z - log 2, or log(1 - e^z / 2) where z < 0."""
+    """Log P(Z > z) of the standard distribution: -z - log 2, or log(1 - e^z / 2) where z < 0."""
     outer = -z.clamp(min=0) - math.log(2)
     inner = torch.log1p(-0.5 * z.clamp(max=0).exp())
     return torch.where(z >= 0, outer, inner)

@@ -46,7 +46,9 @@ class Likelihood(Resized):
 
     def outputs(self, target: TargetSpec) -> int:
         """P, the raw numbers per outcome."""
-        raise TypeError(f"{type(self).__name__} does not say how many raw numbers it needs.")
+        raise TypeError(
+            f"{type(self).__name__} does not define outputs, the number of its raw numbers."
+        )
 
     def check(self, y: Any) -> None:
         """Rejects outcomes outside the support, naming the row, the value and what would fit."""
@@ -111,16 +113,18 @@ class Likelihood(Resized):
         return self.distribution(raw), y
 
     def point(self, raw: Tensor) -> Tensor:
-        """What ``predict`` returns: the mean, unless the likelihood says otherwise."""
+        """What ``predict`` returns: the mean, unless the likelihood overrides it."""
         return self.distribution(raw).mean
 
     def unit_deviance(self, raw: Tensor, y: Any) -> Tensor:
         """2 (log-likelihood of the saturated model - that of raw), both with dispersion 1."""
-        raise TypeError(f"{self.name} is no exponential family in its mean: it has no deviance.")
+        raise TypeError(
+            f"{self.name} is not an exponential family in its mean: it has no deviance."
+        )
 
     def variance_function(self, mu: Tensor) -> Tensor:
         """V(mu): the variance of y is dispersion * V(mu)."""
-        raise TypeError(f"{self.name} is no exponential family: it has no variance function.")
+        raise TypeError(f"{self.name} is not an exponential family: it has no variance function.")
 
     def pearson(self, raw: Tensor, y: Any) -> Tensor:
         """Pearson residuals (y - mu) / sqrt(V(mu))."""
@@ -211,7 +215,7 @@ def unit_and_floor(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
     observed = zip(columns.unbind(1), weight.unbind(1), strict=True)
     resolution = torch.stack([_resolution(column[w > 0]) for column, w in observed])
     floor = torch.maximum(1e-3 * unit, resolution / 12**0.5)
-    # Two rounding steps fill the whole spread when y has two values: keep the floor below the unit.
+    # Two rounding steps fill the whole range when y has two values: keep the floor below the unit.
     floor = torch.minimum(floor, 0.5 * unit)
     return unit.reshape(y.shape[1:]), floor.reshape(y.shape[1:])
 

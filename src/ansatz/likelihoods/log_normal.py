@@ -94,8 +94,8 @@ class LogNormalDistribution(Distribution):
         ndtr = torch.special.ndtr
         below = continued(ndtr(distribution._z(value) - distribution.sigma), value, 0.0, 1.0)
         # Phi(a) + Phi(b) - 1 = Phi(a) - Phi(-b), which keeps the digits of a large sigma
-        spread = below - ndtr(-distribution.sigma / math.sqrt(2))
-        return (value * (2 * distribution.cdf(value) - 1) - 2 * distribution.mean * spread).to(y)
+        pair = below - ndtr(-distribution.sigma / math.sqrt(2))
+        return (value * (2 * distribution.cdf(value) - 1) - 2 * distribution.mean * pair).to(y)
 
     def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
         sd = self.sigma
@@ -110,9 +110,9 @@ class LogNormal(Dispersed):
               + \frac12\log 2\pi
 
     with :math:`\mu` = raw[0], the mean of log y and the logarithm of the *median* of y, and
-    :math:`\sigma` = unit * softplus(raw[1]) + floor, so that a coefficient says by what factor
-    times stretch. The unit is sd(log y); the floor is the normal distribution's sd floor over the
-    mean of y, at most half the unit. raw[0] beyond +-50 grows logarithmically.
+    :math:`\sigma` = unit * softplus(raw[1]) + floor, so that a coefficient is the log of the factor
+    by which times stretch. The unit is sd(log y); the floor is the normal distribution's sd floor
+    over the mean of y, at most half the unit. raw[0] beyond +-50 grows logarithmically.
 
     ``predict`` gives the mean, :math:`e^{\mu + \sigma^2/2}`, as for the other likelihoods. It
     exists for every :math:`\sigma`, but exceeds float32's largest number once :math:`\mu +
@@ -154,7 +154,7 @@ class LogNormal(Dispersed):
 
 
 def relative_unit_and_floor(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """sd(log y), and the least spread of log y that the resolution of y > 0 supports.
+    """sd(log y), and the least sd of log y that the resolution of y > 0 supports.
 
     The floor is the sd floor of y over the mean of y, at most half the unit; where all y are equal
     the unit is 1e-3.
@@ -162,6 +162,6 @@ def relative_unit_and_floor(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
     dtype, y, weight = y.dtype, y.double(), weight.double()
     _, floor = unit_and_floor(y, weight)
     floor, unit = floor / weighted_mean(y, weight), weighted_sd(y.log(), weight)
-    # Rounding leaves a trace of a spread where all y are equal.
+    # Rounding leaves a trace of a variance where all y are equal.
     unit = torch.where(unit > 1e-9, unit, torch.maximum(2 * floor, torch.full_like(unit, 1e-3)))
     return unit.to(dtype), torch.minimum(floor, unit / 2).to(dtype)

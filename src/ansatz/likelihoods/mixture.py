@@ -141,7 +141,7 @@ class Mixture(_Mixing, Distribution):
 
     @property
     def between_entropy(self) -> Tensor:
-        """What knowing the member would tell about the outcome: the mutual information."""
+        """The mutual information of the outcome and the member."""
         return self.entropy - self.within_entropy
 
     def sample(

@@ -213,7 +213,7 @@ class MultivariateNormal(Likelihood):
         self.size = size
 
     def outputs(self, target: TargetSpec) -> int:
-        """K means and, unless constant, K spreads and K (K - 1) / 2 coefficients."""
+        """K means and, unless constant, K standard deviations and K (K - 1) / 2 coefficients."""
         if len(target.event) != 1 or target.event[0] < 1:
             raise ValueError(f"{self.name} needs vectors, TargetSpec(event=(K,)), got {target}.")
         self._resize(size := target.event[0])

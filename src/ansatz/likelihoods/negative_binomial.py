@@ -64,7 +64,7 @@ class NegativeBinomialDistribution(Distribution):
         """Log probability, arranged so that large counts and small alphas cancel before rounding.
 
         -D/2 - log(2 pi y (1 + alpha y))/2 + S(y + 1/alpha) - S(1/alpha) - S(y) with D the unit
-        deviance and S Stirling's correction; -log(1 + alpha mu)/alpha at 0. A y that is no count
+        deviance and S Stirling's correction; -log(1 + alpha mu)/alpha at 0. A y that is not a count
         has probability 0.
         """
         count = (y >= 0) & (y == y.floor()) & (y < math.inf)
@@ -96,9 +96,9 @@ class NegativeBinomialDistribution(Distribution):
         level, log_mean, alpha = torch.broadcast_tensors(*wide(q, self.log_mean, self.dispersion))
         # The gamma distribution with the same mean and variance is near enough to begin with.
         mu = log_mean.exp()
-        spread = 1 / mu + alpha
+        shape = 1 / mu + alpha
         inside = level.clamp(1e-300, 1 - 1e-16)
-        guess = elementwise(special.gammaincinv, 1 / spread, inside) * spread * mu
+        guess = elementwise(special.gammaincinv, 1 / shape, inside) * shape * mu
         parameters = (log_mean, alpha)
         return count_search(NegativeBinomialDistribution, parameters, level, guess).to(q)
 

@@ -1,4 +1,4 @@
-"""The normal distribution: regression with a mean and a spread."""
+"""The normal distribution: regression with a mean and a standard deviation."""
 
 import math
 
@@ -99,8 +99,9 @@ class Normal(Dispersed):
     with :math:`\mu` = raw[0] (identity link) and :math:`\sigma` = unit * softplus(raw[1]) + floor.
     The unit is sd(y); the floor is max(1e-3 sd(y), resolution of y / sqrt(12)).
 
-    A predicted spread overfits before the mean has converged, so the training loss is beta-NLL:
-    each row's loss is weighted by :math:`\sigma^{2\beta}`, held constant. Scores use the plain NLL.
+    A predicted standard deviation overfits before the mean has converged, so the training loss is
+    beta-NLL: each row's loss is weighted by :math:`\sigma^{2\beta}`, held constant. Scores use the
+    plain NLL.
 
     Args:
         dispersion: ``"predicted"`` from x, ``"constant"`` as in a linear model, or the known sd.
@@ -131,7 +132,7 @@ class Normal(Dispersed):
         self.beta = beta
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
-        """Unit and floor of the spread."""
+        """Unit and floor of the standard deviation."""
         self.dispersion.observe(*unit_and_floor(y, weight))
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:

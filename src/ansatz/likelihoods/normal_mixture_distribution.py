@@ -145,10 +145,10 @@ class NormalMixtureDistribution(Distribution):
                 middle = low + (high - low) / 2
                 rising = self._slope(middle) > 0
                 low, high = torch.where(rising, middle, low), torch.where(rising, high, middle)
-            spread = NormalMixtureDistribution(
+            each = NormalMixtureDistribution(
                 self.log_weights.unsqueeze(-2), self.means.unsqueeze(-2), self.sds.unsqueeze(-2)
             )
-            height = torch.where(turns, spread.log_prob(low), -math.inf)
+            height = torch.where(turns, each.log_prob(low), -math.inf)
             return low.gather(-1, height.argmax(-1, True)).squeeze(-1)
 
     def crps(self, y: Tensor) -> Tensor:

@@ -166,7 +166,7 @@ class Ordinal(Likelihood):
 
     @property
     def classes(self) -> int:
-        """K; 0 before ``outputs`` has told it."""
+        """K; 0 before ``outputs`` is called."""
         return self.steps.shape[-1] + 1 if self.steps.shape[-1] else 0
 
     @property
@@ -214,7 +214,7 @@ class Ordinal(Likelihood):
         """Cumulative logit with location raw."""
         if not self.classes:
             raise ValueError(
-                "ordinal does not know its classes yet: outputs(TargetSpec(classes=K)) tells it."
+                "ordinal does not know its classes yet: call outputs(TargetSpec(classes=K)) first."
             )
         return OrdinalDistribution(raw[..., 0], self.steps.to(raw.dtype))
 

@@ -57,7 +57,7 @@ class PoissonDistribution(Distribution):
         """Log probability, y log(rate) - rate - log y!, arranged so that large counts cancel.
 
         With d = log(rate) - log(y) it is -y (e^d - 1 - d) - log(2 pi y)/2 - S(y), S being
-        Stirling's correction: at a count of 1e9 the plain terms are 2e10 each. A y that is no
+        Stirling's correction: at a count of 1e9 the plain terms are 2e10 each. A y that is not a
         count has probability 0.
         """
         count = (y >= 0) & (y == y.floor()) & (y < math.inf)

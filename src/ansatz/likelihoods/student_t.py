@@ -163,7 +163,7 @@ class StudentTDistribution(Distribution):
         return log_student_cdf(self._z(y), self.nu)
 
     def log_survival(self, y: Tensor) -> Tensor:
-        """Log P(T <= -z): the likelihood is symmetric."""
+        """Log P(T <= -z): the distribution is symmetric."""
         return log_student_cdf(-self._z(y), self.nu)
 
     def _solve(self, q: Tensor) -> Tensor:
@@ -184,8 +184,8 @@ class StudentTDistribution(Distribution):
         density = log_density(z, nu).exp()
         # log B(1/2, b) = log sqrt(pi) - (log Gamma(b + 1/2) - log Gamma(b))
         log_ratio = -log_gamma_half(nu - 0.5) + 2 * log_gamma_half(nu / 2) - 0.5 * math.log(math.pi)
-        spread = 2 * nu.sqrt() / (nu - 1) * log_ratio.exp()
-        score = z * twice + 2 * density * (nu + z * z) / (nu - 1) - spread
+        pair = 2 * nu.sqrt() / (nu - 1) * log_ratio.exp()
+        score = z * twice + 2 * density * (nu + z * z) / (nu - 1) - pair
         return torch.where(exists, self.scale * score, math.inf)
 
     def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
@@ -212,7 +212,7 @@ class StudentT(Dispersed):
 
     Args:
         dispersion: sigma ``"predicted"`` from x, ``"constant"``, or known.
-        nu: ``"learned"``, or any number > 0; 1 is the Cauchy likelihood, which has no mean.
+        nu: ``"learned"``, or any number > 0; 1 is the Cauchy distribution, which has no mean.
 
     Shapes:
         - raw: ``(..., 2)``, or ``(..., 1)`` unless the dispersion is predicted.
@@ -264,7 +264,7 @@ class StudentT(Dispersed):
         return self.dispersion.append(location, unit.clone(), sigma)
 
     def relax_shapes(self) -> None:
-        """Nu of at most 10: the spread of the means hides heavy tails, and at 1000 all is flat."""
+        """Nu of at most 10: the variance of the means hides heavy tails."""
         if self.freedom.constant is not None:
             nu = self.freedom.value(self.freedom.constant.dtype).detach()
             self.freedom.start(nu.clamp(max=LEAST + _UNIT))

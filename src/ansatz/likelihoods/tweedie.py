@@ -201,8 +201,8 @@ def fit_tweedie(
 
         return _newton(loss, start)
 
-    spread = float((share * (values - 1) ** 2).sum())
-    start = np.array([math.log(spread)] * (dispersion is None) + [0.0] * (power is None))
+    variance = float((share * (values - 1) ** 2).sum())
+    start = np.array([math.log(variance)] * (dispersion is None) + [0.0] * (power is None))
     if start.size:
         every = len(values) // 5_000
         if every > 1:

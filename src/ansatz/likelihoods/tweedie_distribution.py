@@ -179,8 +179,8 @@ class TweedieDistribution(Distribution):
     def _guess(self, q: Tensor) -> Tensor:
         """log y where y^(1 - p/2), whose variance hardly depends on the mean, is a normal one's."""
         k = 1 - self.power / 2
-        spread = k * self.dispersion.sqrt() * (-k * self.log_mean).exp()
-        root = (1 + torch.special.ndtri(q) * spread).clamp(min=0.05)
+        sd = k * self.dispersion.sqrt() * (-k * self.log_mean).exp()
+        root = (1 + torch.special.ndtri(q) * sd).clamp(min=0.05)
         return self.log_mean + root.log() / k
 
     def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:

@@ -34,9 +34,9 @@ class VonMisesDistribution(Distribution):
     r"""Directions with density proportional to :math:`e^{a \cos y + b \sin y}`.
 
     The mean direction is that of (a, b), the concentration kappa its length. Mean, variance and
-    spread are circular. The circle is cut opposite the mean direction: ``cdf`` counts from there,
-    and quantiles and intervals lie within pi of the mean, so that an interval is an arc around it.
-    Outcomes are wrapped; samples lie in [-pi, pi].
+    standard deviation are circular. The circle is cut opposite the mean direction: ``cdf`` counts
+    from there, and quantiles and intervals lie within pi of the mean, so that an interval is an arc
+    around it. Outcomes are wrapped; samples lie in [-pi, pi].
 
     Args:
         a: the first natural parameter, kappa cos(mean), any shape.
@@ -213,7 +213,7 @@ class VonMises(Likelihood):
     that nothing jumps at a cut and the loss is smooth everywhere, at 0 too.
 
     kappa is exact up to a limit L and grows as L (1 + log(kappa / L)) beyond: L = 1 / floor^2
-    with the normal distribution's sd floor, max(1e-3 of the spread, resolution / sqrt(12)); 1e6
+    with the normal distribution's sd floor, max(1e-3 of the sd, resolution / sqrt(12)); 1e6
     before outcomes are seen.
 
     Shapes:
@@ -294,7 +294,7 @@ _ROUNDS = 200  # at least 65 % are accepted in each: 0.35^200 is nothing
 def best_fisher(kappa: Tensor, generator: torch.Generator | None = None) -> Tensor:
     """Angles in [-pi, pi] around a mean direction 0, one per concentration.
 
-    Rejection from a wrapped Cauchy likelihood, in double precision. Below 1e-8 the likelihood is
+    Rejection from a wrapped Cauchy distribution, in double precision. Below 1e-8 it is
     uniform to all digits that the algorithm could give, and beyond 1e8 normal with variance 1 /
     kappa. A kappa that is nan gives nan: the number of rounds is limited, so that nothing hangs.
 

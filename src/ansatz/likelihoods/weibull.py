@@ -125,8 +125,8 @@ class Weibull(Dispersed):
               -\log p(y) = e^w - w + \log\sigma + \log y, \quad w = \frac{\log y - \eta}{\sigma}
 
     with :math:`\eta = \log\lambda` = raw[0] and :math:`\sigma` = unit * softplus(raw[1]) + floor,
-    the ``scale`` of R's survreg: the shape of the textbooks is :math:`1/\sigma`, and
-    :math:`\sigma = 1` is the exponential distribution. A coefficient says by what factor times
+    the ``scale`` of R's survreg: the shape of the textbooks is :math:`1/\sigma`, and :math:`\sigma
+    = 1` is the exponential distribution. A coefficient is the log of the factor by which times
     stretch; with constant :math:`\sigma`, minus it over :math:`\sigma` is a log hazard ratio. The
     unit is sd(log y); the floor is the normal distribution's sd floor over the mean of y, at most
     half the unit. raw[0] beyond +-50 grows logarithmically. Both tails are twice differentiable.
@@ -189,14 +189,14 @@ def _sigma(y: Tensor, weight: Tensor) -> Tensor:
     """
     v, log_weight, _ = _centred(y, weight)
     variance = (log_weight.exp() * v * v).sum(0)
-    spread = variance > 1e-18
-    k = torch.where(spread, 1.2825 / variance.clamp(min=1e-18).sqrt(), 1.0)  # pi / sqrt 6
+    differs = variance > 1e-18
+    k = torch.where(differs, 1.2825 / variance.clamp(min=1e-18).sqrt(), 1.0)  # pi / sqrt 6
     for _ in range(30):
         tilted = torch.softmax(k * v + log_weight, 0)
         mean = (tilted * v).sum(0)
         slope = (tilted * (v - mean) ** 2).sum(0) + 1 / k**2
         k = k * (-(mean - 1 / k) / (k * slope)).clamp(-1, 1).exp()
-    return torch.where(spread, 1 / k, 0.0)
+    return torch.where(differs, 1 / k, 0.0)
 
 
 def _log_scale(y: Tensor, weight: Tensor, sigma: Tensor) -> Tensor:

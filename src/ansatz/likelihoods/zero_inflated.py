@@ -40,7 +40,7 @@ class ZeroInflatedDistribution(Distribution):
 
     @property
     def inflation(self) -> Tensor:
-        """The probability pi of a zero that is no count."""
+        """The probability pi of a zero that is not a count."""
         return torch.sigmoid(self.logits)
 
     @property
@@ -134,8 +134,8 @@ class ZeroInflatedPoisson(Likelihood):
               P(y) = (1 - \pi) \frac{e^{-\mu} \mu^y}{y!} \quad (y \ge 1)
 
     with :math:`\log\mu` = raw[0], the log mean of the counts, and :math:`\pi = \sigma` (raw[1]),
-    the share of zeros that are no counts. The mean of y is :math:`(1 - \pi)\mu`. As for the Poisson
-    likelihood, beyond raw[0] = 50 the exponential continues along its tangent.
+    the share of zeros that are not counts. The mean of y is :math:`(1 - \pi)\mu`. As for the
+    Poisson likelihood, beyond raw[0] = 50 the exponential continues along its tangent.
 
     Shapes:
         - raw: ``(..., 2)``.
@@ -193,7 +193,7 @@ class ZeroInflatedNegativeBinomial(Dispersed):
 
     with :math:`\log\mu` = raw[0], the log mean of the counts, their dispersion :math:`\alpha` =
     unit * softplus(raw[1]) + floor, so that they have the variance :math:`\mu + \alpha\mu^2`, and
-    :math:`\pi = \sigma` (the last raw number), the share of zeros that are no counts. Unit and
+    :math:`\pi = \sigma` (the last raw number), the share of zeros that are not counts. Unit and
     floor are the negative binomial distribution's. Overdispersion alone makes many zeros: where the
     counts do not need :math:`\pi` it goes to 0. raw[0] beyond 50 grows logarithmically.
 

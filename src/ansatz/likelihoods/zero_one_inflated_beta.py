@@ -28,7 +28,7 @@ class ZeroOneInflatedBetaDistribution(Distribution):
     them; the cdf jumps at both ends.
 
     Args:
-        inner: the likelihood of the outcomes strictly between 0 and 1.
+        inner: the distribution of the outcomes strictly between 0 and 1.
         logits: ``(..., 2)``, the log odds of 0 and of 1, each against the inside.
 
     Example:

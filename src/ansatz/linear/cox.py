@@ -17,7 +17,7 @@ from ansatz.linear.result import LinearFit
 from ansatz.linear.words import explain_columns, explain_minimum
 from ansatz.metrics.concordance import harrell_c
 
-PAIRS = 20_000  # rows with entries are compared pair by pair: beyond so many it takes too long
+PAIRS = 20_000  # rows with entries are compared pair by pair: beyond this number it takes too long
 
 
 class PartialLikelihood:
@@ -79,9 +79,9 @@ class PartialLikelihood:
 def fit_cox(likelihood: Cox, rows: Rows, design: Design, covariance: str) -> LinearFit:
     r"""The linear Cox model: :math:`h(t \mid x) = h_0(t)\, e^{x^\top \beta}`.
 
-    Newton's method on the partial likelihood, with ties as the likelihood says. There is no
+    Newton's method on the partial likelihood, with the ties of the likelihood. There is no
     intercept: the baseline hazard :math:`h_0` has its place. The table's first row makes the
-    log-risk of an average row 0, as R's ``predict`` does; it is no estimate.
+    log-risk of an average row 0, as R's ``predict`` does; it is not estimated.
 
     References:
         Cox (1972), Regression models and life-tables.
@@ -130,9 +130,11 @@ def _result(
         log_risk = design.matrix[:, 1:] @ found.theta
         c = harrell_c(time, event, log_risk, rows.weight, entry if entered else None)
         measures["concordance"] = float(c)
-    said = [*explain_columns(design), *explain_minimum("cox", design, found)]
-    if not said and bool(torch.isnan(covariance).any()):
-        said.append("the information matrix is singular: standard errors are not available (nan).")
+    messages = [*explain_columns(design), *explain_minimum("cox", design, found)]
+    if not messages and bool(torch.isnan(covariance).any()):
+        messages.append(
+            "the information matrix is singular: standard errors are not available (nan)."
+        )
     return LinearFit(
         likelihood=likelihood,
         names=(INTERCEPT, *design.names),
@@ -159,7 +161,7 @@ def _result(
         dropped=tuple(design.aliased),
         link=likelihood.link_name,
         uses_t=False,
-        messages=tuple(said),
+        messages=tuple(messages),
         measures=measures,
     )
 

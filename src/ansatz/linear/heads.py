@@ -51,7 +51,7 @@ def dispersion_columns(likelihood: Likelihood, raw: Tensor, y: Tensor) -> tuple[
                 value.sum(), raw, allow_unused=True, retain_graph=True
             )  # calls may share a part of the graph
             found |= set() if slope is None else set(slope.abs().amax(0).nonzero()[:, 0].tolist())
-    if not found:  # a head that was not called lies at the end, as the contract says
+    if not found:  # a head that was not called lies at the end, as the contract has it
         count = raw.shape[1]
         found = set(range(count - sum(head.outputs for head in heads), count))
     return tuple(sorted(found))
@@ -67,7 +67,7 @@ class Redundancy(NamedTuple):
 def find_redundancy(
     loss: RowLoss, y: Tensor, start: Tensor, unit: Tensor, prefer: Tensor | None = None
 ) -> Redundancy:
-    r"""The linear invariances of a loss: a constant added to all logits of a softmax, say.
+    r"""The linear invariances of a loss: such as a constant added to all logits of a softmax.
 
     A direction d is one when every gradient is orthogonal to it, wherever it is taken: d is in the
     null space of the gradients of many rows at many points around the start and around 0.

@@ -54,7 +54,7 @@ class Model(NamedTuple):
         outputs: P.
         start: ``(Z,)`` the constant model.
         unit: ``(Z,)`` natural units.
-        redundancy: what need not be estimated, since others say the same.
+        redundancy: what need not be estimated, since others have the same effect.
         target: the shape of the outcomes.
     """
 
@@ -176,13 +176,13 @@ class Model(NamedTuple):
         constant = all(self.kinds[column] == "one" for column in self.dispersions)
         if self.family is not None or (constant and self.likelihood.name in KINKED):
             # The location's estimate does not depend on the dispersion: that comes by itself.
-            spread = minimise(criterion, location.theta, ~mask, self.unit)
-            derivatives = criterion.derivatives(spread.theta)
+            scale = minimise(criterion, location.theta, ~mask, self.unit)
+            derivatives = criterion.derivatives(scale.theta)
             differenced = criterion.differenced
-            return Maximum(spread.theta, derivatives, location, spread, every, differenced)
+            return Maximum(scale.theta, derivatives, location, scale, every, differenced)
         theta, count = location.theta, location.iterations
         if matrix.shape[1] > 1 and not is_kinked(self.likelihood):
-            # The spread and shape of what is left, by themselves: few numbers, and a good start.
+            # The scale and shape of what is left, by themselves: few numbers, and a good start.
             theta = self._relaxed(criterion, theta)
             rest = minimise(criterion, theta, ~mask, self.unit, iterations=20, rescue=False)
             theta, count = rest.theta, count + rest.iterations
@@ -206,7 +206,7 @@ class Model(NamedTuple):
         return mask
 
     def _relaxed(self, criterion: Criterion, theta: Tensor) -> Tensor:
-        """Shapes where a gradient can move them: the constant model's say nothing of what is left.
+        """Shapes where a gradient can move them: the constant model's do not fit what is left.
 
         Outcomes that follow x closely look normal, whatever the tails of their noise.
         """

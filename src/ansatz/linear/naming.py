@@ -31,7 +31,7 @@ _SYMBOLS = {  # likelihood, name of its positive head -> symbol
     ("barron", "dispersion"): "c",
 }
 _PRECISIONS = ("beta", "beta_binomial", "dirichlet", "zero_one_inflated_beta")  # 1 / dispersion
-_PARTS = {  # likelihood -> names of its raw numbers that are no dispersions
+_PARTS = {  # likelihood -> names of its raw numbers that are not dispersions
     "zero_inflated_poisson": ("counts", "extra zeros"),
     "zero_inflated_negative_binomial": ("counts", "extra zeros"),
     "hurdle_poisson": ("positive counts", "being positive"),
@@ -77,10 +77,10 @@ def output_names(
     parts = _PARTS.get(base.name, ("location",) if location == 1 else ())
     if len(parts) != location:
         parts = tuple(f"raw {j}" for j in range(outputs) if j not in dispersions)
-    spread = "dispersion" if len(dispersions) == 1 else "dispersion {}"
+    noun = "dispersion" if len(dispersions) == 1 else "dispersion {}"
     names, given = [], iter(parts)
     for j in range(outputs):
-        names.append(spread.format(j) if j in dispersions else next(given))
+        names.append(noun.format(j) if j in dispersions else next(given))
     return tuple(names)
 
 

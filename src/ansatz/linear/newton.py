@@ -110,8 +110,8 @@ class NewtonState(NamedTuple):
 class NewtonInfo(NamedTuple):
     """What a diagnostician wants of one step.
 
-    ``gradient``: the largest |g_j| / sqrt(n H_jj), free of units. ``move``: the largest change of
-    a raw number, in its own unit; it tells convergence from a likelihood that keeps rising, whose
+    ``gradient``: the largest |g_j| / sqrt(n H_jj), free of units. ``move``: the largest change of a
+    raw number, in its own unit; it separates convergence from a likelihood that keeps rising, whose
     gradient vanishes too. ``accepted``: False if no shorter step lowered the loss.
     """
 
@@ -210,7 +210,7 @@ def minimise(
         theta: ``(T,)`` where to start.
         free: ``(T,)`` True for coefficients that may move.
         unit: ``(Z,)``, the natural unit of each number that a row's loss depends on.
-        iterations: at most so many.
+        iterations: the largest number of steps.
         rescue: False to give up instead of calling L-BFGS.
         stop: asked after each step whether to give up (a constant has left its range).
         recede: (theta, step, unit) -> a direction of ever falling loss; default: row by row.

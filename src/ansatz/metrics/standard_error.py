@@ -94,12 +94,12 @@ def r2_estimate(y: Tensor, point: Tensor, weight: Tensor | None = None) -> Estim
         return _mean_of(r2_estimate, y, point, weight)
     y = y.double()
     squared = mean_estimate((y - point.double()) ** 2, weight)
-    spread = mean_estimate((y - row_mean(y, weight)) ** 2, weight)
-    if not spread.value > 0:
+    total = mean_estimate((y - row_mean(y, weight)) ** 2, weight)
+    if not total.value > 0:
         return Estimate(float("nan"), torch.full_like(y, torch.nan))
-    slope = squared.value / spread.value**2
-    influence = slope * spread.influence - squared.influence / spread.value
-    return Estimate(1 - squared.value / spread.value, influence)
+    slope = squared.value / total.value**2
+    influence = slope * total.influence - squared.influence / total.value
+    return Estimate(1 - squared.value / total.value, influence)
 
 
 def auc_estimate(y: Tensor, score: Tensor, weight: Tensor | None = None) -> Estimate:

@@ -32,7 +32,7 @@ def refuse_second_derivative() -> None:
     """
     if torch.is_grad_enabled():  # create_graph=True
         raise RuntimeError(
-            "cdf, log_cdf and log_survival of this likelihood have first derivatives only; "
+            "cdf, log_cdf and log_survival of this distribution have first derivatives only; "
             "a second one (create_graph=True) is not available."
         )
 
