@@ -7,7 +7,7 @@ from torch import Tensor
 
 from ansatz.data import Column
 from ansatz.data.grids import GridPreprocessor, Grids
-from ansatz.networks.layout import channels_last
+from ansatz.networks.grid_inputs import channels_last
 from ansatz.spec import InputSpec
 
 

@@ -19,7 +19,7 @@ from ansatz.fitting.training import build_network, start_objective
 from ansatz.likelihoods import Likelihood
 from ansatz.likelihoods.constant_dispersion import with_dispersion
 from ansatz.networks import LinearGrid
-from ansatz.networks.layout import channels_last
+from ansatz.networks.grid_inputs import channels_last
 from ansatz.structures.grid.encoder import GridEncoder
 from ansatz.training import Supervised
 

@@ -2,7 +2,7 @@
 
 from ansatz.errors import UsageError
 from ansatz.symmetry import Group, create, suitable_groups
-from ansatz.symmetry.suitable import OF_GRIDS, OF_IMAGES
+from ansatz.symmetry.registry import OF_GRIDS, OF_IMAGES
 
 
 def acting_group(name: str, size: tuple[int, ...]) -> Group:

@@ -46,7 +46,7 @@ def filters_section(
     Args:
         kernels: see :func:`ansatz.attribution.filters`.
         image: one example.
-        maps: what the layer gives for it, see :func:`ansatz.attribution.feature_maps`.
+        maps: what the layer gives for it, see :func:`ansatz.attribution.layer`.
         layer: its name in words.
 
     Shapes:
