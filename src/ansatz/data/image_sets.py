@@ -10,9 +10,9 @@ import torch
 from ansatz.data.datasets import Dataset
 from ansatz.data.download import find_bundle
 from ansatz.data.files import LIMIT_BYTES
+from ansatz.data.grids.arrays import read_idx
 from ansatz.data.grids.assemble import assemble
 from ansatz.data.grids.grids import Grids
-from ansatz.data.grids.idx import read_idx
 from ansatz.data.grids.listing import Listing
 from ansatz.data.grids.masks import Masks
 from ansatz.data.grids.options import Options

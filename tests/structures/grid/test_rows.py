@@ -10,7 +10,7 @@ from PIL import Image
 
 from ansatz import Classifier, Regressor
 from ansatz.data.grids import Grids, read_grids
-from ansatz.data.grids.nifti import write_nifti
+from ansatz.data.grids.volumes import write_nifti
 from ansatz.errors import DataError, UsageError
 from ansatz.structures.grid.recognition import recognizes_rows
 from ansatz.structures.grid.rows import grids_of

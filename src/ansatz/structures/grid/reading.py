@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from ansatz.data.grids import GridTable, is_grids, read_grids
-from ansatz.data.grids.each import Each, read_each
+from ansatz.data.grids.arrays import is_idx
 from ansatz.data.grids.find import is_data_set, is_image_file, is_table
-from ansatz.data.grids.idx import is_idx
 from ansatz.data.grids.listing import family, files_below
+from ansatz.data.grids.read import Each, read_each
 from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.model import Model
 from ansatz.fitting.provenance import Provenance, provenance_of
