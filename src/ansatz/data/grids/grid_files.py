@@ -50,7 +50,6 @@ def in_order(
                 future.cancel()
 
 
-R = TypeVar("R")
 _LONGEST = 256  # pages
 
 

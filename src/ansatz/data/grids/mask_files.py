@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from ansatz.data.batch import UNLABELLED
 from ansatz.data.grids.grid_files import GridFiles, in_runs
 from ansatz.data.grids.image import SIXTEEN
 from ansatz.data.grids.image_file import Limits, opened, orientation, upright
@@ -22,7 +23,6 @@ from ansatz.data.grids.masks import (
     values_in,
 )
 from ansatz.data.grids.places import Place
-from ansatz.data.unlabelled import UNLABELLED
 from ansatz.errors import DataError, UsageError
 
 if TYPE_CHECKING:

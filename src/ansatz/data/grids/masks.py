@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ansatz.data.batch import UNLABELLED
 from ansatz.data.grids.grid_files import GridFiles
 from ansatz.data.grids.grids import Grids, Rows
-from ansatz.data.unlabelled import UNLABELLED
 from ansatz.errors import DataError, UsageError
 
 _FIRST = 1 << 32  # black; grey values have at most 32 bits

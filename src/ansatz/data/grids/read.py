@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 from torch import Tensor
 
-from ansatz.data.files import LIMIT_BYTES, checked_path
+from ansatz.data.files import LIMIT_BYTES, checked_path, load_npz
 from ansatz.data.frames import as_frame
 from ansatz.data.grids.arrays import from_arrays, is_idx, labels_beside, read_idx
 from ansatz.data.grids.assemble import assemble
@@ -21,7 +21,6 @@ from ansatz.data.grids.listing import ADVICE, Listing, family, report_damaged
 from ansatz.data.grids.options import GridOptions, Options, refuse_given
 from ansatz.data.grids.tiles import cut_tiles
 from ansatz.data.grids.volumes import load_array
-from ansatz.data.npz import load_npz
 from ansatz.errors import DataError, UsageError
 
 

@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from ansatz.data.unlabelled import UNLABELLED
+from ansatz.data.batch import UNLABELLED
 
 
 def labelled(y: Tensor) -> Tensor:
