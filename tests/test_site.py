@@ -11,13 +11,14 @@ import pytest
 
 pytest.importorskip("mkdocs")
 pytest.importorskip("latex2mathml")
+pytest.importorskip("mkdocstrings_handlers")
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "docs" / "site"
 
 
 def load(name: str):
-    """A file of docs/site, which is no package."""
+    """A file of docs/site, which is not a package."""
     sys.path.insert(0, str(SITE))
     try:
         spec = importlib.util.spec_from_file_location(name, SITE / f"{name}.py")
@@ -29,8 +30,8 @@ def load(name: str):
         sys.path.remove(str(SITE))
 
 
-formulas, docstring, reference, hooks = map(
-    load, ("formulas", "docstring", "reference", "site_hooks")
+formulas, reference, docstring, hooks = map(
+    load, ("formulas", "reference", "docstring", "site_hooks")
 )
 
 
@@ -56,15 +57,21 @@ def public_names() -> list[str]:
 
 
 def test_every_public_name_has_its_place_in_the_reference():
-    places = reference.places()
-    written = {page.path: page.text for page in reference.pages({})}
+    written = {page.path: page.text for page in reference.pages()}
+    everything = "\n".join(written.values())
     for name in public_names():
-        page = places.get(name)
-        if page is None:  # a value or a registry's function: its package has a page
-            page = f"reference/{name.split('.')[1]}.md"
-            assert page in written, name
-        else:
-            assert f"{{ #{name.lower()} }}" in written[page], name
+        if name in reference.places():
+            assert re.search(rf"^::: {re.escape(name)}$", everything, re.M), name
+        else:  # a value or a registry's function: its package has a page
+            assert f"reference/{name.split('.')[1]}.md" in written, name
+
+
+def test_the_reference_lists_inherited_methods():
+    (page,) = [page for page in reference.pages() if page.path == "reference/estimators.md"]
+    entry = page.text.split("::: ansatz.estimators.Regressor\n")[1]
+    assert entry.lstrip().startswith("options:\n      inherited_members: true")
+    (gamma,) = [page for page in reference.pages() if page.path.endswith("likelihoods/gamma.md")]
+    assert "[`interval`][ansatz.likelihoods.Distribution.interval]" in gamma.text
 
 
 def test_a_docstring_becomes_markdown():
@@ -79,6 +86,9 @@ def test_a_docstring_becomes_markdown():
         one: the first
             of two.
 
+    Shapes:
+        - y: ``(B,)``.
+
     Example:
         >>> 1 + 1
         2
@@ -86,14 +96,14 @@ def test_a_docstring_becomes_markdown():
     References:
         A (2001), B. https://example.org/b.
     """
-    writer = docstring.Writer(lambda t: f"<{t.strip()}>", lambda t: f"<{t}>", lambda n: f"[{n}]")
-    assert docstring.markdown(text, writer) == (
-        "A likelihood.\n\n"
-        r"<p(y) = \frac{1}{2},     \quad y > 0>"
-        "\n\nwith <y> = `raw[0]`, see [ansatz.likelihoods.Normal] and a\\*b.\n\n"
-        "**Args**\n\n- `one`: the first\n    of two.\n\n"
-        "**Example**\n\n```pycon\n>>> 1 + 1\n2\n```\n\n"
-        "**References**\n\nA (2001), B. <https://example.org/b>."
+    found = re.sub(r"zzFORMULA\d+zz", "FORMULA", docstring.markdown(text))
+    assert found.strip() == (
+        "A likelihood.\n\n\nFORMULA\n\n\n"
+        "with FORMULA = `raw[0]`, see [`Normal`][ansatz.likelihoods.Normal] and a\\*b.\n\n"
+        "Args:\n    one: the first\n        of two.\n\n"
+        "**Shapes:**\n\n- y: `(B,)`.\n\n"
+        "Examples:\n    >>> 1 + 1\n    2\n\n"
+        "**References:**\n\nA (2001), B. <https://example.org/b>."
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))  # MkDocs loads this file alone
 
-from formulas import Formulas  # noqa: E402
+from formulas import FORMULAS  # noqa: E402
 from mkdocs.structure.files import File  # noqa: E402
 from reference import pages  # noqa: E402
 
@@ -27,7 +27,6 @@ INSIDE = (
 )  # fmt: skip
 
 _OUTSIDE = re.compile(r"\]\(\.\./(?!reference)([^)#\s]+)(#[^)\s]*)?\)")
-_formulas: dict[str, Formulas] = {}
 
 
 def title(path: Path) -> str:
@@ -68,10 +67,10 @@ def on_config(config: Any) -> Any:
 
 def on_files(files: Any, config: Any) -> Any:
     """Adds the reference, and files outside the folder that pages lead to."""
-    _formulas.clear()
+    FORMULAS.found.clear()
     listed: list[dict[str, Any]] = []
     nested: dict[str, list[dict[str, str]]] = {}
-    for page in pages(_formulas):
+    for page in pages():
         files.append(File.generated(config, page.path, content=page.text))
         folder, _, _ = page.path.removeprefix("reference/").rpartition("/")
         if folder:
@@ -87,17 +86,16 @@ def on_files(files: Any, config: Any) -> Any:
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """Formulas become tokens that Markdown leaves alone."""
-    kept = _formulas.setdefault(page.file.src_uri, Formulas())
     if page.file.src_uri.startswith("reference/"):
         return markdown  # its formulas were taken out when it was made
     if "/" not in page.file.src_uri:  # a page in a folder leads to its neighbours
         markdown = _OUTSIDE.sub(r"](files/\1)", markdown)
-    return kept.hide(markdown)
+    return FORMULAS.hide(markdown)
 
 
 def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
     """The formulas come back as MathML."""
-    return _formulas[page.file.src_uri].show(html)
+    return FORMULAS.show(html)
 
 
 def _with_files(entry: dict[str, Any], nested: dict[str, list[dict[str, str]]]) -> dict[str, Any]:

@@ -12,15 +12,6 @@ def evaluation_mode(*networks: Callable[..., Any]) -> Iterator[None]:
     """Dropout off and running statistics fixed inside; each submodule's mode as it was after.
 
     Functions that are no modules have no mode and are left alone.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.modes import evaluation_mode
-        >>> network = torch.nn.Dropout()
-        >>> with evaluation_mode(network):
-        ...     inside = network.training
-        >>> inside, network.training
-        (False, True)
     """
     modules = [network for network in networks if isinstance(network, nn.Module)]
     # One by one, since part of a network may be in evaluation mode for good (a frozen backbone).

@@ -43,7 +43,7 @@ def names(node):
 
 
 @pytest.mark.parametrize("likelihood", ["laplace", "student_t"])
-def test_laws_that_are_compared_by_default_do_not_import_torchs_compiler(likelihood):
+def test_likelihoods_that_are_compared_by_default_do_not_import_torchs_compiler(likelihood):
     """Second derivatives of torch's abs are symbolic zeros, whose sum imports it: a second."""
     raw = torch.tensor([[0.5], [-0.5]], requires_grad=True)
     loss = create(likelihood, dispersion=1.0).double().loss(raw, torch.zeros(2)).sum()

@@ -35,7 +35,7 @@ def test_any_precision_keeps_its_digits(phi, mean):
         assert found == pytest.approx(float(exact), rel=1e-3, abs=5e-2)
 
 
-def test_the_uniform_law_and_its_edges():
+def test_the_uniform_likelihood_and_its_edges():
     distribution = BetaDistribution(torch.zeros(4), torch.full((4,), 0.5))
     y = torch.tensor([0.25, 0.0, 1.0, 1.5])
     assert_close(distribution.log_prob(y), torch.tensor([0.0, *[-torch.inf] * 3]))
@@ -121,7 +121,7 @@ def test_a_squeeze_is_smithson_and_verkuilens_and_is_remembered():
     assert torch.equal(fresh.loss(shift.expand(4, 1), y), likelihood.loss(shift.expand(4, 1), y))
 
 
-def test_a_squeezed_law_is_a_distribution_of_the_outcome_itself():
+def test_a_squeezed_likelihood_is_a_distribution_of_the_outcome_itself():
     inner = BetaDistribution(torch.randn(5), torch.rand(5))
     distribution = SqueezedDistribution(inner, torch.tensor(12.0))
     y = torch.rand(5).requires_grad_()

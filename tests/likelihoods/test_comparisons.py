@@ -96,7 +96,7 @@ def test_the_maximum_is_that_of_a_general_optimiser(unranked, places):
     assert fit.scores.sum().abs() < 1e-12
 
 
-@pytest.mark.parametrize("dispersion", [1.0, 6.0, 15.0])
+@pytest.mark.parametrize("spread", [1.0, 6.0, 15.0])
 def test_converges_for_scores_far_apart(spread):
     scores = torch.linspace(-spread, spread, 8)
     order = torch.cat([draws(scores, 300), torch.arange(8).unsqueeze(0)])  # one upset connects all

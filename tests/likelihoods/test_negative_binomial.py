@@ -89,7 +89,7 @@ def test_a_poor_guess_costs_no_accuracy(guess):
     assert_close(found, torch.as_tensor(exact))
 
 
-def test_crps_of_a_wide_law_scales_like_the_gamma_laws():
+def test_crps_of_a_wide_likelihood_scales_like_the_gamma_likelihoods():
     """A large mean forgets the counting: crps / mu is that of gamma with dispersion alpha."""
     from ansatz.likelihoods import GammaDistribution
 

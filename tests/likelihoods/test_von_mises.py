@@ -107,7 +107,7 @@ def test_the_tails_have_finite_gradients_at_zero():
     assert gradient.isfinite().all()
 
 
-def test_the_loss_of_a_sharp_law_keeps_its_digits_in_single_precision():
+def test_the_loss_of_a_sharp_likelihood_keeps_its_digits_in_single_precision():
     raw, y = (
         torch.tensor([[3e5, 4e5]]),
         torch.atan2(torch.tensor([4.0]), torch.tensor([3.0])) + 1e-3,

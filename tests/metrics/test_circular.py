@@ -40,7 +40,7 @@ def test_turning_everything_changes_nothing():
     assert_close(sample_circular_crps(samples + 4, y + 4), sample_circular_crps(samples, y))
 
 
-def test_draws_score_as_their_law_on_average():
+def test_draws_score_as_their_likelihood_on_average():
     distribution = VonMisesDistribution(torch.full((4000,), 0.8), torch.full((4000,), -0.5))
     y = torch.full((4000,), 2.0)
     found = sample_circular_crps(distribution.sample((4,), torch.Generator().manual_seed(0)), y)

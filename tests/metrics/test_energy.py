@@ -35,7 +35,7 @@ def test_blocks_do_not_change_it(monkeypatch):
     assert_close(sample_energy_score(samples, y), whole)
 
 
-def test_few_draws_are_unbiased_and_a_law_agrees_with_its_draws():
+def test_few_draws_are_unbiased_and_a_likelihood_agrees_with_its_draws():
     likelihood = MultivariateNormalDistribution.of(
         torch.zeros(2000, 2), torch.tensor([[1.0, 0.8], [0.8, 2.0]])
     )

@@ -224,7 +224,7 @@ def test_another_runtime_error_passes_unchanged():
         make(network=Broken(3, 1)).step(example_rows())
 
 
-def test_a_law_that_couples_rows_is_never_split():
+def test_a_likelihood_that_couples_rows_is_never_split():
     class Coupled(Normal):
         additive = False
 

@@ -11,11 +11,6 @@ def absolute(x: Tensor) -> Tensor:
 
     It is ``x.abs()``, bit for bit. The second derivative that torch gives that one is a symbolic
     zero, and the sum of two of these imports ``torch._dynamo``: a second or more of a process.
-
-    Example:
-        >>> import torch
-        >>> absolute(torch.tensor([-2.0, 0.0, 3.0]))
-        tensor([2., 0., 3.])
     """
     return _Absolute.apply(x)
 

@@ -40,14 +40,6 @@ class Averaged(Likelihood):
     Shapes:
         - raw: ``(N, S, ..., P)``: the members' axis follows that of the rows.
         - y: as for the likelihood.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import Normal
-        >>> from ansatz.likelihoods.averaged import Averaged
-        >>> likelihood = Averaged([Normal(dispersion=1.0), Normal(dispersion=1.0)])
-        >>> likelihood.distribution(torch.tensor([[[-1.0], [1.0]]])).variance
-        tensor([2.])
     """
 
     def __init__(

@@ -160,7 +160,7 @@ class Barron(Likelihood):
         return shift[0], one.dispersion(shift).detach(), a
 
     def relax_shapes(self) -> None:
-        """Alpha of at most 1.5: the spread of the means hides heavy tails."""
+        """Alpha of at most 1.5: the variance of the means hides heavy tails."""
         if self.shape is not None:
             with torch.no_grad():
                 self.shape.clamp_(max=math.log(3))
@@ -169,20 +169,20 @@ class Barron(Likelihood):
         """Rho; for a likelihood, the negative log-likelihood."""
         require_same_shape(self.name, raw, y)
         if self.has_distribution:
-            return -self._law(raw).log_prob(y)
+            return -self._distribution(raw).log_prob(y)
         return shaped_loss(((y - raw[..., 0]) / self.dispersion(raw)) ** 2, *self.alpha(raw))
 
-    def _law(self, raw: Tensor) -> BarronDistribution:
+    def _distribution(self, raw: Tensor) -> BarronDistribution:
         return BarronDistribution(raw[..., 0], self.dispersion(raw), *self.alpha(raw))
 
     def distribution(self, raw: Tensor) -> BarronDistribution:
         """The likelihood at raw[0]; none where shape and scale are both given."""
         if not self.has_distribution:
             raise TypeError(
-                "Barron with a given alpha and scale is a loss, not a likelihood: it predicts a point, "
-                "no distribution. Learn one of them, or use conformal intervals."
+                "Barron with a given alpha and scale is a loss, not a likelihood: it predicts a "
+                "point, no distribution. Learn one of them, or use conformal intervals."
             )
-        return self._law(raw)
+        return self._distribution(raw)
 
     def point(self, raw: Tensor) -> Tensor:
         """The location f."""
@@ -194,7 +194,7 @@ class Barron(Likelihood):
         if self.shape is not None and saved is not None and saved.shape != self.shape.shape:
             fresh = torch.empty_like(saved, dtype=self.shape.dtype, device=self.shape.device)
             self.shape = nn.Parameter(fresh)
-        known = state.get(prefix + "spread.known")
+        known = state.get(prefix + "dispersion.known")
         if known is not None and known.shape != self.dispersion.known.shape:
             mine = self.dispersion.known
             self.dispersion.known = torch.empty_like(known, dtype=mine.dtype, device=mine.device)

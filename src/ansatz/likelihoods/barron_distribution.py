@@ -34,8 +34,8 @@ class BarronDistribution(Distribution):
 
     Example:
         >>> import torch
-        >>> distribution = BarronDistribution(torch.zeros(1), torch.ones(1), torch.tensor(2.0))  # normal
-        >>> distribution.cdf(torch.tensor([1.96]))
+        >>> normal = BarronDistribution(torch.zeros(1), torch.ones(1), torch.tensor(2.0))
+        >>> normal.cdf(torch.tensor([1.96]))
         tensor([0.9750])
     """
 

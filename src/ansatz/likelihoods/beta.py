@@ -286,12 +286,6 @@ def beta_quantile(a: Tensor, b: Tensor, q: Tensor) -> Tensor:
 
     Shapes:
         - a, b, q: the same; computed in double precision, returned in that of q.
-
-    Example:
-        >>> import torch
-        >>> a, b = torch.tensor([2.0]).double(), torch.tensor([1.0]).double()  # the cdf is x^2
-        >>> beta_quantile(a, b, torch.tensor([0.25]).double())
-        tensor([0.5000], dtype=torch.float64)
     """
     high = q > 0.5
     value = torch.empty_like(q)

@@ -184,7 +184,7 @@ class BetaBinomialDistribution(Distribution):
     def sample(
         self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
     ) -> Tensor:
-        """Independent draws: a probability from the beta distribution, then the binomial's count."""
+        """Independent draws: a probability from the beta distribution, then a count."""
         with torch.no_grad():
             p = BetaDistribution(self.logits, self.dispersion).sample(shape, generator)
             return torch.binomial(self.trials.expand_as(p).contiguous(), p, generator=generator)
@@ -298,12 +298,6 @@ def log_sum_below(y: Tensor, a: Tensor, b: Tensor, n: Tensor) -> Tensor:
 
     Shapes:
         - y, a, b, n: the same.
-
-    Example:
-        >>> import torch
-        >>> one = torch.ones(1, dtype=torch.float64)  # a = b = 1: uniform on 0..n
-        >>> round(log_sum_below(2 * one, one, one, 9 * one).exp().item(), 12)
-        3.0
     """
     rows = [v.reshape(-1) for v in (y, a, b, n)]
     if not rows[0].numel():

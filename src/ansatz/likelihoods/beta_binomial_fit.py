@@ -22,13 +22,6 @@ def fit_beta_binomial(
         y: pairs (successes, trials), ``(B, 2)`` or ``(B, K, 2)``.
         weight: frequency weights, ``(B,)``.
         known: 1/phi, where only the mean is wanted.
-
-    Example:
-        >>> import torch
-        >>> y = torch.tensor([[0.0, 2.0], [1.0, 2.0], [2.0, 2.0]])  # uniform: phi = 2
-        >>> logit, dispersion = fit_beta_binomial(y, torch.ones(3))
-        >>> round(dispersion.item(), 6)
-        0.5
     """
     dtype, weight = weight.dtype, weight.double()
     p = pooled_probability(y.double(), weight)

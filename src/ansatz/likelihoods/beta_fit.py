@@ -16,12 +16,6 @@ def fit_beta(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
     Shapes:
         - y: ``(B,)`` or ``(B, K)``, strictly between 0 and 1; weight ``(B,)``.
         - returns: ``()`` or ``(K,)`` each.
-
-    Example:
-        >>> import torch
-        >>> logit, dispersion = fit_beta(torch.tensor([0.2, 0.8]), torch.ones(2))
-        >>> logit.abs() < 1e-6
-        tensor(True)
     """
     dtype, y, weight = y.dtype, y.double(), weight.double()
     log_x, log_y = weighted_mean(y.log(), weight), weighted_mean(torch.log1p(-y), weight)
@@ -49,12 +43,6 @@ def fit_beta_mean(y: Tensor, weight: Tensor, dispersion: Tensor) -> Tensor:
 
     psi(mu phi) - psi((1 - mu) phi) = mean(logit(y)), which rises with mu: Newton's method in a
     bracket.
-
-    Example:
-        >>> import torch
-        >>> y, weight = torch.tensor([0.3, 0.3]), torch.ones(2)
-        >>> round(fit_beta_mean(y, weight, torch.tensor(1e-9)).sigmoid().item(), 5)
-        0.3
     """
     target = weighted_mean(torch.logit(y.double()), weight.double())
     phi = 1 / dispersion.double()

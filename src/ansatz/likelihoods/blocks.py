@@ -15,11 +15,6 @@ def in_blocks(function: Callable[..., Tensor], *tensors: Tensor, size: int = 2**
         function: from tensors ``(N,)`` to one ``(N, ...)``, row by row.
         tensors: of one shape ``(...)``.
         size: rows at once.
-
-    Example:
-        >>> import torch
-        >>> in_blocks(torch.add, torch.arange(3), torch.arange(3), size=2)
-        tensor([0, 2, 4])
     """
     shape = tensors[0].shape
     parts = zip(*(t.reshape(-1).split(size) for t in tensors), strict=True)

@@ -161,13 +161,7 @@ class Categorical(Likelihood):
 
 
 def class_counts(y: Tensor, weight: Tensor, classes: int = 0) -> Tensor:
-    """The summed weight of each class, ``(..., K)`` for codes ``(B, ...)``.
-
-    Example:
-        >>> import torch
-        >>> class_counts(torch.tensor([0, 2, 2]), torch.ones(3))
-        tensor([1., 0., 2.])
-    """
+    """The summed weight of each class, ``(..., K)`` for codes ``(B, ...)``."""
     observed = expand_weight(weight, y)
     codes = torch.where(observed > 0, y, 0).long()
     classes = classes or int(codes.max()) + 1

@@ -24,7 +24,7 @@ from ansatz.spec import TargetSpec
 
 
 class Censored(Likelihood):
-    r"""A likelihood whose outcomes may be censored on the left, the right or both sides, or truncated.
+    r"""A likelihood of outcomes that may be censored on either side or both, or truncated.
 
     An outcome is (lower, upper, entry). With f, F and S the density, cdf and survival function of
     the likelihood, its loss is
@@ -86,7 +86,7 @@ class Censored(Likelihood):
         return self.likelihood.outputs(TargetSpec(target.shape))
 
     def check(self, y: Tensor) -> None:
-        """Ordered ends with a part in the support; exact outcomes as the likelihood inside has them."""
+        """Ordered ends with a part in the support; exact outcomes as the inner likelihood."""
         check_bounds(y)
         lower, upper, _ = y.unbind(-1)
         exact = lower == upper

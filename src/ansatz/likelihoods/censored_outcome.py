@@ -81,15 +81,7 @@ def _stack(lower: Tensor, upper: Tensor, entry: Any) -> Tensor:
 
 
 def check_bounds(y: Tensor) -> None:
-    """Refuses rows that are no (lower, upper, entry), naming the row and the value.
-
-    Example:
-        >>> import torch
-        >>> check_bounds(torch.tensor([[3.0, 2.0, 0.0]]))
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.DataError: lower must be <= upper, got 3.0 at y[0]. Its upper end is 2.0.
-    """
+    """Refuses rows that are no (lower, upper, entry), naming the row and the value."""
     if y.ndim < 2 or y.shape[-1] != 3:
         raise DataError(
             f"censored outcomes are (lower, upper, entry), shape (B, 3), got {tuple(y.shape)}. "

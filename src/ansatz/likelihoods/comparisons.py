@@ -23,12 +23,6 @@ class Comparisons(NamedTuple):
         linked: ``(G,)`` False for groups without a way to or from the main one.
         compared: ``(K,)`` False for items that were never compared with any other.
 
-    Example:
-        >>> import numpy as np
-        >>> found = compare(np.array([[0, 1, 2], [1, 0, 2]]), 3)
-        >>> found.level[found.group]  # 2 was always last
-        array([ 0,  0, -1])
-
     References:
         Ford (1957), Solution of a ranking problem from binary comparisons. American Mathematical
         Monthly 64, 28-33.
@@ -62,11 +56,6 @@ def compare(order: Codes, items: int, unranked: str = "last") -> Comparisons:
         order: ``(N, L)`` item codes, best first, -1 behind the last.
         items: K.
         unranked: ``"last"``: the ranked items beat all others; ``"absent"``: they met none.
-
-    Example:
-        >>> import numpy as np
-        >>> compare(np.array([[0, 1], [2, 3]]), 4, "absent").linked.all()
-        np.False_
     """
     winner, loser = _edges(order, items, unranked)
     edges = coo_matrix((np.ones(len(winner)), (winner, loser)), shape=(items, items))

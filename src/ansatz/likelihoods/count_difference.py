@@ -26,13 +26,6 @@ def count_difference(decay: Callable[[Tensor], Tensor], variance: Tensor) -> Ten
 
     Shapes:
         - variance: any; decay takes and returns that shape.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods.count_difference import count_difference
-        >>> rate = torch.tensor(1.0)  # Poisson: e^-2 (I0(2) + I1(2)) * 2
-        >>> count_difference(lambda u: 4 * rate * u, rate)
-        tensor(1.0476)
     """
     # From w = 1e6 sqrt(4 v) on the integrand is 4 v / w^2 to 12 digits.
     last = torch.asinh(1e6 * (4 * variance.detach()).sqrt().clamp(min=1.0))

@@ -29,13 +29,6 @@ def count_search(
         q: levels; 0 or less gives 0, 1 the upper end, anything else nan.
         guess: where to begin.
         upper: the largest count of each element; None where there is none.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import PoissonDistribution
-        >>> log_rate, q = torch.zeros(1).double(), torch.tensor([0.9]).double()
-        >>> count_search(PoissonDistribution, (log_rate,), q, torch.zeros(1).double())
-        tensor([2.], dtype=torch.float64)
     """
     end = torch.full_like(q, torch.inf) if upper is None else upper.to(q).expand_as(q)
     answer = torch.where(q >= 1, end, 0.0)

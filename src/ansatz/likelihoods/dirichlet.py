@@ -145,7 +145,7 @@ class Dirichlet(Likelihood):
         return -distribution.log_prob(self._whole(y))
 
     def given(self, raw: Tensor, y: Tensor) -> tuple[DirichletDistribution, Tensor]:
-        """The likelihood of each composition, and the composition divided by its sum where that is on."""
+        """The distribution of each composition, and the composition, normalized where asked for."""
         return self.distribution(raw), self._whole(y)
 
     def distribution(self, raw: Tensor) -> DirichletDistribution:

@@ -11,13 +11,7 @@ Dispersion = Literal["predicted", "constant"] | float
 
 
 def softplus_inverse(x: Tensor) -> Tensor:
-    """The r with softplus(r) = x, for x > 0.
-
-    Example:
-        >>> import torch
-        >>> round(softplus_inverse(torch.tensor(1.0)).item(), 4)
-        0.5413
-    """
+    """The r with softplus(r) = x, for x > 0."""
     return x + torch.log(-torch.expm1(-x))
 
 
@@ -36,11 +30,6 @@ class PositiveHead(nn.Module):
     Shapes:
         - raw: ``(..., P)``; its last entry is r when predicted.
         - returns: ``(...)``.
-
-    Example:
-        >>> import torch
-        >>> PositiveHead("constant")(torch.zeros(2, 1)).shape
-        torch.Size([2])
     """
 
     def __init__(self, dispersion: Dispersion) -> None:
@@ -87,7 +76,7 @@ class PositiveHead(nn.Module):
         return r
 
     def append(self, shift: Tensor, scale: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Shift and scale of the whole distribution: those of the first raw number, then the head's own.
+        """Shift and scale of all raw numbers: those of the first one, then the head's own.
 
         Shapes:
             - shift, scale, value: ``()``, or ``(K,)`` for K targets.

@@ -99,7 +99,7 @@ class Distribution:
         return torch.where(below & above, torch.zeros_like(inside), inside)
 
     def icdf(self, q: Tensor) -> Tensor:
-        """The smallest y with P(Y <= y) >= q; where the distribution has no closed form, by bisection.
+        """The smallest y with P(Y <= y) >= q, by bisection where there is no closed form.
 
         Differentiable in q and in the parameters where the distribution is continuous.
         """
@@ -158,15 +158,7 @@ def _has_gradient(part: object) -> bool:
 
 
 def bisect(distribution: Distribution, q: Tensor, iterations: int = 200) -> Tensor:
-    """Solves cdf(y) = q for any distribution with a mean and a spread to start the bracket from.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import NormalDistribution
-        >>> d = NormalDistribution(torch.zeros(1), torch.ones(1))
-        >>> round(bisect(d, torch.tensor([0.975])).item(), 3)
-        1.96
-    """
+    """Solves cdf(y) = q for any distribution with a mean and a spread to start the bracket from."""
     centre = torch.nan_to_num(distribution.mean, nan=0.0, posinf=0.0, neginf=0.0)
     spread = torch.nan_to_num(distribution.stddev, nan=1.0, posinf=1.0).clamp(min=1e-30)
     centre, spread, q = torch.broadcast_tensors(centre, spread, q)
@@ -199,13 +191,7 @@ _LEVELS = (1e-12, 1e-9, 1e-7, 1e-5, 1e-3, 0.02, 0.1, 0.3, 0.5)  # where panels o
 
 
 def crps_levels(dtype: torch.dtype) -> list[float]:
-    """The levels between whose quantiles the CRPS is integrated.
-
-    Example:
-        >>> import torch
-        >>> crps_levels(torch.float64)[0]
-        1e-12
-    """
+    """The levels between whose quantiles the CRPS is integrated."""
     resolved = [q for q in _LEVELS if q > torch.finfo(dtype).eps]  # 1 - q must differ from 1
     return [*resolved, *(1 - q for q in reversed(resolved[:-1]))]
 
@@ -219,15 +205,7 @@ def _crps_by_quadrature(distribution: Distribution, y: Tensor) -> Tensor:
 
 
 def crps_between(distribution: Distribution, y: Tensor, edges: Tensor) -> Tensor:
-    """The CRPS by Gauss-Legendre on panels between ``edges`` ``(L, ...)`` and y.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import NormalDistribution
-        >>> d, y = NormalDistribution(torch.zeros(1), torch.ones(1)), torch.zeros(1)
-        >>> round(crps_between(d, y, torch.linspace(-9, 9, 9).unsqueeze(1)).item(), 4)
-        0.2337
-    """
+    """The CRPS by Gauss-Legendre on panels between ``edges`` ``(L, ...)`` and y."""
     nodes, weights = (v.reshape(-1, *(1,) * y.ndim) for v in gauss("legendre", 16, y))
     ends = torch.cat([edges, y.unsqueeze(0)]).sort(0).values  # (L + 1, ...)
     total = torch.zeros_like(y)

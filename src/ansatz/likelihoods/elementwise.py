@@ -11,12 +11,6 @@ def elementwise(function: Callable[..., Any], *tensors: Tensor) -> Tensor:
     """A NumPy function of doubles, computed in double precision and given back as the tensors were.
 
     There is no gradient: callers that need one supply it, and detach first.
-
-    Example:
-        >>> import torch
-        >>> from scipy.special import gammaincinv
-        >>> elementwise(gammaincinv, torch.tensor([1.0]), torch.tensor([0.5]))  # log 2
-        tensor([0.6931])
     """
     tensors = torch.broadcast_tensors(*tensors)
     first = tensors[0]
@@ -27,13 +21,7 @@ def elementwise(function: Callable[..., Any], *tensors: Tensor) -> Tensor:
 
 
 def wide(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """The tensors in double precision on the CPU, which not every device has; differentiable.
-
-    Example:
-        >>> import torch
-        >>> wide(torch.zeros(1))[0].dtype
-        torch.float64
-    """
+    """The tensors in double precision on the CPU, which not every device has; differentiable."""
     return tuple(t if t.is_meta else t.cpu().double() for t in tensors)
 
 
@@ -41,11 +29,6 @@ def refuse_second_derivative() -> None:
     """Called by the backward pass of a function whose derivative has no graph of its own.
 
     Without it a second derivative would silently leave out what this function adds to it.
-
-    Example:
-        >>> import torch
-        >>> with torch.no_grad():  # as in a plain backward pass
-        ...     refuse_second_derivative()
     """
     if torch.is_grad_enabled():  # create_graph=True
         raise RuntimeError(

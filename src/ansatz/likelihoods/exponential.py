@@ -108,7 +108,7 @@ class ExponentialDistribution(Distribution):
 
 
 class Exponential(Likelihood):
-    r"""Outcomes >= 0 whose standard deviation equals their mean: the gamma distribution with dispersion 1.
+    r"""Outcomes >= 0 whose standard deviation is their mean: gamma with dispersion 1.
 
     .. math:: -\log p(y) = \frac{y}{\mu} + \log\mu
 

@@ -23,8 +23,8 @@ class Focal(Likelihood):
     with :math:`\eta` = raw, K logits, or one for two classes (:math:`q_1 = \sigma(\eta)`), and a
     weight :math:`a_k` per class. :math:`\gamma` = 0 is weighted cross-entropy. It is a loss and not
     a likelihood: its q is less sure than P(y | x). Where it is smallest, :math:`a_k P(k | x)
-    |f'(q_k)|` is the same for all classes, :math:`f(q) = -(1 - q)^\gamma \log q`; ``unweighted`` and ``probs``
-    undo that,
+    |f'(q_k)|` is the same for all classes, :math:`f(q) = -(1 - q)^\gamma \log q`; ``unweighted``
+    and ``probs`` undo that,
 
     .. math:: P(k | x) \propto \frac{1}{a_k |f'(q_k)|}, \qquad
               |f'(q)| = (1 - q)^{\gamma - 1} \left(\frac{1 - q}{q} - \gamma \log q\right)

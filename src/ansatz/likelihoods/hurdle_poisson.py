@@ -163,7 +163,7 @@ class HurdlePoissonDistribution(Distribution):
 
 
 def _positive_crps(y: Tensor, log_rate: Tensor) -> tuple[Tensor, Tensor]:
-    """The truncated distribution's score at y and at 0: the Poisson distribution's, solved for it."""
+    """The score of the truncated distribution at y and at 0, solved from Poisson's."""
     likelihood, s = PoissonDistribution(log_rate), log_positive(log_rate).exp()
     zero = likelihood.crps(torch.zeros_like(y)) / s**2
     return (likelihood.crps(y) - (1 - s) * y.abs()) / s + (1 - s) * zero, zero

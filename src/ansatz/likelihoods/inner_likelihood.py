@@ -13,17 +13,7 @@ UNORDERED = ("categorical", "von_mises")  # classes and angles: nothing lies bey
 def inner_likelihood(
     outer: str, likelihood: str | Likelihood, options: Mapping[str, Any] | None = None
 ) -> tuple[Likelihood, dict[str, Any]]:
-    """The likelihood, and the name and options that remake it; only likelihoods of single ordered numbers.
-
-    Example:
-        >>> from ansatz.likelihoods.inner_likelihood import inner_likelihood
-        >>> inner_likelihood("censored", "normal", {"dispersion": "constant"})[1]
-        {'likelihood': 'normal', 'options': {'dispersion': 'constant'}}
-        >>> inner_likelihood("censored", "mse")
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.UsageError: censored needs a likelihood of single numbers, got 'mse', ...
-    """
+    """The likelihood of single ordered numbers, and the name and options that remake it."""
     if isinstance(likelihood, str):
         likelihood = create(likelihood, **(options or {}))
     elif options:

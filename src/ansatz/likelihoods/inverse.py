@@ -31,12 +31,6 @@ def find_root(
 
     Shapes:
         - low, high, start: ``(N,)``.
-
-    Example:
-        >>> import torch
-        >>> low, high = torch.zeros(1), torch.full((1,), 10.0)
-        >>> find_root(lambda x, c: (x**2 - c, 2 * x), low, high, high, torch.full((1,), 4.0))
-        tensor([2.])
     """
     low, high = low.clone(), high.clone()
     x = start.clamp(low, high)

@@ -14,11 +14,6 @@ def log_complement(log_h: Tensor) -> Tensor:
     The first form loses its digits where h is large, the second is exact where h is so small that
     1 - e^-h rounds to h, even where h itself underflows. Twice differentiable.
 
-    Example:
-        >>> import torch
-        >>> log_complement(torch.tensor([-1000.0, 7.0]))
-        tensor([-1000.,    -0.])
-
     References:
         Maechler (2012), Accurately computing log(1 - exp(-|a|)).
     """

@@ -192,12 +192,6 @@ def relative_unit_and_floor(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
 
     The floor is the sd floor of y over the mean of y, at most half the unit; where all y are equal
     the unit is 1e-3.
-
-    Example:
-        >>> import torch
-        >>> unit, floor = relative_unit_and_floor(torch.tensor([1.0, 2.0, 3.0]), torch.ones(3))
-        >>> round(floor.item(), 4)  # 1 / sqrt(12) / 2
-        0.1443
     """
     dtype, y, weight = y.dtype, y.double(), weight.double()
     _, floor = unit_and_floor(y, weight)

@@ -19,13 +19,6 @@ def fair_log_risks(own: Tensor, others: Iterable[Fold]) -> Tensor:
     Args:
         own: ``(N,)`` of the whole fit.
         others: for each fold the rows learned from, those left out, and ``(N,)`` log-risks.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods.log_risk import fair_log_risks
-        >>> own, other = torch.tensor([0.0, 1.0, 2.0]), torch.tensor([5.0, 6.0, 6.5])
-        >>> fair_log_risks(own, [(torch.tensor([0, 1]), torch.tensor([2]), other)]).tolist()
-        [0.0, 1.0, 1.5]
     """
     fair = own.clone()
     for inside, outside, other in others:
@@ -34,12 +27,5 @@ def fair_log_risks(own: Tensor, others: Iterable[Fold]) -> Tensor:
 
 
 def log_mean_risk(log_risk: Tensor) -> Tensor:
-    """The log of the mean risk.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods.log_risk import log_mean_risk
-        >>> log_mean_risk(torch.tensor([1.0, 1.0])).item()
-        1.0
-    """
+    """The log of the mean risk."""
     return logsumexp(log_risk, 0) - math.log(len(log_risk))

@@ -21,14 +21,7 @@ from ansatz.likelihoods.von_mises import VonMises
 
 
 def merges(likelihood: Likelihood) -> bool:
-    """Whether :func:`merge` knows what several members of this likelihood are together.
-
-    Example:
-        >>> from ansatz.likelihoods import Bernoulli, Normal
-        >>> from ansatz.likelihoods.merging import merges
-        >>> merges(Bernoulli()), merges(Normal())
-        (True, False)
-    """
+    """Whether :func:`merge` knows what several members of this likelihood are together."""
     kept = (Bernoulli, Categorical, Cox, DiscreteHazard, PlackettLuce, VonMises)
     return not likelihood.has_distribution or isinstance(likelihood, kept)
 
@@ -46,14 +39,6 @@ def merge(likelihood: Likelihood, raw: Tensor, weights: Tensor) -> Tensor:
         likelihood: for which :func:`merges` holds.
         raw: ``(S, ..., P)``.
         weights: ``(S,)``, adding up to 1.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import Bernoulli
-        >>> from ansatz.likelihoods.merging import merge
-        >>> raw = torch.logit(torch.tensor([[[0.2]], [[0.6]]]))
-        >>> torch.sigmoid(merge(Bernoulli(), raw, torch.tensor([0.5, 0.5])))
-        tensor([[0.4000]])
     """
     weights = weights.to(raw).reshape(-1, *(1,) * (raw.ndim - 1))
     one_logit = isinstance(likelihood, Dice | Focal | Sum) and raw.shape[-1] == 1

@@ -10,15 +10,7 @@ from ansatz.likelihoods.vector_distribution import VectorDistribution
 
 
 def strictly_lower(entries: Tensor, size: int) -> Tensor:
-    """A ``(..., K, K)`` matrix with ``entries`` ``(..., K (K - 1) / 2)`` below its diagonal.
-
-    Example:
-        >>> import torch
-        >>> strictly_lower(torch.tensor([1.0, 2.0, 3.0]), 3)
-        tensor([[0., 0., 0.],
-                [1., 0., 0.],
-                [2., 3., 0.]])
-    """
+    """A ``(..., K, K)`` matrix with ``entries`` ``(..., K (K - 1) / 2)`` below its diagonal."""
     row, column = torch.tril_indices(size, size, -1, device=entries.device)
     flat = entries.new_zeros((*entries.shape[:-1], size * size))
     flat = flat.index_copy(-1, row * size + column, entries)

@@ -15,13 +15,7 @@ _LEAST = 1e-4  # a spread is at least this part of the unit above the floor
 
 
 class MixtureFit(NamedTuple):
-    """Logits, means and r with sd = unit * softplus(r) + floor, ``(M,)`` each.
-
-    Example:
-        >>> import torch
-        >>> MixtureFit(torch.zeros(2), torch.zeros(2), torch.zeros(2)).means.shape
-        torch.Size([2])
-    """
+    """Logits, means and r with sd = unit * softplus(r) + floor, ``(M,)`` each."""
 
     logits: Tensor
     means: Tensor
@@ -43,13 +37,6 @@ def fit_mixture(
         components: M.
         unit: the sd of y, ``()``.
         floor: the least sd, ``()``.
-
-    Example:
-        >>> import torch
-        >>> y = torch.tensor([-1.1, -0.9, 0.9, 1.1])
-        >>> fit = fit_mixture(y, torch.ones(4), 2, torch.tensor(1.0), torch.tensor(0.01))
-        >>> [round(m, 3) for m in fit.means.tolist()]
-        [-1.0, 1.0]
     """
     y, weight, unit, floor = (t.detach().double() for t in (y, weight, unit, floor))
     weight = weight / weight.sum()

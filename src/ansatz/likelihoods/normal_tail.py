@@ -18,12 +18,6 @@ def log_ndtr(z: Tensor) -> Tensor:
     cancel: at z = -1000 it is wrong by some percent in float32, and in double precision at -1e8 by
     a factor of two, where the true one is -z.
 
-    Example:
-        >>> import torch
-        >>> z = torch.tensor([-1e8, 0.0], dtype=torch.float64, requires_grad=True)
-        >>> torch.autograd.grad(log_ndtr(z).sum(), z)[0]
-        tensor([1.0000e+08, 7.9788e-01], dtype=torch.float64)
-
     References:
         Abramowitz and Stegun (1964), Handbook of Mathematical Functions, 26.2.12.
     """

@@ -104,12 +104,6 @@ def tie_term(weight: Tensor, u: Tensor, ties: Ties) -> Tensor:
     Shapes:
         - weight, u: ``(K,)``; returns ``(K,)``.
 
-    Example:
-        >>> import torch
-        >>> one, u = torch.ones(1), torch.zeros(1)  # one dies, one of equal risk survives
-        >>> tie_term(one, u, "efron").exp(), tie_term(2 * one, u, "efron").exp()  # 2; 4 * 3 / 4
-        (tensor([2.]), tensor([3.]))
-
     References:
         Efron (1977), section 4; Breslow (1974), Covariance analysis of censored survival data.
     """

@@ -20,12 +20,6 @@ def pixel_shares(weight: Tensor, axes: int) -> tuple[Tensor, Tensor]:
 
     Returns:
         u of the shape of ``weight``, and ``(B, ...)``, one weight per image.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods.pixel_weights import pixel_shares
-        >>> pixel_shares(torch.tensor([[3.0, 3.0, 0.0]]), axes=1)
-        (tensor([[1., 1., 0.]]), tensor([3.]))
     """
     flat = weight.flatten(-axes)  # (B, ..., J)
     mean = flat.sum(-1) / (flat > 0).sum(-1).clamp(min=1)
@@ -34,14 +28,7 @@ def pixel_shares(weight: Tensor, axes: int) -> tuple[Tensor, Tensor]:
 
 
 def pixel_rows(y: Tensor, weight: Tensor, axes: int) -> tuple[Tensor, Tensor]:
-    """Every pixel as a row of its own: ``(B * J, ...)`` labels and as many weights.
-
-    Example:
-        >>> import torch
-        >>> y, weight = pixel_rows(torch.zeros(2, 3, 4), torch.ones(2), axes=2)
-        >>> y.shape, weight.shape
-        (torch.Size([24]), torch.Size([24]))
-    """
+    """Every pixel as a row of its own: ``(B * J, ...)`` labels and as many weights."""
     weight = expand_weight(weight, y)
     rows, sizes = (t.flatten(-axes).movedim(-1, 1).flatten(0, 1) for t in (y, weight))
     return rows, sizes
@@ -56,11 +43,6 @@ def half_weight(weight: Tensor, over: tuple[int, ...] = (0,)) -> Tensor:
 
     Returns:
         ``(...)``; 1/2 where nothing is observed.
-
-    Example:
-        >>> import torch
-        >>> half_weight(torch.tensor([0.0, 2.0, 4.0]))
-        tensor(1.5000)
     """
     count = (weight > 0).sum(over)
     return torch.where(count > 0, weight.sum(over) / (2 * count.clamp(min=1)), 0.5)
@@ -73,11 +55,6 @@ def class_logits(y: Tensor, weight: Tensor, axes: int, classes: int) -> Tensor:
 
     Returns:
         ``(..., K)`` log shares, or ``(..., 1)`` log odds for two classes.
-
-    Example:
-        >>> import torch
-        >>> class_logits(torch.tensor([[0, 1, 1, 1]]), torch.ones(1), axes=1, classes=2).exp()
-        tensor([3.])
     """
     rows, sizes = pixel_rows(y, weight, axes)
     counts = class_counts(rows, sizes, classes)

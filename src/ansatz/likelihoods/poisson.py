@@ -110,7 +110,7 @@ class PoissonDistribution(Distribution):
     def sample(
         self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
     ) -> Tensor:
-        """Independent draws; beyond a rate of 1e12 by the normal distribution, equal to 1e-6 sd there."""
+        """Independent draws; beyond a rate of 1e12 from the normal limit, equal to 1e-6 sd."""
         with torch.no_grad():
             rate = self.mean.expand((*shape, *self.batch_shape))
             large = rate > 1e12

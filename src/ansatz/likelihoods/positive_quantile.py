@@ -25,15 +25,6 @@ def positive_quantile(
 
     Returns:
         x, and True where it is no solution.
-
-    Example:
-        >>> import torch
-        >>> half = torch.full((1,), 0.5, dtype=torch.float64)
-        >>> x, lost = positive_quantile(  # of the exponential likelihood
-        ...     lambda x, low: torch.where(low, (-torch.expm1(-x.exp())).log(), -x.exp()),
-        ...     lambda x: x - x.exp(), half, half, torch.zeros_like(half))
-        >>> round(x.exp().item(), 4), lost.item()  # log 2
-        (0.6931, False)
     """
     low = below < above
     target = torch.where(low, below, above).log()

@@ -142,11 +142,6 @@ def weighted_quantiles(y: Tensor, weight: Tensor, levels: Sequence[float]) -> Te
     The smallest value at which the cumulated weight reaches the level; where it is reached exactly
     every number up to the next value minimises the pinball loss, and the middle of the two is
     taken.
-
-    Example:
-        >>> import torch
-        >>> weighted_quantiles(torch.tensor([1.0, 2.0, 5.0]), torch.ones(3), [0.5, 0.9])
-        tensor([2., 5.])
     """
     weight = expand_weight(weight, y)
     # Unobserved rows go last: they carry no weight, and may hold nan.

@@ -146,12 +146,6 @@ def ranking_loss(scores: Tensor, order: Tensor, unranked: Unranked) -> Tensor:
         - scores: ``(..., K)``.
         - order: ``(..., L)`` codes, best first; -1 behind the last.
         - returns: ``(...)``.
-
-    Example:
-        >>> import torch
-        >>> loss = ranking_loss(torch.zeros(1, 3), torch.tensor([[2, 0, -1]]), "absent")
-        >>> round(loss.exp().item(), 6)  # one of two comes first
-        2.0
     """
     ranked = order >= 0
     mine = scores.gather(-1, order.clamp(min=0))  # (..., L)
@@ -168,25 +162,13 @@ def ranking_loss(scores: Tensor, order: Tensor, unranked: Unranked) -> Tensor:
 
 
 def ranked_items(order: Tensor, items: int) -> Tensor:
-    """``(..., K)``, True for the items that an order ranks.
-
-    Example:
-        >>> import torch
-        >>> ranked_items(torch.tensor([2, 0, -1]), 4)
-        tensor([ True, False,  True, False])
-    """
+    """``(..., K)``, True for the items that an order ranks."""
     seen = torch.zeros((*order.shape[:-1], items + 1), dtype=torch.bool, device=order.device)
     return seen.scatter(-1, torch.where(order >= 0, order, items), True)[..., :items]
 
 
 def is_ranking(order: Tensor, items: int) -> Tensor:
-    """``(...)``, True where an order ``(..., L)`` names each of its items once and has no gap.
-
-    Example:
-        >>> import torch
-        >>> is_ranking(torch.tensor([[1, 0, -1], [1, 1, 0], [1, -1, 0]]), 2)
-        tensor([ True, False, False])
-    """
+    """``(...)``, True where an order ``(..., L)`` names each of its items once and has no gap."""
     ranked = order >= 0
     known = ((order >= -1) & (order < items)).all(-1)
     at_end = (ranked[..., 1:] <= ranked[..., :-1]).all(-1)

@@ -25,13 +25,6 @@ class RankingFit(NamedTuple):
         scores: ``(K,)``, adding up to 0.
         gradient: the largest derivative of the total loss that is left.
         notes: items whose scores are a limit, or without evidence.
-
-    Example:
-        >>> import torch
-        >>> order = torch.tensor([[0, 1], [0, 1], [0, 1], [1, 0]])
-        >>> fit = fit_scores(order, torch.ones(4), 2)
-        >>> round((fit.scores[0] - fit.scores[1]).exp().item(), 6)  # odds 3 : 1
-        3.0
     """
 
     scores: Tensor
@@ -62,12 +55,6 @@ def fit_scores(
         unranked: what became of items that a ranking leaves out: ``"last"`` or ``"absent"``.
         prior: comparisons of each item with a ghost at the mean of the scores, half of them won.
         names: of the items, for notes and errors.
-
-    Example:
-        >>> import torch
-        >>> fit = fit_scores(torch.tensor([[0, 1, 2], [1, 0, 2]]), torch.ones(2), 3, names="abc")
-        >>> fit.notes[0]
-        "c lost every comparison with the other items: its score is minus infinity, and stands ..."
 
     References:
         Hunter (2004), MM algorithms for generalized Bradley-Terry models. Annals of Statistics 32,

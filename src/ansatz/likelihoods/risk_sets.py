@@ -25,14 +25,6 @@ class RiskSets(NamedTuple):
         - times, weight: ``(K,)``, the distinct event times and the weight of the rows that die.
         - first, last: ``(N,)``, the run of each row, its own event left out.
         - events, place: ``(M,)``, the rows with an event, and which event time it is.
-
-    Example:
-        >>> import torch
-        >>> one = torch.ones(3)
-        >>> sets = RiskSets.of(torch.tensor([1.0, 2.0, 3.0]), one, -one / 0, one)
-        >>> others, dead = sets.log_sums(torch.zeros(3))
-        >>> others.exp() + dead.exp()  # the numbers at risk
-        tensor([3., 2., 1.])
     """
 
     times: Tensor
@@ -124,11 +116,5 @@ def _mean(value: Tensor, x: Tensor, index: Tensor, total: Tensor) -> Tensor:
 
 
 def no_entry(time: Tensor) -> Tensor:
-    """Entries of rows that are under observation from the beginning: minus infinity.
-
-    Example:
-        >>> import torch
-        >>> no_entry(torch.ones(2))
-        tensor([-inf, -inf])
-    """
+    """Entries of rows that are under observation from the beginning: minus infinity."""
     return torch.full_like(time, -math.inf)

@@ -17,13 +17,6 @@ class Scaled(Distribution):
     Args:
         base: the distribution of Y, on the whole line.
         factor: c > 0.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import NormalDistribution
-        >>> from ansatz.likelihoods.scaled import Scaled
-        >>> Scaled(NormalDistribution(torch.ones(1), torch.ones(1)), 3.0).variance
-        tensor([9.])
     """
 
     def __init__(self, base: Distribution, factor: float) -> None:

@@ -93,11 +93,5 @@ class SqueezedDistribution(Distribution):
 
 
 def squeeze(y: Tensor, rows: Tensor) -> Tensor:
-    """(y (n - 1) + 1/2) / n, strictly between 0 and 1 for y in [0, 1]; y itself for infinite n.
-
-    Example:
-        >>> import torch
-        >>> squeeze(torch.tensor([0.0, 0.5, 1.0]), torch.tensor(10.0))
-        tensor([0.0500, 0.5000, 0.9500])
-    """
+    """(y (n - 1) + 1/2) / n, strictly between 0 and 1 for y in [0, 1]; y itself for infinite n."""
     return y + (0.5 - y) / rows

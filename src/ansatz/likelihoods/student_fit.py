@@ -26,13 +26,6 @@ def fit_student(
         scale: the known scale; None to estimate it.
         floor: the least scale.
         nu: the known degrees of freedom; None to estimate them, at most 1000.
-
-    Example:
-        >>> import torch
-        >>> z = torch.linspace(-3, 3, 9).double() ** 3 / 9
-        >>> location, scale, nu = fit_student(z, torch.full_like(z, 1 / 9), None, 1e-3, None)
-        >>> abs(location.item()) < 1e-9, nu < 5
-        (True, True)
     """
     free_nu = nu is None
 

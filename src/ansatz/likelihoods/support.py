@@ -21,7 +21,7 @@ _SHOWN = 6  # names in an error message
 
 
 def matching_likelihoods(y: Tensor) -> list[str]:
-    """The registry names of the likelihoods whose support holds every value of ``y``, narrowest first.
+    """Names the likelihoods whose support holds every value of ``y``, narrowest first.
 
     All likelihoods of a single number: 0 and 1, class codes, counts, proportions, positive numbers,
     numbers from 0 (``tweedie`` first if some are exactly 0), real numbers, and last, where all
@@ -60,18 +60,9 @@ def matching_likelihoods(y: Tensor) -> list[str]:
 
 
 def refuse_outside(bad: Tensor, y: Tensor, expected: str) -> None:
-    """Raises a DataError naming the first value where ``bad`` holds and some likelihoods that would fit.
+    """Raises a DataError with the first value where ``bad`` holds and likelihoods that fit.
 
     Named are the narrowest, and ``normal``, six at most.
-
-    Example:
-        >>> import torch
-        >>> y = torch.tensor([1.0, -2.0])
-        >>> refuse_outside(y < 0, y, "Counts must be >= 0")
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.DataError: Counts must be >= 0, got -2.0 at y[1]. Likelihoods that fit all of
-        y: ...
     """
     if not bool(bad.any()):
         return

@@ -37,19 +37,11 @@ def survival_outcome(time: Tensor, event: Tensor, entry: Tensor | None = None) -
 
 
 def check_survival(likelihood: str, y: Tensor, causes: int = 1) -> None:
-    """Refuses rows that are no (time, event, entry), naming the row and the value.
-
-    Example:
-        >>> import torch
-        >>> check_survival("cox", torch.tensor([[3.0, 2.0, 0.0]]))
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.DataError: cox needs event codes 0 (censored) or 1, got 2.0 at y[0]. For ...
-    """
+    """Refuses rows that are no (time, event, entry), naming the row and the value."""
     if y.ndim < 2 or y.shape[-1] != 3:
         raise DataError(
-            f"{likelihood} needs outcomes (time, event, entry), shape (B, 3), got {tuple(y.shape)}. "
-            "Make them with survival_outcome(time, event, entry)."
+            f"{likelihood} needs outcomes (time, event, entry), shape (B, 3), got "
+            f"{tuple(y.shape)}. Make them with survival_outcome(time, event, entry)."
         )
     time, event, entry = y.unbind(-1)
     bad = ~(time.isfinite() & (time >= 0))
@@ -65,11 +57,5 @@ def check_survival(likelihood: str, y: Tensor, causes: int = 1) -> None:
 
 
 def observed_time(y: Tensor) -> Tensor:
-    """The time of each row (time, event, entry), nan where it is censored and not known.
-
-    Example:
-        >>> import torch
-        >>> observed_time(survival_outcome(torch.tensor([3.0, 5.0]), torch.tensor([1, 0])))
-        tensor([3., nan])
-    """
+    """The time of each row (time, event, entry), nan where it is censored and not known."""
     return torch.where(y[..., 1] > 0, y[..., 0], math.nan)

@@ -8,15 +8,7 @@ from ansatz.likelihoods.likelihood import expand_weight, refuse_where, weighted_
 
 
 def check_trials(y: Tensor, likelihood: str) -> None:
-    """Refuses what is no pair (successes, trials) with 0 <= successes <= trials and trials >= 1.
-
-    Example:
-        >>> import torch
-        >>> check_trials(torch.tensor([[3.0, 2.0]]), "Binomial")
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.DataError: Binomial successes must be at most the trials, got 3.0 at ...
-    """
+    """Refuses what is no pair (successes, trials) with 0 <= successes <= trials and trials >= 1."""
     if y.ndim < 2 or y.shape[-1] != 2:
         raise DataError(
             f"{likelihood} outcomes are pairs (successes, trials), y of shape (N, 2), got "
@@ -39,13 +31,7 @@ def check_trials(y: Tensor, likelihood: str) -> None:
 
 
 def pooled_probability(y: Tensor, weight: Tensor) -> Tensor:
-    """Successes over trials of all rows; half a one is added where it would be 0 or 1.
-
-    Example:
-        >>> import torch
-        >>> pooled_probability(torch.tensor([[1.0, 2.0], [2.0, 4.0]]), torch.ones(2))
-        tensor(0.5000)
-    """
+    """Successes over trials of all rows; half a one is added where it would be 0 or 1."""
     k, n = y.to(weight.dtype).unbind(-1)
     successes, trials = weighted_mean(k, weight), weighted_mean(n, weight)
     half = 0.5 / (trials * expand_weight(weight, k).sum(0) + 1)
@@ -54,11 +40,5 @@ def pooled_probability(y: Tensor, weight: Tensor) -> Tensor:
 
 
 def as_trials(trials: Tensor | int, raw: Tensor) -> Tensor:
-    """A number of trials as a tensor like ``raw``.
-
-    Example:
-        >>> import torch
-        >>> as_trials(3, torch.zeros(2, 1))
-        tensor(3.)
-    """
+    """A number of trials as a tensor like ``raw``."""
     return torch.as_tensor(trials, dtype=raw.dtype, device=raw.device)

@@ -71,7 +71,7 @@ class TruncatedDistribution(Distribution):
 
     @property
     def mode(self) -> Tensor:
-        """The distribution's mode, or the end that is nearest to it (for distributions with a single mode)."""
+        """The distribution's mode, or the nearest end (for distributions with a single mode)."""
         low = self._low.floor() + 1 if self.discrete else self._low
         high = self._high.floor() if self.discrete else self._high
         return torch.minimum(torch.maximum(self.base.mode, low), high)
@@ -149,17 +149,11 @@ class TruncatedDistribution(Distribution):
         first, second = self._sums(c) if self.discrete else self._integrals(c)
         mean, variance = c + first, second - first**2
         open_end = (self._low == -math.inf) | (self._high == math.inf)
-        for moment in (
-            "mean",
-            "variance",
-        ):  # a tail too heavy for the distribution is too heavy for us
-            own = getattr(self.base, moment)
-            lost = open_end & ~own.isfinite()
-            if moment == "mean":
-                mean = torch.where(lost, own, mean)
-            else:
-                variance = torch.where(lost, own, variance)
-        return mean, variance
+        # A tail too heavy for the distribution is too heavy for us.
+        found = []
+        for own, moment in ((self.base.mean, mean), (self.base.variance, variance)):
+            found.append(torch.where(open_end & ~own.isfinite(), own, moment))
+        return found[0], found[1]
 
     def _integrals(self, c: Tensor) -> tuple[Tensor, Tensor]:
         levels = [q for q in _LEVELS if q > torch.finfo(c.dtype).eps]

@@ -13,13 +13,7 @@ LEAST, MOST = 1.01, 1.99  # of the power: nearer to 1 or 2 the series has no end
 
 
 def power_of(r: Tensor) -> Tensor:
-    """The power of an unbounded number, 1.5 at 0.
-
-    Example:
-        >>> import torch
-        >>> power_of(torch.tensor([0.0, 100.0]))
-        tensor([1.5000, 1.9900])
-    """
+    """The power of an unbounded number, 1.5 at 0."""
     return LEAST + (MOST - LEAST) * torch.sigmoid(r)
 
 
@@ -29,12 +23,6 @@ def unit_deviance(log_y: Tensor, log_mean: Tensor, power: Tensor) -> Tensor:
     With :math:`\delta = \log(\mu/y)` it is twice :math:`y^{2-p}` times the difference of
     :math:`(e^{k\delta} - 1)/k` at k = 2 - p and at k = 1 - p, which keeps its digits around 0. The
     term in :math:`y \mu^{1-p}` continues along a tangent beyond e^60.
-
-    Example:
-        >>> import torch
-        >>> zero = torch.zeros(1)
-        >>> unit_deviance(zero, zero + 1, torch.tensor(1.5))
-        tensor([1.0210])
     """
     upper, lower = 2 - power, power - 1
     delta = log_mean - log_y
@@ -49,14 +37,7 @@ def unit_deviance(log_y: Tensor, log_mean: Tensor, power: Tensor) -> Tensor:
 
 
 def log_density(y: Tensor, log_mean: Tensor, dispersion: Tensor, power: Tensor) -> Tensor:
-    """The log density at y > 0, the log probability of 0 at y = 0; in double precision.
-
-    Example:
-        >>> import torch
-        >>> one = torch.ones(1, dtype=torch.float64)
-        >>> log_density(0 * one, 0 * one, one, 1.5 * one)
-        tensor([-2.], dtype=torch.float64)
-    """
+    """The log density at y > 0, the log probability of 0 at y = 0; in double precision."""
     upper = 2 - power
     log_y = torch.where(y > 0, y, 1.0).log()
     log_rate = upper * log_y - upper.log() - dispersion.log()
@@ -79,13 +60,6 @@ def fit_tweedie(
         dispersion: the known phi; None to estimate it.
         power: the known p; None to estimate it.
         floor: the least phi.
-
-    Example:
-        >>> import torch
-        >>> y = torch.tensor([0.0, 0.0, 1.0, 2.0, 5.0]).double()
-        >>> phi, p = fit_tweedie(y, torch.ones_like(y), None, 1.5, 1e-3)
-        >>> round(phi, 3)
-        2.656
     """
     values, back = y.double().unique(return_inverse=True)
     share = torch.zeros_like(values).index_add_(0, back, weight.double())

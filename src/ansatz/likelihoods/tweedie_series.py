@@ -37,11 +37,6 @@ def log_series(log_rate: Tensor, alpha: Tensor) -> Tensor:
     Shapes:
         - log_rate, alpha: any that broadcast; alpha > 0.
 
-    Example:
-        >>> import torch
-        >>> log_series(torch.tensor(0.0), torch.tensor(1.0))
-        tensor(-1.5359)
-
     References:
         Dunn and Smyth (2005), Series evaluation of Tweedie exponential dispersion model densities.
         https://doi.org/10.1007/s11222-005-4070-y

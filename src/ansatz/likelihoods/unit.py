@@ -5,15 +5,7 @@ from torch import Tensor, nn
 
 
 class Unit(nn.Module):
-    """A positive number per target: a buffer that is saved with the model.
-
-    Example:
-        >>> import torch
-        >>> unit = Unit()
-        >>> unit.observe(torch.tensor([2.0, 0.0]))  # a constant target has no spread
-        >>> unit.value
-        tensor([2., 1.])
-    """
+    """A positive number per target: a buffer that is saved with the model."""
 
     value: Tensor
 

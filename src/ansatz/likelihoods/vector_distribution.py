@@ -56,8 +56,8 @@ class VectorDistribution(Distribution):
     def crps(self, y: Tensor) -> Tensor:
         """Undefined for vectors, whose score is the energy score."""
         raise TypeError(
-            f"{type(self).__name__} is a distribution of vectors: use energy_score, or marginal.crps for "
-            "each number."
+            f"{type(self).__name__} is a distribution of vectors: use energy_score, or "
+            "marginal.crps for each number."
         )
 
     def interval(self, level: float) -> tuple[Tensor, Tensor]:

@@ -20,8 +20,8 @@ class ZeroInflatedDistribution(Distribution):
     Example:
         >>> import torch
         >>> from ansatz.likelihoods import PoissonDistribution
-        >>> distribution = ZeroInflatedDistribution(PoissonDistribution(torch.zeros(1)), torch.zeros(1))
-        >>> distribution.mean, distribution.variance
+        >>> d = ZeroInflatedDistribution(PoissonDistribution(torch.zeros(1)), torch.zeros(1))
+        >>> d.mean, d.variance
         (tensor([0.5000]), tensor([0.7500]))
     """
 

@@ -32,13 +32,6 @@ class PartialLikelihood:
         weight: ``(N,)`` frequency weights.
         offset: ``(N,)`` added to the log-risk; None for none.
         ties: Efron's or Breslow's term.
-
-    Example:
-        >>> import torch
-        >>> x, one = torch.tensor([[0.0], [1.0], [0.0]]).double(), torch.ones(3).double()
-        >>> y = torch.stack([torch.tensor([3.0, 1.0, 2.0]).double(), one, 0 * one], 1)
-        >>> round(PartialLikelihood(x, y, one).value(torch.zeros(1)).item(), 4)  # log 3!
-        1.7918
     """
 
     def __init__(
@@ -107,16 +100,6 @@ def fit_cox(likelihood: Cox, rows: Rows, design: Design, covariance: str) -> Lin
         design: the columns, centred and scaled.
         covariance: ``"model"``: the inverse information; ``"sandwich"``: Lin and Wei's, from the
             score residuals.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import create
-        >>> from ansatz.linear import fit_linear
-        >>> time, x = torch.tensor([5.0, 3.0, 4.0, 1.0]), torch.tensor([[0.0], [1.0], [2.0], [1.0]])
-        >>> y = torch.stack([time, torch.ones(4), torch.zeros(4)], 1)
-        >>> fit = fit_linear(create("cox"), x, y)
-        >>> fit.converged, round(fit.predict_raw(x).mean().item(), 6) + 0.0
-        (True, 0.0)
 
     References:
         Cox (1972), Regression models and life-tables.

@@ -22,14 +22,6 @@ def score_residuals(partial: "PartialLikelihood", theta: Tensor) -> Tensor:
         partial: columns, outcomes and weights.
         theta: ``(Q,)`` coefficients.
 
-    Example:
-        >>> import torch
-        >>> from ansatz.linear.cox import PartialLikelihood
-        >>> x, one = torch.tensor([[0.0], [1.0], [0.0]]).double(), torch.ones(3).double()
-        >>> y = torch.stack([torch.tensor([3.0, 1.0, 2.0]).double(), one, 0 * one], 1)
-        >>> score_residuals(PartialLikelihood(x, y, one), torch.zeros(1).double()).sum()
-        tensor(0.6667, dtype=torch.float64)
-
     References:
         Therneau and Grambsch (2000), Modeling Survival Data, section 4.6 and appendix A.
     """

@@ -19,12 +19,6 @@ def exact_curvature(
     None for a loss that says it has no second derivative, as the tails of the gamma, beta or
     Student distributions do. Numbers that are not among ``columns`` are held: their derivatives are
     0.
-
-    Example:
-        >>> import torch
-        >>> cube = lambda z, y: z[:, 0] ** 3
-        >>> exact_curvature(cube, torch.tensor([[2.0]]), torch.zeros(1), [0])[2]
-        tensor([[[12.]]])
     """
     whole, square = torch.zeros_like(z), z.new_zeros(len(z), z.shape[1], z.shape[1])
     if not columns:
@@ -75,13 +69,6 @@ def differenced_curvature(
     made symmetric. With gradients to ten digits it is good to some 1e-7: Newton's method does not
     notice, and standard errors keep six digits.
 
-    Example:
-        >>> import torch
-        >>> cube = lambda z, y: z[:, 0] ** 3
-        >>> z = torch.tensor([[2.0]], dtype=torch.float64)
-        >>> differenced_curvature(cube, z, torch.zeros(1), [0], torch.ones(1))[2]
-        tensor([[[12.0000]]], dtype=torch.float64)
-
     References:
         Abramowitz and Stegun (1964), table 25.2.
     """
@@ -97,13 +84,7 @@ def differenced_curvature(
 
 
 def row_gradient(loss: RowLoss, z: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """Loss ``(B,)`` and gradient ``(B, Z)`` of each row.
-
-    Example:
-        >>> import torch
-        >>> row_gradient(lambda z, y: z[:, 0] ** 2, torch.tensor([[3.0]]), torch.zeros(1))
-        (tensor([9.]), tensor([[6.]]))
-    """
+    """Loss ``(B,)`` and gradient ``(B, Z)`` of each row."""
     z = z.detach().requires_grad_()
     with torch.enable_grad():
         terms = loss(z, y)

@@ -91,15 +91,7 @@ class Design:
 
 
 def triangular_factor(x: Tensor, rows: int = 2**16) -> Tensor:
-    """R of x = QR with at most D rows, taken block by block so that Q is never held.
-
-    Example:
-        >>> import torch
-        >>> x = torch.randn(9, 2, dtype=torch.float64)
-        >>> r = triangular_factor(x, rows=4)
-        >>> torch.allclose(r.T @ r, x.T @ x)
-        True
-    """
+    """R of x = QR with at most D rows, taken block by block so that Q is never held."""
     factor = x[:0]
     for block in x.split(max(rows, 2 * x.shape[1])):
         factor = torch.linalg.qr(torch.cat([factor, block]), mode="r").R
@@ -118,12 +110,6 @@ def independent_columns(
 
     Returns:
         Positions of the kept columns, and for each dropped one its coefficients on kept ones.
-
-    Example:
-        >>> import torch
-        >>> r = torch.tensor([[1.0, 2.0, 0.0], [0.0, 0.0, 1.0]], dtype=torch.float64)
-        >>> independent_columns(r, torch.zeros(3, dtype=torch.bool))[0]
-        tensor([0, 2])
     """
     kept: list[int] = []
     dropped: list[int] = []

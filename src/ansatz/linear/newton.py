@@ -12,13 +12,7 @@ from ansatz.linear.separation import Recession, find_recession
 
 
 class Objective(Protocol):
-    """Value, derivatives, and how far a step moves the rows.
-
-    Example:
-        >>> from ansatz.linear.criterion import Criterion
-        >>> hasattr(Criterion, "derivatives") and hasattr(Criterion, "linear")
-        True
-    """
+    """Value, derivatives, and how far a step moves the rows."""
 
     y: Tensor
     weight: Tensor
@@ -44,13 +38,7 @@ Recede = Callable[[Tensor, Tensor, Tensor], Recession | None]
 
 
 class NewtonState(NamedTuple):
-    """What the next step needs: where we are, the damping, and the derivatives there.
-
-    Example:
-        >>> from ansatz.linear.newton import NewtonState
-        >>> NewtonState._fields
-        ('theta', 'damping', 'derivatives')
-    """
+    """What the next step needs: where we are, the damping, and the derivatives there."""
 
     theta: Tensor
     damping: float
@@ -63,11 +51,6 @@ class NewtonInfo(NamedTuple):
     ``gradient``: the largest |g_j| / sqrt(n H_jj), free of units. ``move``: the largest change of
     a raw number, in its own unit; it tells convergence from a likelihood that keeps rising, whose
     gradient vanishes too. ``accepted``: False if no shorter step lowered the loss.
-
-    Example:
-        >>> from ansatz.linear.newton import NewtonInfo
-        >>> NewtonInfo(1e-12, 1e-9, True).accepted
-        True
     """
 
     gradient: float
@@ -76,13 +59,7 @@ class NewtonInfo(NamedTuple):
 
 
 class Minimum(NamedTuple):
-    """Where Newton's method stopped.
-
-    Example:
-        >>> from ansatz.linear.newton import Minimum
-        >>> Minimum._fields[2:]
-        ('iterations', 'converged', 'gradient', 'recession', 'damping', 'rescued')
-    """
+    """Where Newton's method stopped."""
 
     theta: Tensor
     derivatives: Derivatives
@@ -108,16 +85,6 @@ def newton_step(
         state: where we are.
         free: ``(T,)`` True for coefficients that may move.
         unit: ``(Z,)``, the natural unit of each number that a row's loss depends on.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.linear.criterion import Criterion
-        >>> one = torch.ones(3, 1, dtype=torch.float64)
-        >>> f = Criterion(lambda z, y: (z[:, 0] - y) ** 2, one, 2 * one[:, 0], one[:, 0], ["x"])
-        >>> theta = torch.zeros(1, dtype=torch.float64)
-        >>> state = NewtonState(theta, 0.0, f.derivatives(theta))
-        >>> newton_step(f, state, torch.tensor([True]), torch.ones(1))[0].theta
-        tensor([2...], dtype=torch.float64)
     """
     value, g, h, size = state.derivatives
     direction, damping = _direction(g[free], h[free][:, free], state.damping)
@@ -143,15 +110,7 @@ def newton_step(
 
 
 def scaled_gradient(derivatives: Derivatives, free: Tensor, weight: Tensor) -> float:
-    """The largest |g_j| / sqrt(n H_jj) over free coefficients.
-
-    Example:
-        >>> import torch
-        >>> zero = torch.zeros(())
-        >>> d = Derivatives(zero, torch.ones(1), 4 * torch.ones(1, 1), zero)
-        >>> scaled_gradient(d, torch.tensor([True]), torch.ones(4))
-        0.25
-    """
+    """The largest |g_j| / sqrt(n H_jj) over free coefficients."""
     g, diagonal = derivatives.gradient[free], derivatives.hessian.diagonal()[free]
     if not len(g):
         return 0.0
@@ -199,16 +158,6 @@ def minimise(
         rescue: False to give up instead of calling L-BFGS.
         stop: asked after each step whether to give up (a constant has left its range).
         recede: (theta, step, unit) -> a direction of ever falling loss; default: row by row.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.linear.criterion import Criterion
-        >>> one = torch.ones(3, 1, dtype=torch.float64)
-        >>> poisson = lambda z, y: z[:, 0].exp() - y * z[:, 0]
-        >>> f = Criterion(poisson, one, one[:, 0], one[:, 0], ["x"])
-        >>> start = torch.ones(1, dtype=torch.float64)
-        >>> minimise(f, start, torch.tensor([True]), torch.ones(1)).converged
-        True
     """
     state = NewtonState(theta, 0.0, criterion.derivatives(theta, free))
     count, failures, recession = 0, 0, None

@@ -11,17 +11,11 @@ from ansatz.errors import UsageError
 from ansatz.likelihoods.likelihood import Likelihood
 
 RowLoss = Callable[[Tensor, Tensor], Tensor]
-LawLoss = Callable[[Likelihood, Tensor, Tensor], Tensor]
+LikelihoodLoss = Callable[[Likelihood, Tensor, Tensor], Tensor]
 
 
 class Constants(NamedTuple):
-    """The learned constants of a likelihood: their names, shapes and columns among C numbers.
-
-    Example:
-        >>> from ansatz.likelihoods import Normal
-        >>> Constants.of(Normal(dispersion="constant"))
-        Constants(names=('spread.constant',), shapes=(torch.Size([]),))
-    """
+    """The learned constants of a likelihood: their names, shapes and columns among C numbers."""
 
     names: tuple[str, ...]
     shapes: tuple[torch.Size, ...]
@@ -69,7 +63,7 @@ class Constants(NamedTuple):
 
 
 def row_loss(
-    likelihood: Likelihood, outputs: int, function: LawLoss | None = None
+    likelihood: Likelihood, outputs: int, function: LikelihoodLoss | None = None
 ) -> tuple[RowLoss, Tensor]:
     r"""The likelihood's loss as a function of z = (raw, constants), one row of each per outcome.
 
@@ -84,13 +78,6 @@ def row_loss(
 
     Returns:
         The function ``(z (B, Z), y) -> (B,)`` and the constants' present values ``(C,)``.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import Normal
-        >>> loss, constants = row_loss(Normal(dispersion="constant"), outputs=1)
-        >>> loss(torch.zeros(3, 2), torch.zeros(3)).shape, constants.shape
-        (torch.Size([3]), torch.Size([1]))
     """
     module = _Loss(likelihood, function)
     constants = Constants.of(likelihood)
@@ -106,7 +93,7 @@ def row_loss(
 class _Loss(torch.nn.Module):
     """A likelihood's loss as a forward, which ``functional_call`` needs."""
 
-    def __init__(self, likelihood: Likelihood, function: LawLoss | None) -> None:
+    def __init__(self, likelihood: Likelihood, function: LikelihoodLoss | None) -> None:
         super().__init__()
         self.likelihood, self.function = likelihood, function
 

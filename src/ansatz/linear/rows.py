@@ -18,13 +18,6 @@ class Rows(NamedTuple):
         weight: ``(N,)`` frequency weights, positive.
         precision: ``(N,)`` R's prior weights, positive; None when not given.
         offset: ``(N,)``; None when not given.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.linear.rows import Rows
-        >>> weight = torch.tensor([1.0, 0.0])
-        >>> len(Rows.of(torch.zeros(2, 1), torch.zeros(2), weight, None, None, ["a"]).y)
-        1
     """
 
     x: Tensor

@@ -14,12 +14,6 @@ class Recession(NamedTuple):
     Args:
         table: ``(Q, Z)``, the direction in the coefficients of the standardised columns.
         rows: how many rows it drives to a certain prediction.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.linear.separation import Recession
-        >>> Recession(torch.ones(2, 1), 3).rows
-        3
     """
 
     table: Tensor
@@ -46,17 +40,6 @@ def find_recession(
 
     Returns:
         The direction, or None if neither is one.
-
-    Example:
-        >>> import torch
-        >>> from torch.nn.functional import softplus
-        >>> from ansatz.linear.criterion import Criterion
-        >>> x = torch.tensor([[1.0, -1.0], [1.0, 1.0]], dtype=torch.float64)
-        >>> y, one = (x[:, 1] + 1) / 2, x[:, 0]
-        >>> logit = Criterion(lambda z, y: softplus((1 - 2 * y) * z[:, 0]), x, y, one, ["x"])
-        >>> step = torch.tensor([0.0, 1.0], dtype=torch.float64)
-        >>> find_recession(logit, torch.zeros(2, dtype=torch.float64), step, torch.ones(1)).rows
-        2
 
     References:
         Albert and Anderson (1984), On the existence of maximum likelihood estimates in logistic

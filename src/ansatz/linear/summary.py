@@ -61,7 +61,7 @@ class Summary:
     def __str__(self) -> str:
         blocks = [
             [f"Call: {self.call}"],
-            [self._law()],
+            [self._likelihood()],
             *self._tables(),
             self._dispersion(),
             self._deviances(),
@@ -76,7 +76,7 @@ class Summary:
     def _repr_html_(self) -> str:
         return f'<pre class="ansatz-summary">{html.escape(str(self))}</pre>'
 
-    def _law(self) -> str:
+    def _likelihood(self) -> str:
         likelihood = self.fit.likelihood
         noun = "Likelihood" if likelihood.has_distribution else "Loss"
         errors = ", sandwich standard errors" if self.fit.covariance_kind == "sandwich" else ""
@@ -170,7 +170,7 @@ class Summary:
         return lines
 
     def _partial(self) -> list[str]:
-        """What R prints under a Cox model; a partial likelihood is compared with no other likelihood's."""
+        """What R prints under a Cox model; partial likelihoods are compared with no other."""
         fit = self.fit
         statistic, df, p = fit.likelihood_ratio
         lines = [

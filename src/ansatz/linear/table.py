@@ -8,34 +8,19 @@ LEGEND = "Signif. codes:  0 '***' 0.001 '**' 0.01 '*' 0.05 '.' 0.1 ' ' 1"
 
 
 def stars(p: float) -> str:
-    """R's mark for a p-value.
-
-    Example:
-        >>> stars(0.02), stars(0.5)
-        ('*', '')
-    """
+    """R's mark for a p-value."""
     return next((mark for limit, mark in STARS if p <= limit), "")
 
 
 def format_p(p: float) -> str:
-    """A p-value as R prints it.
-
-    Example:
-        >>> format_p(1e-30), format_p(0.01234), format_p(float("nan"))
-        ('<2e-16', '0.0123', 'NA')
-    """
+    """A p-value as R prints it."""
     if math.isnan(p):
         return "NA"
     return "<2e-16" if p < 2e-16 else f"{p:.3g}"
 
 
 def format_column(values: Sequence[float], digits: int = 5) -> list[str]:
-    """One column with a common number of decimals, at least three digits for the smallest.
-
-    Example:
-        >>> format_column([1.5, -0.012345, float("nan")])
-        ['1.5000', '-0.0123', 'NA']
-    """
+    """One column with a common number of decimals, at least three digits for the smallest."""
     finite = [abs(v) for v in values if math.isfinite(v) and v != 0]
     if finite and (max(finite) >= 1e7 or min(finite) < 1e-5):
         return ["NA" if math.isnan(v) else f"{v:.{digits - 1}e}" for v in values]
@@ -52,12 +37,7 @@ def _order(values: Sequence[float]) -> int:
 
 
 def align(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of a table: names and columns without a header to the left, numbers to the right.
-
-    Example:
-        >>> align(["", "Estimate", ""], [["a", "1.5", "*"]])
-        ['  Estimate', 'a      1.5 *']
-    """
+    """Lines of a table: names and columns without a header to the left, numbers to the right."""
     lines = [header, *rows]
     widths = [max(len(line[j]) for line in lines) for j in range(len(header))]
     return [
@@ -70,11 +50,6 @@ def align(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def plain(name: object) -> str:
-    r"""A name that cannot move a terminal's cursor: control characters are spelled out.
-
-    Example:
-        >>> plain("a" + chr(27) + "[2J" + chr(10) + "b")
-        'a\\x1b[2J\\nb'
-    """
+    r"""A name that cannot move a terminal's cursor: control characters are spelled out."""
     text = str(name)
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

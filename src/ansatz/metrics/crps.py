@@ -9,13 +9,7 @@ from ansatz.metrics.weights import row_mean
 
 
 class Ranked(Protocol):
-    """A distribution that knows its own score: every univariate distribution of ``ansatz.likelihoods``.
-
-    Example:
-        >>> from ansatz.metrics.crps import Ranked
-        >>> hasattr(Ranked, "crps")
-        True
-    """
+    """A distribution that knows its own score, as those of ``ansatz.likelihoods`` do."""
 
     def crps(self, y: Tensor) -> Tensor:
         """The score of each outcome."""
@@ -49,7 +43,7 @@ def crps(distribution: Ranked, y: Tensor, weight: Tensor | None = None) -> Tenso
 
 
 def sample_crps(samples: Tensor, y: Tensor) -> Tensor:
-    r"""The CRPS of each outcome from M draws, unbiased for that of the distribution behind the draws.
+    r"""Estimates the CRPS of each outcome from M draws, without bias.
 
     .. math:: \frac1M \sum_i |x_i - y| - \frac{1}{2 M (M - 1)} \sum_{i \ne j} |x_i - x_j|
 

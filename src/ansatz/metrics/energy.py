@@ -11,13 +11,7 @@ _BLOCK = 2**22  # differences held at once
 
 
 class Energetic(Protocol):
-    """A distribution of vectors that knows its own score.
-
-    Example:
-        >>> from ansatz.metrics.energy import Energetic
-        >>> hasattr(Energetic, "energy_score")
-        True
-    """
+    """A distribution of vectors that knows its own score."""
 
     def energy_score(self, y: Tensor) -> Tensor:
         """The score of each outcome."""
@@ -42,7 +36,8 @@ def energy_score(distribution: Energetic, y: Tensor, weight: Tensor | None = Non
         >>> from ansatz.likelihoods import MultivariateNormal
         >>> from ansatz.metrics import energy_score
         >>> distribution = MultivariateNormal(covariance="diagonal").distribution(torch.zeros(1, 4))
-        >>> bool(energy_score(distribution, torch.zeros(1, 2)) < energy_score(distribution, torch.ones(1, 2)))
+        >>> near, far = torch.zeros(1, 2), torch.ones(1, 2)
+        >>> bool(energy_score(distribution, near) < energy_score(distribution, far))
         True
 
     References:
@@ -53,7 +48,7 @@ def energy_score(distribution: Energetic, y: Tensor, weight: Tensor | None = Non
 
 
 def sample_energy_score(samples: Tensor, y: Tensor) -> Tensor:
-    r"""The energy score of each outcome from M draws, unbiased for that of the distribution behind them.
+    r"""Estimates the energy score of each outcome from M draws, without bias.
 
     .. math:: \frac1M \sum_i \|x_i - y\| - \frac{1}{2 M (M - 1)} \sum_{i \ne j} \|x_i - x_j\|
 

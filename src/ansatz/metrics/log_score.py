@@ -8,13 +8,7 @@ from ansatz.metrics.weights import row_mean
 
 
 class Density(Protocol):
-    """Anything with a log density.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.metrics.log_score import Density
-        >>> likelihood: Density = torch.distributions.Normal(0.0, 1.0)
-    """
+    """Anything with a log density."""
 
     def log_prob(self, y: Tensor) -> Tensor:
         """The log density or log probability of each outcome."""

@@ -22,7 +22,7 @@ class Setting(NamedTuple):
 
 
 def recipe_difference(a: Model, b: Model) -> list[Setting]:
-    """Law, network, training, columns and split of two models, where they differ."""
+    """Likelihood, network, training, columns and split of two models, where they differ."""
     first, second = recipe_of(a), recipe_of(b)
     recipes = [model.recipe for model in (a, b)]
     if (recipes[0] is None) != (recipes[1] is None):  # nothing of a training to set side by side

@@ -20,16 +20,6 @@ class Derivative(NamedTuple):
         forward: (z, a, s) writes phi(z) into a; s is a third array of that shape to keep
             something for the way back.
         backward: (d, z, a, s) overwrites d = dL/da with dL/dz = d * phi'(z); z may be spoiled.
-
-    Example:
-        >>> import numpy as np, torch
-        >>> from ansatz.training.backpropagation import derivative_of
-        >>> rule = derivative_of(torch.nn.Tanh())
-        >>> z, a, s, d = np.zeros(1), np.zeros(1), np.zeros(1), np.full(1, 3.0)
-        >>> rule.forward(z, a, s)
-        >>> rule.backward(d, z, a, s)
-        >>> d.tolist()  # tanh'(0) = 1
-        [3.0]
     """
 
     forward: Callable[[Array, Array, Array], None]
@@ -37,14 +27,7 @@ class Derivative(NamedTuple):
 
 
 def derivative_of(activation: nn.Module) -> Derivative | None:
-    """The rule for an activation module with its options; None for one that has no rule.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.training.backpropagation import derivative_of
-        >>> derivative_of(torch.nn.Softsign()) is None
-        True
-    """
+    """The rule for an activation module with its options; None for one that has no rule."""
     make = _RULES.get(type(activation))
     return make(activation) if make else None
 
@@ -241,18 +224,6 @@ class Backpropagation:
 
     Shapes:
         - inputs: ``(B, D)``; outputs and their gradient: ``(B, P)``.
-
-    Example:
-        >>> import numpy as np, torch
-        >>> from ansatz.training.backpropagation import Backpropagation
-        >>> from ansatz.training.backpropagation import derivative_of
-        >>> W, b, dW, db = np.ones((1, 2)), np.zeros(1), np.empty((1, 2)), np.empty(1)
-        >>> passes = Backpropagation([W], [b], [dW], [db], derivative_of(torch.nn.ReLU()))
-        >>> passes.forward(np.array([[1.0, 2.0]])).tolist()
-        [[3.0]]
-        >>> passes.backward(np.array([[10.0]]))
-        >>> dW.tolist()
-        [[10.0, 20.0]]
     """
 
     def __init__(
@@ -340,12 +311,6 @@ class Masks:
     Args:
         dropout: p in [0, 1).
         seed: of the Philox stream.
-
-    Example:
-        >>> from ansatz.training.backpropagation import Masks
-        >>> masks = Masks(0.5, seed=7)
-        >>> masks.scale, masks.state
-        (2.0, (7, 0))
     """
 
     def __init__(self, dropout: float, seed: int) -> None:

@@ -24,14 +24,6 @@ class Run:
         total: steps that the budget allows.
         period: steps in an epoch.
         history: the evaluations so far.
-
-    Example:
-        >>> from ansatz.training import History
-        >>> from ansatz.training.callbacks import Run
-        >>> run = Run(step=None, total=10, period=5, history=History())
-        >>> run.stop("good enough")
-        >>> run.stop_reason
-        'good enough'
     """
 
     def __init__(self, step: Step | None, total: int, period: int, history: History) -> None:
@@ -72,14 +64,7 @@ class Callback:
 
 
 class Callbacks(NamedTuple):
-    """All callbacks, and those that want to hear of every step: the others cost a step nothing.
-
-    Example:
-        >>> from ansatz.training import Callback
-        >>> from ansatz.training.callbacks import Callbacks
-        >>> Callbacks.of([Callback()]).each_step
-        ()
-    """
+    """All callbacks, and those that want to hear of every step: the others cost a step nothing."""
 
     all: tuple[Callback, ...]
     each_step: tuple[Callback, ...]
@@ -102,12 +87,7 @@ class Callbacks(NamedTuple):
 
 
 class Stopping(Protocol):
-    """What decides, evaluation by evaluation, when enough has been learned.
-
-    Example:
-        >>> from ansatz.training.callbacks import EarlyStopping, Stopping
-        >>> stopping: Stopping = EarlyStopping(patience=3)
-    """
+    """What decides, evaluation by evaluation, when enough has been learned."""
 
     @property
     def exhausted(self) -> bool:
@@ -132,14 +112,6 @@ class EarlyStopping:
 
     Args:
         patience: evaluations without a new lowest loss that are endured; None for any number.
-
-    Example:
-        >>> from ansatz.training.callbacks import EarlyStopping
-        >>> stopping = EarlyStopping(patience=2)
-        >>> [stopping.observe(loss) for loss in (3.0, 2.0, 2.5, 2.2)]
-        [True, True, False, False]
-        >>> stopping.exhausted
-        True
     """
 
     def __init__(self, patience: int | None) -> None:

@@ -39,11 +39,6 @@ def reduce_gradients(
 
     Returns:
         The sums of total and count.
-
-    Example:
-        >>> import inspect
-        >>> list(inspect.signature(reduce_gradients).parameters)[:3]
-        ['processes', 'parameters', 'statistics']
     """
     whole = [p for p in parameters if not is_sharded(p)]
     vector = None
@@ -60,14 +55,7 @@ def reduce_gradients(
 
 
 def running_statistics(network: nn.Module) -> list[Tensor]:
-    """What batch normalisation remembers: the one thing beside gradients that rows change.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.training.common_gradient import running_statistics
-        >>> len(running_statistics(torch.nn.BatchNorm1d(3)))
-        2
-    """
+    """What batch normalisation remembers: the one thing beside gradients that rows change."""
     norms = [m for m in network.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
     found = [t for norm in norms for t in (norm.running_mean, norm.running_var)]
     return [t for t in found if t is not None and not is_sharded(t)]
@@ -82,13 +70,6 @@ class GatheredNetwork(nn.Module):
     Args:
         network: gives outputs, one row per row of its inputs.
         processes: who takes part.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.training.common_gradient import GatheredNetwork
-        >>> from ansatz.training.distributed import Processes
-        >>> isinstance(GatheredNetwork(torch.nn.Linear(1, 1), Processes(0, 2)), torch.nn.Module)
-        True
     """
 
     def __init__(self, network: nn.Module, processes: Processes) -> None:

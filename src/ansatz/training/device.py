@@ -45,11 +45,6 @@ def refuse_half_precision(network: nn.Module, device: torch.device) -> None:
     """Half-precision weights on a CPU without the instructions for them are refused.
 
     There is no ``precision`` option: the weights' own dtype is the precision.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.training.device import refuse_half_precision
-        >>> refuse_half_precision(torch.nn.Linear(1, 1), torch.device("cpu"))
     """
     half = {p.dtype for p in network.parameters()} & {torch.float16, torch.bfloat16}
     if device.type != "cpu" or not half:
@@ -67,19 +62,7 @@ def refuse_half_precision(network: nn.Module, device: torch.device) -> None:
 def gradients(
     network: nn.Module, objective: nn.Module, batch: Batch, device: torch.device
 ) -> list[Tensor]:
-    """Loss and gradients of copies of the modules on ``device``, brought back to the CPU.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data import Batch
-        >>> from ansatz.likelihoods import Normal
-        >>> from ansatz.training import Supervised
-        >>> from ansatz.training.device import gradients
-        >>> batch = Batch.of(torch.zeros(3, 2), torch.zeros(3))
-        >>> cpu = torch.device("cpu")
-        >>> len(gradients(torch.nn.Linear(2, 1), Supervised(Normal(dispersion=1.0)), batch, cpu))
-        3
-    """
+    """Loss and gradients of copies of the modules on ``device``, brought back to the CPU."""
     network, objective = copy.deepcopy(network).to(device), copy.deepcopy(objective).to(device)
     with evaluation_mode(network, objective), torch.enable_grad():
         loss = objective(network, to_device(batch, device))
@@ -107,13 +90,6 @@ def trusted_device(
         batch: on the CPU.
         device: the one to test.
         compute: gives loss and gradients on a device.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.training.device import trusted_device
-        >>> cpu = torch.device("cpu")
-        >>> trusted_device(torch.nn.Identity(), torch.nn.Identity(), None, cpu)
-        device(type='cpu')
     """
     if device.type != "mps":
         return device
@@ -159,12 +135,6 @@ def choose_threads(network: nn.Module, rows: int, processes: int = 1) -> int:
         network: the largest product of a weight with a batch decides; convolutions are large.
         rows: rows per batch.
         processes: how many share the cores of this machine, each with its part of the rows.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.training.device import choose_threads
-        >>> choose_threads(torch.nn.Linear(8, 32), rows=256)
-        1
     """
     allowed = torch.get_num_threads()
     if processes > 1:
@@ -177,15 +147,7 @@ def choose_threads(network: nn.Module, rows: int, processes: int = 1) -> int:
 
 @contextmanager
 def using_threads(threads: int) -> Iterator[None]:
-    """Sets the number of threads of torch and of NumPy's BLAS inside, and back after.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.training.device import using_threads
-        >>> with using_threads(1):
-        ...     torch.get_num_threads()
-        1
-    """
+    """Sets the number of threads of torch and of NumPy's BLAS inside, and back after."""
     before = torch.get_num_threads()
     try:
         if threads != before:

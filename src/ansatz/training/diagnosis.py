@@ -17,11 +17,6 @@ class Finding(NamedTuple):
         place: where it is, in words.
         rows: row numbers that it touches; empty when it is not tied to rows.
         advice: what to do.
-
-    Example:
-        >>> from ansatz.training.diagnosis import Finding
-        >>> Finding("the gradient of 0.weight is nan", [], "Clip the gradient.").place
-        'the gradient of 0.weight is nan'
     """
 
     place: str
@@ -33,19 +28,7 @@ _SLOWER = "Lower the learning rate, or clip the gradient (clip=1.0)."
 
 
 def diagnose(network: nn.Module, objective: nn.Module, batch: Batch) -> Finding:
-    """Follows a batch from its inputs through the layers to the loss and the stored gradients.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data import Batch
-        >>> from ansatz.likelihoods import Normal
-        >>> from ansatz.training import Supervised
-        >>> from ansatz.training.diagnosis import diagnose
-        >>> x = torch.tensor([[0.0, 1.0], [2.0, torch.nan]])
-        >>> batch = Batch.of(x, torch.zeros(2))
-        >>> diagnose(torch.nn.Linear(2, 1), Supervised(Normal(dispersion=1.0)), batch).place
-        'input column 1 is nan'
-    """
+    """Follows a batch from its inputs through the layers to the loss and the stored gradients."""
     return (
         _bad_input(batch)
         or _bad_weight(network, objective)

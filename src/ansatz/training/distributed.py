@@ -58,14 +58,6 @@ class Processes:
         size: how many there are, on all machines.
         local_rank: its number on this machine.
         local_size: how many there are on this machine.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data import Batch
-        >>> from ansatz.training.distributed import Processes
-        >>> batch = Batch.of(torch.zeros(5, 2), torch.zeros(5))
-        >>> [Processes(rank, 2).part(batch).index.tolist() for rank in range(2)]
-        [[0, 1], [2, 3, 4]]
     """
 
     def __init__(self, rank: int, size: int, local_rank: int = 0, local_size: int = 1) -> None:
@@ -315,11 +307,6 @@ def current_processes() -> Processes | None:
 
     A group that the program has opened is used as it is. Under ``torchrun``, or with its
     environment variables set, one is opened here and stays open until the program ends.
-
-    Example:
-        >>> from ansatz.training.distributed import current_processes
-        >>> current_processes() is None
-        True
     """
     global _opened
     if _alone.get() or not dist.is_available():
@@ -339,13 +326,7 @@ def current_processes() -> Processes | None:
 
 
 def is_launched() -> bool:
-    """Whether something like ``torchrun`` started this process as one of several.
-
-    Example:
-        >>> from ansatz.training.distributed import is_launched
-        >>> is_launched()
-        False
-    """
+    """Whether something like ``torchrun`` started this process as one of several."""
     if any(name not in os.environ for name in _VARIABLES):
         return False
     owner, _, place = os.environ.get(_OWNER, "").partition(" ")
@@ -355,14 +336,7 @@ def is_launched() -> bool:
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Inside, a fit is this process's own affair, whatever others there are.
-
-    Example:
-        >>> from ansatz.training.distributed import alone, current_processes
-        >>> with alone():
-        ...     current_processes() is None
-        True
-    """
+    """Inside, a fit is this process's own affair, whatever others there are."""
     token = _alone.set(True)
     try:
         yield
@@ -371,13 +345,7 @@ def alone() -> Iterator[None]:
 
 
 def in_all_processes(function: Callable[P, T]) -> Callable[P, T]:
-    """A function that all processes call, and leave together: what fails in one fails in all.
-
-    Example:
-        >>> from ansatz.training.distributed import in_all_processes
-        >>> in_all_processes(max)(2, 3)
-        3
-    """
+    """A function that all processes call, and leave together: what fails in one fails in all."""
 
     @wraps(function)
     def call(*arguments: P.args, **options: P.kwargs) -> T:
@@ -395,11 +363,6 @@ def by_first(compute: Callable[[], T]) -> T:
 
     Args:
         compute: gives something that JSON can say.
-
-    Example:
-        >>> from ansatz.training.distributed import by_first
-        >>> by_first(lambda: [1, 2])
-        [1, 2]
     """
     processes = current_processes()
     if processes is None:
@@ -413,13 +376,7 @@ def by_first(compute: Callable[[], T]) -> T:
 
 
 def seconds_to_wait() -> float:
-    """How long a silent process is waited for: ``ANSATZ_PROCESS_TIMEOUT``, or 600 seconds.
-
-    Example:
-        >>> from ansatz.training.distributed import seconds_to_wait
-        >>> seconds_to_wait()
-        600.0
-    """
+    """How long a silent process is waited for: ``ANSATZ_PROCESS_TIMEOUT``, or 600 seconds."""
     text = os.environ.get("ANSATZ_PROCESS_TIMEOUT", str(_TIMEOUT))
     try:
         seconds = float(text)

@@ -8,14 +8,7 @@ from torch import Tensor
 
 
 def all_finite(tensors: Sequence[Tensor]) -> bool:
-    """True when no entry of any tensor is nan or infinite; one pass over the memory.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.training.finite import all_finite
-        >>> all_finite([torch.ones(2), torch.tensor([0.0, torch.inf])])
-        False
-    """
+    """True when no entry of any tensor is nan or infinite; one pass over the memory."""
     if not tensors:
         return True
     device = tensors[0].device

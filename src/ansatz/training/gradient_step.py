@@ -383,29 +383,14 @@ _WORDS = ("out of memory", "not enough memory", "can't allocate memory", "cannot
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """True for the errors that mean "too little memory", of any device and of the host.
-
-    Example:
-        >>> from ansatz.training.gradient_step import is_out_of_memory
-        >>> is_out_of_memory(RuntimeError("DefaultCPUAllocator: not enough memory: you tried ..."))
-        True
-    """
+    """True for the errors that mean "too little memory", of any device and of the host."""
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
     return isinstance(error, RuntimeError) and any(w in str(error).lower() for w in _WORDS)
 
 
 def micro_batches(batch: Batch, pieces: int) -> list[Batch]:
-    """The rows of ``batch`` in at most ``pieces`` runs of nearly equal length.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data import Batch
-        >>> from ansatz.training.gradient_step import micro_batches
-        >>> batch = Batch.of(torch.randn(5, 2), torch.zeros(5))
-        >>> [piece.index.tolist() for piece in micro_batches(batch, 2)]
-        [[0, 1], [2, 3, 4]]
-    """
+    """The rows of ``batch`` in at most ``pieces`` runs of nearly equal length."""
     rows = len(batch.index)
     pieces = min(pieces, rows)
     if pieces <= 1:

@@ -41,14 +41,6 @@ class Signals:
 
     Handlers are installed in the main thread only (Python allows no other), and put back after. A
     signal that is being ignored, as under nohup, stays ignored.
-
-    Example:
-        >>> import signal
-        >>> from ansatz.training.interrupt import Signals
-        >>> with Signals() as signals:
-        ...     signal.raise_signal(signal.SIGINT)
-        ...     signals.received == signal.SIGINT
-        True
     """
 
     def __init__(self) -> None:

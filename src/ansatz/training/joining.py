@@ -40,11 +40,6 @@ def join(
         train: the same in all.
         valid: the same in all.
         settings: the same in all.
-
-    Example:
-        >>> import inspect
-        >>> list(inspect.signature(join).parameters)[0]
-        'processes'
     """
     _require_support(step)
     parameters = [p for m in (step.network, step.objective) for p in m.parameters()]
@@ -71,13 +66,6 @@ def device_of_process(device: torch.device, processes: Processes, *, asked: str)
         device: what one process would use.
         processes: who shares the machine.
         asked: what the user said; only ``"auto"`` may become another kind of device.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.training.distributed import Processes
-        >>> from ansatz.training.joining import device_of_process
-        >>> device_of_process(torch.device("cpu"), Processes(1, 2), asked="auto")
-        device(type='cpu')
     """
     if device.type == "mps":
         if asked != "auto":

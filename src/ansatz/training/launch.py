@@ -20,11 +20,6 @@ class Meeting:
 
     The system chooses the port, and it is ours before any process is told of it, so that no other
     program can take it in between. Nothing listens on other interfaces.
-
-    Example:
-        >>> from ansatz.training.launch import Meeting
-        >>> Meeting(2).environment(1)["WORLD_SIZE"]
-        '2'
     """
 
     def __init__(self, size: int) -> None:
@@ -71,11 +66,6 @@ class Ending(NamedTuple):
         killed: the number of the process that a signal ended, and the signal; None if none.
         words: what the others than the first had to say.
         first_failed: whether the first one failed, which then has said why itself.
-
-    Example:
-        >>> from ansatz.training.launch import Ending
-        >>> Ending(0, None, "").status
-        0
     """
 
     status: int
@@ -94,12 +84,6 @@ def launch(command: Sequence[str], size: int) -> Ending:
     Args:
         command: program and arguments.
         size: how many.
-
-    Example:
-        >>> import sys
-        >>> from ansatz.training.launch import launch
-        >>> launch([sys.executable, "-c", "pass"], 2).status
-        0
     """
     meeting = Meeting(size)
     children: list[subprocess.Popen[str]] = []
@@ -114,14 +98,7 @@ def launch(command: Sequence[str], size: int) -> Ending:
 
 
 def follow_parent(pipe: IO[Any] | None = None) -> None:
-    """Ends this process when the one that launched it is gone, which closes ``pipe`` (stdin).
-
-    Example:
-        >>> import io
-        >>> from ansatz.training.launch import follow_parent
-        >>> callable(follow_parent)
-        True
-    """
+    """Ends this process when the one that launched it is gone, which closes ``pipe`` (stdin)."""
     import threading
 
     def watch() -> None:

@@ -12,6 +12,7 @@ from ansatz.data.batch import Batch, first_tensor, to_device
 from ansatz.data.source import Source
 from ansatz.errors import AnsatzError, ModelError
 from ansatz.storage import load_into
+from ansatz.storage.run_folder import RunFolder, Saved
 from ansatz.training.averaging import Averaging, Snapshot, moving, restore, snapshot, spoiled
 from ansatz.training.callbacks import Callbacks, EarlyStopping, Run, Stopping
 from ansatz.training.distributed import Processes
@@ -24,7 +25,6 @@ from ansatz.training.randomness import (
     seed_step,
     set_random_state,
 )
-from ansatz.training.run_folder import RunFolder, Saved
 from ansatz.training.sharded import gather_shards, has_shards, shard_named
 from ansatz.training.step import Step, mean_loss
 
@@ -44,11 +44,6 @@ class Plan(NamedTuple):
         saves: whether checkpoints are written; by the first process, where there are several.
         seed: of the random numbers of each process and step, where there are several.
         stop_on_checkpoint_error: otherwise the run goes on without the checkpoint.
-
-    Example:
-        >>> from ansatz.training.loop import Plan
-        >>> Plan(100, "steps", 10).evaluate_every
-        10
     """
 
     total: int
@@ -81,11 +76,6 @@ class Loop:
         folder: where checkpoints go; None for nowhere.
         processes: who else takes part: all run the same loop, each with its rows of every batch,
             and pause at the same step.
-
-    Example:
-        >>> from ansatz.training.loop import Loop
-        >>> callable(Loop.run)
-        True
     """
 
     def __init__(

@@ -152,14 +152,7 @@ class Supervised(nn.Module):
 
 
 def is_additive(objective: nn.Module) -> bool:
-    """Whether the loss of a batch is the sum of the losses of its rows, however it is split.
-
-    Example:
-        >>> from ansatz.likelihoods import Cox, Normal
-        >>> from ansatz.training.objectives import Supervised, is_additive
-        >>> is_additive(Supervised(Normal())), is_additive(Supervised(Cox()))
-        (True, False)
-    """
+    """Whether the loss of a batch is the sum of the losses of its rows, however it is split."""
     return bool(getattr(getattr(objective, "likelihood", None), "additive", True))
 
 
@@ -169,11 +162,6 @@ def observed(target: Any, weight: Tensor) -> Any:
     The mask of :func:`weighted` hides a nan from the loss, but not from its gradient: 0 * nan is
     nan. One half has a finite loss under every likelihood of numbers, and every class likelihood
     has code 0.
-
-    Example:
-        >>> import torch
-        >>> observed(torch.tensor([2.0, torch.nan]), torch.tensor([1.0, 0.0]))
-        tensor([2.0000, 0.5000])
     """
 
     def fill(y: Tensor) -> Tensor:
@@ -190,11 +178,6 @@ def weighted(terms: Tensor, weight: Tensor, *, complete: bool | None = None) -> 
         terms: one per outcome.
         weight: the leading shape of ``terms``.
         complete: True when no weight is 0, for a caller that knows.
-
-    Example:
-        >>> import torch
-        >>> weighted(torch.tensor([1.0, torch.nan]), torch.tensor([2.0, 0.0])).total
-        tensor(2.)
     """
     if weight.shape != terms.shape:
         weight = weight.reshape(weight.shape + (1,) * (terms.ndim - weight.ndim)).expand_as(terms)

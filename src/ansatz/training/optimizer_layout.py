@@ -13,17 +13,6 @@ def align_state(optimizer: torch.optim.Optimizer) -> None:
 
     Args:
         optimizer: its state was just loaded; changed in place.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.training.optimizer_layout import align_state
-        >>> kernels = torch.zeros(2, 3, 4, 4).to(memory_format=torch.channels_last)
-        >>> weight = torch.nn.Parameter(kernels)
-        >>> optimizer = torch.optim.SGD([weight], lr=0.1, momentum=0.9)
-        >>> optimizer.state[weight]["momentum_buffer"] = torch.zeros(2, 3, 4, 4)
-        >>> align_state(optimizer)
-        >>> optimizer.state[weight]["momentum_buffer"].stride() == weight.stride()
-        True
     """
     for parameter, state in optimizer.state.items():
         for name, value in state.items():

@@ -30,17 +30,6 @@ class OutputGradient:
 
     Shapes:
         - output, returned gradient: ``(B, P)``, or ``(B, K * P)`` for K targets.
-
-    Example:
-        >>> import numpy as np, torch
-        >>> from ansatz.data import Batch
-        >>> from ansatz.likelihoods import Normal
-        >>> from ansatz.training import Supervised
-        >>> from ansatz.training.output_gradient import OutputGradient
-        >>> rule, x = OutputGradient(Supervised(Normal(dispersion=1.0))), torch.zeros(2, 1)
-        >>> loss, count, gradient = rule(np.zeros((2, 1)), Batch.of(x, torch.ones(2)))
-        >>> gradient.tolist()
-        [[-0.5], [-0.5]]
     """
 
     def __init__(self, objective: Supervised) -> None:

@@ -12,23 +12,11 @@ from ansatz.training.interrupt import Interrupted
 
 
 class ProcessError(AnsatzError):
-    """Another process of the run failed in a way that has no name of its own (exit status 1).
-
-    Example:
-        >>> from ansatz.training.process_failure import ProcessError
-        >>> ProcessError("process 1: ZeroDivisionError: division by zero").exit_status
-        1
-    """
+    """Another process of the run failed in a way that has no name of its own (exit status 1)."""
 
 
 class LostProcess(ProcessError):
-    """Another process stopped answering without a word (exit status 5).
-
-    Example:
-        >>> from ansatz.training.process_failure import LostProcess
-        >>> LostProcess("lost contact").exit_status
-        5
-    """
+    """Another process stopped answering without a word (exit status 5)."""
 
     exit_status = 5
 
@@ -56,13 +44,6 @@ class Failure(NamedTuple):
         rank: whose it is.
         signal: what interrupted it; 0 for nothing.
         step: steps done when it was interrupted.
-
-    Example:
-        >>> from ansatz.errors import NumericalError
-        >>> from ansatz.training.process_failure import Failure
-        >>> error = Failure.of(NumericalError("the loss is nan"), rank=1).rebuild()
-        >>> type(error).__name__, str(error)
-        ('NumericalError', 'the loss is nan')
     """
 
     kind: str
@@ -102,12 +83,7 @@ class Failure(NamedTuple):
 
 
 def require_interface() -> None:
-    """Refuses a ``GLOO_SOCKET_IFNAME`` that names no network interface of this machine.
-
-    Example:
-        >>> from ansatz.training.process_failure import require_interface
-        >>> require_interface()
-    """
+    """Refuses a ``GLOO_SOCKET_IFNAME`` that names no network interface of this machine."""
     known = [name for _, name in socket.if_nameindex()]
     for name in filter(None, os.environ.get("GLOO_SOCKET_IFNAME", "").split(",")):
         if name not in known:
@@ -118,13 +94,7 @@ def require_interface() -> None:
 
 
 def explain_start(error: Exception) -> str:
-    """Why processes did not find each other, in one line.
-
-    Example:
-        >>> from ansatz.training.process_failure import explain_start
-        >>> explain_start(RuntimeError("EADDRINUSE"))[:33]
-        'the port of the processes, MASTER'
-    """
+    """Why processes did not find each other, in one line."""
     text = " ".join(str(error).split())
     where = f"{os.environ.get('MASTER_ADDR', '')}:{os.environ.get('MASTER_PORT', '')}"
     if "EADDRINUSE" in text or "address already in use" in text.lower():

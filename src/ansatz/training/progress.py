@@ -71,11 +71,6 @@ class Bar(Callback):
     Args:
         stream: a terminal, or a notebook's stderr.
         interval: least number of seconds between two drawings.
-
-    Example:
-        >>> from ansatz.training.progress import Bar
-        >>> Bar(interval=0.5).interval
-        0.5
     """
 
     def __init__(self, stream: TextIO | None = None, interval: float = 0.1) -> None:
@@ -116,14 +111,6 @@ class Lines(Callback):
 
     Args:
         stream: where they go; stderr by default.
-
-    Example:
-        >>> from ansatz.training import History
-        >>> from ansatz.training.callbacks import Run
-        >>> from ansatz.training.progress import Lines
-        >>> lines = Lines(sys.stdout)
-        >>> lines.on_end(Run(None, 10, 5, History()), History(stop_reason="epochs", steps=10))
-        stopped after step 10 (epochs), 0.0 s
     """
 
     def __init__(self, stream: TextIO | None = None) -> None:
@@ -154,12 +141,6 @@ def create_progress(level: Level, stream: TextIO | None = None) -> Callback | No
     """0 shows nothing, 1 a bar, 2 lines; ``"auto"`` a bar for people and lines for logs.
 
     A bar needs a terminal or a notebook; anywhere else 1 means 2.
-
-    Example:
-        >>> import io
-        >>> from ansatz.training.progress import create_progress
-        >>> type(create_progress("auto", io.StringIO())).__name__
-        'Lines'
     """
     if level not in ("auto", 0, 1, 2) or isinstance(level, bool):
         raise UsageError(f"progress must be 'auto', 0, 1 or 2, got {level!r}.")

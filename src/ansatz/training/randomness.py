@@ -15,15 +15,6 @@ def own_randomness(seed: int, device: torch.device) -> Iterator[None]:
     """Seeds torch's global generators inside; outside, the user's random state is as it was.
 
     Torch's dropout draws from the global generators; there is no other way to reach it.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.training.randomness import own_randomness
-        >>> before = torch.get_rng_state()
-        >>> with own_randomness(1, torch.device("cpu")):
-        ...     _ = torch.rand(3)
-        >>> torch.equal(before, torch.get_rng_state())
-        True
     """
     kept = random_state(device)
     try:
@@ -45,16 +36,6 @@ def seed_step(
 
     Each process of several draws its own dropout masks; since the stream begins anew with every
     step, a checkpoint by one process is enough to resume them all.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.training.randomness import seed_step
-        >>> with torch.random.fork_rng(devices=[]):
-        ...     seed_step(0, 1, 7, torch.device("cpu"), {})
-        ...     a = torch.rand(1)
-        ...     seed_step(0, 1, 7, torch.device("cpu"), {})
-        ...     bool(a == torch.rand(1))
-        True
     """
     value = derive(seed, "fit", rank, number)
     torch.default_generator.manual_seed(value)
@@ -65,26 +46,12 @@ def seed_step(
 
 
 def owned_generators(*modules: nn.Module) -> dict[str, torch.Generator]:
-    """The generators that parts of the modules own, by a name that does not change.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.training.randomness import owned_generators
-        >>> owned_generators(torch.nn.Linear(1, 1))
-        {}
-    """
+    """The generators that parts of the modules own, by a name that does not change."""
     return _owned(modules)
 
 
 def random_state(device: torch.device, *modules: nn.Module) -> dict[str, Tensor]:
-    """The state of torch's generators, and of any generator that a module owns.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.training.randomness import random_state
-        >>> list(random_state(torch.device("cpu")))
-        ['cpu']
-    """
+    """The state of torch's generators, and of any generator that a module owns."""
     state = {"cpu": torch.get_rng_state()}
     if device.type == "cuda":
         state["cuda"] = torch.cuda.get_rng_state(device)
@@ -94,17 +61,7 @@ def random_state(device: torch.device, *modules: nn.Module) -> dict[str, Tensor]
 
 
 def set_random_state(state: dict[str, Any], device: torch.device, *modules: nn.Module) -> None:
-    """Restores what ``random_state`` gave.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.training.randomness import random_state, set_random_state
-        >>> state = random_state(torch.device("cpu"))
-        >>> a = torch.rand(2)
-        >>> set_random_state(state, torch.device("cpu"))
-        >>> torch.equal(a, torch.rand(2))
-        True
-    """
+    """Restores what ``random_state`` gave."""
     torch.set_rng_state(state["cpu"])
     if "cuda" in state and device.type == "cuda":
         torch.cuda.set_rng_state(state["cuda"], device)

@@ -22,18 +22,6 @@ def open_store(rank: int, size: int, timeout: timedelta) -> Any:
         rank: of this process.
         size: how many there are.
         timeout: how long to wait for the others.
-
-    Example:
-        >>> from datetime import timedelta
-        >>> from ansatz.training.launch import Meeting
-        >>> from ansatz.training.rendezvous import open_store
-        >>> import os
-        >>> meeting = Meeting(1)
-        >>> os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(meeting.port))
-        >>> os.environ["TORCHELASTIC_USE_AGENT_STORE"] = "True"
-        >>> store = open_store(0, 1, timedelta(seconds=5))
-        >>> for name in ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_USE_AGENT_STORE"):
-        ...     del os.environ[name]
     """
     is_there = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
     store = dist.TCPStore(

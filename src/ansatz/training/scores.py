@@ -39,15 +39,6 @@ def censored_score(likelihood: Censored) -> Score | None:
 
     whose last logarithm is 0 for an open interval. The exponential distribution has :math:`\sigma =
     1`. In double precision throughout; a learned constant :math:`\sigma` gets a column of its own.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.likelihoods import Censored
-        >>> from ansatz.training.scores import censored_score
-        >>> y = np.array([[2.0, np.inf, -np.inf]])  # still alive at 2
-        >>> loss, gradient = censored_score(Censored("exponential"))(np.zeros((1, 1)), y)
-        >>> loss.tolist(), gradient.tolist()
-        ([2.0], [[-2.0]])
     """
     if type(likelihood.likelihood) is Exponential:
         return lambda raw, y: _score(raw, y, None)
@@ -159,14 +150,6 @@ def closed_form(likelihood: Likelihood) -> Score | None:
     Equal to autograd through ``likelihood.training_loss``, which its test checks likelihood by
     likelihood. A likelihood with one learned parameter gives one more column, the derivative in
     that parameter.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.likelihoods import Poisson
-        >>> from ansatz.training.scores import closed_form
-        >>> loss, gradient = closed_form(Poisson())(np.zeros((1, 1)), np.array([3.0]))
-        >>> float(gradient[0, 0])  # rate - y
-        -2.0
     """
     make = _CLOSED.get(type(likelihood))  # not a subclass, which may change the loss
     if make is None:
@@ -222,14 +205,6 @@ def normal_constant_score(head: Any) -> Score:
 
     Args:
         head: has ``unit``, ``floor`` and ``constant``, read at every call.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.likelihoods import Normal
-        >>> from ansatz.training.scores import normal_constant_score
-        >>> score = normal_constant_score(Normal(dispersion="constant").dispersion)
-        >>> score(np.zeros((3, 1)), np.zeros(3))[1].shape
-        (3, 2)
     """
 
     def score(raw: Array, y: Array) -> tuple[Array, Array]:

@@ -9,40 +9,19 @@ from torch import Tensor, nn
 
 
 def is_sharded(tensor: object) -> bool:
-    """Whether a tensor is spread over processes, as ``fully_shard`` leaves parameters.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.training.sharded import is_sharded
-        >>> is_sharded(torch.zeros(2))
-        False
-    """
+    """Whether a tensor is spread over processes, as ``fully_shard`` leaves parameters."""
     # A DTensor exists only where its module was imported; importing it here would cost a second.
     module = sys.modules.get("torch.distributed.tensor")
     return module is not None and isinstance(tensor, module.DTensor)
 
 
 def has_shards(network: nn.Module) -> bool:
-    """Whether any parameter of the network is spread over processes.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.training.sharded import has_shards
-        >>> has_shards(torch.nn.Linear(2, 1))
-        False
-    """
+    """Whether any parameter of the network is spread over processes."""
     return any(is_sharded(p) for p in network.parameters())
 
 
 def gather_shards(state: Any) -> Any:
-    """A nested state with every shard made whole; all processes must ask for it together.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.training.sharded import gather_shards
-        >>> gather_shards({"a": [torch.ones(2), 3]})
-        {'a': [tensor([1., 1.]), 3]}
-    """
+    """A nested state with every shard made whole; all processes must ask for it together."""
     if is_sharded(state):
         return state.full_tensor()
     if isinstance(state, dict):
@@ -53,14 +32,7 @@ def gather_shards(state: Any) -> Any:
 
 
 def shard_like(value: Tensor, like: Tensor) -> Tensor:
-    """A whole tensor, cut as ``like`` is cut; every process has the whole, so nothing is sent.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.training.sharded import shard_like
-        >>> shard_like(torch.ones(2), torch.zeros(2))
-        tensor([1., 1.])
-    """
+    """A whole tensor, cut as ``like`` is cut; every process has the whole, so nothing is sent."""
     if not is_sharded(like) or is_sharded(value):
         return value
     from torch.distributed.tensor import distribute_tensor
@@ -70,25 +42,12 @@ def shard_like(value: Tensor, like: Tensor) -> Tensor:
 
 
 def shard_named(values: dict[str, Tensor], like: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Whole tensors by name, each cut as the one of the same name in ``like``.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.training.sharded import shard_named
-        >>> shard_named({"w": torch.ones(1)}, {"w": torch.zeros(1)})
-        {'w': tensor([1.])}
-    """
+    """Whole tensors by name, each cut as the one of the same name in ``like``."""
     return {name: shard_like(t, like[name]) if name in like else t for name, t in values.items()}
 
 
 def shard_optimizer(optimizer: torch.optim.Optimizer) -> None:
-    """Cuts a loaded optimizer's moments as its parameters are cut.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.training.sharded import shard_optimizer
-        >>> shard_optimizer(torch.optim.SGD(torch.nn.Linear(1, 1).parameters()))
-    """
+    """Cuts a loaded optimizer's moments as its parameters are cut."""
     for parameter, state in optimizer.state.items():
         if is_sharded(parameter):
             for name, value in state.items():
@@ -100,14 +59,6 @@ def clip_gradients(parameters: Sequence[Tensor], limit: float) -> float:
     """Scales the gradient down to a global norm of ``limit``; returns the norm it had.
 
     ``torch.nn.utils.clip_grad_norm_``, also where some gradients are shards and others are not.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.training.sharded import clip_gradients
-        >>> weight = torch.zeros(2)
-        >>> weight.grad = torch.tensor([3.0, 4.0])
-        >>> clip_gradients([weight], 1.0)
-        5.0
     """
     kinds: list[list[Tensor]] = [[], []]
     for parameter in parameters:
@@ -128,12 +79,5 @@ def clip_gradients(parameters: Sequence[Tensor], limit: float) -> float:
 
 
 def local_parts(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """What this process holds of each tensor.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.training.sharded import local_parts
-        >>> local_parts([torch.ones(1)])
-        [tensor([1.])]
-    """
+    """What this process holds of each tensor."""
     return [t.to_local() if is_sharded(t) else t for t in tensors]  # type: ignore[attr-defined]

@@ -52,19 +52,7 @@ class Step(Protocol):
 
 
 def evaluate_batch(network: nn.Module, objective: nn.Module, batch: Batch) -> Loss:
-    """The plain loss of one batch: ``objective.evaluate`` where there is one.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data import Batch
-        >>> from ansatz.likelihoods import Normal
-        >>> from ansatz.training import Supervised
-        >>> from ansatz.training.step import evaluate_batch
-        >>> batch = Batch.of(torch.zeros(3, 1), torch.zeros(3))
-        >>> loss = evaluate_batch(torch.nn.Identity(), Supervised(Normal(dispersion=1.0)), batch)
-        >>> round(loss.total.item(), 3)
-        2.757
-    """
+    """The plain loss of one batch: ``objective.evaluate`` where there is one."""
     with evaluation_mode(network, objective), torch.no_grad():
         score = getattr(objective, "evaluate", objective)
         return score(network, batch)
@@ -86,18 +74,6 @@ def mean_loss(
         move: brings a batch to the weights' device.
         stop: asked before each batch; when it says True, the answer is None.
         processes: each of them takes its own rows of every batch; all get the same number.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data import Batch, TensorSource
-        >>> from ansatz.likelihoods import Normal
-        >>> from ansatz.training import GradientStep, Supervised
-        >>> from ansatz.training.step import mean_loss
-        >>> network, likelihood = torch.nn.Linear(1, 1), Normal(dispersion=1.0)
-        >>> step = GradientStep(network, Supervised(likelihood), torch.optim.SGD(network.parameters(), 1))
-        >>> source = TensorSource(Batch.of(torch.ones(5, 1), torch.zeros(5)), 2, shuffle=False)
-        >>> mean_loss(step, source) > 0.9
-        True
     """
     losses: list[Loss] = []
     with evaluation_mode(step.network, step.objective):

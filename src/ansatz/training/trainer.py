@@ -13,6 +13,7 @@ import torch
 from ansatz.data.source import Source
 from ansatz.errors import DataError, MissingExtraError, NumericalError, UsageError
 from ansatz.storage import RunLock
+from ansatz.storage.run_folder import RunFolder, Saved
 from ansatz.training.averaging import Average, Averaging
 from ansatz.training.callbacks import Callback, Callbacks, Run
 from ansatz.training.device import (
@@ -28,7 +29,6 @@ from ansatz.training.joining import device_of_process, join
 from ansatz.training.loop import Loop, Plan
 from ansatz.training.progress import History, Level, Record, create_progress
 from ansatz.training.randomness import own_randomness
-from ansatz.training.run_folder import RunFolder, Saved
 from ansatz.training.step import Step
 
 _log = logging.getLogger(__name__)
@@ -338,11 +338,6 @@ class TensorBoard(Callback):
 
     Args:
         folder: for ``tensorboard --logdir``.
-
-    Example:
-        >>> from ansatz.training.trainer import TensorBoard
-        >>> TensorBoard("runs/a").folder.name
-        'a'
     """
 
     def __init__(self, folder: str | Path) -> None:

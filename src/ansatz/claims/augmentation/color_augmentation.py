@@ -93,8 +93,8 @@ claim = Claim(
     title="Colour noise along the principal colours",
     statement=(
         "AlexNet shifts the colour of each image by Σ αᵢ λᵢ pᵢ, with the eigenvalues λ and "
-        "eigenvectors p of the channels' covariance Σ and normal weights α of spread s: a shift of "
-        "mean 0 whose covariance is s²Σ², the square of that of the pixels."
+        "eigenvectors p of the channels' covariance Σ and normal weights α of standard deviation "
+        "s. The shift has mean 0 and covariance s²Σ²: the square of the covariance of the pixels."
     ),
     formula=(
         r"\delta = \sum_i \alpha_i \lambda_i p_i, \quad \alpha_i \sim N(0, s^2) \;\Rightarrow\; "

@@ -11,7 +11,7 @@ from ansatz.data import load
 
 
 class Images(NamedTuple):
-    """Images ``(N, C, H, W)`` with their classes: some to train on, fresh ones to evaluate by."""
+    """Images ``(N, C, H, W)`` with their classes: training images and test images."""
 
     x: Tensor
     y: Tensor
@@ -20,11 +20,11 @@ class Images(NamedTuple):
 
 
 def images(name: str, rows: int, fresh: int, generator: torch.Generator) -> Images:
-    """So many of a named data set, standardised by those that are trained on."""
+    """Draws training and test images of a named data set, standardised by the training images."""
     found = load(name)
     if found.grids is None:  # the digits are a table of 8 x 8 columns
-        cells = found.frame.drop(columns=found.target).to_numpy(np.float32, copy=True)
-        x = torch.as_tensor(cells).unflatten(1, (1, 8, 8))
+        pixels = found.frame.drop(columns=found.target).to_numpy(np.float32, copy=True)
+        x = torch.as_tensor(pixels).unflatten(1, (1, 8, 8))
     else:
         x = found.grids.load().float()
     y = torch.as_tensor(np.unique(found.frame[found.target].to_numpy(), return_inverse=True)[1])
@@ -61,7 +61,7 @@ def descend(
 
 
 def answers(network: nn.Module, x: Tensor) -> Tensor:
-    """What it says of each image, evaluating."""
+    """The network's outputs for each image, in evaluation mode."""
     network.eval()
     with torch.no_grad():
         return torch.cat([network(part) for part in x.split(500)])

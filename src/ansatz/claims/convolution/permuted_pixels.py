@@ -1,4 +1,4 @@
-"""A fixed shuffle of the pixels is nothing to a dense network, and blinds a convolution."""
+"""A fixed shuffle of the pixels does not harm a dense network, but harms a convolution."""
 
 from typing import TYPE_CHECKING
 
@@ -30,7 +30,7 @@ def measure(
     found = images(data, rows, fresh, generator)
     order = torch.randperm(found.x[0].numel(), generator=generator)
     mixed = shuffled(found, order)
-    right = {}  # rightly classified: (pairs, 2, fresh), in order and shuffled
+    right = {}  # correctly classified: (pairs, 2, fresh), in order and shuffled
     for name, make, count in (("dense", dense, pairs), ("convolutional", convolutional, 1)):
         made = [make(found.x, generator) for _ in range(2 * count)]
         sets = zip(made, (found, mixed) * count, strict=True)
@@ -113,7 +113,7 @@ def convolutional(x: Tensor, generator: torch.Generator) -> nn.Module:
 
 
 def correct(network: nn.Module, found: Images, steps: int, generator: torch.Generator) -> Tensor:
-    """Which of the new images it classifies rightly once it is trained."""
+    """Which of the test images it classifies correctly once it is trained."""
     descend(network, found.x, found.y, generator, steps=steps, rate=0.1)
     return answers(network, found.new).argmax(1) == found.truth
 
@@ -160,7 +160,7 @@ def draw(paper: "Figure", finding: Finding) -> None:
         axes.errorbar([shift, 1 + shift], finding.data["share"][name], error, fmt="o-",
                       color=colour, lw=1, ms=6, label=f"{name}, ± 2 standard errors")  # fmt: skip
     axes.set_xticks([0, 1], ["in order", "shuffled"])
-    axes.set(ylabel="accuracy on new images", xlim=(-0.3, 1.3))
+    axes.set(ylabel="accuracy on test images", xlim=(-0.3, 1.3))
     axes.legend(loc="lower left")
     axes.set_ylim(bottom=axes.get_ylim()[0] - 0.06)
     paper.suptitle(
@@ -173,10 +173,10 @@ claim = Claim(
     title="A fixed shuffle of the pixels",
     statement=(
         "A dense network learns handwritten digits as well if all pixels are shuffled in the same "
-        "way; from weights shuffled alike it even gives the same outputs. A convolutional one "
-        "that sees 5x5 pixels and averages over all places loses accuracy, since neighbours tell "
-        "it nothing any more; one that sees all of a small image may lose little. Not knowing "
-        "neighbours is dear: a dense layer from a 224 x 224 x 3 image to itself has 150,528² "
+        "way; from weights shuffled alike it even gives the same outputs. A convolutional network "
+        "that sees 5x5 pixels and averages over all places loses accuracy, since neighbours carry "
+        "no information any more; one that sees all of a small image may lose little. Ignoring "
+        "neighbours is expensive: a dense layer from a 224 x 224 x 3 image to itself has 150,528² "
         "weights."
     ),
     formula=r"f_{WP^\top}(Px) = f_W(x), \qquad (224 \cdot 224 \cdot 3)^2 = 22{,}658{,}678{,}784",

@@ -70,7 +70,7 @@ def measure(
 
 
 def draw(paper: "Figure", finding: Finding) -> None:
-    """The mean over t with the spread of x_t."""
+    """The mean and the standard deviation of x_t over t."""
     from ansatz.figures.style import INK, LINEAR, MODEL
 
     axes, data = paper.subplots(), finding.data
@@ -92,7 +92,7 @@ claim = Claim(
     title="The distribution of a diffusion after t steps",
     statement=(
         "After t steps of x ← √(1-β) x + √β ε, x_t is normal with mean √ᾱ_t x_0 and variance "
-        "1-ᾱ_t, and each step turns the energy x² into (1-β) x² + β on average; document D leaves "
+        "1-ᾱ_t, and each step maps the energy x² to (1-β) x² + β on average. A common slip leaves "
         "x_0 out of the mean."
     ),
     formula=(
@@ -103,6 +103,6 @@ claim = Claim(
     measure=measure,
     reference="Ho et al. (2020), DDPM, eq. 4. https://arxiv.org/abs/2006.11239",
     full={"runs": 200_000},
-    errata=(Erratum("E11", "D", "N(√ᾱ_t, (1-ᾱ_t) I)", "N(√ᾱ_t x₀, (1-ᾱ_t) I)"),),
+    errata=(Erratum("E11", "N(√ᾱ_t, (1-ᾱ_t) I)", "N(√ᾱ_t x₀, (1-ᾱ_t) I)"),),
     draw=draw,
 )

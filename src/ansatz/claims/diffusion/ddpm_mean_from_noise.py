@@ -52,9 +52,9 @@ claim = Claim(
     id="ddpm-mean-from-noise",
     title="The backward mean from the noise",
     statement=(
-        "With the noise ε that led from x_0 to x_t, the mean of the step before is "
-        "(x_t - β_t ε / √(1-ᾱ_t)) / √α_t, equal to the posterior mean; document D divides by "
-        "√ᾱ_t, which grows without bound over the steps."
+        "With the noise ε that led from x_0 to x_t, the mean of the step before is (x_t - β_t ε / "
+        "√(1-ᾱ_t)) / √α_t, equal to the posterior mean. A common slip divides by √ᾱ_t, which makes "
+        "the mean grow without bound over the steps."
     ),
     formula=(
         r"\tilde\mu_t = \frac{1}{\sqrt{\alpha_t}} \Bigl( x_t - \frac{\beta_t}"
@@ -64,6 +64,6 @@ claim = Claim(
     measure=measure,
     reference="Ho et al. (2020), DDPM, eq. 11. https://arxiv.org/abs/2006.11239",
     full={"steps": 40},
-    errata=(Erratum("E9", "D", "(x_t - β ε / √(1-ᾱ)) / √ᾱ", "(x_t - β ε / √(1-ᾱ)) / √α"),),
+    errata=(Erratum("E9", "(x_t - β ε / √(1-ᾱ)) / √ᾱ", "(x_t - β ε / √(1-ᾱ)) / √α"),),
     draw=draw,
 )

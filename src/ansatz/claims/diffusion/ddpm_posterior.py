@@ -83,8 +83,8 @@ claim = Claim(
     title="The backward step of a diffusion given its start",
     statement=(
         "Given x_t and x_0 the step before is normal; its mean mixes x_0 and x_t with β_t and "
-        "√α_t, its variance is β̃_t, as Bayes' rule on a grid confirms. Document D prints β̃_t and "
-        "√(1-β̃_t) in the mean."
+        "√α_t, and its variance is β̃_t, as Bayes' rule on a grid confirms. A common slip has β̃_t "
+        "and √(1-β̃_t) in the mean."
     ),
     formula=(
         r"\tilde\mu_t = \frac{\sqrt{\bar\alpha_{t-1}}\, \beta_t}{1 - \bar\alpha_t} x_0 + "
@@ -98,7 +98,6 @@ claim = Claim(
     errata=(
         Erratum(
             "E8",
-            "D",
             "(√ᾱ' β̃ x₀ + √(1-β̃)(1-ᾱ') x_t) / (1-ᾱ)",
             "(√ᾱ' β x₀ + √α (1-ᾱ') x_t) / (1-ᾱ), ᾱ' of the step before",
         ),

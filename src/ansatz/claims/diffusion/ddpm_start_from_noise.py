@@ -66,8 +66,8 @@ claim = Claim(
     id="ddpm-start-from-noise",
     title="The start of a diffusion from x_t and its noise",
     statement=(
-        "Where a diffusion began is x_t/√ᾱ_t - √(1-ᾱ_t)/√ᾱ_t ε, whatever t; document D prints "
-        "ᾱ_t without the root in the second term."
+        "A diffusion began at x_t/√ᾱ_t - √(1-ᾱ_t)/√ᾱ_t ε, whatever t. A common slip has ᾱ_t "
+        "without the root in the second term."
     ),
     formula=(
         r"x_0 = \frac{x_t}{\sqrt{\bar\alpha_t}} - \frac{\sqrt{1 - \bar\alpha_t}}"
@@ -77,6 +77,6 @@ claim = Claim(
     measure=measure,
     reference="Ho et al. (2020), DDPM, section 3.2. https://arxiv.org/abs/2006.11239",
     full={"steps": 40},
-    errata=(Erratum("E10", "D", "x_t/√ᾱ - (√(1-ᾱ)/ᾱ) ε", "x_t/√ᾱ - (√(1-ᾱ)/√ᾱ) ε"),),
+    errata=(Erratum("E10", "x_t/√ᾱ - (√(1-ᾱ)/ᾱ) ε", "x_t/√ᾱ - (√(1-ᾱ)/√ᾱ) ε"),),
     draw=draw,
 )

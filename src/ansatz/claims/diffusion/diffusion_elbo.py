@@ -183,10 +183,10 @@ claim = Claim(
     id="diffusion-elbo",
     title="The evidence bound of a diffusion",
     statement=(
-        "The bound on log p(x_0) is the reconstruction term minus a KL divergence per step between "
-        "q(x_t | x_{t+1}, x_0) and p(x_t | x_{t+1}), minus that of the end; each is a weighted "
-        "squared error of the noise, and σ² lies between β̃ and β. Document D conditions q on "
-        "x_{t-1}, orders the range [β, β̃] and flips the sign."
+        "The bound on log p(x_0) is the reconstruction term, minus a KL divergence per step "
+        "between q(x_t | x_{t+1}, x_0) and p(x_t | x_{t+1}), minus that of the end. Each KL is a "
+        "weighted squared error of the noise, and σ² lies between β̃ and β. Common slips condition "
+        "q on x_{t-1}, print the range as [β, β̃] or flip the sign."
     ),
     formula=(
         r"\log p(x_0) \ge \mathbb{E}_q \log p(x_0 \mid x_1) - \sum_{t=1}^{T-1} \mathbb{E}_q "
@@ -200,7 +200,6 @@ claim = Claim(
     errata=(
         Erratum(
             "E12",
-            "D",
             "KL(q(x_t|x_{t-1},x₀) ‖ p(x_t|x_{t+1})), σ² in [β, β̃]",
             "KL(q(x_t|x_{t+1},x₀) ‖ p(x_t|x_{t+1})), σ² in [β̃, β]",
         ),

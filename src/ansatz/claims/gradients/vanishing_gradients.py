@@ -219,7 +219,6 @@ claim = Claim(
     errata=(
         Erratum(
             "E25",
-            "B",
             "gradients vanish if σ₁(U) ≥ 1/α",
             "they vanish if σ₁(U) < 1/α; σ₁(U) > 1/α is only necessary for explosion",
         ),

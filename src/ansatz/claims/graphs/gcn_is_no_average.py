@@ -96,6 +96,6 @@ claim = Claim(
     measure=measure,
     reference="Li et al. (2018), Deeper insights, theorem 1. https://arxiv.org/abs/1801.07606",
     full={"depth": 200},
-    errata=(Erratum("E36", "D", "ĀX averages", "rows of Ā do not sum to 1; D⁻¹(A+I) averages"),),
+    errata=(Erratum("E36", "ĀX averages", "rows of Ā do not sum to 1; D⁻¹(A+I) averages"),),
     draw=draw,
 )

@@ -121,6 +121,6 @@ claim = Claim(
     measure=measure,
     reference="Kipf and Welling (2017), eq. 2. https://arxiv.org/abs/1609.02907",
     full={"graphs": 200, "nodes": 60},
-    errata=(Erratum("E35", "C", "D = degrees of A", "D = degrees of A + I"),),
+    errata=(Erratum("E35", "D = degrees of A", "D = degrees of A + I"),),
     draw=draw,
 )

@@ -115,5 +115,5 @@ claim = Claim(
     measure=measure,
     reference="Veličković et al. (2018), eq. 3. https://arxiv.org/abs/1710.10903",
     full={"features": 30},
-    errata=(Erratum("E37", "D", "q_mn = ρ(uᵀ[Vx_m, Vx_n, q_mn])", "ρ(uᵀ[Vx_m, Vx_n, x_mn])"),),
+    errata=(Erratum("E37", "q_mn = ρ(uᵀ[Vx_m, Vx_n, q_mn])", "ρ(uᵀ[Vx_m, Vx_n, x_mn])"),),
 )

@@ -89,5 +89,5 @@ claim = Claim(
     measure=measure,
     reference="Shuman et al. (2013), Signal processing on graphs. https://arxiv.org/abs/1211.0053",
     full={"pairs": 200},
-    errata=(Erratum("E38", "B", "U(Uᵀx ⊙ Uyᵀ)", "U(Uᵀx ⊙ Uᵀy)"),),
+    errata=(Erratum("E38", "U(Uᵀx ⊙ Uyᵀ)", "U(Uᵀx ⊙ Uᵀy)"),),
 )

@@ -98,6 +98,6 @@ claim = Claim(
     sources=("E39", "M316"),
     measure=measure,
     reference="Defferrard et al. (2016), eq. 3. https://arxiv.org/abs/1606.09375",
-    errata=(Erratum("E39", "D", "Σ_{k=1}^K α_k Λ, α in R^K", "Σ_{k=0}^K α_k Λ^k, α in R^(K+1)"),),
+    errata=(Erratum("E39", "Σ_{k=1}^K α_k Λ, α in R^K", "Σ_{k=0}^K α_k Λ^k, α in R^(K+1)"),),
     draw=draw,
 )

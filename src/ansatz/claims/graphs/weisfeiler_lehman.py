@@ -138,8 +138,6 @@ claim = Claim(
     measure=measure,
     reference="Morris et al. (2019), Weisfeiler and Leman go neural. https://arxiv.org/abs/1810.02244",
     full={"layers": 20},
-    errata=(
-        Erratum("E58", "B", "decides whether an isomorphism exists", "a necessary condition only"),
-    ),
+    errata=(Erratum("E58", "decides whether an isomorphism exists", "a necessary condition only"),),
     draw=draw,
 )

@@ -84,5 +84,5 @@ claim = Claim(
     sources=("E65", "M206"),
     measure=measure,
     reference="Fukushima (1980), Neocognitron. https://doi.org/10.1007/BF00344251",
-    errata=(Erratum("E65", "A, B", "Neocognitron (1969)", "Neocognitron (1980)"),),
+    errata=(Erratum("E65", "Neocognitron (1969)", "Neocognitron (1980)"),),
 )

@@ -137,6 +137,6 @@ claim = Claim(
     reference="Glorot and Bengio (2010), Understanding the difficulty of training deep "
     "feedforward neural networks, equations 10 to 16.",
     full={"layers": 2000},
-    errata=(Erratum("E48", "D", "√(2/n + m)", "√(2/(n + m))"),),
+    errata=(Erratum("E48", "√(2/n + m)", "√(2/(n + m))"),),
     draw=draw,
 )

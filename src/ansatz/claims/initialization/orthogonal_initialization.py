@@ -136,7 +136,6 @@ claim = Claim(
     errata=(
         Erratum(
             "E49",
-            "B, D",
             "an orthogonal matrix has the eigenvalues ±1",
             "its singular values are 1; its eigenvalues lie on the complex unit circle",
         ),

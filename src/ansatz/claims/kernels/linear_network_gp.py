@@ -78,6 +78,6 @@ claim = Claim(
     measure=measure,
     reference="Rasmussen and Williams (2006), Gaussian Processes, section 2.1.",
     full={"draws": 1_000_000},
-    errata=(Erratum("E34", "D", "N(0, (σ²/d) XᵀX)", "N(0, (σ²/d) XXᵀ)"),),
+    errata=(Erratum("E34", "N(0, (σ²/d) XᵀX)", "N(0, (σ²/d) XXᵀ)"),),
     draw=draw,
 )

@@ -154,6 +154,6 @@ claim = Claim(
     measure=measure,
     reference="Lee et al. (2019), Wide networks of any depth. https://arxiv.org/abs/1902.06720",
     full={"widths": (64, 256, 1024, 4096), "runs": 50, "starts": 2_000, "steps": 100},
-    errata=(Erratum("E57", "D", "∂K/∂t = 0", "∂K/∂t → 0 as the width → ∞"),),
+    errata=(Erratum("E57", "∂K/∂t = 0", "∂K/∂t → 0 as the width → ∞"),),
     draw=draw,
 )

@@ -146,6 +146,6 @@ claim = Claim(
     measure=measure,
     reference="Jacot et al. (2018), Neural tangent kernel. https://arxiv.org/abs/1806.07572",
     full={"width": 100},
-    errata=(Erratum("E21", "D", "kᵀK⁻¹(y - f)", "f₀(x) + kᵀK⁻¹(y - f₀)"),),
+    errata=(Erratum("E21", "kᵀK⁻¹(y - f)", "f₀(x) + kᵀK⁻¹(y - f₀)"),),
     draw=draw,
 )

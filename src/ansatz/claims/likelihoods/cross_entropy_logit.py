@@ -116,6 +116,6 @@ claim = Claim(
     measure=measure,
     reference="Bishop (2006), Pattern Recognition and Machine Learning, eq. 4.90.",
     full={"logits": 2_001},
-    errata=(Erratum("E20", "D", "log(1 - f)", "log(1 - σ(f))"),),
+    errata=(Erratum("E20", "log(1 - f)", "log(1 - σ(f))"),),
     draw=draw,
 )

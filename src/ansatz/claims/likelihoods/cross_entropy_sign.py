@@ -121,6 +121,6 @@ claim = Claim(
     measure=measure,
     reference="Bishop (2006), Pattern Recognition and Machine Learning, section 4.3.2.",
     full={"rows": 20_000},
-    errata=(Erratum("E19", "C", "Σ y log σ(hθ) + (1-y) log(1-σ(hθ))", "minus the same"),),
+    errata=(Erratum("E19", "Σ y log σ(hθ) + (1-y) log(1-σ(hθ))", "minus the same"),),
     draw=draw,
 )

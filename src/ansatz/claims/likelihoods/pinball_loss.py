@@ -129,6 +129,6 @@ claim = Claim(
     measure=measure,
     reference="Koenker and Bassett (1978), Regression quantiles. https://doi.org/10.2307/1913643",
     full={"rows": 3_001, "fresh": 100_000},
-    errata=(Erratum("E4", "C", "max(τe, (1-τ)e)", "max(τe, (τ-1)e)"),),
+    errata=(Erratum("E4", "max(τe, (1-τ)e)", "max(τe, (τ-1)e)"),),
     draw=draw,
 )

@@ -122,6 +122,6 @@ claim = Claim(
         "stochastic optimization."
     ),
     full={"steps": 2000},
-    errata=(Erratum("E29", "C", "AdaGrad: v = g²", "G ← G + g²; v = g² is sign descent"),),
+    errata=(Erratum("E29", "AdaGrad: v = g²", "G ← G + g²; v = g² is sign descent"),),
     draw=draw,
 )

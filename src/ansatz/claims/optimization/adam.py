@@ -143,8 +143,8 @@ claim = Claim(
     ),
     full={"steps": 1000},
     errata=(
-        Erratum("E2", "B, D", "η_t = 1 / (√γ + δ), no rate, no correction", "α m̂ / (√v̂ + ε)"),
-        Erratum("E3", "C", "α m̂ / √(v̂ + ε) in one line", "α m̂ / (√v̂ + ε)"),
+        Erratum("E2", "η_t = 1 / (√γ + δ), no rate, no correction", "α m̂ / (√v̂ + ε)"),
+        Erratum("E3", "α m̂ / √(v̂ + ε) in one line", "α m̂ / (√v̂ + ε)"),
     ),
     draw=draw,
 )

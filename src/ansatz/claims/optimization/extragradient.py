@@ -159,6 +159,6 @@ claim = Claim(
         "networks. https://arxiv.org/abs/1802.10551"
     ),
     full={"steps": 3000},
-    errata=(Erratum("E7", "D", "∇_θ ℓ(θ½, φ), ∇_φ ℓ(θ, φ½)", "both gradients at (θ½, φ½)"),),
+    errata=(Erratum("E7", "∇_θ ℓ(θ½, φ), ∇_φ ℓ(θ, φ½)", "both gradients at (θ½, φ½)"),),
     draw=draw,
 )

@@ -142,8 +142,6 @@ claim = Claim(
     measure=measure,
     reference="Polyak (1964), Some methods of speeding up the convergence of iteration methods.",
     full={"condition": 1000.0, "steps": 2000},
-    errata=(
-        Erratum("E26", "B, D", "-ηg Σ β^τ from τ = 1", "-ηg Σ β^τ from τ = 0, limit -ηg / (1 - β)"),
-    ),
+    errata=(Erratum("E26", "-ηg Σ β^τ from τ = 1", "-ηg Σ β^τ from τ = 0, limit -ηg / (1 - β)"),),
     draw=draw,
 )

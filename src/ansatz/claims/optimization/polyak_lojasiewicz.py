@@ -164,7 +164,6 @@ claim = Claim(
     errata=(
         Erratum(
             "E64",
-            "B",
             "proofs marked TODO (steps to an ε-critical point, convolution theorem, gradients of "
             "convolutions); PL step: h(θ_T) - h* ≤ (1 - μ/L) (h(θ_T) - h*)",
             "h(θ_T) - h* ≤ (1 - μ/L) (h(θ_{T-1}) - h*)",

@@ -102,7 +102,6 @@ claim = Claim(
     errata=(
         Erratum(
             "E62",
-            "C",
             "'momentum feature of RMSprop'; 'SGD without momentum' over m = βm + (1 - β)g",
             "RMSProp supplies the average of squared gradients; that formula is momentum",
         ),

@@ -95,5 +95,5 @@ claim = Claim(
     measure=measure,
     reference="Cho et al. (2014), eqs. 5 to 8. https://arxiv.org/abs/1406.1078",
     full={"inputs": 64, "units": 64},
-    errata=(Erratum("E52", "B", "z = σ ⊙ z₋ + (1-σ) ⊙ ζ", "z = σ ⊙ z₋ + (1-σ) ⊙ z̃"),),
+    errata=(Erratum("E52", "z = σ ⊙ z₋ + (1-σ) ⊙ ζ", "z = σ ⊙ z₋ + (1-σ) ⊙ z̃"),),
 )

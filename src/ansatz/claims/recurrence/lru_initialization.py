@@ -134,7 +134,6 @@ claim = Claim(
     errata=(
         Erratum(
             "E53",
-            "B, D",
             "LRU: z = σ(Gx) ⊙ z + (1-σ) ⊙ Vx; r uniform",
             "that is the minGRU; LRU: ζ = Λζ + Cx with r² uniform",
         ),

@@ -100,5 +100,5 @@ claim = Claim(
     measure=measure,
     reference="Gers et al. (2000), Learning to forget. https://doi.org/10.1162/089976600300015015",
     full={"inputs": 64, "units": 64},
-    errata=(Erratum("E51", "A, B, D", "h = o ⊙ c (A), o ⊙ tanh(Uc) (B, D)", "h = o ⊙ tanh(c)"),),
+    errata=(Erratum("E51", "h = o ⊙ c (A), o ⊙ tanh(Uc) (B, D)", "h = o ⊙ tanh(c)"),),
 )

@@ -149,6 +149,6 @@ claim = Claim(
     measure=measure,
     reference="Kohler et al. (2019), Exponential convergence rates for batch normalization. https://arxiv.org/abs/1805.10694",
     full={"rows": 5000, "inputs": 40},
-    errata=(Erratum("E50", "D", "scale ‖w‖₁ / ‖w‖_Σ, Σ = E[x xᵀ]", "‖w‖₂ / ‖w‖_Σ, Σ = Cov(x)"),),
+    errata=(Erratum("E50", "scale ‖w‖₁ / ‖w‖_Σ, Σ = E[x xᵀ]", "‖w‖₂ / ‖w‖_Σ, Σ = Cov(x)"),),
     draw=draw,
 )

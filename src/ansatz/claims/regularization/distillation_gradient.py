@@ -141,8 +141,6 @@ claim = Claim(
     measure=measure,
     reference="Hinton, Vinyals and Dean (2015), Distilling the knowledge in a neural network. https://arxiv.org/abs/1503.02531",
     full={"classes": 100, "steps": 1000},
-    errata=(
-        Erratum("E18", "B, D", "ℓ = Σ p log q, gradient (p − q)/T", "ℓ = −Σ p log q, (q − p)/T"),
-    ),
+    errata=(Erratum("E18", "ℓ = Σ p log q, gradient (p − q)/T", "ℓ = −Σ p log q, (q − p)/T"),),
     draw=draw,
 )

@@ -164,7 +164,6 @@ claim = Claim(
     errata=(
         Erratum(
             "E55",
-            "B, D",
             "dropout drops weights, and scales by the dropout probability",
             "it drops units, and scales by their keep probability",
         ),

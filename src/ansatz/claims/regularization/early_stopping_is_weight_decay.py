@@ -131,6 +131,6 @@ claim = Claim(
     measure=measure,
     reference="Goodfellow, Bengio and Courville (2016), Deep learning, section 7.8.",
     full={"size": 60, "rate": 0.02},
-    errata=(Erratum("E24", "B", "t ≈ η/μ", "T ≈ 1/(ημ)"),),
+    errata=(Erratum("E24", "t ≈ η/μ", "T ≈ 1/(ημ)"),),
     draw=draw,
 )

@@ -149,7 +149,6 @@ claim = Claim(
     errata=(
         Erratum(
             "E6",
-            "D",
             "θ + ηv, v - η∇E(θ), always accepted",
             "leapfrog with θ̇ = M⁻¹v and a Metropolis test",
         ),

@@ -144,6 +144,6 @@ claim = Claim(
     measure=measure,
     reference="Hastings (1970), Monte Carlo sampling methods using Markov chains, section 2.",
     full={"states": 40},
-    errata=(Erratum("E5", "D", "p(θ)q(θ'|θ) / (p(θ')q(θ|θ'))", "p(θ')q(θ|θ') / (p(θ)q(θ'|θ))"),),
+    errata=(Erratum("E5", "p(θ)q(θ'|θ) / (p(θ')q(θ|θ'))", "p(θ')q(θ|θ') / (p(θ)q(θ'|θ))"),),
     draw=draw,
 )

@@ -140,6 +140,6 @@ claim = Claim(
         "https://arxiv.org/abs/1912.01765"
     ),
     full={"cuts": 10, "samples": 100_000},
-    errata=(Erratum("E63", "A", "2ⁿ(nd)^(n/2) / (ε^(nd) n!)", "2ⁿ(‖∇f‖²nd)^(nd/2) / (ε^(nd) n!)"),),
+    errata=(Erratum("E63", "2ⁿ(nd)^(n/2) / (ε^(nd) n!)", "2ⁿ(‖∇f‖²nd)^(nd/2) / (ε^(nd) n!)"),),
     draw=draw,
 )

@@ -64,7 +64,6 @@ claim = Claim(
     errata=(
         Erratum(
             "E32",
-            "B",
             "equivariant: the order does not influence the output",
             "that is invariance; equivariant outputs follow the order",
         ),

@@ -103,6 +103,6 @@ claim = Claim(
     measure=measure,
     reference="Zhang et al. (2018), DeepPot-SE. https://arxiv.org/abs/1805.09003",
     full={"atoms": 30, "turns": 200},
-    errata=(Erratum("E30", "A", "Ω_i = R_iᵀR_i, f = Σ h_i(Ω_i)", "Ω_i = R_iR_iᵀ, f = Σ h(Ω_i)"),),
+    errata=(Erratum("E30", "Ω_i = R_iᵀR_i, f = Σ h_i(Ω_i)", "Ω_i = R_iR_iᵀ, f = Σ h(Ω_i)"),),
     draw=draw,
 )

@@ -119,6 +119,6 @@ claim = Claim(
     measure=measure,
     reference="Zaheer et al. (2017), Deep sets. https://arxiv.org/abs/1703.06114",
     full={"nodes": 30, "trials": 400},
-    errata=(Erratum("E31", "B", "f(X) = P f(PX)", "f(X) = Pᵀ f(PX)"),),
+    errata=(Erratum("E31", "f(X) = P f(PX)", "f(X) = Pᵀ f(PX)"),),
     draw=draw,
 )

@@ -161,7 +161,6 @@ claim = Claim(
     errata=(
         Erratum(
             "E59",
-            "B, D",
             "T-Net: a rigid transform",
             "a learned linear map with an orthogonality penalty",
         ),

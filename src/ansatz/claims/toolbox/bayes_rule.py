@@ -172,6 +172,6 @@ claim = Claim(
     measure=measure,
     reference="Gelman et al. (2013), Bayesian Data Analysis, section 1.3.",
     full={"tables": 2000, "draws": 5_000_000},
-    errata=(Erratum("E22", "D", "p(θ|S) = p(S|θ) / p(S)", "p(θ|S) = p(S|θ) p(θ) / p(S)"),),
+    errata=(Erratum("E22", "p(θ|S) = p(S|θ) / p(S)", "p(θ|S) = p(S|θ) p(θ) / p(S)"),),
     draw=draw,
 )

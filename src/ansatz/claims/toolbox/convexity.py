@@ -171,8 +171,6 @@ claim = Claim(
     measure=measure,
     reference="Nesterov (2018), Lectures on Convex Optimization, theorems 2.1.4 and 2.1.11.",
     full={"matrices": 1000, "chords": 20_000},
-    errata=(
-        Erratum("E28", "D", "‖∇²f‖₂ ≥ 0, ‖∇²f‖₂ ≥ μ", "∇²f ⪰ 0, ∇²f ⪰ μI (smallest eigenvalue)"),
-    ),
+    errata=(Erratum("E28", "‖∇²f‖₂ ≥ 0, ‖∇²f‖₂ ≥ μ", "∇²f ⪰ 0, ∇²f ⪰ μI (smallest eigenvalue)"),),
     draw=draw,
 )

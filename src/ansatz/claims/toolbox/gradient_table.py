@@ -186,6 +186,6 @@ claim = Claim(
     measure=measure,
     reference="Petersen and Pedersen (2012), The Matrix Cookbook, chapter 2.",
     full={"instances": 200, "d": 12},
-    errata=(Erratum("E27", "D", "tanh′(z) = 1 − z²", "tanh′(z) = 1 − tanh² z"),),
+    errata=(Erratum("E27", "tanh′(z) = 1 − z²", "tanh′(z) = 1 − tanh² z"),),
     draw=draw,
 )

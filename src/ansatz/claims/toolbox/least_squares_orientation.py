@@ -131,6 +131,6 @@ claim = Claim(
     measure=measure,
     reference="Hastie, Tibshirani and Friedman (2009), The Elements of Statistical Learning, 3.2.",
     full={"d": 20, "samples": 500},
-    errata=(Erratum("E33", "B, D", "w* = (XᵀX)⁻¹Xᵀy for ‖Xᵀw − y‖²", "w* = (XXᵀ)⁻¹Xy"),),
+    errata=(Erratum("E33", "w* = (XᵀX)⁻¹Xᵀy for ‖Xᵀw − y‖²", "w* = (XXᵀ)⁻¹Xy"),),
     draw=draw,
 )

@@ -180,8 +180,6 @@ claim = Claim(
     measure=measure,
     reference="Goodfellow, Bengio and Courville (2016), Deep Learning, chapter 6.",
     full={"rows": 1000, "hidden": 200, "reported": True},
-    errata=(
-        Erratum("E44", "A", "x^ℓ = σ(W x^{ℓ-1} + b) up to the output", "the last map is affine"),
-    ),
+    errata=(Erratum("E44", "x^ℓ = σ(W x^{ℓ-1} + b) up to the output", "the last map is affine"),),
     draw=draw,
 )

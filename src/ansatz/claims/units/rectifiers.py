@@ -129,6 +129,6 @@ claim = Claim(
     measure=measure,
     reference="He et al. (2015), Delving deep into rectifiers. https://arxiv.org/abs/1502.01852",
     full={"points": 100_000},
-    errata=(Erratum("E54", "A", "PReLU(x) = max(ax, x)", "x if x > 0 else ax"),),
+    errata=(Erratum("E54", "PReLU(x) = max(ax, x)", "x if x > 0 else ax"),),
     draw=draw,
 )

@@ -64,7 +64,7 @@ SCALES = {  # what the constant scales and shapes must come near to
     "zero_inflated_negative_binomial": {"alpha": 0.5},
     "zero_one_inflated_beta": {"phi": 5.0},
 }
-every_law = pytest.mark.parametrize("name", ROWS)
+every_likelihood = pytest.mark.parametrize("name", ROWS)
 
 
 @cache
@@ -92,7 +92,7 @@ def fitted(name):
     return fit_linear(likelihood, x, y, feature_names=["a", "b"])
 
 
-@every_law
+@every_likelihood
 def test_the_coefficients_are_found_within_their_standard_errors(name):
     fit = fitted(name)
     truth = torch.tensor(ROWS[name][2]).T
@@ -106,7 +106,7 @@ def test_the_coefficients_are_found_within_their_standard_errors(name):
     assert str(fit.summary()).count("\na ") == count
 
 
-@every_law
+@every_likelihood
 def test_the_score_is_zero(name):
     (x, y, _), fit = simulated(name), fitted(name)
     if name == "laplace":
@@ -120,7 +120,7 @@ def test_the_score_is_zero(name):
     assert fit.log_likelihood == pytest.approx(-terms.sum().item(), rel=1e-12)
 
 
-@every_law
+@every_likelihood
 def test_without_columns_it_is_the_constant_model(name):
     _, y, likelihood = simulated(name)
     fit = fit_linear(likelihood, torch.zeros(N, 0), y)
@@ -134,7 +134,7 @@ def test_without_columns_it_is_the_constant_model(name):
     assert fit.log_likelihood == pytest.approx(at_start, rel=1e-9)
 
 
-@every_law
+@every_likelihood
 def test_second_derivatives_are_those_of_differences(name):
     """A tail that dropped its share of a second derivative without a word would show here."""
     _, y, likelihood = simulated(name)
@@ -152,7 +152,7 @@ def test_second_derivatives_are_those_of_differences(name):
     assert_close(exact[2], differenced[2], rtol=1e-5, atol=1e-5 * float(exact[2].abs().max()))
 
 
-@every_law
+@every_likelihood
 def test_quantile_residuals_are_standard_normal(name):
     (x, y, _), fit = simulated(name), fitted(name)
     if name == "von_mises":
@@ -186,12 +186,12 @@ def test_ordered_classes_have_slopes_and_thresholds():
     assert abs(r.mean().item()) < 0.12 and r.std().item() == pytest.approx(1, abs=0.08)
 
 
-def test_a_mixture_has_coefficients_of_means_and_gates_and_a_spread_per_component():
+def test_a_mixture_has_coefficients_of_means_and_gates_and_a_dispersion_per_component():
     x = torch.randn(N, 1)
     first = torch.rand(N) < torch.sigmoid(0.5 * x[:, 0])
     y = torch.where(first, -2 + 0.5 * x[:, 0], 2 - 0.5 * x[:, 0]) + 0.5 * torch.randn(N)
     fit = fit_linear(create("normal_mixture", components=2), x, y)
-    assert fit.outputs == ("mean 1", "mean 2", "spread 1", "spread 2", "log odds 2")
+    assert fit.outputs == ("mean 1", "mean 2", "dispersion 1", "dispersion 2", "log odds 2")
     truth = torch.tensor([[-2.0, 2.0, 0.0], [0.5, -0.5, -0.5]])
     chosen = [0, 1, 4]
     assert within(fit.coefficients[:, chosen], truth, fit.standard_errors[:, chosen])
@@ -227,7 +227,7 @@ def test_a_prior_on_rankings_is_part_of_the_fit_and_said():
     assert fit.log_likelihood == pytest.approx(-start.loss(shift.expand(3, 3), y).sum().item())
 
 
-def test_a_bound_law_is_fitted_as_the_law_inside():
+def test_a_bound_likelihood_is_fitted_as_the_likelihood_inside():
     x = torch.randn(N, 1)
     y = torch.poisson((0.2 + 0.5 * x[:, 0]).exp())
     seen = y > 0
@@ -299,7 +299,7 @@ def refusal(fit, x, y):
     return str(error.value)
 
 
-def test_a_censored_laplace_law_has_its_kink_smoothed_away():
+def test_a_censored_laplace_likelihood_has_its_kink_smoothed_away():
     x = torch.randn(N, 1)
     y = 1 + 0.5 * x[:, 0] + torch.distributions.Laplace(0.0, 0.8).sample((N,))
     outcome = right_censored(y.clamp(max=2.0), (y <= 2.0).double())
@@ -313,7 +313,7 @@ def test_a_censored_laplace_law_has_its_kink_smoothed_away():
 
 
 def test_what_the_rows_say_nothing_of_is_named():
-    """With one trial in every row a beta-binomial distribution is a Bernoulli distribution, whatever phi."""
+    """With one trial in every row beta-binomial is Bernoulli, whatever phi."""
     x, success = torch.randn(200, 1), (torch.rand(200) < 0.4).double()
     y = torch.stack([success, torch.ones(200)], 1)
     fit = fit_linear(create("beta_binomial", dispersion="constant"), x, y)

@@ -1,4 +1,4 @@
-"""The rows of the course, and which of those that state something have a claim."""
+"""The catalog of statements that claims test, and which of them have a claim."""
 
 import csv
 from functools import cache
@@ -36,24 +36,19 @@ SECTIONS = {
     "X": "Adversarial robustness",
     "Y": "Reinforcement learning",
     "Z": "Workflow and applications",
-    "errata": "Errata of the documents",
+    "errata": "Common slips",
 }
 
 
 class Row(NamedTuple):
-    """One row of the course.
+    """One row of the catalog.
 
     Args:
-        id: ``"M019"``, or ``"E17"`` for a misprint.
+        id: ``"M019"``, or ``"E17"`` for a common slip.
         section: its letter, or ``"errata"``.
         item: a short title.
-        kind: what it states: a theorem, an identity, a formula with a value, an experiment, an
-            erratum; or that it names a thing (a layer, a loss, a method, a data set).
-
-    Example:
-        >>> from ansatz import claims
-        >>> claims.course()[8].item, claims.course()[8].states
-        ('XOR problem (perceptron fails, 2-layer net succeeds)', True)
+        kind: a theorem, an identity, a formula with a value, an experiment or an erratum; or a
+            thing: a layer, a loss, a method or a data set, of which the row states nothing.
     """
 
     id: str
@@ -63,29 +58,17 @@ class Row(NamedTuple):
 
     @property
     def states(self) -> bool:
-        """Whether it says something that can be true or false."""
+        """Whether the row states something that can be true or false."""
         return self.kind != "thing"
 
 
 class Section(NamedTuple):
-    """A section of the course, and the claims that stand for its rows.
-
-    Args:
-        id: its letter.
-        title: what it is about.
-        rows: those that state something.
-        claims: the names of the claims of each row that has some.
-
-    Example:
-        >>> from ansatz import claims
-        >>> claims.coverage()[0].claims["M009"]
-        ('xor',)
-    """
+    """A section of the catalog: its rows that state something, and the claims of each."""
 
     id: str
     title: str
     rows: tuple[Row, ...]
-    claims: dict[str, tuple[str, ...]]
+    claims: dict[str, tuple[str, ...]]  # names of claims, by row
 
     @property
     def missing(self) -> tuple[Row, ...]:
@@ -105,33 +88,21 @@ class Section(NamedTuple):
 
 
 @cache
-def course() -> tuple[Row, ...]:
-    """Every row of the course, in its order, then the errata.
-
-    Example:
-        >>> from ansatz import claims
-        >>> len(claims.course())
-        489
-    """
-    with open(Path(__file__).with_name("course.csv"), encoding="utf-8", newline="") as file:
+def catalog() -> tuple[Row, ...]:
+    """Reads every row of the catalog, in its order, then the errata."""
+    with open(Path(__file__).with_name("catalog.csv"), encoding="utf-8", newline="") as file:
         return tuple(Row(**row) for row in csv.DictReader(file))  # type: ignore[arg-type]
 
 
 def coverage() -> list[Section]:
-    """Per section: the rows that state something, and the claims that put them to the test.
-
-    Example:
-        >>> from ansatz import claims
-        >>> [section.id for section in claims.coverage()][:4]
-        ['A', 'B', 'C', 'D']
-    """
+    """Lists, per section, the rows that state something and the claims that test them."""
     by_row: dict[str, tuple[str, ...]] = {}
     for name in names():
         for source in get(name).sources:
             by_row[source] = (*by_row.get(source, ()), name)
     found = []
     for letter, title in SECTIONS.items():
-        rows = tuple(row for row in course() if row.section == letter and row.states)
+        rows = tuple(row for row in catalog() if row.section == letter and row.states)
         there = {row.id: by_row[row.id] for row in rows if row.id in by_row}
         found.append(Section(letter, title, rows, there))
     return found

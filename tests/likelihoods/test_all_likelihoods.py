@@ -238,7 +238,7 @@ def scipy_negative_binomial(likelihood):
 
 
 class _Mixture:
-    """Normal likelihoods with probabilities w, from scipy's own; it has the methods of a frozen likelihood."""
+    """Normal distributions of scipy with probabilities w; has the methods of a frozen one."""
 
     kwds: ClassVar = {}
 
@@ -403,7 +403,7 @@ NO_ENTROPY = {
 }  # in closed form
 CIRCULAR = {"von_mises"}  # whose crps measures angles
 CONTINUOUS = [name for name in ROWS if name not in DISCRETE]
-every_law = pytest.mark.parametrize("likelihood, P, scipy", ROWS.values(), ids=ROWS)
+every_likelihood = pytest.mark.parametrize("likelihood, P, scipy", ROWS.values(), ids=ROWS)
 every_continuous = pytest.mark.parametrize(
     "likelihood, P, scipy", [ROWS[n] for n in CONTINUOUS], ids=CONTINUOUS
 )
@@ -425,7 +425,7 @@ def draw(likelihood, raw, *shape):
     return likelihood.distribution(raw.detach()).sample(shape, generator)
 
 
-@every_law
+@every_likelihood
 def test_loss_is_minus_scipys_log_density(likelihood, P, scipy):
     raw = torch.randn(64, P)
     y = draw(likelihood, raw)
@@ -434,7 +434,7 @@ def test_loss_is_minus_scipys_log_density(likelihood, P, scipy):
     )
 
 
-@every_law
+@every_likelihood
 def test_mean_variance_entropy_and_median_are_scipys(likelihood, P, scipy):
     raw = torch.randn(16, P)
     base, frozen = likelihood.distribution(raw), scipy(raw)
@@ -446,7 +446,7 @@ def test_mean_variance_entropy_and_median_are_scipys(likelihood, P, scipy):
         assert_close(base.entropy, torch.as_tensor(frozen.entropy()), rtol=1e-9, atol=1e-9)
 
 
-@every_law
+@every_likelihood
 def test_the_mode_is_where_the_density_is_largest(likelihood, P, scipy):
     raw = torch.randn(16, P)
     distribution = likelihood.distribution(raw)
@@ -473,7 +473,7 @@ def test_score_has_mean_zero(likelihood, P, scipy):
     assert (score.mean(0).abs() < 5 * score.std(0) / len(score) ** 0.5).all()
 
 
-@every_law
+@every_likelihood
 def test_samples_follow_the_cdf(likelihood, P, scipy):
     """Dvoretzky-Kiefer-Wolfowitz: P(sup |F_n - F| > e) <= 2 exp(-2 n e^2) = 1e-9."""
     raw = torch.randn(1, P)
@@ -489,7 +489,7 @@ def test_samples_follow_the_cdf(likelihood, P, scipy):
     assert gap < math.sqrt(math.log(2e9) / (2 * n)) + 1 / n
 
 
-@every_law
+@every_likelihood
 def test_sampling_takes_a_generator_and_a_shape(likelihood, P, scipy):
     distribution = likelihood.distribution(torch.randn(3, P).detach())
     a, b = (distribution.sample((5,), torch.Generator().manual_seed(7)) for _ in range(2))
@@ -498,7 +498,7 @@ def test_sampling_takes_a_generator_and_a_shape(likelihood, P, scipy):
     assert not torch.equal(a, distribution.sample((5,), torch.Generator().manual_seed(8)))
 
 
-@every_law
+@every_likelihood
 def test_cdf_and_tails_are_scipys(likelihood, P, scipy):
     raw = torch.randn(64, P)
     y, frozen = draw(likelihood, raw), scipy(raw)
@@ -511,7 +511,7 @@ def test_cdf_and_tails_are_scipys(likelihood, P, scipy):
         assert_close(ours(y), torch.as_tensor(theirs(y.numpy())), rtol=1e-9, atol=1e-11)
 
 
-@every_law
+@every_likelihood
 def test_cdf_and_survival_add_up_to_one(likelihood, P, scipy):
     raw = torch.randn(64, P)
     distribution = likelihood.distribution(raw)
@@ -572,7 +572,7 @@ def test_interval_holds_its_level(likelihood, P, scipy):
         distribution.interval(1.5)
 
 
-@every_law
+@every_likelihood
 def test_log_interval_is_the_mass_between(likelihood, P, scipy):
     raw = torch.randn(32, P)
     base, frozen = likelihood.distribution(raw), scipy(raw)
@@ -616,7 +616,7 @@ def test_gradient_of_the_loss(likelihood, P, scipy):
     assert torch.autograd.gradgradcheck(lambda raw: likelihood.loss(raw, y), raw)
 
 
-@every_law
+@every_likelihood
 def test_gradient_of_both_tails_in_every_parameter(likelihood, P, scipy):
     raw = torch.randn(6, P).requires_grad_()
     y = draw(likelihood, raw)
@@ -695,7 +695,7 @@ def test_crps_of_the_family_default_is_the_closed_form(likelihood, P, scipy):
     assert_close(*gradients, rtol=1e-4, atol=1e-6)
 
 
-@every_law
+@every_likelihood
 def test_crps_is_that_of_scoringrules(likelihood, P, scipy):
     scoringrules = pytest.importorskip("scoringrules")
     raw = torch.randn(8, P)
@@ -779,7 +779,7 @@ def test_extreme_raw_numbers_and_outcomes_give_finite_losses_and_gradients(
             assert all(g.isfinite().all() for g in gradients)
 
 
-@every_law
+@every_likelihood
 def test_a_wildly_wrong_first_raw_number_is_pulled_back(likelihood, P, scipy):
     raw = torch.zeros(2, P)
     raw[:, 0] = torch.tensor([200.0, -200.0])
@@ -802,7 +802,7 @@ def test_a_wildly_wrong_first_raw_number_is_pulled_back(likelihood, P, scipy):
     assert gradient[1, 0] < -1e-6
 
 
-@every_law
+@every_likelihood
 def test_float32_agrees_with_float64(likelihood, P, scipy):
     raw = torch.randn(64, P)
     y = draw(likelihood, raw).float().double()
@@ -986,7 +986,7 @@ def test_weights_are_repetitions(likelihood):
 
 
 @one_of_each
-def test_several_targets_are_several_laws(likelihood):
+def test_several_targets_are_several_likelihoods(likelihood):
     y = torch.stack([TARGETS[likelihood.name](50), TARGETS[likelihood.name](50)], 1)
     weight = torch.randint(1, 4, (50,)).double()
     both, shift, scale = fitted(likelihood, y, weight)
@@ -1106,7 +1106,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", sorted(set(names()) - VECTORS))
-def test_check_names_the_row_the_value_and_the_laws_that_fit(name):
+def test_check_names_the_row_the_value_and_the_likelihoods_that_fit(name):
     value, message = REFUSED[name]
     likelihood, fine = create(name), 0.5 if name == "beta" else 1.0
     with pytest.raises(DataError, match=message):

@@ -1,12 +1,12 @@
-"""The misprints of the course's documents: what they print, what is right, and what decides."""
+"""Common slips in printed formulas: the slip, the right formula, and the check that decides."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ansatz.claims.check import Check
+from ansatz.claims.catalog import Row, catalog
 from ansatz.claims.claim import Erratum
-from ansatz.claims.course import Row, course
+from ansatz.claims.finding import Check
 from ansatz.claims.outcome import Outcome
 from ansatz.claims.registry import get, names
 from ansatz.claims.verification import verify
@@ -14,18 +14,13 @@ from ansatz.claims.verification import verify
 
 @dataclass(frozen=True)
 class Correction:
-    """One misprint, and the measurement that tells it from the right formula.
+    """One common slip, and the check that the slip fails and the right formula passes.
 
     Args:
-        row: of the course.
+        row: of the catalog.
         claim: the name of the claim that decides; None if there is none yet.
-        erratum: what is printed and what is right.
-        check: the measurement; None if the claim broke.
-
-    Example:
-        >>> from ansatz import claims
-        >>> claims.errata([])[16].row.id
-        'E17'
+        erratum: the slip and the right formula.
+        check: None if the claim broke.
     """
 
     row: Row
@@ -35,7 +30,7 @@ class Correction:
 
     @property
     def refuted(self) -> bool:
-        """Whether the right formula passes where the printed one fails."""
+        """Whether the right formula passes and the slip fails."""
         return self.check is not None and self.check.holds and self.check.rejects_wrong
 
     @property
@@ -45,13 +40,8 @@ class Correction:
         return wrong is not None and wrong.measured is not None
 
     @property
-    def documents(self) -> tuple[str, ...]:
-        """Which documents print it: letters."""
-        return tuple(x for x in (self.erratum.documents if self.erratum else "") if x.isalpha())
-
-    @property
     def printed_gives(self) -> float | None:
-        """The number of the printed formula: what it predicts, or what is measured under it."""
+        """The number of the slip: what it predicts, or what is measured when it is used."""
         if self.check is None or self.check.wrong is None:
             return None
         wrong = self.check.wrong
@@ -71,7 +61,6 @@ class Correction:
             "id": self.row.id,
             "item": self.row.item,
             "claim": self.claim,
-            "documents": self.documents,
             "printed": erratum.printed if erratum else None,
             "correct": erratum.correct if erratum else None,
             "what": check.what if check else None,
@@ -84,16 +73,11 @@ class Correction:
 
 
 def errata(outcomes: Sequence[Outcome] | None = None) -> list[Correction]:
-    """E1 to E65 in their order, each with what decides it.
+    """Pairs E1 to E65, in their order, with the checks that decide them.
 
     Args:
         outcomes: of the claims that were run; by default all claims with errata are run now. A
-            misprint whose claim is not among them stands without its measurement.
-
-    Example:
-        >>> from ansatz import claims
-        >>> len(claims.errata([])) >= 65
-        True
+            slip whose claim is not among them has no check.
     """
     with_errata = [name for name in names() if get(name).errata]
     if outcomes is None:
@@ -106,7 +90,7 @@ def errata(outcomes: Sequence[Outcome] | None = None) -> list[Correction]:
         if check.wrong is not None
     }
     found = []
-    for row in course():
+    for row in catalog():
         if row.kind != "erratum":
             continue
         pairs = [(name, e) for name in with_errata for e in get(name).errata if e.id == row.id]

@@ -58,11 +58,11 @@ def test_a_wrong_bound_must_be_violated():
     assert not Check("x", 0.4, 1.0, 0.0, "", "<=", wrong=wrong).rejects_wrong
 
 
-def test_a_check_without_a_wrong_prediction_has_nothing_to_tell_apart():
+def test_a_check_without_a_wrong_prediction_rejects_nothing():
     assert Check("x", 1.0, 1.0, 0.1, "").rejects_wrong
 
 
-def test_json_says_what_the_wrong_one_predicts_and_gives():
+def test_json_has_what_the_wrong_one_predicts_and_gives():
     wrong = Wrong("twice", measured=2.0, erratum="E17")
     found = Check("x", 1.0, 1.0, 0.1, "exact", wrong=wrong).to_dict()
     assert found["holds"] and found["because"] == "exact" and found["relation"] == "="
@@ -126,5 +126,5 @@ def test_an_unknown_scale_is_refused():
 
 
 def test_a_claim_explains_itself_by_title_statement_formula_and_reference():
-    text = claim(errata=(Erratum("E1", "B", "a", "b"),)).__doc__
+    text = claim(errata=(Erratum("E1", "a", "b"),)).__doc__
     assert text.startswith("Ten.\n\nTen is ten.\n\n.. math:: 10 = 10\n\nReferences:\n    Nobody.")
