@@ -11,7 +11,7 @@ from ansatz.cli.main import run
 from ansatz.data.grids import read_grids
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.replay import replay
-from ansatz.structures.grid import source as grid_source
+from ansatz.structures.grid import encoder as grid_source
 from ansatz.training import loop as training_loop
 
 UNET = ("--network", "unet", "--set", "depth=1", "--set", "width=4", "--set", "epochs=2")

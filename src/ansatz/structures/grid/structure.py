@@ -36,15 +36,17 @@ from ansatz.networks.layout import channels_last
 from ansatz.networks.receptive_field import receptive_field
 from ansatz.spec import InputSpec
 from ansatz.structures.grid.baselines import fit_linear_grid
-from ansatz.structures.grid.encoder import GridEncoder
+from ansatz.structures.grid.encoder import CELLS, GridEncoder, grid_source
 from ansatz.structures.grid.problem import MASK, grid_problem
-from ansatz.structures.grid.reading import grid_table
+from ansatz.structures.grid.reading import grid_table, grids_of
 from ansatz.structures.grid.reading_again import Images, LabelledImages
-from ansatz.structures.grid.recipe import choose_grid_recipe, default_options
-from ansatz.structures.grid.rows import grids_of
-from ansatz.structures.grid.search_space import grid_space
-from ansatz.structures.grid.source import CELLS, grid_source
-from ansatz.structures.grid.symmetry import acting_group, mask_symmetry
+from ansatz.structures.grid.recipe import (
+    acting_group,
+    choose_grid_recipe,
+    default_options,
+    grid_space,
+    mask_symmetry,
+)
 from ansatz.symmetry import Group, GroupAverage, suitable_groups
 from ansatz.training import Supervised
 

@@ -6,9 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from ansatz.data import Preprocessor
-from ansatz.data.bins import Bins
 from ansatz.data.dates import PARTS
-from ansatz.data.numeric import CLIP
+from ansatz.data.numeric import CLIP, Bins
 
 _TINY = 1e-300  # as data/numeric.py: a column of this spread is constant
 

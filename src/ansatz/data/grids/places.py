@@ -1,4 +1,4 @@
-"""One page of a file that holds several: a TIFF stack, an animation."""
+"""Where one grid is: a file, a page of a file, or a tile of either."""
 
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -27,3 +27,18 @@ Place = Path | Page  # where one image is
 def file_of(place: Place) -> Path:
     """The file that an image is in."""
     return place.path if isinstance(place, Page) else place
+
+
+class Tile(NamedTuple):
+    """A tile by the file or page that it is cut from and its place in it.
+
+    Args:
+        place: the file or page.
+        number: 0 for the first tile; people count from 1.
+    """
+
+    place: "Place | Tile"
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.place} tile {self.number + 1}"
