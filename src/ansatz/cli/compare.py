@@ -7,7 +7,7 @@ import typer
 
 from ansatz.cli.counter import Counter
 from ansatz.cli.document import print_document
-from ansatz.cli.terminal import number, print_table, say
+from ansatz.cli.terminal import number, print_table, print_line
 from ansatz.errors import UsageError
 
 if TYPE_CHECKING:
@@ -81,18 +81,18 @@ def print_comparison(found: "Comparison") -> None:
     """Prints a comparison: scores, refits, metrics, settings, and the verdict last."""
     if found.methods is not None:
         print_methods(found.methods)
-        say()
+        print_line()
     if found.scores:
         print_scores(found)
-        say()
+        print_line()
         _print_metrics(found)
     if found.differs:
         rows = [[setting.name, _cell(setting.a), _cell(setting.b)] for setting in found.differs]
         print_table(["what differs", found.a, found.b], rows, limit=48)
-        say()
-    say(found.verdict)
+        print_line()
+    print_line(found.verdict)
     for caution in found.cautions:
-        say(f"  {caution}")
+        print_line(f"  {caution}")
 
 
 def print_scores(found: "Comparison") -> None:
@@ -117,7 +117,7 @@ def print_scores(found: "Comparison") -> None:
     header = ["score", found.a, found.b, "difference", "+-", f"from the {worst}", "better is"]
     print_table(header, rows, numbers=range(1, 6))
     how = "" if first.method == "rows" else f"; standard error: {first.method}"
-    say(f"on {first.rows} test rows{how}")
+    print_line(f"on {first.rows} test rows{how}")
 
 
 def print_methods(methods: "Methods") -> None:
@@ -130,7 +130,7 @@ def print_methods(methods: "Methods") -> None:
     header = ["method", name, f"better than {first.name} by", "+-"]
     print_table(header, rows, numbers=range(1, 4))
     times = "" if methods.repeats == 1 else f"{methods.repeats} x "
-    say(
+    print_line(
         f"refitted to {times}{methods.folds} folds of {methods.rows} rows; corrected standard "
         "errors (Nadeau and Bengio)"
     )
@@ -146,7 +146,7 @@ def _print_metrics(found: "Comparison") -> None:
     }
     if any(value is not None for metrics in rest.values() for value in metrics.values()):
         print_metrics(rest)
-        say()
+        print_line()
 
 
 def _share(difference: "Difference") -> str:

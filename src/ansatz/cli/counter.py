@@ -4,7 +4,7 @@ import sys
 import time
 from types import TracebackType
 
-from ansatz.cli.terminal import printable, remark
+from ansatz.cli.terminal import printable, print_note
 
 
 class Counter:
@@ -54,4 +54,4 @@ class Counter:
             self._width = len(text)
         elif time.monotonic() >= self._next or done == total:
             self._next = time.monotonic() + self.every
-            remark(text)
+            print_note(text)

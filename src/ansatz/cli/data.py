@@ -8,7 +8,7 @@ from ansatz.cli.completion import complete
 from ansatz.cli.document import print_document
 from ansatz.cli.list import list_names
 from ansatz.cli.show import show as show_name
-from ansatz.cli.terminal import say
+from ansatz.cli.terminal import print_line
 
 app = typer.Typer(help="Data sets by name: get, list, show.", no_args_is_help=False)
 
@@ -33,7 +33,7 @@ def get(name: Name, as_json: Json = False) -> None:
     if as_json:
         print_document({"name": name, "path": path})
     else:
-        say(str(path))
+        print_line(str(path))
 
 
 @app.command("list")

@@ -7,7 +7,7 @@ import typer
 
 from ansatz.cli.document import print_document
 from ansatz.cli.options import AGAIN, takes
-from ansatz.cli.terminal import remark
+from ansatz.cli.terminal import print_note
 from ansatz.errors import UsageError
 from ansatz.fitting.options.tables import ReadingOutcomes
 
@@ -37,7 +37,7 @@ def evaluate(
         )
     metrics, warnings = open_data(estimator, data, given, outcomes=True).evaluate(estimator)
     for warning in warnings:
-        remark(f"warning: {warning}")
+        print_note(f"warning: {warning}")
     if as_json:
         print_document(metrics)
     else:

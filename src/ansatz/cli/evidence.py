@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansatz.cli.terminal import number, print_table, remark, say
+from ansatz.cli.terminal import number, print_table, print_note, print_line
 
 _FIRST = ("nll", "crps", "rmse", "mae", "r2", "accuracy", "brier", "ece", "auc")
 
@@ -15,36 +15,38 @@ def print_fit(fit: Any) -> None:
     if fit.columns:
         print_columns(fit.columns)
     for note in fit.notes:
-        remark(f"note: {note}")
+        print_note(f"note: {note}")
     if fit.candidates:
-        say()
+        print_line()
         print_candidates(fit.candidates)
     parts = ("train", "valid", "test")
     rows = ", ".join(f"{fit.rows[part]} {part}" for part in parts if fit.rows.get(part))
-    say()
-    say(f"{fit.likelihood} likelihood, {fit.network} with {fit.parameters} parameters, {rows}")
+    print_line()
+    print_line(
+        f"{fit.likelihood} likelihood, {fit.network} with {fit.parameters} parameters, {rows}"
+    )
     for key, value in fit.recipe.items():
-        say(f"  {key}: {value}")
+        print_line(f"  {key}: {value}")
     trained = f"trained {fit.epochs} epochs" if fit.epochs else "fitted"
-    say(f"{trained} in {number(float(fit.seconds))} s, seed {fit.seed}")
+    print_line(f"{trained} in {number(float(fit.seconds))} s, seed {fit.seed}")
     if fit.log_likelihood is not None:
-        say(f"log-likelihood {fit.log_likelihood:.3f} on the rows learned from")
+        print_line(f"log-likelihood {fit.log_likelihood:.3f} on the rows learned from")
     if any(value is not None for value in (fit.metrics or {}).values()):
-        say()
+        print_line()
         print_metrics({"model": fit.metrics, "linear": fit.linear, "constant": fit.constant})
     if fit.network == "linear":
         for line in f"\n{fit.summary()}".splitlines():
-            say(line)
+            print_line(line)
     if fit.folder is None:
         return
     folder = shlex.quote(str(fit.folder))
-    say()
-    say(f"model: {folder}")
-    source = "" if fit.origin is None else str(fit.origin.source.path or "")
+    print_line()
+    print_line(f"model: {folder}")
+    source = "" if fit.provenance is None else str(fit.provenance.source.path or "")
     new = fit.fitted.structure.new_data(fit.fitted, source)
     bounds = " --interval 0.9" * fit.fitted.outcome.has_interval(fit.fitted.likelihood)
-    say(f"next:  ansatz predict {folder} {new}{bounds}")
-    say(f"       ansatz inspect {folder}")
+    print_line(f"next:  ansatz predict {folder} {new}{bounds}")
+    print_line(f"       ansatz inspect {folder}")
 
 
 def print_candidates(candidates: Sequence[Mapping[str, Any]]) -> None:
@@ -71,7 +73,7 @@ def print_columns(columns: Sequence[Any]) -> None:
     if len(columns) > len(shown):
         counts = Counter(str(column.role) for column in columns[len(shown) :])
         more = ", ".join(f"{count} {role}" for role, count in counts.items())
-        say(f"and {len(columns) - len(shown)} more columns: {more}")
+        print_line(f"and {len(columns) - len(shown)} more columns: {more}")
 
 
 def print_metrics(models: Mapping[str, Mapping[str, Any] | None]) -> None:

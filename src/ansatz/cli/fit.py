@@ -11,7 +11,7 @@ from ansatz.cli.document import print_document
 from ansatz.cli.evidence import print_columns
 from ansatz.cli.options import takes
 from ansatz.cli.processes import fit_in_processes, follow_launcher, is_first, one_voice
-from ansatz.cli.terminal import remark, say
+from ansatz.cli.terminal import print_note, print_line
 from ansatz.fitting.options import FitCommand
 from ansatz.fitting.options.option import RUN
 
@@ -117,13 +117,13 @@ def print_plan(request: "Request", folder: Path, as_json: bool) -> None:
     }
     why = [] if problem.on_disk is None else [problem.on_disk.why]
     for note in (*why, *problem.notes):
-        remark(f"note: {note}")
+        print_note(f"note: {note}")
     if as_json:
         print_document(plan)
         return
     if problem.columns:
         print_columns(problem.columns)
-        say()
+        print_line()
     likelihood = f"likelihood {problem.likelihood}"
     if len(problem.candidates) > 1:
         likelihood = f"likelihood chosen among {', '.join(problem.candidates)}"
@@ -132,4 +132,4 @@ def print_plan(request: "Request", folder: Path, as_json: bool) -> None:
     if spec is not None:
         shape = " x ".join(map(str, (spec.features, *spec.size)))
         what = f"{problem.size} examples of {shape} numbers"
-    say(f"{what}, {likelihood}, network {plan['network']}; would write {folder}")
+    print_line(f"{what}, {likelihood}, network {plan['network']}; would write {folder}")

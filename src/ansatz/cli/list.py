@@ -8,7 +8,7 @@ from ansatz.cli.completion import complete_kind
 from ansatz.cli.document import print_document
 from ansatz.cli.formula import plain_text
 from ansatz.cli.kinds import KINDS, kind_called, registry_of
-from ansatz.cli.terminal import print_table, say
+from ansatz.cli.terminal import print_table, print_line
 
 
 def list_names(
@@ -41,8 +41,8 @@ def list_names(
         [(entry.name, plain_text(entry.summary)) for entry in entries],
         limit=120,
     )
-    say()
-    say("More about one of them: ansatz show NAME")
+    print_line()
+    print_line("More about one of them: ansatz show NAME")
 
 
 def _print_kinds(as_json: bool) -> None:
@@ -53,5 +53,5 @@ def _print_kinds(as_json: bool) -> None:
         print_document(rows)
         return
     print_table(["kind", "names"], [tuple(row.values()) for row in rows], numbers=[1])
-    say()
-    say("The names of a kind: ansatz list KIND")
+    print_line()
+    print_line("The names of a kind: ansatz list KIND")

@@ -31,7 +31,7 @@ from ansatz.cli.list import list_names
 from ansatz.cli.predict import predict
 from ansatz.cli.report import report
 from ansatz.cli.show import show
-from ansatz.cli.terminal import printable, remark
+from ansatz.cli.terminal import printable, print_note
 from ansatz.cli.tune import tune
 from ansatz.cli.verify import verify
 
@@ -111,7 +111,7 @@ def run(arguments: Sequence[str]) -> int:
         if debug:
             traceback.print_exception(error)
         if not getattr(error, "told_elsewhere", False):  # by the first of several processes
-            remark(failure.line)
+            print_note(failure.line)
         return failure.status
 
 
@@ -175,7 +175,7 @@ def _one_line_warnings() -> Iterator[None]:
     before: Callable[..., Any] = warnings.showwarning
 
     def show_warning(message: Any, *_: Any, **__: Any) -> None:
-        remark(f"warning: {printable(message)}")
+        print_note(f"warning: {printable(message)}")
 
     warnings.showwarning = show_warning
     try:

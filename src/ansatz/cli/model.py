@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ansatz.cli.terminal import remark
+from ansatz.cli.terminal import print_note
 from ansatz.errors import ModelError
 
 if TYPE_CHECKING:
@@ -43,6 +43,10 @@ def open_data(
     refuse_foreign(given, model.structure.name, fitted=True)
     options = validated(given, ReadingOutcomes, "ansatz")
     found: ReadAgain = model.structure.read_again(
-        model, data, outcomes=outcomes, options=options, tell=lambda note: remark(f"note: {note}")
+        model,
+        data,
+        outcomes=outcomes,
+        options=options,
+        notify=lambda note: print_note(f"note: {note}"),
     )
     return found

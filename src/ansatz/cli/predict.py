@@ -13,7 +13,7 @@ import typer
 from ansatz.cli.destination import require_free
 from ansatz.cli.document import plain, print_document
 from ansatz.cli.options import AGAIN, takes
-from ansatz.cli.terminal import remark, say
+from ansatz.cli.terminal import print_note, print_line
 from ansatz.errors import UsageError
 from ansatz.fitting.options.tables import ReadingAgain
 
@@ -81,7 +81,7 @@ class Output(NamedTuple):
         if self.as_json:
             print_document({"predictions": sum(counts), "out": self.file})
         else:
-            say(f"{sum(counts)} predictions: {self.file}")
+            print_line(f"{sum(counts)} predictions: {self.file}")
 
 
 @takes(ReadingAgain, AGAIN)
@@ -160,12 +160,12 @@ def predict(
         if as_json:
             print_document(written.document)
         else:
-            say(written.sentence)
+            print_line(written.sentence)
         return
     frames = read.frames(estimator, interval=interval, **options)
     first = list(islice(frames, 1))  # an error in it leaves nothing half-written
     if interval is not None and not any(_has_bounds(frame) for frame in first):
-        remark(f"note: {outcome.no_interval}")
+        print_note(f"note: {outcome.no_interval}")
     output.write(chain(first, frames), in_chunks=read.in_chunks)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ansatz.cli.terminal import remark
+from ansatz.cli.terminal import print_note
 from ansatz.errors import UsageError
 
 if TYPE_CHECKING:
@@ -88,12 +88,12 @@ def _report(ending: "Ending") -> None:
         rank, number = ending.killed
         name = signal.Signals(number).name
         advice = "If memory ran out, use fewer processes. To go on: the same command with --resume."
-        remark(f"process {rank} was killed ({name}), and the others stopped. {advice}")
+        print_note(f"process {rank} was killed ({name}), and the others stopped. {advice}")
         raise typer.Exit(5)
     if ending.words and (ending.status == _LOST or not ending.first_failed):
         print(ending.words, end="", file=sys.stderr)
     elif ending.status == _LOST:
-        remark(
+        print_note(
             "the processes lost each other: one hangs. To go on: the same command with --resume."
         )
     raise typer.Exit(5 if ending.status == _LOST else ending.status)

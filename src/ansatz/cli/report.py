@@ -8,7 +8,7 @@ import typer
 
 from ansatz.cli.destination import require_free
 from ansatz.cli.document import print_document
-from ansatz.cli.terminal import remark, say
+from ansatz.cli.terminal import print_note, print_line
 
 _COSTS = "Costs"
 
@@ -81,7 +81,7 @@ def report(
         refits=refits,
         costs=costs,
         overwrite=overwrite,
-        progress=None if quiet else lambda words: remark(f"report: {words}"),
+        progress=None if quiet else lambda words: print_note(f"report: {words}"),
     )
     size = page.stat().st_size
     if as_json:
@@ -94,8 +94,8 @@ def report(
         print_document(document)
     else:
         for sentence in made.verdict:
-            say(sentence)
-        say()
-        say(f"report: {page} ({size / 1e6:.2f} MB)")
+            print_line(sentence)
+        print_line()
+        print_line(f"report: {page} ({size / 1e6:.2f} MB)")
     if open_:
         webbrowser.open(page.absolute().as_uri())

@@ -14,7 +14,7 @@ from ansatz.cli.docstring import Docstring
 from ansatz.cli.document import print_document
 from ansatz.cli.formula import plain_formula, plain_text
 from ansatz.cli.kinds import KINDS, factory_of, kind_called, registry_of
-from ansatz.cli.terminal import printable, remark
+from ansatz.cli.terminal import printable, print_note
 from ansatz.errors import UsageError
 
 
@@ -50,7 +50,7 @@ def _find(name: str, kind: str | None) -> str:
     kinds = [kind] if kind else list(KINDS)
     found = [each for each in kinds if name in registry_of(each)]
     for other in found[1:]:
-        remark(f"'{name}' is also among the {other}: ansatz show {name} --kind {other}")
+        print_note(f"'{name}' is also among the {other}: ansatz show {name} --kind {other}")
     if found:
         return found[0]
     if kind:

@@ -31,12 +31,12 @@ def _spelled(character: str) -> str:
     return character.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
-def say(text: str = "", *, file: TextIO | None = None) -> None:
+def print_line(text: str = "", *, file: TextIO | None = None) -> None:
     """Prints one line of a result, safely."""
     print(printable(text), file=file or sys.stdout)
 
 
-def remark(text: str) -> None:
+def print_note(text: str) -> None:
     """Prints one line beside the results: a note, a warning, an error."""
     print(f"ansatz: {printable(' '.join(text.split()))}", file=sys.stderr)
 

@@ -10,7 +10,7 @@ from ansatz.cli.counter import Counter
 from ansatz.cli.destination import require_free, stem
 from ansatz.cli.document import print_document
 from ansatz.cli.options import takes
-from ansatz.cli.terminal import number, print_table, remark, say
+from ansatz.cli.terminal import number, print_table, print_note, print_line
 from ansatz.fitting.options import TuneOptions
 from ansatz.fitting.options.option import RUN
 
@@ -72,26 +72,28 @@ def print_tuning(found: "Tuning") -> None:
     import shlex
 
     for note in found.notes:
-        remark(f"note: {note}")
+        print_note(f"note: {note}")
     shown = found.leaders()
     if found.trials[0] not in shown:
         shown.append(found.trials[0])
     print_trials(found, shown)
-    say(f"score: mean of {found.folds} inner folds; better than the default by, +- corrected error")
-    say()
+    print_line(
+        f"score: mean of {found.folds} inner folds; better than the default by, +- corrected error"
+    )
+    print_line()
     if found.comparison is not None:
         from ansatz.cli.compare import print_scores
 
         print_scores(found.comparison)
-        say()
-    say(found.verdict)
+        print_line()
+    print_line(found.verdict)
     for caution in () if found.comparison is None else found.comparison.cautions:
-        say(f"  {caution}")
+        print_line(f"  {caution}")
     if found.fit.folder is not None:
         folder = shlex.quote(str(found.fit.folder))
-        say()
-        say(f"model: {folder}")
-        say(f"next:  ansatz report {folder}")
+        print_line()
+        print_line(f"model: {folder}")
+        print_line(f"next:  ansatz report {folder}")
 
 
 def print_trials(found: "Tuning", shown: "list[Trial]") -> None:

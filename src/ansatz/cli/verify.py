@@ -12,7 +12,7 @@ from ansatz.cli.claims import print_coverage, print_errata, print_finding, print
 from ansatz.cli.completion import complete_claim
 from ansatz.cli.destination import require_free
 from ansatz.cli.document import print_document
-from ansatz.cli.terminal import remark
+from ansatz.cli.terminal import print_note
 from ansatz.errors import UsageError
 from ansatz.fitting.options.parsing import read_settings
 
@@ -99,7 +99,7 @@ def verify(
             parameters=parameters,
             figures=next((path.suffix[1:].lower() for path in files.values()), None),
             workers=workers or _processors(),
-            tell=progress.tell,
+            notify=progress.notify,
         ) if names else []  # fmt: skip
     seconds = time.perf_counter() - start
     for outcome in outcomes:
@@ -173,7 +173,7 @@ def _save(outcome: "Outcome", files: dict[str, Path], *, overwrite: bool) -> Non
     path = files[outcome.id]
     path.parent.mkdir(parents=True, exist_ok=True)
     write_file(path, outcome.figure, overwrite=overwrite)
-    remark(f"figure: {path}")
+    print_note(f"figure: {path}")
 
 
 def _tell_what_broke(outcomes: "list[Outcome]") -> None:
@@ -181,7 +181,7 @@ def _tell_what_broke(outcomes: "list[Outcome]") -> None:
         if outcome.error:
             if "--debug" in sys.argv:
                 print(outcome.trace, file=sys.stderr)
-            remark(f"claim '{outcome.id}' broke: {outcome.error}")
+            print_note(f"claim '{outcome.id}' broke: {outcome.error}")
 
 
 def _processors() -> int:
@@ -219,7 +219,7 @@ class _Progress:
         if self._bar is not None:
             self._bar.stop()
 
-    def tell(self, outcome: "Outcome") -> None:
+    def notify(self, outcome: "Outcome") -> None:
         """One more is done."""
         if self._bar is not None:
             self._bar.update(self._task, advance=1, id=outcome.id)

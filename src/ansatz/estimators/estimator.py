@@ -28,7 +28,7 @@ from ansatz.fitting.job import Job, read_column, read_groups, read_weights
 from ansatz.fitting.model import Given, Model
 from ansatz.fitting.recipe import Augment
 from ansatz.fitting.saved import save_model
-from ansatz.fitting.split import copied
+from ansatz.fitting.split import are_duplicates
 from ansatz.fitting.summaries import summarize
 from ansatz.fitting.task import Settings, Task
 from ansatz.likelihoods import Distribution, Likelihood
@@ -95,7 +95,7 @@ class Estimator(BaseEstimator):
     row_keys_ = Fitted(lambda model: model.row_keys)
     saved_summary_ = Fitted(lambda model: model.summary)
     target_names_ = Fitted(lambda model: model.outcome.names)
-    uses_ = Fitted(lambda model: model.column_roles)
+    column_roles_ = Fitted(lambda model: model.column_roles)
 
     def __init__(
         self,
@@ -594,7 +594,7 @@ class Estimator(BaseEstimator):
         )
         return found
 
-    def copies(self, table: Any) -> NDArray[np.bool_]:
+    def duplicates(self, table: Any) -> NDArray[np.bool_]:
         """Which rows of a table with the target are duplicates of training rows.
 
         Args:
@@ -603,9 +603,9 @@ class Estimator(BaseEstimator):
         check_is_fitted(self)
         learned = self.model_.row_keys
         learned = np.empty(0, dtype=np.uint64) if learned is None else learned
-        found = copied(learned, self._keys(table))
+        found = are_duplicates(learned, self._keys(table))
         for number, part in self.model_.structure.cuts(self.model_, table):
-            found[number] |= copied(learned, self._keys(part)).any()
+            found[number] |= are_duplicates(learned, self._keys(part)).any()
         return found
 
     def _keys(self, table: Any) -> NDArray[np.uint64]:

@@ -6,7 +6,7 @@ from ansatz.fitting.model import Model
 from ansatz.registry import load
 
 
-def face_of(model: Model) -> Any:
+def estimator_of(model: Model) -> Any:
     """The estimator of the model's outcome, fitted.
 
     Args:

@@ -24,7 +24,7 @@ from ansatz.fitting.split import (
     Keys,
     Parts,
     Split,
-    copied,
+    are_duplicates,
     describe_duplicates,
     folds_of,
     holdout_share,
@@ -138,8 +138,8 @@ def _fit(request: Request, problem: Problem, task: Task, test: float, own: bool,
         # Effects are of columns, and of models without offsets.
         if job.offset is None and problem.has_own_columns:
             result.rows_of = _rows_of(problem, job, rows.parts)
-        result.posed = problem, job, rows.parts
-        result.origin = Provenance(
+        result.split_problem = problem, job, rows.parts
+        result.provenance = Provenance(
             source=Source.of(request.data),
             request=request.record(),
             column_roles=(
@@ -209,7 +209,7 @@ def _duplicates(model: Model, job: Job, keys: Keys | None, parts: Parts | None) 
     """Metrics without duplicates of training rows, which splits by group or time may separate."""
     if keys is None or parts is None or model.row_keys is None:
         return []
-    mask = copied(model.row_keys, keys[parts.test])
+    mask = are_duplicates(model.row_keys, keys[parts.test])
     if not mask.any():
         return []
     rest = model.outcome.plain(take(job, parts.test[~mask]))

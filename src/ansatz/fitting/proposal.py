@@ -32,8 +32,8 @@ def propose(origin: str, frame: pd.DataFrame, column_roles: ColumnRoles) -> Prop
         column_roles: which columns tell the outcome.
     """
     name = column_roles.outcome_name
-    if column_roles.task is not None and outcomes.registry.get(column_roles.task).likelihoods:
-        return Proposal(list(outcomes.registry.get(column_roles.task).likelihoods))
+    if column_roles.task is not None and outcomes.registry.get(column_roles.task).candidates:
+        return Proposal(list(outcomes.registry.get(column_roles.task).candidates))
     if column_roles.is_survival:
         return _propose_survival(frame, column_roles)
     if column_roles.trials is not None:

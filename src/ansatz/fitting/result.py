@@ -7,14 +7,21 @@ from typing import Any
 
 from ansatz.data import Column
 from ansatz.fitting.contracts.outcome import Metrics
-from ansatz.fitting.faces import face_of
+from ansatz.fitting.faces import estimator_of
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Model
 from ansatz.fitting.problem import Problem
 from ansatz.fitting.provenance import Provenance
 from ansatz.fitting.split import Parts
 
-_NOT_EVIDENCE = ("fitted", "folder", "columns", "rows_of", "posed", "origin")  # of the run
+_NOT_EVIDENCE = (
+    "fitted",
+    "folder",
+    "columns",
+    "rows_of",
+    "split_problem",
+    "provenance",
+)  # of the run
 
 
 @dataclass
@@ -49,13 +56,13 @@ class Fit:
     recipe: dict[str, Any] = field(default_factory=dict)
     columns: list[Column] = field(default_factory=list)
     rows_of: dict[str, Any] = field(default_factory=dict, repr=False)  # (X, y) of learn and test
-    origin: Provenance | None = field(default=None, repr=False)  # how it was asked for
-    posed: tuple[Problem, Job, Parts] | None = field(default=None, repr=False)  # its rows
+    provenance: Provenance | None = field(default=None, repr=False)  # how it was asked for
+    split_problem: tuple[Problem, Job, Parts] | None = field(default=None, repr=False)  # its rows
 
     @cached_property
     def model(self) -> Any:
         """The fitted estimator."""
-        return face_of(self.fitted)
+        return estimator_of(self.fitted)
 
     def evidence(self) -> dict[str, Any]:
         """What is kept of the fit beside its model."""

@@ -92,7 +92,9 @@ class Run:
         result.fitted.evidence = {
             "fingerprint": self.fingerprint,
             "fit": _evidence(result),
-            "origin": None if result.origin is None else result.origin.model_dump(mode="json"),
+            "provenance": None
+            if result.provenance is None
+            else result.provenance.model_dump(mode="json"),
         }
         if self.out is None:
             return result
@@ -129,7 +131,7 @@ def fingerprint(problem: Problem, task: Task, **others: Any) -> dict[str, str]:
     """
     settings = {
         **{name: repr(value) for name, value in task.settings.arguments.items()},
-        "uses": problem.column_roles.model_dump(),
+        "column_roles": problem.column_roles.model_dump(),
         "columns": [(column.name, column.role) for column in problem.columns],
         **others,
     }

@@ -17,7 +17,7 @@ from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.contracts.encoder import Encoder
 from ansatz.fitting.contracts.outcome import Outcome
 from ansatz.fitting.contracts.structure import Structure
-from ansatz.fitting.faces import face_of
+from ansatz.fitting.faces import estimator_of
 from ansatz.fitting.model import Model
 from ansatz.fitting.options.tables import fit_settings
 from ansatz.fitting.recalibration import Recalibration
@@ -96,7 +96,7 @@ def load(folder: str | Path, *, network: nn.Module | None = None) -> Any:
         ...
         ansatz.errors.ModelError: nowhere: there is no such folder
     """
-    return face_of(load_model(folder, network=network))
+    return estimator_of(load_model(folder, network=network))
 
 
 def save_model(model: Model, folder: str | Path, *, overwrite: bool = False) -> Path:

@@ -139,7 +139,7 @@ def describe_duplicates(keys: Keys) -> list[str]:
     ]
 
 
-def copied(learned: Keys, evaluated: Keys) -> NDArray[np.bool_]:
+def are_duplicates(learned: Keys, evaluated: Keys) -> NDArray[np.bool_]:
     """Which of the rows to evaluate by are copies of rows that were learned from."""
     found: NDArray[np.bool_] = find_duplicates(learned, evaluated)
     return found

@@ -18,7 +18,7 @@ from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.contracts.exporter import Exporter
 from ansatz.fitting.contracts.inference import Posterior
 from ansatz.fitting.contracts.structure import (
-    Beside,
+    TableParts,
     Facts,
     Feed,
     LikelihoodScores,
@@ -30,7 +30,7 @@ from ansatz.fitting.model import Model
 from ansatz.fitting.network_check import require_outputs
 from ansatz.fitting.problem import Problem, check_known, check_outcomes
 from ansatz.fitting.proposal import Proposal, propose
-from ansatz.fitting.read_again import ReadAgain, Tell
+from ansatz.fitting.read_again import ReadAgain, Notify
 from ansatz.fitting.recipe import Recipe, default_recipe
 from ansatz.fitting.task import Plan
 from ansatz.fitting.tensor_exporter import TensorExporter
@@ -150,7 +150,7 @@ class TensorStructure(Structure):
         )
 
     def read_again(
-        self, model: Model, data: str, *, outcomes: bool, options: Mapping[str, Any], tell: Tell
+        self, model: Model, data: str, *, outcomes: bool, options: Mapping[str, Any], notify: Notify
     ) -> ReadAgain:
         """All examples at once; those without a target are left out where they are evaluated."""
         column_roles = model.column_roles or ColumnRoles()
@@ -158,7 +158,7 @@ class TensorStructure(Structure):
         found = ReadRows(self.read(data, column_roles, reader))
         origin, frame = found.table.origin, found.table.frame
         for note in found.table.notes:
-            tell(note)
+            notify(note)
         if not outcomes:
             return found
         column_roles.outcomes(frame)  # all its columns are there
@@ -166,7 +166,7 @@ class TensorStructure(Structure):
         if not known.any():
             raise DataError(f"{origin}: the target '{column_roles.outcome_name}' is missing.")
         if not known.all():
-            tell(f"{self.unit[1]} without the target, left out: {int((~known).sum())}.")
+            notify(f"{self.unit[1]} without the target, left out: {int((~known).sum())}.")
         check_known(model, frame[known], origin)
         return ReadRows(found.take(known))
 
@@ -178,14 +178,14 @@ class TensorStructure(Structure):
             face.__dict__.pop("feature_names_in_", None)
         return rows
 
-    def from_table(self, model: Model, table: Any, *, outcomes: bool) -> Beside:
+    def from_table(self, model: Model, table: Any, *, outcomes: bool) -> TableParts:
         """Examples, outcomes, weights and offsets, by the column roles of the fit."""
         column_roles = model.column_roles
         assert column_roles is not None
         found = table if isinstance(table, Read) else self.read(table, column_roles, {})
         y = column_roles.outcomes(found.frame) if outcomes else None
         weight, offset = column_roles.weight(found.frame), column_roles.offsets(found.frame)
-        return Beside(found.rows, y, weight, offset, column_roles.trial_counts(found.frame))
+        return TableParts(found.rows, y, weight, offset, column_roles.trial_counts(found.frame))
 
     def cuts(self, model: Model, table: Any) -> Iterator[tuple[int, Any]]:
         """None: examples are not cut."""

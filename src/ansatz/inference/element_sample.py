@@ -8,7 +8,7 @@ from torch import Tensor
 from ansatz.data.unlabelled import UNLABELLED
 from ansatz.fitting.job import Job
 from ansatz.fitting.trained import PointPosterior
-from ansatz.inference.left_out import OutOfFold, Piece, left_out
+from ansatz.inference.left_out import OutOfFold, Fold, left_out
 from ansatz.inference.training import Rows
 from ansatz.seeds import generator
 
@@ -55,7 +55,7 @@ def evaluate_elements(
     """Cells as rows of their own, each with what those members say that left out its example.
 
     Only the numbers of drawn cells are kept, never those of all cells by all members. A loss that
-    is no likelihood has nothing to be evaluated by: then there are no pieces.
+    is no likelihood has nothing to be evaluated by: then there are no folds.
 
     Args:
         job: the examples.
@@ -72,22 +72,20 @@ def evaluate_elements(
     if not models[0].likelihood.has_distribution:
         return job, OutOfFold(who, [], equal)
     cells = draw_cells(job.y, seed)
-    pieces = []
+    folds = []
     for group in who[(who >= 0).all(1)].unique(dim=0):
         mine = (who == group).all(1)[cells.example].nonzero().squeeze(1)
         if len(mine):
             chosen = [models[member] for member in group.tolist()]
             candidates = [model.likelihood for model in chosen]
-            pieces.append(
-                Piece(mine, candidates, [_at(job, model, cells, mine) for model in chosen])
-            )
+            folds.append(Fold(mine, candidates, [_at(job, model, cells, mine) for model in chosen]))
     drawn = job._replace(
         y=job.y.flatten(1)[cells.example, cells.place],
         weight=job.weight[cells.example] * cells.weight,
         offset=None,
         index=cells.example,
     )
-    return drawn, OutOfFold(who[cells.example], pieces, equal)
+    return drawn, OutOfFold(who[cells.example], folds, equal)
 
 
 def _at(job: Job, model: PointPosterior, cells: Cells, mine: Tensor) -> Tensor:

@@ -34,7 +34,7 @@ from ansatz.fitting.trained import PointPosterior, Trained
 from ansatz.fitting.training import build_network, build_objective, finish_pair, train, typed
 from ansatz.inference.combination import Combination
 from ansatz.inference.element_sample import evaluate_elements
-from ansatz.inference.left_out import OutOfFold, Piece, folds_of, left_out, plan_members
+from ansatz.inference.left_out import OutOfFold, Fold, folds_of, left_out, plan_members
 from ansatz.inference.member_step import MemberStep
 from ansatz.inference.stacking import probability_of_best, stack_weights
 from ansatz.inference.training import Rows, member_folder, train_together
@@ -369,7 +369,7 @@ def _out_of_fold(
     who = left_out(members, len(job.y))  # (N, G)
     wide = None if rows is None else typed(rows, torch.float64)
     refits = _linear_refits(job, members, models[0]) if linear is not None else []
-    pieces = []
+    folds = []
     for group in who[(who >= 0).all(1)].unique(dim=0):
         index = (who == group).all(1).nonzero().squeeze(1)
         chosen = [models[member] for member in group.tolist()]
@@ -384,9 +384,9 @@ def _out_of_fold(
             refit = refits[int(group[0])]
             candidates.append(refit.likelihood)
             raws.append(refit.predictive(mine.rows, mine.offset, notes=[]).raw)
-        pieces.append(Piece(index, candidates, raws))
+        folds.append(Fold(index, candidates, raws))
     groups = who.shape[1] + (linear is not None)
-    return OutOfFold(who, pieces, torch.full((groups,), 1 / groups, dtype=torch.float64))
+    return OutOfFold(who, folds, torch.full((groups,), 1 / groups, dtype=torch.float64))
 
 
 def _linear_refits(job: Job, members: list[Rows], like: PointPosterior) -> list[Posterior]:
@@ -412,9 +412,9 @@ def combine(
     folds, likelihood = folds_of(members), models[0].likelihood
     share = torch.ones(len(models), dtype=torch.float64)  # of members within their repeat
     recalibration = None
-    if evaluated.pieces:
+    if evaluated.folds:
         if likelihood.has_distribution and likelihood.additive and folds > 1:
-            scores = torch.cat([_scores(piece, job) for piece in evaluated.pieces])
+            scores = torch.cat([_scores(fold, job) for fold in evaluated.folds])
             share = _dropout_shares(evaluated, members, scores, seed)
             weight = _row_weights(job, evaluated, share)
             evaluated = evaluated._replace(weights=stack_weights(scores, weight))
@@ -454,7 +454,7 @@ def _dropout_shares(evaluated: OutOfFold, members: list[Rows], scores: Tensor, s
     if len(rates.unique()) == 1 or evaluated.who.shape[1] > 1:
         return torch.ones(len(members), dtype=torch.float64)
     kind = (rates > 0).long()
-    who = torch.cat([evaluated.who[piece.rows, 0] for piece in evaluated.pieces])
+    who = torch.cat([evaluated.who[fold.rows, 0] for fold in evaluated.folds])
     chance = probability_of_best(scores[:, 0], kind[who], seed).clamp(min=1e-3)
     share = chance[kind] / torch.bincount(kind)[kind]
     return share * len(members)
@@ -463,25 +463,25 @@ def _dropout_shares(evaluated: OutOfFold, members: list[Rows], scores: Tensor, s
 def _row_weights(job: Job, evaluated: OutOfFold, share: Tensor) -> Tensor:
     """Weights of the evaluated rows: a row counts as much as the member that evaluates it."""
     found = []
-    for piece in evaluated.pieces:
-        mine = share[evaluated.who[piece.rows]].mean(1).clamp(min=1e-3)
-        found.append(job.weight[piece.rows] * mine)
+    for fold in evaluated.folds:
+        mine = share[evaluated.who[fold.rows]].mean(1).clamp(min=1e-3)
+        found.append(job.weight[fold.rows] * mine)
     return torch.cat(found)
 
 
-def _scores(piece: Piece, job: Job) -> Tensor:
-    """The log scores of one piece's rows by each group, ``(M, G)``."""
-    y = job.y[piece.rows]
+def _scores(fold: Fold, job: Job) -> Tensor:
+    """The log scores of one fold's rows by each group, ``(M, G)``."""
+    y = job.y[fold.rows]
     with torch.no_grad():
         terms = [
             -likelihood.loss(raw, y)
-            for likelihood, raw in zip(piece.likelihoods, piece.raws, strict=True)
+            for likelihood, raw in zip(fold.likelihoods, fold.raws, strict=True)
         ]
     return torch.stack([term.reshape(len(y), -1).sum(1) for term in terms], 1)
 
 
 def _recalibrate(job: Job, evaluated: OutOfFold, weight: Tensor) -> Recalibration | None:
-    kind = kind_of(evaluated.pieces[0].likelihoods[0])
+    kind = kind_of(evaluated.folds[0].likelihoods[0])
     if kind is None:
         return None
 

@@ -21,7 +21,7 @@ from ansatz.seeds import derive
 FOLDS = 10  # a member learns from nine tenths of the rows; five folds cost 0.05 nats on concrete
 
 
-class Piece(NamedTuple):
+class Fold(NamedTuple):
     """Rows that the same members left out: the likelihoods of these members and their raw numbers."""
 
     rows: Tensor
@@ -34,21 +34,21 @@ class OutOfFold(NamedTuple):
 
     Args:
         who: ``(N, G)``, for each row one member of each repeat that left it out; -1 for none.
-        pieces: the rows that the same members left out.
+        folds: the rows that the same members left out.
         weights: ``(G,)`` of the repeats, and of the linear model where it takes part.
         factor: of recalibration.
     """
 
     who: Tensor
-    pieces: list[Piece]
+    folds: list[Fold]
     weights: Tensor
     factor: float = 1.0
 
     def served(self) -> Iterator[tuple[Tensor, Likelihood, Tensor]]:
-        """Rows, the likelihood of their out-of-fold predictive, and what it takes, piece by piece."""
-        for piece in self.pieces:
-            mixed = Combination(piece.likelihoods, self.weights, self.factor)
-            yield piece.rows, mixed.likelihood, mixed.serve(piece.raws)
+        """Rows, the likelihood of their out-of-fold predictive, and what it takes, fold by fold."""
+        for fold in self.folds:
+            mixed = Combination(fold.likelihoods, self.weights, self.factor)
+            yield fold.rows, mixed.likelihood, mixed.serve(fold.raws)
 
     def log_risks(self, model: Any, job: Job, served: Tensor) -> Tensor:
         """Each row's log-risk by the members that left it out, on the level of the ensemble."""

@@ -21,7 +21,11 @@ from ansatz.fitting.refits import out_of_fold
 from ansatz.fitting.task import Settings
 from ansatz.likelihoods import Cox, CurveDistribution, DiscreteHazard, Likelihood
 from ansatz.likelihoods.log_risk import fair_log_risks
-from ansatz.outcomes.survival_likelihood import SURVIVAL_LAWS, survival_likelihood, survival_target
+from ansatz.outcomes.survival_likelihood import (
+    SURVIVAL_LIKELIHOODS,
+    survival_likelihood,
+    survival_target,
+)
 from ansatz.outcomes.survival_metrics import (
     Followed,
     evaluate_survival,
@@ -69,7 +73,7 @@ class SurvivalTime(Outcome):
     @classmethod
     def serves(cls, likelihood: str, column_roles: ColumnRoles) -> bool:
         """Columns of events, entries or intervals, and likelihoods of such times."""
-        return column_roles.is_survival or likelihood in SURVIVAL_LAWS
+        return column_roles.is_survival or likelihood in SURVIVAL_LIKELIHOODS
 
     @classmethod
     def check_columns(

@@ -125,7 +125,7 @@ def test_a_run_killed_within_an_epoch_resumes_bit_for_bit(csv, tmp_path, monkeyp
     real, reads = stream_batches.BlockSource, []
 
     class Dies(real):
-        """Ends the process, as far as the run can tell, while a later window is read."""
+        """Ends the process, as far as the run can notify, while a later window is read."""
 
         def _mixed(self, epoch, number, blocks):
             reads.append((epoch, number))
@@ -242,7 +242,7 @@ def test_class_weights_are_those_of_all_rows(tmp_path, monkeypatch):
 
 def test_a_streamed_fit_leaves_no_origin_and_no_row_keys(csv):
     fit = stream(csv)
-    assert fit.origin is None and fit.posed is None and not fit.rows_of
+    assert fit.provenance is None and fit.split_problem is None and not fit.rows_of
     assert fit.fitted.row_keys is None and fit.log_likelihood is None
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ansatz.fitting.job import Job
     from ansatz.fitting.model import Model
     from ansatz.fitting.problem import Problem
-    from ansatz.fitting.read_again import ReadAgain, Tell
+    from ansatz.fitting.read_again import ReadAgain, Notify
     from ansatz.fitting.recipe import Recipe
     from ansatz.fitting.request import Request
     from ansatz.fitting.split import Split
@@ -62,7 +62,7 @@ class Linear(NamedTuple):
     fits: "list[LinearFit]"  # with standard errors, one for each target; empty where trained
 
 
-class Beside(NamedTuple):
+class TableParts(NamedTuple):
     """Rows of a table, taken apart by the column roles of a fit."""
 
     X: Any
@@ -127,7 +127,13 @@ class Structure(Protocol):
         return None
 
     def read_again(
-        self, model: "Model", data: str, *, outcomes: bool, options: Mapping[str, Any], tell: "Tell"
+        self,
+        model: "Model",
+        data: str,
+        *,
+        outcomes: bool,
+        options: Mapping[str, Any],
+        notify: "Notify",
     ) -> "ReadAgain":
         """Reads data for a fitted model as those of its fit were.
 
@@ -136,7 +142,7 @@ class Structure(Protocol):
             data: where they are.
             outcomes: whether they are evaluated: those without a target are left out.
             options: of :class:`~ansatz.fitting.options.tables.ReadingOutcomes`, validated.
-            tell: takes notes.
+            notify: takes notes.
         """
         ...
 
@@ -163,7 +169,7 @@ class Structure(Protocol):
         """What a user handed to an estimator as X."""
         ...
 
-    def from_table(self, model: "Model", table: Any, *, outcomes: bool) -> Beside:
+    def from_table(self, model: "Model", table: Any, *, outcomes: bool) -> TableParts:
         """Features, outcomes, weights and offsets of a table, by the column roles of the fit."""
         ...
 

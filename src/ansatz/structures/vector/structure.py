@@ -18,11 +18,11 @@ from ansatz.errors import DataError, ModelError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.contracts.exporter import Exporter
 from ansatz.fitting.contracts.inference import Posterior
-from ansatz.fitting.contracts.structure import Beside, Feed, Linear
+from ansatz.fitting.contracts.structure import TableParts, Feed, Linear
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Model
 from ansatz.fitting.problem import Problem
-from ansatz.fitting.read_again import ReadAgain, Tell
+from ansatz.fitting.read_again import ReadAgain, Notify
 from ansatz.fitting.recipe import Recipe
 from ansatz.fitting.request import Request
 from ansatz.fitting.split import Split
@@ -83,10 +83,10 @@ class Vector(TensorStructure):
         return None if problem.on_disk is None else split_stream(problem, task, job, test)
 
     def read_again(
-        self, model: Model, data: str, *, outcomes: bool, options: Mapping[str, Any], tell: Tell
+        self, model: Model, data: str, *, outcomes: bool, options: Mapping[str, Any], notify: Notify
     ) -> ReadAgain:
         """A table in memory, or chunk by chunk where it is larger."""
-        return read_table_again(model, data, outcomes=outcomes, options=options, tell=tell)
+        return read_table_again(model, data, outcomes=outcomes, options=options, notify=tell)
 
     def new_data(self, model: Model, source: str) -> str:
         """A file."""
@@ -106,7 +106,7 @@ class Vector(TensorStructure):
             known = [Column.model_validate(each) for each in face.model_.features["columns"]]
         return read_table_rows(X, face=face, columns=known, reset=reset)
 
-    def from_table(self, model: Model, table: Any, *, outcomes: bool) -> Beside:
+    def from_table(self, model: Model, table: Any, *, outcomes: bool) -> TableParts:
         """The columns of a table by their names, in any order."""
         column_roles, frame = model.column_roles, as_frame(table)
         assert column_roles is not None
@@ -117,7 +117,7 @@ class Vector(TensorStructure):
             listed = ", ".join(f"'{name}'" for name in absent[:5])
             raise DataError(f"the table lacks {len(absent)} columns of the fit: {listed}.")
         y = column_roles.outcomes(frame) if outcomes else None
-        return Beside(
+        return TableParts(
             frame[names],
             y,
             column_roles.weight(frame),
