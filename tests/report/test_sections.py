@@ -13,7 +13,7 @@ from ansatz import Classifier, Regressor
 from ansatz.data import Column
 from ansatz.figures.number import number, percent, with_error
 from ansatz.figures.printable import printable
-from ansatz.fitting.faces import estimator_of
+from ansatz.fitting.model import estimator_of
 from ansatz.fitting.replay import replay
 from ansatz.outcomes.report.classes import spiegelhalter
 from ansatz.report import gather, replayed

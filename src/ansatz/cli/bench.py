@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ansatz.cli.document import print_document
-from ansatz.cli.terminal import number, print_table, print_note, print_line
+from ansatz.cli.output import number, print_document, print_line, print_note, print_table
 from ansatz.errors import UsageError
 
 if TYPE_CHECKING:

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ansatz.cli.completion import complete
-from ansatz.cli.document import print_document
-from ansatz.cli.terminal import number, print_table, print_line
+from ansatz.cli.names import complete
+from ansatz.cli.output import number, print_document, print_line, print_table
 from ansatz.errors import DataError
 
 if TYPE_CHECKING:

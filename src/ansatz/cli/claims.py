@@ -1,15 +1,89 @@
 """Claims on a terminal: what a run of one found, what many found, misprints, coverage."""
 
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ansatz.cli.claim_page import wrapped
-from ansatz.cli.document import print_document
-from ansatz.cli.formula import plain_formula
-from ansatz.cli.terminal import number, print_table, print_line
+from ansatz.cli.formula import plain_formula, plain_text
+from ansatz.cli.output import number, print_document, print_line, print_table, printable
 
 if TYPE_CHECKING:
-    from ansatz.claims import Check, Correction, Outcome, Section
+    from ansatz.claims import Check, Claim, Correction, Outcome, Section
+
+
+_WIDTH = 88
+
+
+def claim_page(claim: "Claim") -> str:
+    """What ``ansatz show`` prints of a claim."""
+    from ansatz.claims import course
+
+    rows = {row.id: row for row in course()}
+    sources = [f"{each:5} {rows[each].item}" for each in claim.sources if each in rows]
+    parts = [
+        f"{claim.id} (claim)",
+        wrapped(claim.title),
+        wrapped(claim.statement),
+        textwrap.indent(plain_formula(claim.formula), "    "),
+        _titled("Measured", wrapped(plain_text(claim.measure.__doc__ or ""))),
+        *(_titled(f"Misprint {each.id}", _misprint(each)) for each in claim.errata),
+        _titled("Parameters", "\n".join(_parameters(claim))),
+        _titled("Course", "\n".join(sources)),
+        _titled("Reference", wrapped(claim.reference)),
+        _titled("Run", _commands(claim)),
+    ]
+    text = "\n\n".join(part for part in parts if part.strip())
+    return "\n".join(printable(line) for line in text.splitlines())
+
+
+def claim_document(claim: "Claim") -> dict[str, Any]:
+    """What ``ansatz show --json`` prints of a claim."""
+    return {
+        "name": claim.id,
+        "kind": "claim",
+        "summary": claim.title,
+        "statement": claim.statement,
+        "formulas": [claim.formula],
+        "sources": list(claim.sources),
+        "errata": [each._asdict() for each in claim.errata],
+        "parameters": {"quick": claim.parameters("quick"), "full": claim.parameters("full")},
+        "figure": claim.draw is not None,
+        "reference": claim.reference,
+        "example": f"ansatz verify {claim.id}",
+    }
+
+
+def _misprint(erratum: Any) -> str:
+    documents = " and ".join(letter for letter in erratum.documents if letter.isalpha())
+    return f"printed in {documents}: {erratum.printed}\ncorrect: {erratum.correct}"
+
+
+def _parameters(claim: "Claim") -> list[str]:
+    quick, full = claim.parameters("quick"), claim.parameters("full")
+    width = max(map(len, quick), default=0)
+    return [
+        f"{name:{width}}  {value!r}" + (f"  (full: {full[name]!r})" if full[name] != value else "")
+        for name, value in quick.items()
+    ]
+
+
+def _commands(claim: "Claim") -> str:
+    lines = [f"ansatz verify {claim.id}"]
+    if claim.draw is not None:
+        lines[0] += f" --figure {claim.id}.png"
+    return "\n".join([*lines, f'ansatz.claims.run("{claim.id}")'])
+
+
+def wrapped(text: str) -> str:
+    """A paragraph in lines that a page can hold."""
+    return textwrap.fill(
+        " ".join(text.split()), _WIDTH, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def _titled(title: str, text: str) -> str:
+    return f"{title}\n{textwrap.indent(text, '  ')}" if text.strip() else ""
+
 
 _ROWS = 40  # of a table, at most
 _SIGNS = {"<=": "≤", ">=": "≥", "=": "="}

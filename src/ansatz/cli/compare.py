@@ -5,9 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ansatz.cli.counter import Counter
-from ansatz.cli.document import print_document
-from ansatz.cli.terminal import number, print_table, print_line
+from ansatz.cli.output import Counter, number, print_document, print_line, print_table
 from ansatz.errors import UsageError
 
 if TYPE_CHECKING:
@@ -137,7 +135,7 @@ def print_methods(methods: "Methods") -> None:
 
 
 def _print_metrics(found: "Comparison") -> None:
-    from ansatz.cli.evidence import print_metrics
+    from ansatz.cli.output import print_metrics
 
     gone = {"nll" if score.name == "log score" else score.name for score in found.scores}
     rest: dict[str, Any] = {

@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from ansatz.cli.destination import require_free
-from ansatz.cli.document import print_document
-from ansatz.cli.terminal import print_table, print_note, print_line
+from ansatz.cli.output import print_document, print_line, print_note, print_table, require_free
 from ansatz.errors import UsageError
 
 if TYPE_CHECKING:

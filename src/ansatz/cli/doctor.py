@@ -15,8 +15,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from ansatz import __version__
-from ansatz.cli.document import print_document
-from ansatz.cli.terminal import print_table, print_line
+from ansatz.cli.output import print_document, print_line, print_table
 
 _CORE = ("torch", "numpy", "scipy", "pandas", "scikit-learn", "safetensors", "pydantic")
 _EXTRAS = {  # distribution -> (module, extra, what for)

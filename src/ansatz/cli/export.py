@@ -5,9 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ansatz.cli.destination import require_free
-from ansatz.cli.document import print_document
-from ansatz.cli.terminal import printable, print_note, print_line
+from ansatz.cli.output import print_document, print_line, print_note, printable, require_free
 
 
 def export(

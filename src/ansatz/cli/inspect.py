@@ -6,9 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ansatz.cli.document import print_document
-from ansatz.cli.evidence import print_metrics
-from ansatz.cli.terminal import number, print_table, print_line
+from ansatz.cli.output import number, print_document, print_line, print_metrics, print_table
 from ansatz.errors import ModelError
 
 _EVIDENCE = ("metrics", "linear", "constant")

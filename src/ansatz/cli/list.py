@@ -4,11 +4,9 @@ from typing import Annotated, Any
 
 import typer
 
-from ansatz.cli.completion import complete_kind
-from ansatz.cli.document import print_document
 from ansatz.cli.formula import plain_text
-from ansatz.cli.kinds import KINDS, kind_called, registry_of
-from ansatz.cli.terminal import print_table, print_line
+from ansatz.cli.names import KINDS, complete_kind, kind_called, registry_of
+from ansatz.cli.output import print_document, print_line, print_table
 
 
 def list_names(

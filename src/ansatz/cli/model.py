@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ansatz.cli.terminal import print_note
+from ansatz.cli.output import print_note
 from ansatz.errors import ModelError
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ def open_data(
         given: options of :class:`~ansatz.fitting.options.tables.ReadingOutcomes`.
         outcomes: whether they are evaluated.
     """
-    from ansatz.fitting.options.tables import ReadingOutcomes, refuse_foreign
-    from ansatz.fitting.request import validated
+    from ansatz.fitting.options.tables import ReadingOutcomes
+    from ansatz.fitting.request import refuse_foreign, validated
 
     model = estimator.model_
     refuse_foreign(given, model.structure.name, fitted=True)

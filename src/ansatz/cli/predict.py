@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from ansatz.cli.destination import require_free
-from ansatz.cli.document import plain, print_document
 from ansatz.cli.options import AGAIN, takes
-from ansatz.cli.terminal import print_note, print_line
+from ansatz.cli.output import plain, print_document, print_line, print_note, require_free
 from ansatz.errors import UsageError
 from ansatz.fitting.options.tables import ReadingAgain
 

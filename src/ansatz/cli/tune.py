@@ -5,12 +5,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ansatz.cli.completion import complete
-from ansatz.cli.counter import Counter
-from ansatz.cli.destination import require_free, stem
-from ansatz.cli.document import print_document
+from ansatz.cli.names import complete
 from ansatz.cli.options import takes
-from ansatz.cli.terminal import number, print_table, print_note, print_line
+from ansatz.cli.output import (
+    Counter,
+    number,
+    print_document,
+    print_line,
+    print_note,
+    print_table,
+    require_free,
+    stem,
+)
 from ansatz.fitting.options import TuneOptions
 from ansatz.fitting.options.option import RUN
 
@@ -47,7 +53,7 @@ def tune(
         ansatz tune houses.csv --target price --resume
         ansatz tune flowers/ --space network=lenet5,small_resnet
     """
-    from ansatz.cli.config import require_target
+    from ansatz.cli.options import require_target
     from ansatz.fitting.request import validated
 
     asked = validated(given, TuneOptions, "ansatz tune")

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ansatz.cli.claims import print_coverage, print_errata, print_finding, print_summary
-from ansatz.cli.completion import complete_claim
-from ansatz.cli.destination import require_free
-from ansatz.cli.document import print_document
-from ansatz.cli.terminal import print_note
+from ansatz.cli.names import complete_claim
+from ansatz.cli.output import print_document, print_note, require_free
 from ansatz.errors import UsageError
-from ansatz.fitting.options.parsing import read_settings
+from ansatz.fitting.options.option import read_settings
 
 if TYPE_CHECKING:
     from ansatz.claims import Outcome

@@ -17,19 +17,17 @@ from torch import Tensor, nn
 from ansatz import linear, outcomes
 from ansatz.data import row_keys
 from ansatz.errors import DataError, UsageError
-from ansatz.fitting.conformal import conformal_scores
 from ansatz.fitting.contracts.outcome import Outcome
 from ansatz.fitting.contracts.rows import Rows
-from ansatz.fitting.description import describe_model
-from ansatz.fitting.first_steps import structure_of_rows
 from ansatz.fitting.fit_model import fit_model, update_model
-from ansatz.fitting.intervals import Method, distribution_of, interval_of
+from ansatz.fitting.intervals import Method, conformal_scores, distribution_of, interval_of
 from ansatz.fitting.job import Job, read_column, read_groups, read_weights
 from ansatz.fitting.model import Given, Model
+from ansatz.fitting.problem import structure_of_rows
 from ansatz.fitting.recipe import Augment
 from ansatz.fitting.saved import save_model
 from ansatz.fitting.split import are_duplicates
-from ansatz.fitting.summaries import summarize
+from ansatz.fitting.summaries import describe_model, summarize
 from ansatz.fitting.task import Settings, Task
 from ansatz.likelihoods import Distribution, Likelihood
 

@@ -10,10 +10,10 @@ from torch import Tensor
 
 from ansatz.data.dates import as_dates
 from ansatz.data.keys import mix
-from ansatz.fitting.candidates import candidates as candidates
 from ansatz.fitting.contracts.structure import LikelihoodScores
 from ansatz.fitting.job import Job, take
 from ansatz.fitting.out_of_fold import Folds, choose_folds
+from ansatz.fitting.proposal import candidates as candidates
 from ansatz.fitting.task import Task
 from ansatz.likelihoods.likelihood import unit_and_floor
 from ansatz.seeds import derive

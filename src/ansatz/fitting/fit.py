@@ -8,17 +8,15 @@ from numpy.typing import NDArray
 
 from ansatz.errors import UsageError
 from ansatz.fitting.choice import Choice, choose_likelihood
-from ansatz.fitting.first_steps import read_job, reading, task_of, with_structure
 from ansatz.fitting.fit_model import fit_model
 from ansatz.fitting.job import Job, take
 from ansatz.fitting.model import Model
 from ansatz.fitting.options import FitOptions
 from ansatz.fitting.options.option import with_signature
-from ansatz.fitting.problem import Problem
+from ansatz.fitting.problem import Problem, read_job, reading, with_structure
 from ansatz.fitting.provenance import Provenance, RowChecksums, Source
 from ansatz.fitting.request import Request
-from ansatz.fitting.result import Fit, describe_training
-from ansatz.fitting.run import Run, fingerprint
+from ansatz.fitting.result import Fit, Run, describe_training, fingerprint
 from ansatz.fitting.scores import Scores, cross_validate, evaluate_all
 from ansatz.fitting.split import (
     Keys,
@@ -31,7 +29,7 @@ from ansatz.fitting.split import (
     split,
     warn_of_duplicates,
 )
-from ansatz.fitting.task import Task
+from ansatz.fitting.task import Task, task_of
 from ansatz.storage.json_file import plain
 from ansatz.training.distributed import by_first, in_all_processes
 

@@ -5,12 +5,12 @@ import copy
 import torch
 
 from ansatz.errors import DataError, UsageError
-from ansatz.fitting.conformal import conformal_scores
 from ansatz.fitting.contracts.inference import Fitted, OutOfFold
-from ansatz.fitting.inner_split import hold_out
+from ansatz.fitting.intervals import conformal_scores
 from ansatz.fitting.job import Job, thinned
 from ansatz.fitting.model import Model
 from ansatz.fitting.recipe import STREAM
+from ansatz.fitting.split import hold_out
 from ansatz.fitting.task import Task
 from ansatz.fitting.training import known_outcomes
 from ansatz.likelihoods import Likelihood

@@ -9,11 +9,9 @@ import pandas as pd
 from ansatz import outcomes
 from ansatz.errors import DataError, ModelError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles
-from ansatz.fitting.faces import estimator_of
-from ansatz.fitting.first_steps import read_job
 from ansatz.fitting.job import Job, take
-from ansatz.fitting.model import Model
-from ansatz.fitting.problem import Problem
+from ansatz.fitting.model import Model, estimator_of
+from ansatz.fitting.problem import Problem, read_job
 from ansatz.fitting.provenance import (
     Provenance,
     RowChecksums,

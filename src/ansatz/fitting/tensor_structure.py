@@ -12,29 +12,27 @@ from torch import Tensor, nn
 
 from ansatz import inference
 from ansatz.data import Batch, TensorSource
+from ansatz.data.batch import take_rows
 from ansatz.data.source import Source
-from ansatz.errors import DataError, ModelError, UsageError
+from ansatz.errors import AnsatzError, DataError, ModelError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles
-from ansatz.fitting.contracts.exporter import Exporter
+from ansatz.fitting.contracts.exporter import Exporter, TensorExporter
 from ansatz.fitting.contracts.inference import Posterior
 from ansatz.fitting.contracts.structure import (
-    TableParts,
     Facts,
     Feed,
     LikelihoodScores,
     Linear,
     Structure,
+    TableParts,
 )
 from ansatz.fitting.job import Job
-from ansatz.fitting.model import Model
-from ansatz.fitting.network_check import require_outputs
+from ansatz.fitting.model import Model, Trained
 from ansatz.fitting.problem import Problem, check_known, check_outcomes
 from ansatz.fitting.proposal import Proposal, propose
-from ansatz.fitting.read_again import ReadAgain, Notify
+from ansatz.fitting.read_again import Notify, ReadAgain
 from ansatz.fitting.recipe import Recipe, default_recipe
 from ansatz.fitting.task import Plan
-from ansatz.fitting.tensor_exporter import TensorExporter
-from ansatz.fitting.trained import Trained
 from ansatz.fitting.training import typed
 from ansatz.inference.registry import DEFAULT
 from ansatz.likelihoods import Likelihood
@@ -345,3 +343,39 @@ class TensorStructure(Structure):
     def exporter(self, encoder: Any, names: Sequence[str] | None) -> Exporter:
         """A graph that takes encoded inputs."""
         return TensorExporter(encoder, self.as_rows)
+
+
+def answer_of(network: nn.Module, inputs: tuple[Tensor, ...]) -> Tensor:
+    """What a network answers to a few examples, without learning from them."""
+    was_training = network.training
+    try:
+        with torch.no_grad():
+            answer: Tensor = network.eval()(*inputs)
+    except (AnsatzError, torch.OutOfMemoryError):
+        raise
+    except (RuntimeError, TypeError, ValueError, IndexError) as error:
+        reason = str(error).strip().split("\n")[0].rstrip(".")
+        shapes = " and ".join(f"(B, {', '.join(map(str, x.shape[1:]))})" for x in inputs)
+        raise UsageError(
+            f"the network {type(network).__name__} was given x of shape {shapes} and cannot take "
+            f"it: {reason}."
+        ) from error
+    finally:
+        network.train(was_training)
+    return answer
+
+
+def require_outputs(network: nn.Module, inputs: tuple[Tensor, ...], outputs: int) -> None:
+    """Refuses a network of another number of outputs than the likelihood has parameters.
+
+    Args:
+        network: asked about the first two rows.
+        inputs: of all rows.
+        outputs: parameters of the likelihood.
+    """
+    got = answer_of(network, take_rows(inputs, slice(2)))
+    if got.shape[-1] != outputs:
+        raise DataError(
+            f"the network gives {got.shape[-1]} numbers per row, the likelihood needs {outputs}. "
+            "Build it with that many outputs."
+        )

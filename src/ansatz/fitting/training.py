@@ -14,14 +14,14 @@ from ansatz.data import Batch
 from ansatz.data.batch import map_tensors, take_rows
 from ansatz.data.unlabelled import UNLABELLED
 from ansatz.errors import UsageError
-from ansatz.fitting.contracts.encoder import Encoder
+from ansatz.fitting.contracts.rows import Encoder
 from ansatz.fitting.contracts.structure import Feed, Structure
-from ansatz.fitting.inner_split import stopping_folds, stopping_rows
 from ansatz.fitting.job import Job, take
+from ansatz.fitting.model import Trained
 from ansatz.fitting.recipe import Recipe
+from ansatz.fitting.split import stopping_folds, stopping_rows
 from ansatz.fitting.task import Plan
-from ansatz.fitting.trained import Trained
-from ansatz.fitting.transfer import begin_transfer
+from ansatz.fitting.transfer import Transfer, begin_transfer
 from ansatz.likelihoods import Likelihood
 from ansatz.networks.transfer import rests
 from ansatz.seeds import generator
@@ -181,8 +181,11 @@ def _begin(
     """The first step of a training, and what it takes from elsewhere."""
     recipe = plan.recipe
     module, objective = _modules(plan, job, likelihood, encoder, start)
-    fresh = start is None
-    transfer = begin_transfer(module, plan if fresh else plan._replace(options=_kept(plan)))
+    # Weights of a file are for the beginning: a fit that goes on does not load them again.
+    file = plan.options.get("pretrained") if start is None else None
+    frozen = plan.options.get("freeze")
+    asked = file is not None or frozen is not None
+    transfer = begin_transfer(module, plan, file, frozen) if asked else Transfer()
     rate = optim.create_schedule(recipe.schedule, steps=recipe.steps, warmup=0.05)
     step = build_step(
         module,
@@ -193,11 +196,6 @@ def _begin(
         groups=transfer.groups,
     )
     return step, transfer
-
-
-def _kept(plan: Plan) -> dict[str, Any]:
-    """The options of a fit that goes on: weights of a file were for its beginning."""
-    return {name: value for name, value in plan.options.items() if name != "pretrained"}
 
 
 def _modules(

@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from ansatz.data import Batch
 from ansatz.data.batch import take_rows
 from ansatz.errors import ModelError, NumericalError, UsageError
-from ansatz.fitting.contracts.encoder import Encoder
 from ansatz.fitting.contracts.inference import (
     Build,
     Composition,
@@ -19,8 +18,10 @@ from ansatz.fitting.contracts.inference import (
     Posterior,
     Predictive,
 )
+from ansatz.fitting.contracts.rows import Encoder
 from ansatz.fitting.contracts.structure import Facts, Structure
 from ansatz.fitting.job import Job, take
+from ansatz.fitting.model import PointPosterior, Trained
 from ansatz.fitting.recalibration import (
     Recalibration,
     find_factor,
@@ -30,13 +31,17 @@ from ansatz.fitting.recalibration import (
 )
 from ansatz.fitting.recipe import FEW, SMALL, Recipe, require_members
 from ansatz.fitting.task import Plan
-from ansatz.fitting.trained import PointPosterior, Trained
 from ansatz.fitting.training import build_network, build_objective, finish_pair, train, typed
-from ansatz.inference.combination import Combination
-from ansatz.inference.element_sample import evaluate_elements
-from ansatz.inference.left_out import OutOfFold, Fold, folds_of, left_out, plan_members
+from ansatz.inference.combination import Combination, probability_of_best, stack_weights
+from ansatz.inference.left_out import (
+    Fold,
+    OutOfFold,
+    evaluate_elements,
+    folds_of,
+    left_out,
+    plan_members,
+)
 from ansatz.inference.member_step import MemberStep
-from ansatz.inference.stacking import probability_of_best, stack_weights
 from ansatz.inference.training import Rows, member_folder, train_together
 from ansatz.likelihoods import Likelihood
 from ansatz.networks import MLP

@@ -5,13 +5,13 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from ansatz.fitting.contracts.encoder import Encoder
 from ansatz.fitting.contracts.inference import Build, Fitted, Inference, Posterior
+from ansatz.fitting.contracts.rows import Encoder
 from ansatz.fitting.contracts.structure import Facts, Structure
 from ansatz.fitting.job import Job
+from ansatz.fitting.model import PointPosterior
 from ansatz.fitting.recipe import FEW, Recipe
 from ansatz.fitting.task import Plan
-from ansatz.fitting.trained import PointPosterior
 from ansatz.fitting.training import train, update
 from ansatz.likelihoods import Likelihood
 

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import ansatz
 from ansatz.fitting.contracts.exporter import Input
-from ansatz.fitting.description import describe_model
 from ansatz.fitting.model import Model
-from ansatz.onnx.answers import curve_times
+from ansatz.fitting.summaries import describe_model
 from ansatz.onnx.graph import label_list
 from ansatz.onnx.inputs import exporter_of
-from ansatz.onnx.served import ServedModel
+from ansatz.onnx.served import ServedModel, curve_times
 
 if TYPE_CHECKING:
     import onnx

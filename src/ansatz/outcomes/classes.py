@@ -28,7 +28,7 @@ from ansatz.fitting.contracts.outcome import (
 from ansatz.fitting.intervals import refuse_others
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Given, Model
-from ansatz.fitting.refits import out_of_fold
+from ansatz.fitting.out_of_fold import out_of_fold
 from ansatz.fitting.scores import evaluate_predictive
 from ansatz.fitting.task import Settings
 from ansatz.likelihoods import (
@@ -39,9 +39,8 @@ from ansatz.likelihoods import (
     Likelihood,
 )
 from ansatz.metrics import compute_metrics
+from ansatz.outcomes.registry import CLASS_LIKELIHOODS
 from ansatz.spec import TargetSpec
-
-CLASS_LIKELIHOODS = ("bernoulli", "categorical", "ordinal", "cross_entropy", "focal")
 
 
 class Classes(Outcome):
@@ -71,11 +70,6 @@ class Classes(Outcome):
         self.labels, self.given = labels, True
 
     # Reading.
-
-    @classmethod
-    def serves(cls, likelihood: str, column_roles: ColumnRoles) -> bool:
-        """Likelihoods of classes, of columns that are not times."""
-        return likelihood in CLASS_LIKELIHOODS and not column_roles.is_survival
 
     @classmethod
     def check_columns(

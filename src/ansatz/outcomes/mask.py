@@ -17,7 +17,6 @@ from ansatz.data.grids import Grids, Masks
 from ansatz.data.grids.colours import are_colours
 from ansatz.data.unlabelled import UNLABELLED
 from ansatz.errors import DataError, UsageError
-from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.contracts.inference import Posterior, Predictive
 from ansatz.fitting.contracts.outcome import (
     NO_INTERVAL,
@@ -52,11 +51,6 @@ class Mask(Outcome):
     outputs: ClassVar[Mapping[str, str]] = {**Outcome.outputs, "probabilities": PROBABILITIES}
     intervals: ClassVar[Mapping[str, str]] = {"probabilities": NO_INTERVAL}
     no_interval: ClassVar[str] = "classes have no interval; p_CLASS says how sure the model is."
-
-    @classmethod
-    def serves(cls, likelihood: str, column_roles: ColumnRoles) -> bool:
-        """Masks are told by the data, not by the likelihood."""
-        return False
 
     def __init__(self) -> None:
         self.names: list[str] = ["mask"]

@@ -52,11 +52,6 @@ class Number(Outcome):
         self.is_column = False
 
     @classmethod
-    def serves(cls, likelihood: str, column_roles: ColumnRoles) -> bool:
-        """Numbers are what every other outcome is not."""
-        return False
-
-    @classmethod
     def check_columns(
         cls,
         frame: pd.DataFrame,

@@ -64,11 +64,6 @@ class Ranking(Outcome):
         return found
 
     @classmethod
-    def serves(cls, likelihood: str, column_roles: ColumnRoles) -> bool:
-        """The likelihood of rankings."""
-        return likelihood == PlackettLuce.name and not column_roles.is_survival
-
-    @classmethod
     def check_columns(
         cls,
         frame: pd.DataFrame,

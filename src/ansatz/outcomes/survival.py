@@ -17,15 +17,10 @@ from ansatz.fitting.contracts.outcome import Metrics, Outcome
 from ansatz.fitting.intervals import interval_of, refuse_others
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Given, Model
-from ansatz.fitting.refits import out_of_fold
+from ansatz.fitting.out_of_fold import out_of_fold
 from ansatz.fitting.task import Settings
 from ansatz.likelihoods import Cox, CurveDistribution, DiscreteHazard, Likelihood
 from ansatz.likelihoods.log_risk import fair_log_risks
-from ansatz.outcomes.survival_likelihood import (
-    SURVIVAL_LIKELIHOODS,
-    survival_likelihood,
-    survival_target,
-)
 from ansatz.outcomes.survival_metrics import (
     Followed,
     evaluate_survival,
@@ -34,7 +29,11 @@ from ansatz.outcomes.survival_metrics import (
     restricted_mean,
     risk_of,
 )
-from ansatz.outcomes.survival_times import survival_outcomes
+from ansatz.outcomes.survival_times import (
+    survival_likelihood,
+    survival_outcomes,
+    survival_target,
+)
 from ansatz.spec import TargetSpec
 
 CURVES = {  # outputs of an exported graph
@@ -69,11 +68,6 @@ class SurvivalTime(Outcome):
     def __init__(self) -> None:
         self.names: list[str] = []
         self.causes = 1
-
-    @classmethod
-    def serves(cls, likelihood: str, column_roles: ColumnRoles) -> bool:
-        """Columns of events, entries or intervals, and likelihoods of such times."""
-        return column_roles.is_survival or likelihood in SURVIVAL_LIKELIHOODS
 
     @classmethod
     def check_columns(

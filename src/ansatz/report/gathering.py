@@ -7,9 +7,8 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from ansatz.errors import DataError
-from ansatz.fitting.faces import estimator_of
 from ansatz.fitting.job import Job, take
-from ansatz.fitting.model import Model
+from ansatz.fitting.model import Model, estimator_of
 from ansatz.report.contribution import contribution
 from ansatz.report.evidence import Evidence, Learned
 

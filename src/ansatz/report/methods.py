@@ -9,11 +9,11 @@ from ansatz import outcomes
 from ansatz.data import row_keys
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.contracts.rows import Rows as Examples
-from ansatz.fitting.first_steps import read_job
 from ansatz.fitting.fit_model import fit_model
 from ansatz.fitting.job import Job, take
 from ansatz.fitting.model import Model
 from ansatz.fitting.out_of_fold import Folds, choose_folds
+from ansatz.fitting.problem import read_job
 from ansatz.fitting.replay import Replay
 from ansatz.fitting.split import Rows
 from ansatz.fitting.task import Task

@@ -3,10 +3,10 @@
 from typing import Any, NamedTuple
 
 from ansatz.fitting import FitOptions
-from ansatz.fitting.description import describe_model
 from ansatz.fitting.model import Model
 from ansatz.fitting.options import declared
 from ansatz.fitting.provenance import provenance_of
+from ansatz.fitting.summaries import describe_model
 from ansatz.storage.json_file import plain
 
 # What a fit was asked for that is told by what came of it.

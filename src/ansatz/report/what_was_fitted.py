@@ -10,8 +10,8 @@ from ansatz.figures.number import number
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, LINEAR, MODEL, figure, to_svg
 from ansatz.fitting import FitOptions, Request
-from ansatz.fitting.faces import estimator_of
-from ansatz.fitting.first_steps import structure_of
+from ansatz.fitting.model import estimator_of
+from ansatz.fitting.problem import structure_of
 from ansatz.fitting.provenance import Provenance, provenance_of
 from ansatz.fitting.scores import is_linear
 from ansatz.report.evidence import Evidence

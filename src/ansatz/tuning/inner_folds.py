@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 from ansatz.errors import DataError, NumericalError
 from ansatz.fitting import Request
 from ansatz.fitting.contracts.inference import Posterior
-from ansatz.fitting.first_steps import read_job, split_options, task_of
 from ansatz.fitting.fit_model import fit_model
 from ansatz.fitting.job import Job, take
 from ansatz.fitting.model import Model
 from ansatz.fitting.out_of_fold import Folds, choose_folds
-from ansatz.fitting.problem import Problem
+from ansatz.fitting.problem import Problem, read_job
 from ansatz.fitting.scores import constant_predictive
-from ansatz.fitting.task import Task
+from ansatz.fitting.task import Task, split_options, task_of
 from ansatz.report.evaluated import Evaluated, evaluate_rows
 from ansatz.report.score_pair import score_pair
 from ansatz.seeds import derive

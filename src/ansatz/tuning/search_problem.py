@@ -9,14 +9,13 @@ from ansatz import likelihoods, networks
 from ansatz.errors import UsageError
 from ansatz.fitting import Request
 from ansatz.fitting.choice import choose_likelihood
-from ansatz.fitting.first_steps import network_of, read_job, task_of
 from ansatz.fitting.fit import note_on_parts
 from ansatz.fitting.job import Job
-from ansatz.fitting.options.tables import settings_of, settings_with
-from ansatz.fitting.problem import Problem
+from ansatz.fitting.problem import Problem, read_job
+from ansatz.fitting.request import settings_of, settings_with
 from ansatz.fitting.space import Choice, Space
 from ansatz.fitting.split import Split, split
-from ansatz.fitting.task import Task
+from ansatz.fitting.task import Task, network_of, task_of
 from ansatz.spec import InputSpec
 from ansatz.tuning.inner_folds import InnerFolds, comparable_likelihoods, make_folds
 from ansatz.tuning.space import SHAPE, check_space, parse_space, point_of

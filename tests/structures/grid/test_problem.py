@@ -8,7 +8,7 @@ from PIL import Image
 import ansatz
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles
-from ansatz.fitting.first_steps import structure_of
+from ansatz.fitting.problem import structure_of
 from ansatz.fitting.replay import replay
 from ansatz.structures.grid.problem import build_grid_problem, grid_problem
 from ansatz.structures.grid.reading import special_columns

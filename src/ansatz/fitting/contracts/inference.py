@@ -7,15 +7,15 @@ import torch
 from torch import Tensor
 
 from ansatz.errors import UsageError
-from ansatz.fitting.contracts.encoder import Encoder
+from ansatz.fitting.contracts.rows import Encoder
 from ansatz.likelihoods import Distribution, Likelihood
 
 if TYPE_CHECKING:
     from ansatz.fitting.contracts.structure import Facts, Structure
     from ansatz.fitting.job import Job
+    from ansatz.fitting.model import Trained
     from ansatz.fitting.recipe import Recipe
     from ansatz.fitting.task import Plan
-    from ansatz.fitting.trained import Trained
     from ansatz.training import History, Step
 
 

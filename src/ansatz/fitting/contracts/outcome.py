@@ -71,11 +71,6 @@ class Outcome(Protocol):
         return column_roles.known(frame)
 
     @classmethod
-    def serves(cls, likelihood: str, column_roles: "ColumnRoles") -> bool:
-        """Whether a likelihood with such column roles speaks of these outcomes."""
-        ...
-
-    @classmethod
     def check_columns(
         cls,
         frame: "pd.DataFrame",

@@ -11,9 +11,8 @@ from torch import Tensor, nn
 from ansatz.data import Batch
 from ansatz.data.source import Source
 from ansatz.errors import UsageError
-from ansatz.fitting.contracts.encoder import Encoder
 from ansatz.fitting.contracts.exporter import Exporter
-from ansatz.fitting.contracts.rows import Rows
+from ansatz.fitting.contracts.rows import Encoder, Rows
 from ansatz.fitting.space import Space, network_space, training_space
 from ansatz.likelihoods import Likelihood
 from ansatz.spec import InputSpec, TargetSpec
@@ -23,14 +22,13 @@ if TYPE_CHECKING:
     from ansatz.fitting.column_roles import ColumnRoles
     from ansatz.fitting.contracts.inference import Posterior
     from ansatz.fitting.job import Job
-    from ansatz.fitting.model import Model
+    from ansatz.fitting.model import Model, Trained
     from ansatz.fitting.problem import Problem
-    from ansatz.fitting.read_again import ReadAgain, Notify
+    from ansatz.fitting.read_again import Notify, ReadAgain
     from ansatz.fitting.recipe import Recipe
     from ansatz.fitting.request import Request
     from ansatz.fitting.split import Split
     from ansatz.fitting.task import Task
-    from ansatz.fitting.trained import Trained
     from ansatz.linear import LinearFit
     from ansatz.symmetry import Group
 

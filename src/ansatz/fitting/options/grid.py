@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict
 
-from ansatz.fitting.options.option import IMAGES, Option
-from ansatz.fitting.options.parsing import (
+from ansatz.fitting.options.option import (
+    IMAGES,
+    Option,
     number_or_colour,
     number_or_word,
     require_weights,

@@ -15,8 +15,8 @@ from ansatz.likelihoods.averaged import Averaged
 from ansatz.metrics import Estimate
 from ansatz.outcomes.report.survival_pair import by_brier, integrated_brier_pair, survival_pair
 from ansatz.outcomes.report.survival_rows import survival_rows
-from ansatz.outcomes.survival_likelihood import times_and_causes
 from ansatz.outcomes.survival_metrics import restricted_mean
+from ansatz.outcomes.survival_times import times_and_causes
 from ansatz.report.baselines import Forecast
 from ansatz.report.estimates import estimate_nll
 from ansatz.report.evaluated import Evaluated

@@ -5,8 +5,8 @@ import torch
 from ansatz.errors import DataError
 from ansatz.likelihoods import Cox, DiscreteHazard
 from ansatz.metrics.survival import brier_rows
-from ansatz.outcomes.survival_likelihood import times_and_causes
 from ansatz.outcomes.survival_metrics import log_survival_at
+from ansatz.outcomes.survival_times import times_and_causes
 from ansatz.report.evaluated import Evaluated
 from ansatz.report.paired_scores import ScorePair
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ansatz.outcomes.survival_likelihood import times_and_causes
+from ansatz.outcomes.survival_times import times_and_causes
 from ansatz.report.evidence import Evidence
 
 Numbers = NDArray[np.float64]

@@ -6,9 +6,9 @@ import torch
 
 from ansatz.fitting.contracts.structure import Structure
 from ansatz.fitting.job import Job, take
+from ansatz.fitting.model import PointPosterior
 from ansatz.fitting.out_of_fold import choose_folds
 from ansatz.fitting.task import Plan
-from ansatz.fitting.trained import PointPosterior
 from ansatz.fitting.training import train
 from ansatz.likelihoods import Cox, Likelihood
 from ansatz.likelihoods.log_risk import Fold, fair_log_risks

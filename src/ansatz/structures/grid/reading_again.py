@@ -15,7 +15,7 @@ from ansatz.data.streams.available import parse_bytes
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.model import Model
 from ansatz.fitting.problem import check_known
-from ansatz.fitting.read_again import ReadAgain, Notify, Written
+from ansatz.fitting.read_again import Notify, ReadAgain, Written
 from ansatz.structures.grid.mask_files import (
     Value,
     encode_mask,
@@ -43,7 +43,7 @@ class Images(ReadAgain):
     def __init__(
         self, model: Model, data: str, *, outcomes: bool, options: Mapping[str, Any], notify: Notify
     ) -> None:
-        self.model, self.data, self.outcomes, self.tell = model, data, outcomes, tell
+        self.model, self.data, self.outcomes, self.notify = model, data, outcomes, notify
         self.options = _with_limit_in_bytes(options)
 
     @cached_property

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from ansatz.data.grids import GridPreprocessor, Grids
 from ansatz.fitting.job import Job
+from ansatz.fitting.model import Trained
 from ansatz.fitting.out_of_fold import Folds, choose_folds
-from ansatz.fitting.trained import Trained
 from ansatz.fitting.training import build_network, start_objective
 from ansatz.likelihoods import Likelihood
 from ansatz.likelihoods.constant_dispersion import with_dispersion

@@ -19,17 +19,16 @@ from ansatz.errors import DataError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.contracts.exporter import Exporter
 from ansatz.fitting.contracts.inference import Posterior
-from ansatz.fitting.contracts.structure import TableParts, Facts, Feed, Linear, Structure
+from ansatz.fitting.contracts.structure import Facts, Feed, Linear, Structure, TableParts
 from ansatz.fitting.job import Job
-from ansatz.fitting.model import Model
-from ansatz.fitting.network_check import answer_of
-from ansatz.fitting.options.tables import settings_of
+from ansatz.fitting.model import Model, Trained
 from ansatz.fitting.problem import Problem
 from ansatz.fitting.provenance import provenance_of
 from ansatz.fitting.read_again import Notify
 from ansatz.fitting.recipe import Recipe
+from ansatz.fitting.request import settings_of
 from ansatz.fitting.space import Space
-from ansatz.fitting.trained import Trained
+from ansatz.fitting.tensor_structure import answer_of
 from ansatz.likelihoods import Likelihood
 from ansatz.networks import Summary, predict_tiles, summary
 from ansatz.networks.layout import channels_last
@@ -97,7 +96,7 @@ class Grid(Structure):
     ) -> Images:
         """Examples of the size of the fit's; masks are predicted at the size of their images."""
         kind = Images if model.axis == "row" else LabelledImages
-        return kind(model, data, outcomes=outcomes, options=options, notify=tell)
+        return kind(model, data, outcomes=outcomes, options=options, notify=notify)
 
     def new_data(self, model: Model, source: str) -> str:
         """A file of many examples like that of the fit, else a folder; masks go to another."""

@@ -15,10 +15,12 @@ from ansatz.data.dates import as_dates
 from ansatz.data.grids import is_grids
 from ansatz.data.grids.path_table import image_columns
 from ansatz.data.numeric import refuse_infinite
+from ansatz.data.streams.available import reason_to_stream
 from ansatz.errors import DataError, UsageError
-from ansatz.fitting.column_roles import ColumnRoles, near_columns
+from ansatz.fitting.column_roles import ColumnRoles, is_numeric, near_columns
 from ansatz.fitting.problem import Problem, check_outcomes, outcome_of
-from ansatz.fitting.proposal import Proposal, is_numeric, propose
+from ansatz.fitting.proposal import Proposal, propose
+from ansatz.fitting.request import Request
 from ansatz.structures.vector.rows import TableRows
 
 
@@ -173,3 +175,14 @@ def _fingerprint(frame: pd.DataFrame) -> str:
     digest.update("\x1f".join(f"{name}:{frame[name].dtype}" for name in frame.columns).encode())
     digest.update(pd.util.hash_pandas_object(frame, index=False).to_numpy().tobytes())
     return digest.hexdigest()
+
+
+def why_a_stream(request: Request) -> str | None:
+    """Says why the rows are not read at once; None where they are."""
+    data, options = request.data, request.options
+    named = isinstance(data, str) and data in ansatz_data.names() and not Path(data).exists()
+    if named or not isinstance(data, str | Path):
+        if options["stream"]:
+            raise UsageError("--stream is for files; these data are in memory already.")
+        return None
+    return reason_to_stream(data, stream=options["stream"], memory_limit=options["memory_limit"])

@@ -18,7 +18,7 @@ from ansatz.errors import DataError, UsageError
 from ansatz.fitting.contracts.outcome import Metrics
 from ansatz.fitting.model import Model
 from ansatz.fitting.problem import check_known
-from ansatz.fitting.read_again import ReadAgain, Notify
+from ansatz.fitting.read_again import Notify, ReadAgain
 from ansatz.fitting.scores import PooledMetrics
 
 SAMPLED = 30_000  # rows that are held in memory
@@ -86,7 +86,7 @@ def read_table_again(
     asked = {name: reading.pop(name, None) for name in ("stream", "memory_limit")}
     why = reason_to_stream(data, **asked)
     if why is not None:
-        return StreamedTable(model, data, reading, why, tell)
+        return StreamedTable(model, data, reading, why, notify)
     origin, frame = data, None
     if data in tables.names() and not Path(data).exists():
         frame = tables.load(data).frame
@@ -96,14 +96,14 @@ def read_table_again(
         for note in table.notes:
             notify(note)
     if not outcomes:
-        return ReadAgain(prepare(model, frame, origin, tell))
+        return ReadAgain(prepare(model, frame, origin, notify))
     known = _known(model, frame)
     assert model.column_roles is not None
     if not known.any():
         raise DataError(f"{origin}: no row has a value of '{model.column_roles.outcome_name}'.")
     if not known.all():
         notify(f"rows without the target, which were left out: {int((~known).sum())}.")
-    frame = prepare(model, frame[known], origin, tell)
+    frame = prepare(model, frame[known], origin, notify)
     check_known(model, frame, origin)
     return ReadAgain(frame)
 
@@ -125,7 +125,7 @@ class StreamedTable(ReadAgain):
         self, model: Model, data: str, reading: Mapping[str, Any], why: str, notify: Notify
     ) -> None:
         self.model, self.data, self.reading = model, data, reading
-        self.why, self.tell = why, tell
+        self.why, self.notify = why, notify
 
     def frames(self, face: Any, **options: Any) -> Iterator[pd.DataFrame]:
         """Predicts chunk by chunk; a warning is given once, whatever the counts in it."""
@@ -170,7 +170,7 @@ class StreamedTable(ReadAgain):
         notes: list[str] = []
         options = {**_columns_of(self.model), **self.reading}
         for number, frame in enumerate(read_blocks(self.data, options, notes=notes)):
-            yield prepare(self.model, frame, self.data, None if number else self.tell)
+            yield prepare(self.model, frame, self.data, None if number else self.notify)
         for note in (self.why, *notes):
             self.notify(note)
 
@@ -178,7 +178,7 @@ class StreamedTable(ReadAgain):
 def prepare(model: Model, frame: pd.DataFrame, origin: str, notify: Notify | None) -> pd.DataFrame:
     """Finds the columns of a model in a table by their names, in any order.
 
-    A column that is missing is an error, unless the model left it out of its features; ``tell``
+    A column that is missing is an error, unless the model left it out of its features; ``notify``
     takes a note about columns that the model does not know.
     """
     names = model.features["names"]
@@ -193,7 +193,7 @@ def prepare(model: Model, frame: pd.DataFrame, origin: str, notify: Notify | Non
             raise DataError(f"{origin}: no column '{name}', which the model needs.{hint}")
     used = _used_columns(model) or ()
     extra = [str(name) for name in frame.columns if str(name) not in used]
-    if extra and tell is not None:
+    if extra and notify is not None:
         shown = ", ".join(extra[:5]) + (", ..." if len(extra) > 5 else "")
         notify(f"{origin}: columns that the model does not know are ignored: {shown}")
     return frame

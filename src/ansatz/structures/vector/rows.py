@@ -16,7 +16,7 @@ from ansatz.data.keys import cell_keys
 from ansatz.spec import InputSpec
 
 if TYPE_CHECKING:
-    from ansatz.structures.vector.stream_parts import StreamPart
+    from ansatz.structures.vector.stream_rows import StreamPart
 
 
 class TableRows:

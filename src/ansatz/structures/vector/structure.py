@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,17 +18,16 @@ from ansatz.errors import DataError, ModelError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.contracts.exporter import Exporter
 from ansatz.fitting.contracts.inference import Posterior
-from ansatz.fitting.contracts.structure import TableParts, Feed, Linear
+from ansatz.fitting.contracts.structure import Feed, Linear, TableParts
 from ansatz.fitting.job import Job
-from ansatz.fitting.model import Model
+from ansatz.fitting.model import Model, PointPosterior, Trained
 from ansatz.fitting.problem import Problem
-from ansatz.fitting.read_again import ReadAgain, Notify
+from ansatz.fitting.read_again import Notify, ReadAgain
 from ansatz.fitting.recipe import Recipe
 from ansatz.fitting.request import Request
 from ansatz.fitting.split import Split
 from ansatz.fitting.task import Task
 from ansatz.fitting.tensor_structure import TensorStructure
-from ansatz.fitting.trained import PointPosterior, Trained
 from ansatz.likelihoods import Likelihood
 from ansatz.likelihoods.constant_dispersion import Dispersion, varies, with_dispersion
 from ansatz.linear import LinearFit
@@ -36,11 +35,11 @@ from ansatz.spec import InputSpec
 from ansatz.storage import load_into
 from ansatz.structures.vector.likelihood_scores import TableLikelihoodScores
 from ansatz.structures.vector.linear_model import fit_linear_model, linear_posterior
-from ansatz.structures.vector.problem import build_problem, refuse_images
+from ansatz.structures.vector.problem import build_problem, refuse_images, why_a_stream
 from ansatz.structures.vector.reading_again import read_table_again
 from ansatz.structures.vector.rows import TableEncoder, TableRows, bent_columns, read_table_rows
-from ansatz.structures.vector.stream_batches import stream_recipe, stream_source
-from ansatz.structures.vector.streaming import split_stream, streaming, why_a_stream
+from ansatz.structures.vector.stream_rows import stream_recipe, stream_source
+from ansatz.structures.vector.streaming import split_stream, streaming
 from ansatz.symmetry import Group
 from ansatz.training import Supervised
 
@@ -76,7 +75,9 @@ class Vector(TensorStructure):
         """The rows of a table, or a sample of them where they are more than memory holds."""
         refuse_images(request.data)
         why = why_a_stream(request)
-        return super().reading(request, how) if why is None else streaming(request, how, why)
+        if why is not None:
+            return streaming(request, how, why)
+        return nullcontext(self.problem(request.data, request.column_roles(), **how))
 
     def split(self, problem: Problem, task: Task, job: Job, test: float) -> Split | None:
         """The split of a table on disk."""
@@ -86,7 +87,7 @@ class Vector(TensorStructure):
         self, model: Model, data: str, *, outcomes: bool, options: Mapping[str, Any], notify: Notify
     ) -> ReadAgain:
         """A table in memory, or chunk by chunk where it is larger."""
-        return read_table_again(model, data, outcomes=outcomes, options=options, notify=tell)
+        return read_table_again(model, data, outcomes=outcomes, options=options, notify=notify)
 
     def new_data(self, model: Model, source: str) -> str:
         """A file."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ansatz.figures.printable import printable
-from ansatz.fitting.trained import Trained
+from ansatz.fitting.model import Trained
 from ansatz.likelihoods import Likelihood
 from ansatz.report.class_questions import class_probabilities
 from ansatz.report.evidence import Evidence

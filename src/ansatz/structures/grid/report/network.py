@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from ansatz.errors import UsageError
 from ansatz.figures.number import number
 from ansatz.figures.section import Cell, Table
-from ansatz.fitting.trained import Trained
+from ansatz.fitting.model import Trained
 from ansatz.networks import LayerRow, summary
 from ansatz.report.evidence import Evidence
 

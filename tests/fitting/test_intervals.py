@@ -3,7 +3,7 @@ import math
 import numpy as np
 import torch
 
-from ansatz.fitting.conformal import conformal_interval, conformal_quantile, conformal_scores
+from ansatz.fitting.intervals import conformal_interval, conformal_quantile, conformal_scores
 from ansatz.likelihoods import Normal, Poisson
 
 
