@@ -49,7 +49,7 @@ def csv(tmp_path):
     return path
 
 
-def cut(patch, block_bytes=9_000, sampled=streaming.SAMPLED):
+def cut(patch, block_bytes=9_000, sampled=stream_rows.SAMPLED):
     """Small blocks, two of which are mixed."""
     small = partial(streaming.open_blocks, block_bytes=block_bytes)
     patch.setattr(streaming, "open_blocks", small)
