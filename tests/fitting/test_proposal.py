@@ -18,21 +18,21 @@ def frame_of(**columns):
 
 def test_parts_that_add_up_to_one_are_a_composition():
     table = pd.DataFrame(PARTS, columns=list("abc"))
-    assert propose("t", table, ColumnRoles(target=list("abc"))).likelihoods == ["dirichlet"]
+    assert propose("t", table, ColumnRoles(target=list("abc"))).candidates == ["dirichlet"]
     rounded = table.assign(a=table.a + 0.004)
     proposal = propose("t", rounded, ColumnRoles(target=list("abc")))
-    assert proposal.likelihoods == ["dirichlet"] and proposal.options == {"normalize": True}
+    assert proposal.candidates == ["dirichlet"] and proposal.options == {"normalize": True}
     assert "divided" in proposal.why
 
 
 def test_other_numbers_side_by_side_are_normal_each():
     table = pd.DataFrame(PARTS * 7, columns=list("abc"))
-    assert propose("t", table, ColumnRoles(target=["a", "b"])).likelihoods == ["normal"]
+    assert propose("t", table, ColumnRoles(target=["a", "b"])).candidates == ["normal"]
 
 
 def test_successes_of_trials_are_binomial_or_more_variable():
     table = frame_of(k=[1, 2], n=[3, 4])
-    assert propose("t", table, ColumnRoles(target=["k"], trials="n")).likelihoods == [
+    assert propose("t", table, ColumnRoles(target=["k"], trials="n")).candidates == [
         "binomial",
         "beta_binomial",
     ]
@@ -40,21 +40,21 @@ def test_successes_of_trials_are_binomial_or_more_variable():
 
 def test_censored_times_have_laws_of_times_and_several_causes_a_hazard_each():
     table = frame_of(t=[1.0, 2.0, 3.0], e=[0, 1, 1], cause=[0, 1, 2])
-    candidates = propose("t", table, ColumnRoles(target=["t"], event="e")).likelihoods
+    candidates = propose("t", table, ColumnRoles(target=["t"], event="e")).candidates
     assert candidates[0] == "exponential" and {"weibull", "log_normal"} <= set(candidates)
-    assert propose("t", table, ColumnRoles(target=["t"], event="cause")).likelihoods == [
+    assert propose("t", table, ColumnRoles(target=["t"], event="cause")).candidates == [
         "discrete_hazard"
     ]
 
 
 def test_times_that_may_be_negative_are_normal():
     table = frame_of(t=[-1.0, 2.0, 3.0], e=[0, 1, 1])
-    assert propose("t", table, ColumnRoles(target=["t"], event="e")).likelihoods == ["normal"]
+    assert propose("t", table, ColumnRoles(target=["t"], event="e")).candidates == ["normal"]
 
 
 def test_orders_are_rankings():
     table = frame_of(y=["a>b>c", "b>a>c"])
-    assert propose("t", table, ColumnRoles(target=["y"])).likelihoods == ["plackett_luce"]
+    assert propose("t", table, ColumnRoles(target=["y"])).candidates == ["plackett_luce"]
 
 
 def test_several_targets_must_be_numbers():
@@ -70,7 +70,7 @@ INFLATED = ["zero_inflated_poisson", "hurdle_poisson", "zero_inflated_negative_b
 
 
 @pytest.mark.parametrize(
-    "y, likelihoods",
+    "y, wanted",
     [
         (REALS, ["normal", "laplace", "student_t"]),
         (REALS**2, ["normal", "gamma", "log_normal", "weibull", "laplace", "student_t"]),
@@ -88,8 +88,8 @@ INFLATED = ["zero_inflated_poisson", "hurdle_poisson", "zero_inflated_negative_b
         (pd.Series(["a", "b", "c"]), ["categorical"]),
     ],
 )
-def test_the_support_of_the_values_proposes_the_laws(y, candidates):
-    assert candidates(y) == candidates
+def test_the_support_of_the_values_proposes_the_likelihoods(y, wanted):
+    assert candidates(y) == wanted
 
 
 def test_a_whole_number_is_a_count_in_every_type():

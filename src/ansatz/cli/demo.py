@@ -84,14 +84,7 @@ def hopfield(
 
 
 def remember(*, patterns: int, noise: float, rule: Any, seed: int) -> Shown:
-    """Stores digits, flips pixels, recalls.
-
-    Args:
-        patterns: digits, one of each class in turn.
-        noise: share of the pixels that are flipped.
-        rule: of learning.
-        seed: chooses the digits and the pixels.
-    """
+    """Stores digits, flips pixels, recalls."""
     import torch
 
     from ansatz.connectionism import Hopfield

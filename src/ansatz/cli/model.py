@@ -28,14 +28,7 @@ def open_model(folder: Path) -> Any:
 def open_data(
     estimator: Any, data: str, given: Mapping[str, Any], *, outcomes: bool = False
 ) -> "ReadAgain":
-    """Reads data for a model as those of its fit were; options of other data are refused.
-
-    Args:
-        estimator: the model.
-        data: a file, a folder, or a data set's name.
-        given: options of :class:`~ansatz.fitting.options.tables.ReadingOutcomes`.
-        outcomes: whether they are evaluated.
-    """
+    """Reads data for a model as those of its fit were; options of other data are refused."""
     from ansatz.fitting.options.tables import ReadingOutcomes
     from ansatz.fitting.request import refuse_foreign, validated
 

@@ -29,10 +29,6 @@ def takes(table: type, helps: Mapping[str, str] | None = None) -> Callable[[F], 
     """Lets a command take the options of a table: its last argument, ``given``, gets their values.
 
     What is not given on the command line is not in ``given``.
-
-    Args:
-        table: a ``TypedDict`` of options.
-        helps: in place of the table's, for options that mean something else to this command.
     """
     options = {
         name: (kind, option._replace(help=(helps or {}).get(name, option.help)))

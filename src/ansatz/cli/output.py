@@ -24,12 +24,7 @@ _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 def printable(text: object, limit: int | None = None) -> str:
-    r"""``text`` on one line, with each character that could steer a terminal spelled out.
-
-    Args:
-        text: anything; its ``str`` is taken.
-        limit: characters to keep, when given; the cut is marked.
-    """
+    r"""``text`` on one line, with each character that could steer a terminal spelled out."""
     safe = "".join(_spelled(character) for character in str(text))
     if limit is not None and len(safe) > limit:
         return safe[: max(limit - 1, 0)] + "…"
@@ -69,14 +64,7 @@ def print_table(
     numbers: Sequence[int] = (),
     limit: int | None = 60,
 ) -> None:
-    """Prints aligned columns; each cell is text from who knows where, and is made safe.
-
-    Args:
-        header: the columns' names.
-        rows: one sequence of cells per row.
-        numbers: the columns that are aligned to the right.
-        limit: characters per cell.
-    """
+    """Prints aligned columns; each cell is text from who knows where, and is made safe."""
     from rich.table import Table
     from rich.text import Text
 
@@ -142,13 +130,7 @@ def print_document(value: Any) -> None:
 
 
 class Counter:
-    """Counts parts of a work; a log gets a line now and then, a terminal one that moves.
-
-    Args:
-        what: a part's name: ``"refit"`` shows "refit 3 of 20".
-        quiet: show nothing.
-        every: seconds between two lines in a log.
-    """
+    """Counts parts of a work; a log gets a line now and then, a terminal one that moves."""
 
     def __init__(self, what: str, *, quiet: bool = False, every: float = 10.0) -> None:
         self.what, self.quiet, self.every = what, quiet, every
@@ -172,13 +154,7 @@ class Counter:
             self._width = 0
 
     def show(self, done: int, total: int, more: str = "") -> None:
-        """Says how far it is, and what is known so far.
-
-        Args:
-            done: parts that are finished.
-            total: of how many.
-            more: said behind it.
-        """
+        """Says how far it is, and what is known so far."""
         if self.quiet:
             return
         text = printable(f"{self.what} {done} of {total}{': ' + more if more else ''}")[:110]

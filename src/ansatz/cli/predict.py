@@ -23,14 +23,7 @@ _NOT_CSV = {".parquet", ".arrow", ".feather", ".npz", ".json", ".xlsx", ".xls", 
 
 
 class Output(NamedTuple):
-    """Where predictions go, and how.
-
-    Args:
-        file: None for standard output.
-        overwrite: replace the file.
-        raw: leave text in CSV that looks like a formula as it is.
-        as_json: one JSON document in place of CSV.
-    """
+    """Where predictions go, and how."""
 
     file: Path | None = None
     overwrite: bool = False
@@ -200,11 +193,7 @@ _BLOCK = 10_000  # rows; a reader that closes the pipe is noticed between blocks
 
 
 def json_blocks(frames: "Iterable[pd.DataFrame]") -> Iterator[bytes]:
-    r"""Frames as a JSON list of their rows, a line each, in blocks of UTF-8.
-
-    Args:
-        frames: parts of one table; the index is the row's id and becomes ``"row"``.
-    """
+    r"""Frames as a JSON list of their rows, a line each, in blocks of UTF-8."""
     before = "[\n  "
     for frame in frames:
         frame = frame.rename_axis(index=frame.index.name or "row").reset_index()
@@ -231,13 +220,7 @@ def escaped(value: Any) -> Any:
 
 
 def csv_blocks(frame: "pd.DataFrame", *, raw: bool = False, header: bool = True) -> Iterator[bytes]:
-    r"""The frame as CSV, header first, in blocks of UTF-8.
-
-    Args:
-        frame: its index is the row's id and becomes the first column.
-        raw: True leaves strings as they are.
-        header: False leaves out the names of the columns.
-    """
+    r"""The frame as CSV, header first, in blocks of UTF-8."""
     frame = frame.rename_axis(index=frame.index.name or "row")
     if not raw:
         frame = frame.rename(columns=escaped)

@@ -86,11 +86,6 @@ def choose_likelihood(task: Task, candidates: Sequence[str], job: Job) -> Choice
     share: the variance is multiplied by 1 + the sum of (rows evaluated / rows learned from) over
     the folds, 2.5 for three of them (Nadeau and Bengio).
 
-    Args:
-        task: what will be fitted: it makes the likelihoods, and gives seed and network.
-        candidates: likelihoods by name, simplest first, each with a support that holds y.
-        job: rows to learn from, and no others.
-
     References:
         Gneiting and Raftery (2007), Strictly proper scoring rules, prediction, and estimation.
         Nadeau and Bengio (2003), Inference for the generalization error, section 4.

@@ -171,12 +171,7 @@ def _choose(problem: Problem, task: Task, learn: Job) -> tuple[Choice | None, Ta
 
 
 def note_on_parts(given: bool, count: int) -> str:
-    """What became of the parts for training and test that data come in.
-
-    Args:
-        given: whether they were kept.
-        count: of test examples.
-    """
+    """What became of the parts for training and test that data come in."""
     if given:
         return f"the test is the data's own, {count} examples (--test 0.2: another)."
     return "the data's own parts for training and test are mixed, as --test or --folds asks for."

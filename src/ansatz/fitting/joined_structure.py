@@ -16,11 +16,7 @@ from ansatz.spec import InputSpec
 
 
 class JoinedRows:
-    """Rows whose examples have several parts.
-
-    Args:
-        parts: rows of each part by name, equally many.
-    """
+    """Rows whose examples have several parts."""
 
     spec = None
 
@@ -51,11 +47,7 @@ class JoinedRows:
 
 
 class JoinedEncoder:
-    """An encoder for each part; their inputs stand side by side.
-
-    Args:
-        parts: encoders by name.
-    """
+    """An encoder for each part; their inputs stand side by side."""
 
     def __init__(self, parts: Mapping[str, Any]) -> None:
         self.parts = dict(parts)

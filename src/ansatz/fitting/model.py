@@ -31,15 +31,7 @@ if TYPE_CHECKING:
 
 
 class Trained:
-    """Encoded inputs in, the likelihood's parameters out.
-
-    Args:
-        network: trained; copied.
-        objective: likelihood, shift and scale; copied.
-        name: the network as the registry spells it, or its class.
-        options: of its factory; None for a network of the user's own.
-        dtype: the floating-point type in which the network predicts.
-    """
+    """Encoded inputs in, the likelihood's parameters out."""
 
     def __init__(
         self,
@@ -79,14 +71,7 @@ class Trained:
 
 
 class PointPosterior:
-    """All mass on one weight vector.
-
-    Args:
-        structure: of x.
-        encoder: from rows to inputs.
-        trained: the network with its objective.
-        options: of the fit; the structure may have some about predictions.
-    """
+    """All mass on one weight vector."""
 
     name: ClassVar[str] = "point"
     keeps_rows: ClassVar[bool] = False
@@ -324,11 +309,7 @@ class Model:
 
 
 def estimator_of(model: Model) -> Any:
-    """The estimator of the model's outcome, fitted.
-
-    Args:
-        model: fitted.
-    """
+    """The estimator of the model's outcome, fitted."""
     kind = load(model.outcome.face)
     known = kind._get_param_names()
     given = model.task.settings.arguments

@@ -110,11 +110,6 @@ class Refit(NamedTuple):
 def out_of_fold(task: Task, job: Job, folds: int = FOLDS) -> list[Refit]:
     """Raw numbers of rows by models that were not trained on them.
 
-    Args:
-        task: what to fit; its outcome has read the rows.
-        job: the rows.
-        folds: how many models are fitted.
-
     Returns:
         One per fold; none where the rows cannot be split.
     """

@@ -109,16 +109,7 @@ def check_outcomes(
     *,
     named: bool = False,
 ) -> None:
-    """Refuses outcomes that the likelihood cannot produce; rows are named as the table counts them.
-
-    Args:
-        origin: what errors call the table.
-        frame: rows whose outcome is known.
-        column_roles: which columns tell the outcome.
-        likelihood: by name.
-        options: of the likelihood.
-        named: the user named the likelihood: classes are classes however many there are.
-    """
+    """Refuses outcomes that the likelihood cannot produce; rows are named as the table counts them."""
     likelihoods.registry.get(likelihood)  # an unknown name is an error with a suggestion
     kind = outcomes.registry.get(outcome_of(likelihood, column_roles))
     try:
@@ -128,13 +119,7 @@ def check_outcomes(
 
 
 def check_known(model: "Model", frame: pd.DataFrame, origin: str) -> None:
-    """Refuses outcomes that the likelihood of a fitted model cannot produce: they have no score.
-
-    Args:
-        model: fitted by ``ansatz.fit``.
-        frame: rows whose outcome is known.
-        origin: what errors call the table.
-    """
+    """Refuses outcomes that the likelihood of a fitted model cannot produce: they have no score."""
     column_roles = model.column_roles
     assert column_roles is not None
     try:
@@ -222,13 +207,7 @@ def how(request: Request) -> dict[str, Any]:
 def structure_of(
     data: Any, asked: str | None = None, options: Mapping[str, Any] | None = None
 ) -> str:
-    """The structure of data for a fit, by name.
-
-    Args:
-        data: what ``ansatz.fit`` was given.
-        asked: the structure that was asked for; a wrong name suggests the nearest right one.
-        options: of the reader.
-    """
+    """The structure of data for a fit, by name."""
     if asked is not None and asked != "auto":
         structures.registry.get(asked)
         return asked
@@ -254,10 +233,6 @@ def read_job(problem: Problem, task: Task) -> Job:
     """Reads the rows of a problem for a task; errors name the table's own rows.
 
     The task's outcome remembers what it read: names and classes.
-
-    Args:
-        problem: rows with their outcomes.
-        task: what will be fitted.
     """
     frame = problem.frame
     weight, offset = problem.column_roles.weight(frame), problem.column_roles.offsets(frame)

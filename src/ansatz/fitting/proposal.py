@@ -118,13 +118,7 @@ class Proposal(NamedTuple):
 
 
 def propose(origin: str, frame: pd.DataFrame, column_roles: ColumnRoles) -> Proposal:
-    """The likelihoods whose support holds the outcomes of a table.
-
-    Args:
-        origin: what errors call the table.
-        frame: rows whose outcome is known.
-        column_roles: which columns tell the outcome.
-    """
+    """The likelihoods whose support holds the outcomes of a table."""
     name = column_roles.outcome_name
     if column_roles.task is not None and outcomes.registry.get(column_roles.task).candidates:
         return Proposal(list(outcomes.registry.get(column_roles.task).candidates))

@@ -139,12 +139,7 @@ _ASKED = ("roles", "drop", "seed", "folds", "x", "likelihood", "inference", "opt
 
 
 def provenance_of(model: Any, name: str = "the model") -> Provenance | None:
-    """How ``ansatz.fit`` was asked for a model; None for one that ``estimator.fit`` made.
-
-    Args:
-        model: fitted.
-        name: what messages call it.
-    """
+    """How ``ansatz.fit`` was asked for a model; None for one that ``estimator.fit`` made."""
     record = model.evidence.get("provenance")
     if record is None:
         return None

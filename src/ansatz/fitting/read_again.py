@@ -57,12 +57,7 @@ class ReadAgain:
         return found[slice(0, most)]
 
     def frames(self, face: Any, **options: Any) -> "Iterator[pd.DataFrame]":
-        """Predicts the rows by an estimator, table by table.
-
-        Args:
-            face: the fitted estimator.
-            options: of its ``predict_frame``.
-        """
+        """Predicts the rows by an estimator, table by table."""
         found = face.predict_frame(self.table, **options)
         for place, (name, values) in enumerate(self.names.items()):
             found.insert(place, name, list(values))

@@ -175,13 +175,7 @@ def defaults(table: type) -> dict[str, Any]:
 
 
 def validated(given: Mapping[str, Any], table: type, source: str) -> dict[str, Any]:
-    """Checks options against their table; the first that is wrong is named.
-
-    Args:
-        given: by name; None is not given, and neither is a default.
-        table: a ``TypedDict`` of options.
-        source: what messages call the call, the command or the file.
-    """
+    """Checks options against their table; the first that is wrong is named."""
     from pydantic import ValidationError
 
     known = declared(table)
@@ -319,14 +313,7 @@ def settings_with(structure: str) -> frozenset[str]:
 def refuse_foreign(
     names: Iterable[str], structure: str, *, settings: bool = False, fitted: bool = False
 ) -> None:
-    """Refuses options that belong to another structure than the one that x has.
-
-    Args:
-        names: of the options that were given.
-        structure: by name.
-        settings: whether they are options that ``--set`` takes.
-        fitted: whether a model has settled the structure.
-    """
+    """Refuses options that belong to another structure than the one that x has."""
     for name in names:
         for owner, each in OWNERS.items():
             if each.data is None or owner == structure:

@@ -106,13 +106,7 @@ def describe_training(model: Model) -> dict[str, Any]:
 
 
 class Run:
-    """One fit's place on disk: ``OUT`` for the model, ``OUT.training`` for its checkpoints.
-
-    Args:
-        request: what was asked: ``out``, ``overwrite``, ``resume``, ``force``, and what the trainer
-            shows.
-        fingerprint: of data and options, compared when resuming.
-    """
+    """One fit's place on disk: ``OUT`` for the model, ``OUT.training`` for its checkpoints."""
 
     def __init__(self, request: Request, fingerprint: dict[str, str]) -> None:
         options = request.options
@@ -209,13 +203,7 @@ class Run:
 
 
 def fingerprint(problem: Problem, task: Task, **others: Any) -> dict[str, str]:
-    """What a run that goes on must have in common with the one that began: data and options.
-
-    Args:
-        problem: with the fingerprint of its rows.
-        task: not yet fitted.
-        others: what else decides the result.
-    """
+    """What a run that goes on must have in common with the one that began: data and options."""
     settings = {
         **{name: repr(value) for name, value in task.settings.arguments.items()},
         "column_roles": problem.column_roles.model_dump(),

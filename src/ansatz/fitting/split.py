@@ -151,12 +151,7 @@ def are_duplicates(learned: Keys, evaluated: Keys) -> NDArray[np.bool_]:
 def warn_of_duplicates(
     mask: NDArray[np.bool_], honest: dict[str, float | None] | None
 ) -> list[str]:
-    """What copies among the evaluated rows do to the metrics.
-
-    Args:
-        mask: which rows are copies.
-        honest: the metrics without them; None if no row is left.
-    """
+    """What copies among the evaluated rows do to the metrics."""
     count = int(mask.sum())
     if count == 0:
         return []
@@ -167,13 +162,7 @@ def warn_of_duplicates(
 
 
 def stopping_rows(job: Job, recipe: Recipe, seed: int) -> NDArray[np.intp]:
-    """Rows held out by the hash of their content, so that copies fall on one side.
-
-    Args:
-        job: all rows of the fit.
-        recipe: tells which share of them decides when to stop.
-        seed: of the hash.
-    """
+    """Rows held out by the hash of their content, so that copies fall on one side."""
     if recipe.holdout == 0 or len(job.y) < 2:
         return np.empty(0, dtype=np.intp)
     return split_rows(
@@ -188,14 +177,7 @@ def stopping_rows(job: Job, recipe: Recipe, seed: int) -> NDArray[np.intp]:
 
 
 def stopping_folds(job: Job, train: NDArray[np.intp], recipe: Recipe, seed: int) -> Tensor | None:
-    """The fold of each training row, copies in one, where folds stop the training.
-
-    Args:
-        job: all rows of the fit.
-        train: the numbers of those that train.
-        recipe: tells how many folds; 0 for none.
-        seed: of the folds.
-    """
+    """The fold of each training row, copies in one, where folds stop the training."""
     if not recipe.folds:
         return None
     keys = job.keys(seed)[train]

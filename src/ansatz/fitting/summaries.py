@@ -57,13 +57,6 @@ def summarize(
     it explains on rows it did not learn from, and average marginal effects, their intervals from
     refits to bootstrap samples of the rows that it did learn from. Cells of grids are no columns
     that could have effects: there it is the table of the network's layers.
-
-    Args:
-        estimator: fitted.
-        X: held-out rows, needed for a network.
-        y: their outcomes.
-        training: (X, y) of the fit; without them effects have no intervals.
-        refits: bootstrap refits behind the intervals; 0 for none.
     """
     model = estimator.model_
     own = model.structure.summary(model) or model.outcome.summary(model)
@@ -184,11 +177,7 @@ def _deviance_explained(estimator: Any, X: Any, y: Any) -> float | None:
 
 
 def describe_model(model: Model) -> dict[str, Any]:
-    """Structure, network, likelihood, columns, recipe and evidence of a fitted model.
-
-    Args:
-        model: fitted.
-    """
+    """Structure, network, likelihood, columns, recipe and evidence of a fitted model."""
     recipe, history, fit = model.recipe, model.history, model.evidence.get("fit", {})
     outcome, likelihood = model.outcome, model.likelihood
     labels, networks = outcome.labels, model.posterior.networks

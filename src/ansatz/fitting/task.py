@@ -334,12 +334,7 @@ def network_of(request: Request, problem: "Problem") -> str:
 def split_options(
     likelihood: str | None, options: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Options of the fit and the network, and those of the likelihood.
-
-    Args:
-        likelihood: by name; None where the values choose, and options are the others'.
-        options: of all of them, by name; ``likelihood.key`` is the likelihood's.
-    """
+    """Options of the fit and the network, and those of the likelihood."""
     named = {
         k.removeprefix(_LIKELIHOOD): v for k, v in options.items() if k.startswith(_LIKELIHOOD)
     }

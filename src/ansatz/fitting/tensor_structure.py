@@ -366,13 +366,7 @@ def answer_of(network: nn.Module, inputs: tuple[Tensor, ...]) -> Tensor:
 
 
 def require_outputs(network: nn.Module, inputs: tuple[Tensor, ...], outputs: int) -> None:
-    """Refuses a network of another number of outputs than the likelihood has parameters.
-
-    Args:
-        network: asked about the first two rows.
-        inputs: of all rows.
-        outputs: parameters of the likelihood.
-    """
+    """Refuses a network of another number of outputs than the likelihood has parameters."""
     got = answer_of(network, take_rows(inputs, slice(2)))
     if got.shape[-1] != outputs:
         raise DataError(

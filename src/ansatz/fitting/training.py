@@ -302,16 +302,7 @@ def build_step(
     schedule: optim.Schedule | None = None,
     groups: list[dict[str, Any]] | None = None,
 ) -> Step:
-    """The fastest step that trains ``network`` by AdamW as the recipe says.
-
-    Args:
-        network: gives raw numbers.
-        objective: of the outcomes.
-        recipe: how to train.
-        seed: of dropout.
-        schedule: of the learning rate.
-        groups: parameters of the network with rates of their own.
-    """
+    """The fastest step that trains ``network`` by AdamW as the recipe says."""
     if AnalyticStep.supports(network, objective):
         return AnalyticStep(
             network,
@@ -366,13 +357,6 @@ def choose_steps(
     Each fold is predicted along the path of a network that is trained on the other folds. A
     network that has seen every row can only be stopped by rows it has not seen; with few rows,
     folds use all of them for that.
-
-    Args:
-        begin: makes the first step of a training on some rows.
-        learn: the training rows.
-        rows: the same as one batch.
-        folds: the fold of each row, -1 for rows that are always trained on.
-        recipe: its number of steps is the most.
     """
     every = max(1, recipe.steps // recipe.evaluations)
     totals = torch.zeros(recipe.steps // every, dtype=torch.float64)

@@ -172,12 +172,6 @@ def evaluate_elements(
     Only the numbers of drawn cells are kept, never those of all cells by all members. A loss that
     is no likelihood has nothing to be evaluated by: then there are no folds.
 
-    Args:
-        job: the examples.
-        members: which examples each learned from and left out.
-        models: the fitted members.
-        seed: of the draw.
-
     Returns:
         A job with the drawn cells in the place of the examples' outcomes, and their judgement.
     """

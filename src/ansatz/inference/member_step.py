@@ -20,12 +20,7 @@ from ansatz.training.backpropagation import Array
 
 
 class MemberStopping:
-    """Remembers for each member its lowest loss, how long ago it was, and its weights then.
-
-    Args:
-        parameters: of all members, each with a leading axis of S.
-        patience: evaluations without a new lowest loss that a member endures; None for any number.
-    """
+    """Remembers for each member its lowest loss, how long ago it was, and its weights then."""
 
     def __init__(self, parameters: list[Tensor], patience: int | None) -> None:
         if patience is not None and patience < 1:

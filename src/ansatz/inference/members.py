@@ -20,9 +20,6 @@ from ansatz.training.scores import Array, Score, closed_form, normal_constant_sc
 class Members(nn.Module):
     """S plain multilayer perceptrons side by side, all products of a layer in one call.
 
-    Args:
-        networks: the members, of one shape; their weights are copied.
-
     Attributes:
         weights: ``(S, out, in)`` for each layer, the output layer's last.
         biases: ``(S, out)`` for each layer.
@@ -87,10 +84,6 @@ class MemberObjective(nn.Module):
     .. math:: L_s = \frac{\sum_i w_{si} \ell(r_{si}, y_{si})}{\sum_i w_{si}}
 
     Shapes that a likelihood learns (a constant spread, thresholds) are each member's own.
-
-    Args:
-        objective: likelihood, shift and scale, common to all members at the start.
-        members: S.
 
     Shapes:
         - output: ``(S, B, P)``, or ``(S, B, K * P)`` for K targets.

@@ -172,14 +172,7 @@ def _reason(error: BaseException) -> str:
 def finish(
     proto: "onnx.ModelProto", inputs: list[Input], outputs: list[str], labels: list[Any] | None
 ) -> None:
-    """Gives inputs the names of their columns and text where cells are text, classes their names.
-
-    Args:
-        proto: of :func:`trace`, changed in place.
-        inputs: in the order of the module's arguments.
-        outputs: the names of the outputs.
-        labels: what the codes of ``prediction`` stand for; None where it is a number.
-    """
+    """Gives inputs the names of their columns and text where cells are text, classes their names."""
     _rename(proto.graph, inputs, outputs)
     for k, given in enumerate(inputs):
         if given.is_text:

@@ -101,13 +101,7 @@ SCIPY = {
 def interval_recipe(
     name: str, outputs: list[str], intervals: Mapping[str, str] | None = None
 ) -> str:
-    """How to get the equal-tailed interval from the outputs of an exported model.
-
-    Args:
-        name: the likelihood.
-        outputs: the names of the outputs.
-        intervals: how to get one from an output of the outcome, by the output's name.
-    """
+    """How to get the equal-tailed interval from the outputs of an exported model."""
     needed = set(re.findall(r"law_\w+", SCIPY.get(name, "")))
     if needed and needed <= set(outputs):
         return f"scipy.stats.{SCIPY[name]}.interval(level); exp and log are those of numpy."

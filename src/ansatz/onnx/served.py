@@ -62,11 +62,6 @@ Answer = Callable[[Likelihood, Tensor], dict[str, Tensor]]
 class Member(nn.Module):
     """One network: from cells to its inputs, then its answer, shift and scale.
 
-    Args:
-        columns: from cells to the network's inputs.
-        trained: the network with its objective.
-        kind: the floating-point type in which it computes.
-
     Shapes:
         - cells: ``(N, ...)`` each; offset ``(N,)``.
         - returns: the raw numbers, ``(N, P)`` or ``(N, K, P)``.

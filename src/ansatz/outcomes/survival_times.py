@@ -168,15 +168,7 @@ def survival_likelihood(
     causes: int = 1,
     constant_dispersion: bool = False,
 ) -> Likelihood:
-    """A likelihood of survival times: one by itself, or any likelihood of numbers made to take censoring.
-
-    Args:
-        likelihood: ``"cox"``, ``"discrete_hazard"``, the name of any univariate likelihood, or an
-            instance.
-        options: of a likelihood given by name.
-        causes: how many kinds of events there are.
-        constant_dispersion: whether the spread is the same for all x, unless options say it.
-    """
+    """A likelihood of survival times: one by itself, or any likelihood of numbers made to take censoring."""
     given = dict(options or {})
     name = likelihood if isinstance(likelihood, str) else likelihood.name
     if causes > 1 and name != "discrete_hazard":

@@ -29,16 +29,7 @@ class OutOfTime(Exception):
 
 
 class InnerFolds(NamedTuple):
-    """The training rows in folds, the same for every configuration.
-
-    Args:
-        request: what was asked; its options are fixed.
-        problem: the data.
-        rows: the training rows; those of the test are never touched.
-        folds: of the training rows.
-        likelihood: where a configuration names none.
-        network: where a configuration names none.
-    """
+    """The training rows in folds, the same for every configuration."""
 
     request: Request
     problem: Problem

@@ -92,14 +92,7 @@ class Tuning:
 def save_search(
     result: Tuning, place: Path, fingerprint: dict[str, str], *, overwrite: bool
 ) -> None:
-    """Writes the chosen model with the record of the search that chose it.
-
-    Args:
-        result: of the search.
-        place: the model's folder.
-        fingerprint: of data, options and space.
-        overwrite: replace what is there.
-    """
+    """Writes the chosen model with the record of the search that chose it."""
     model = result.fit.fitted
     model.evidence["tuning"] = {
         "fingerprint": fingerprint,

@@ -31,12 +31,6 @@ def next_point(space: Space, trials: Sequence[Trial], number: int, seed: int) ->
     It is a function of space, trials, number and seed alone: the sampler is made anew from them
     for every trial, so that a search that was killed proposes what it would have proposed.
 
-    Args:
-        space: what may vary.
-        trials: finished ones.
-        number: of the trial to come.
-        seed: of the search.
-
     References:
         Bergstra et al. (2011), Algorithms for hyper-parameter optimization.
         Akiba et al. (2019), Optuna. https://arxiv.org/abs/1907.10902

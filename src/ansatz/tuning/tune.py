@@ -66,12 +66,7 @@ def tune(data: Any, **options: Unpack[TuneOptions]) -> Tuning:
 
 
 def tune_request(asked: Request, how: SearchOptions) -> Tuning:
-    """Searches for a better recipe of what was asked for.
-
-    Args:
-        asked: the fit.
-        how: all options of the search.
-    """
+    """Searches for a better recipe of what was asked for."""
     began = clock.perf_counter()
     require_optuna()
     request = with_structure(asked)

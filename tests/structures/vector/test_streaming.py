@@ -279,7 +279,7 @@ def test_the_law_is_chosen_on_a_sample_and_a_linear_model_fitted_to_it(csv, tmp_
 
 
 @pytest.mark.parametrize(
-    "uses, options, message",
+    "column_roles, options, message",
     [
         (Y, {"likelihood": "cox"}, "cox compares every row"),
         (Y, {"likelihood": "plackett_luce"}, "rankings do not stream|compares every row"),

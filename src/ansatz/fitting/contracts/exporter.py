@@ -87,12 +87,7 @@ _MADE_UP = 64  # rows
 
 
 class TensorExporter(Exporter):
-    """Encoded inputs in, the same out: a service encodes its examples by itself.
-
-    Args:
-        encoder: of the fit.
-        as_rows: makes rows of what a user has.
-    """
+    """Encoded inputs in, the same out: a service encodes its examples by itself."""
 
     preprocessing = "outside the graph: inputs are encoded as in the fit"
 

@@ -296,25 +296,11 @@ class Structure(Protocol):
     def search_space(
         self, recipe: "Recipe", facts: Facts, *, network: str | None, takes: Collection[str]
     ) -> Space:
-        """What a search varies unless the user says otherwise.
-
-        Args:
-            recipe: the default for these rows.
-            facts: about the rows.
-            network: by name; None where several are tried.
-            takes: the options of all networks that are tried.
-        """
+        """What a search varies unless the user says otherwise."""
         return network_space(network, training_space(recipe, facts.rows))
 
     def require_answers(self, network: nn.Module, name: str, inputs: InputSpec, axis: str) -> None:
-        """Asks a new network once, and refuses one that does not answer where outcomes are.
-
-        Args:
-            network: in evaluation mode.
-            name: as the registry spells it.
-            inputs: what it was made for.
-            axis: where outcomes are.
-        """
+        """Asks a new network once, and refuses one that does not answer where outcomes are."""
 
     def exporter(self, encoder: Any, names: Sequence[str] | None) -> Exporter | None:
         """What an exported graph does before its networks; None where there is no such graph."""

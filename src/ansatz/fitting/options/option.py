@@ -89,9 +89,6 @@ class Declared(NamedTuple):
 def declared(table: type) -> dict[str, Declared]:
     """Lists the options that a table declares, by name, in its order.
 
-    Args:
-        table: a ``TypedDict`` whose values are ``Annotated[type, Option(...)]``.
-
     Example:
         >>> from ansatz.fitting.options import FitOptions, declared
         >>> declared(FitOptions)["group"].option.help

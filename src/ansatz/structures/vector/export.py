@@ -32,10 +32,6 @@ class TableColumns(nn.Module):
     codes that the network embeds. Numbers are standardised in double precision, whatever the
     network computes in: the difference of two large numbers needs the digits.
 
-    Args:
-        preprocessor: the fitted one.
-        matrix: takes all numbers at once, as an array has them; else column by column.
-
     Shapes:
         - columns: ``(N,)`` each, or one ``(N, D)``; codes as int64.
         - returns: ``(N, D)``, and ``(N, C)`` int64 where columns are embedded.
@@ -119,9 +115,6 @@ class TableColumns(nn.Module):
 class Cut(nn.Module):
     """The positions of a number within the pieces of its range, standardised.
 
-    Args:
-        bins: edges, centers and scales.
-
     Shapes:
         - x: ``(N,)`` float64, nan where missing; returns ``(N, T)``.
     """
@@ -144,9 +137,6 @@ class Cut(nn.Module):
 
 class Bend(nn.Module):
     """The map to normal scores, linear between its knots and constant beyond them.
-
-    Args:
-        curve: values and their scores.
 
     Shapes:
         - x: ``(N,)``, nan where missing; returns ``(N,)``.
@@ -204,9 +194,6 @@ def day_of_year(day: Tensor) -> Tensor:
 
     Years are counted from March 1st, so that a leap day is the last of its year; 400 of them
     have 146,097 days.
-
-    Args:
-        day: int64.
     """
     day = day + 719_468  # days since March 1st of the year 0
     in_era = torch.remainder(day, 146_097)
@@ -241,12 +228,7 @@ _TAKES = {
 
 
 class TableExporter(Exporter):
-    """Columns in, the inputs of a network out.
-
-    Args:
-        encoder: of the fit.
-        names: of the columns, where the rows of the fit had some.
-    """
+    """Columns in, the inputs of a network out."""
 
     def __init__(self, encoder: TableEncoder, names: Sequence[str] | None) -> None:
         self.encoder = encoder

@@ -53,11 +53,6 @@ class FoldNetworks:
 
     The networks of all folds train side by side. The number of steps with the best total score is
     taken, one for all folds, so that the choice among 16 flatters no likelihood.
-
-    Args:
-        job: the rows.
-        folds: rows to learn from and rows to evaluate, from ``choose_folds``.
-        seed: of initial weights, order and dropout, the same for every likelihood.
     """
 
     def __init__(self, job: Job, folds: Folds, *, seed: int) -> None:
@@ -242,12 +237,6 @@ class TableLikelihoodScores:
 
     Linear models are compared where they will be fitted, or where rows are fewer than 100,
     provided there are five rows per coefficient; else small networks.
-
-    Args:
-        job: the rows.
-        total: the sum of the weights of all rows, of which these may be a sample.
-        linear: whether a linear model will be fitted.
-        seed: of networks and folds.
     """
 
     def __init__(self, job: Job, total: float, *, linear: bool, seed: int) -> None:
@@ -285,12 +274,6 @@ def linear_scores(
     likelihood: Likelihood, job: Job, folds: Folds, step: Tensor | float = 0.0
 ) -> Tensor:
     """Out-of-fold log scores of the linear model of a likelihood.
-
-    Args:
-        likelihood: copied, never changed.
-        job: the rows.
-        folds: from :func:`choose_folds`.
-        step: of the outcomes, see :func:`log_scores`.
 
     Returns:
         ``(N,)`` in float64, nan for rows that no fold evaluates.

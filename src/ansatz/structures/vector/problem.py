@@ -34,17 +34,7 @@ def build_problem(
     drop: Sequence[str] = (),
     reader: Mapping[str, Any] | None = None,
 ) -> Problem:
-    """Reads a table and decides what each column is for.
-
-    Args:
-        data: a path, the name of a data set, a frame, an Arrow table or a mapping of columns.
-        column_roles: target, weights, offset and so on by name.
-        likelihood: the likelihood; None lets the values of the target choose.
-        options: of the likelihood.
-        roles: what columns are, where the guess would be wrong.
-        drop: columns to leave out.
-        reader: options of :func:`ansatz.data.read_table`.
-    """
+    """Reads a table and decides what each column is for."""
     words = {*drop, *(name for name, role in (roles or {}).items() if role != "numeric")}
     origin, frame, notes = _open(data, reader or {}, words)
     for name in drop:

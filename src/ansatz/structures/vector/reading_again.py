@@ -36,13 +36,7 @@ class StreamedEvaluation(NamedTuple):
 def evaluate_stream(
     face: Any, frames: Iterable[pd.DataFrame], *, sampled: int = SAMPLED
 ) -> StreamedEvaluation:
-    """Every metric of a model of ``ansatz.fit`` on rows that come in frames, in bounded memory.
-
-    Args:
-        face: the estimator of a model of :func:`ansatz.fit`: it knows its columns by name.
-        frames: rows with outcomes; their index numbers them.
-        sampled: rows that are kept for metrics that are no means.
-    """
+    """Every metric of a model of ``ansatz.fit`` on rows that come in frames, in bounded memory."""
     model, pooled, sample = face.model_, PooledMetrics(), RowSample(sampled)
     for frame in frames:
         if frame.empty:
@@ -74,13 +68,6 @@ def read_table_again(
     """Reads a file, or a data set by its name; a header without rows is a table too.
 
     Columns that the model read as text stay text, and those it does not use may hold anything.
-
-    Args:
-        model: fitted.
-        data: a file, a folder of parts, a pattern of names, or a data set's name.
-        outcomes: whether the rows are evaluated: those without a target are left out.
-        options: of the reader; ``stream`` and ``memory_limit`` decide whether chunks are read.
-        notify: takes notes.
     """
     reading = dict(options)
     asked = {name: reading.pop(name, None) for name in ("stream", "memory_limit")}
@@ -109,15 +96,7 @@ def read_table_again(
 
 
 class StreamedTable(ReadAgain):
-    """Reads a table that is larger than memory, one chunk after the other.
-
-    Args:
-        model: fitted to columns with names.
-        data: a file, a folder of parts, or a pattern of names.
-        reading: options of the reader.
-        why: it is read like that, in a sentence.
-        notify: takes notes.
-    """
+    """Reads a table that is larger than memory, one chunk after the other."""
 
     in_chunks: ClassVar[bool] = True
 

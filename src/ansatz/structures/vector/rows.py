@@ -93,12 +93,6 @@ def read_table_rows(X: Any, *, face: Any, columns: list[Column] | None, reset: b
     Names, number and order of columns are remembered by ``face`` when ``reset``, and compared
     otherwise. Missing values are allowed; infinities are refused. None, and a frame without
     columns, stand for rows of which nothing is known.
-
-    Args:
-        X: what the user handed over.
-        face: the estimator that it was handed to.
-        columns: roles that are known: then a frame stays a frame, even if all of it is numeric.
-        reset: whether this is the data of a fit.
     """
     if X is None:
         X = pd.DataFrame(index=[0])
@@ -131,9 +125,6 @@ class TableEncoder:
 
     Predictions are computed in float64, whatever the training used, so that a row alone and the
     same row among others give the same number.
-
-    Args:
-        preprocessor: learned from training rows.
     """
 
     dtype = torch.float64

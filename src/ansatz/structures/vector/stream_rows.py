@@ -202,15 +202,7 @@ def divide(
     likelihood: Likelihood | None = None,
     sampled: int = SAMPLED,
 ) -> StreamParts:
-    """Passes over all rows once.
-
-    Args:
-        rows: the stream.
-        split: decides each row's part by the row alone.
-        learner: is shown the training rows.
-        likelihood: refuses outcomes that it cannot produce; None lets all pass.
-        sampled: rows of each part that are kept.
-    """
+    """Passes over all rows once."""
     blocks = rows.disk.blocks
     counts = np.zeros((3, len(blocks)), dtype=np.int64)
     weight = np.zeros(3)
@@ -266,13 +258,7 @@ WINDOW_BYTES = 24 * 2**20  # of encoded rows that are mixed; twice that while th
 
 
 def stream_recipe(recipe: Recipe, stream: StreamPart, options: Mapping[str, Any]) -> Recipe:
-    """Replaces a batch of all rows, and counts passes over all training rows.
-
-    Args:
-        recipe: of a table of that many rows, with what the user set.
-        stream: the training rows.
-        options: what the user set.
-    """
+    """Replaces a batch of all rows, and counts passes over all training rows."""
     rows, epochs = int(stream.counts.sum()), options.get("epochs")
     if recipe.batch_size == 0:
         if options.get("batch_size") == 0:
@@ -289,14 +275,7 @@ def stream_recipe(recipe: Recipe, stream: StreamPart, options: Mapping[str, Any]
 def stream_source(
     stream: StreamPart, encoder: TableEncoder, feed: Feed, encode: Callable[[Job], Batch]
 ) -> BlockSource:
-    """Makes batches of the rows of a stream; the rows of some 24 MB of blocks are mixed.
-
-    Args:
-        stream: the training rows.
-        encoder: tells how large an encoded row is.
-        feed: how batches are drawn.
-        encode: turns rows into tensors.
-    """
+    """Makes batches of the rows of a stream; the rows of some 24 MB of blocks are mixed."""
     counts, made = stream.counts, encoder.preprocessor
     width = len(made.feature_names) + 4 + len(made.spec.cardinalities)
     block = max(1.0, float(counts.mean())) * width * getattr(torch, feed.recipe.dtype).itemsize

@@ -56,18 +56,6 @@ def build_stream_problem(
     The roles of columns, their levels and the range of the target come from all rows, as in
     :func:`~ansatz.structures.vector.problem.build_problem`; the candidates among likelihoods and
     the warnings of leaks from 20,000 rows, the target's extremes and a row of each class.
-
-    Args:
-        data: a file, a folder of Parquet parts, or a pattern of names.
-        column_roles: target, weights, offset and so on by name.
-        folder: for blocks.
-        likelihood: the likelihood; None lets the values of the target choose.
-        options: of the likelihood.
-        roles: what columns are, where the guess would be wrong.
-        drop: columns to leave out.
-        reader: options of :func:`ansatz.data.read_table`.
-        seed: of the sample.
-        why: the table is not read at once, in a sentence.
     """
     words = {*drop, *(name for name, role in (roles or {}).items() if role != "numeric")}
     watcher = _Watcher(str(data), column_roles, dict(roles or {}), list(drop), seed)
@@ -201,14 +189,7 @@ ADVICE = "for a table in memory: --no-stream"
 
 @contextmanager
 def streaming(request: Request, how: Mapping[str, Any], why: str) -> Iterator[Problem]:
-    r"""Reads a table once; the problem holds a sample, and blocks on disk while it lasts.
-
-    Args:
-        request: with a file (CSV, gz, Parquet, Arrow), a folder of Parquet parts, or a pattern of
-            names.
-        how: the data are read.
-        why: they are not read at once.
-    """
+    r"""Reads a table once; the problem holds a sample, and blocks on disk while it lasts."""
     options, column_roles = request.options, request.column_roles()
     if request.settings().get("calibration"):
         raise UsageError(f"calibration needs all rows at once; {ADVICE}")
@@ -247,14 +228,7 @@ def refuse_what_cannot_stream(
 
 
 def split_stream(problem: Problem, task: Task, job: Job, test: float) -> Split:
-    """Splits a table on disk by the hash of each row, and takes a sample of each part.
-
-    Args:
-        problem: with a table on disk.
-        task: what will be fitted; its outcome has read the problem's sample.
-        job: that sample.
-        test: share of the rows for the test, met as a coin meets it.
-    """
+    """Splits a table on disk by the hash of each row, and takes a sample of each part."""
     disk = problem.on_disk
     assert isinstance(disk, TableOnDisk)
     rows, total = StreamedRows(disk, task), float(disk.rows)

@@ -366,12 +366,6 @@ def choose_bins(
 
     A network of the user's own takes the columns as they are; embeddings bend by themselves;
     hundreds of columns would become thousands of features, millions of rows gigabytes.
-
-    Args:
-        rows: of the table.
-        wanted: how many there would be if columns and rows were few.
-        network: by name, or a module.
-        network_options: as the user set them.
     """
     embeds = "numeric_embedding" in (network_options or {})
     if network != "mlp" or embeds:
