@@ -8,7 +8,7 @@ from ansatz.likelihoods import Normal, Poisson
 
 
 def test_conformal_intervals_cover_as_promised_under_a_wrong_law():
-    """Exponential outcomes, a normal distribution that is also too narrow: coverage over many draws."""
+    """Exponential outcomes under a normal that is too narrow: coverage over many draws."""
     likelihood, generator = Normal(dispersion=0.3), np.random.default_rng(0)
     hits, count, level = 0, 0, 0.9
     for _ in range(300):

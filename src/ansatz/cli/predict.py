@@ -94,7 +94,7 @@ def predict(
     method: Annotated[
         str,
         typer.Option(
-            help="Bounds by the predicted distribution, or conformal: those that held rows held out.",
+            help="Bounds of the predicted distribution, or conformal bounds of held-out rows.",
             metavar="likelihood|conformal",
         ),
     ] = "likelihood",

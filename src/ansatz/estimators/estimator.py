@@ -758,8 +758,8 @@ class Estimator(BaseEstimator):
             X, _, _, offset, trials = self._from_table(X, outcomes=False)
             if column_roles.trials is not None and trials is None and interval is not None:
                 raise DataError(
-                    f"the table has no column '{column_roles.trials}': an interval of successes needs "
-                    "their trials."
+                    f"the table has no column '{column_roles.trials}': an interval of successes "
+                    "needs their trials."
                 )
         rows = self._given(X, offset)._replace(trials=trials)
         columns = self.model_.outcome.frame(self.model_, rows, interval=interval, **options)

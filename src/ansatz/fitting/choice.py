@@ -64,7 +64,7 @@ class Choice(NamedTuple):
 def choose_likelihood(task: Task, candidates: Sequence[str], job: Job) -> Choice:
     r"""Chooses among likelihoods by their out-of-fold log score given x.
 
-    .. math:: \hat S(\text{likelihood}) = \frac{1}{n} \sum_i w_i \log p_{\text{likelihood}}(y_i \mid x_i,
+    .. math:: \hat S(p) = \frac{1}{n} \sum_i w_i \log p(y_i \mid x_i,
               \text{fold of } i \text{ left out}), \qquad n = \sum_i w_i
 
     The best likelihood wins, unless a simpler one (earlier in ``candidates``) lies within one
@@ -107,7 +107,7 @@ def choose_likelihood(task: Task, candidates: Sequence[str], job: Job) -> Choice
         return Choice(candidates[0], (), why, ())
     folds = choose_folds(sample, scorer.count, seed) if len(job.y) >= FEWEST_ROWS else []
     if not folds:
-        why = f"likelihood {simplest}: too few rows or groups ({len(job.y)} rows) to compare likelihoods."
+        why = f"likelihood {simplest}: too few rows or groups to compare ({len(job.y)} rows)."
         return Choice(simplest, (), why, ())
     scores, notes = _all_scores(task, scorer, candidates, sample, total, folds)
     if not scores:
@@ -236,8 +236,8 @@ def _decide(table: Sequence[LikelihoodScore]) -> tuple[str, str]:
     if chosen is not best:
         return chosen.likelihood, (
             f"likelihood {chosen.likelihood}: the simplest within one standard error of the best "
-            f"out-of-fold log score given x, {chosen.score:.4g} ({best.likelihood}, {chosen.worse:.2g} +- "
-            f"{chosen.error:.2g} better)."
+            f"out-of-fold log score given x, {chosen.score:.4g} ({best.likelihood}, "
+            f"{chosen.worse:.2g} +- {chosen.error:.2g} better)."
         )
     rest = [row for row in table if row is not best]
     why = f"likelihood {best.likelihood}: best out-of-fold log score given x, {best.score:.4g}"

@@ -183,8 +183,8 @@ def _notes_on(choice: Choice | None, folds: bool) -> list[str]:
     notes = [choice.explanation, *choice.notes]
     if folds:
         notes.append(
-            "the likelihood was chosen on the rows that the folds evaluate; to evaluate without that, "
-            f"name it: --likelihood {choice.likelihood}."
+            "the likelihood was chosen on the rows that the folds evaluate; to evaluate without "
+            f"that, name it: --likelihood {choice.likelihood}."
         )
     return notes
 

@@ -133,7 +133,7 @@ def distribution_of(served: Predictive, trials: NDArray[np.float64] | None = Non
     likelihood, raw = served
     if not likelihood.has_distribution:
         raise UsageError(
-            f"{likelihood.name} is a loss, not a likelihood: it predicts a point, no distribution. For "
+            f"{likelihood.name} is a loss, not a likelihood: it predicts a point. For "
             "intervals take a likelihood, like student_t, or quantiles."
         )
     given: dict[str, Any] = {} if trials is None else {"trials": torch.from_numpy(trials)}

@@ -88,51 +88,41 @@ class PointPosterior:
 
     @property
     def likelihood(self) -> Likelihood:
-        """The likelihood of the predictive."""
         likelihood: Likelihood = self.trained.likelihood
         return likelihood
 
     @property
     def parameters(self) -> int:
-        """How many numbers were learned."""
         return self.trained.parameters
 
     @property
     def networks(self) -> Sequence[Trained]:
-        """The one network."""
         return [self.trained]
 
     def predictive(
         self, rows: Any, offset: Tensor | None = None, *, notes: list[str] | None = None
     ) -> Predictive:
-        """The likelihood at the one weight vector."""
         chunks = self.structure.raws(
             [self.trained], self.encoder, rows, offset, notes=notes, options=self.options
         )
         return Predictive(self.likelihood, torch.cat([raw for each in chunks for raw in each]))
 
     def answer(self, inputs: tuple[Tensor, ...], offset: Tensor | None = None) -> Tensor:
-        """The likelihood's parameters at encoded inputs."""
         return self.trained(inputs, offset)
 
     def components(self, rows: Any, offset: Tensor | None = None) -> list[tuple[float, Predictive]]:
-        """The predictive itself."""
         return [(1.0, self.predictive(rows, offset))]
 
     def without_recalibration(self) -> Self:
-        """The same: one network is not recalibrated."""
         return self
 
     def composition(self, kind: torch.dtype) -> Composition:
-        """The one network."""
         return Composition([(self.encoder, self.trained)])
 
     def tensors(self) -> dict[str, Tensor]:
-        """Weights and state by name."""
         return self.trained.tensors()
 
     def record(self) -> dict[str, Any]:
-        """Nothing besides the tensors."""
         return {}
 
 
@@ -301,7 +291,7 @@ class Model:
         return found
 
     def log_likelihood(self, job: Job) -> float | None:
-        """Of all rows of a job; for Cox the partial one, None for a loss that is not a likelihood."""
+        """Sums over the rows of a job; partial for Cox, None for a loss without a density."""
         likelihood, raw = self.posterior.predictive(job.rows, job.offset, notes=[])
         if not likelihood.has_distribution:
             return None

@@ -109,7 +109,10 @@ def check_outcomes(
     *,
     named: bool = False,
 ) -> None:
-    """Refuses outcomes that the likelihood cannot produce; rows are named as the table counts them."""
+    """Rejects outcomes that the likelihood cannot produce, by the row numbers of the table.
+
+    ``named``: the user named the likelihood, so that many classes are classes all the same.
+    """
     likelihoods.registry.get(likelihood)  # an unknown name is an error with a suggestion
     kind = outcomes.registry.get(outcome_of(likelihood, column_roles))
     try:

@@ -1,4 +1,4 @@
-"""Which likelihoods a target's values allow: candidates come from their support, never from their type."""
+"""Proposes the likelihoods whose support holds the values of the target."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -13,7 +13,7 @@ from ansatz.data.dates import looks_like_dates
 from ansatz.errors import DataError
 from ansatz.fitting.column_roles import ColumnRoles, is_numeric
 
-COARSE = 3.0  # steps per sd: below, the density of a continuous distribution is no picture of whole numbers
+COARSE = 3.0  # steps per sd: below, a density does not describe whole numbers
 AMOUNT = 30.0  # whole numbers of this size beside many zeros may be amounts, such as claims
 HUGE = 1e100  # of an outcome: its powers and exponentials have no place in a double
 REALS = ("normal", "laplace", "student_t")
@@ -110,7 +110,7 @@ def _real(y: NDArray[np.float64]) -> list[str]:
 
 
 class Proposal(NamedTuple):
-    """Candidate likelihoods, simplest first, with their options; a sentence where there is one likelihood."""
+    """Candidate likelihoods, simplest first, their options, and why if there is only one."""
 
     candidates: list[str]
     options: Mapping[str, Any] = MappingProxyType({})

@@ -131,7 +131,7 @@ class Scores(NamedTuple):
 
 
 def evaluate_all(model: Model, learn: Job, test: Job) -> Scores:
-    """Evaluates the model, and the linear and the constant model of its likelihood fitted to ``learn``.
+    """Evaluates the model beside the linear and the constant model of its likelihood.
 
     Where the test rows held are a sample, means over rows are those of all test rows.
     """

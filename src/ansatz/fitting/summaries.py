@@ -162,7 +162,7 @@ def _refits(estimator: Any, X: Any, y: Any, count: int) -> list[Any]:
 
 
 def _deviance_explained(estimator: Any, X: Any, y: Any) -> float | None:
-    """1 - deviance / deviance of the constant model; None for a likelihood without unit deviances."""
+    """1 - deviance / null deviance; None for a likelihood without unit deviances."""
     model = estimator.model_
     if type(model.likelihood).unit_deviance is Likelihood.unit_deviance:
         return None

@@ -379,7 +379,7 @@ def settings_for(
 
 
 def _refuse_of_networks(names: list[str], problem: "Problem") -> None:
-    """A linear model has options of its likelihood and its outcomes alone: others would do nothing."""
+    """Rejects options of networks, which would do nothing to a linear model."""
     if names:
         named = " or ".join(problem.candidates)
         raise UsageError(

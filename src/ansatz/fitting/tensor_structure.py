@@ -21,8 +21,6 @@ from ansatz.fitting.contracts.inference import Posterior
 from ansatz.fitting.contracts.structure import (
     Facts,
     Feed,
-    LikelihoodScores,
-    Linear,
     Structure,
     TableParts,
 )
@@ -84,15 +82,12 @@ class TensorStructure(Structure):
     solves: ClassVar[bool] = False
 
     def leaves_to(self, network: str | nn.Module) -> frozenset[str]:
-        """None: the options of an mlp do nothing to other networks."""
         return frozenset()
 
     def network(self, axis: str) -> str:
-        """A multilayer perceptron of the encoded inputs."""
         return "mlp"
 
     def linear_network(self, axis: str) -> str:
-        """A linear map of the encoded inputs."""
         return "linear"
 
     # Reading.
@@ -106,7 +101,6 @@ class TensorStructure(Structure):
         return X
 
     def problem(self, data: Any, column_roles: ColumnRoles, **how: Any) -> Problem:
-        """Reads data and decides what is predicted."""
         found = self.read(data, column_roles, how.get("reader") or {})
         if not column_roles.target and column_roles.lower is None and found.target is not None:
             column_roles = column_roles.model_copy(update={"target": [found.target]})
@@ -169,7 +163,6 @@ class TensorStructure(Structure):
         return ReadRows(found.take(known))
 
     def from_python(self, X: Any, *, face: Any, reset: bool) -> Any:
-        """What a user handed to an estimator as X."""
         rows = X.rows if isinstance(X, Read) else self.as_rows(X)
         if reset:
             face.n_features_in_ = int(rows.describe()["count"])
@@ -185,22 +178,6 @@ class TensorStructure(Structure):
         weight, offset = column_roles.weight(found.frame), column_roles.offsets(found.frame)
         return TableParts(found.rows, y, weight, offset, column_roles.trial_counts(found.frame))
 
-    def cuts(self, model: Model, table: Any) -> Iterator[tuple[int, Any]]:
-        """None: examples are not cut."""
-        return iter(())
-
-    def summary(self, model: Model) -> Any:
-        """None."""
-        return None
-
-    def more_examples(self, axis: str) -> str:
-        """Nothing makes more examples."""
-        return ""
-
-    def nothing(self, count: int) -> Any:
-        """An error: every example has content."""
-        raise UsageError(f"{self.unit[1]} are never without features.")
-
     # Recipe and encoder.
 
     def recipe(self, facts: Facts) -> Recipe:
@@ -210,7 +187,6 @@ class TensorStructure(Structure):
     def settle(
         self, recipe: Recipe, job: Job, network: str | nn.Module, options: Mapping[str, Any]
     ) -> Recipe:
-        """The recipe as it is, without bins of columns."""
         return recipe.model_copy(update={"bins": 0})
 
     def network_options(
@@ -228,28 +204,23 @@ class TensorStructure(Structure):
     def encoder(
         self, rows: Any, weight: NDArray[np.float64], recipe: Recipe, options: Mapping[str, Any]
     ) -> Any:
-        """An encoder that has learned from the rows."""
         raise UsageError(f"structure {self.name} does not say how its rows are encoded.")
 
     def load_encoder(self, state: Mapping[str, Any]) -> Any:
-        """The encoder of a saved model."""
         raise ModelError(f"structure {self.name} does not say how its encoder is loaded.")
 
     # Training.
 
     def inputs(self, encoder: Any, rows: Any) -> tuple[Tensor, ...]:
-        """What a network trains on."""
         found: tuple[Tensor, ...] = encoder.inputs(rows, notes=[])
         return found
 
     def batch(self, job: Job, encoder: Any, recipe: Recipe) -> Batch:
-        """The rows as tensors, in the type of the recipe."""
         inputs = self.inputs(encoder, job.rows)
         batch = Batch(inputs, job.y, job.weight, job.offset, job.index)
         return typed(batch, getattr(torch, recipe.dtype))
 
     def adapt(self, network: nn.Module, encoder: Any, job: Job, objective: Supervised) -> nn.Module:
-        """Asks the network once: what it cannot take is said in a line."""
         assert objective.shift is not None
         dtype = next(network.parameters()).dtype
         found = self.inputs(encoder, job.rows[slice(0, 2)])
@@ -260,11 +231,9 @@ class TensorStructure(Structure):
     def answering(
         self, network: nn.Module, encoder: Any, recipe: Recipe | None
     ) -> tuple[nn.Module, nn.Module]:
-        """The network as it is."""
         return network, network
 
     def source(self, job: Job, encoder: Any, feed: Feed, options: Mapping[str, Any]) -> Source:
-        """Tensors in memory, in a new order each epoch."""
         rows, recipe = self.batch(job, encoder, feed.recipe), feed.recipe
         if not feed.training:  # rows that are coupled are evaluated together
             return TensorSource(rows, 8_192 if feed.additive else len(rows.index), shuffle=False)
@@ -276,12 +245,6 @@ class TensorStructure(Structure):
             shuffle=recipe.batch_size > 0,
             strata=None if feed.additive else rows.target[:, 1],  # whether it is an event
         )
-
-    def likelihood_scores(
-        self, job: Job, total: float, *, linear: bool, seed: int
-    ) -> LikelihoodScores | None:
-        """None: the first likelihood that the values allow is taken."""
-        return None
 
     # Predictions.
 
@@ -304,21 +267,6 @@ class TensorStructure(Structure):
 
     # Linear models.
 
-    def linear(
-        self,
-        likelihood: Likelihood,
-        job: Job,
-        *,
-        class_names: list[str] | None = None,
-        null: bool = False,
-    ) -> Linear | None:
-        """None: the linear model is trained."""
-        return None
-
-    def constant(self, objective: Supervised, job: Job) -> Posterior:
-        """An error: every example has features."""
-        raise UsageError(f"{self.unit[1]} are never without features.")
-
     def baseline(
         self, likelihood: Likelihood, job: Job, seed: int
     ) -> tuple[Posterior | None, list[str]]:
@@ -334,14 +282,9 @@ class TensorStructure(Structure):
         )
         return fitted.posterior, []
 
-    def load_linear(self, record: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Posterior:
-        """An error: no mixture holds a linear model of such rows."""
-        raise ModelError(f"structure {self.name} has no linear model to load.")
-
     # Export.
 
     def exporter(self, encoder: Any, names: Sequence[str] | None) -> Exporter:
-        """A graph that takes encoded inputs."""
         return TensorExporter(encoder, self.as_rows)
 
 

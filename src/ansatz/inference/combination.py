@@ -69,7 +69,7 @@ class Combination:
         return together if self.factor == 1 else together / self.factor
 
     def serve_in_turn(self, raws: Iterable[Tensor]) -> Tensor:
-        """The same of merged likelihoods of classes, one member after another: memory holds two of them.
+        """Does the same for merged classes, with only two members in memory at a time.
 
         A mean of probabilities is a mean of two as often as there are members more than one.
         """

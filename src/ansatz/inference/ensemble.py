@@ -82,7 +82,6 @@ class EnsemblePosterior:
 
     @property
     def likelihood(self) -> Likelihood:
-        """The likelihood of the mixture."""
         return self.combination.likelihood
 
     @property
@@ -97,24 +96,20 @@ class EnsemblePosterior:
 
     @property
     def parameters(self) -> int:
-        """How many numbers were learned, by all members."""
         return sum(member.parameters for member in self.members)
 
     @property
     def networks(self) -> Sequence[Trained]:
-        """The members that are networks and not the linear model."""
         return [member.trained for member in self.members if member.encoder is self.encoder]
 
     @property
     def linear(self) -> PointPosterior | None:
-        """The linear model among the members."""
         last = self.members[-1]
         return None if last.encoder is self.encoder else last
 
     def predictive(
         self, rows: Any, offset: Tensor | None = None, *, notes: list[str] | None = None
     ) -> Predictive:
-        """The recalibrated mixture."""
         trained = list(self.networks)
         chunks = self.structure.raws(
             trained, self.encoder, rows, offset, notes=notes, options=self.options
@@ -131,21 +126,17 @@ class EnsemblePosterior:
         return self.combination.serve(list(raws))
 
     def answer(self, inputs: tuple[Tensor, ...], offset: Tensor | None = None) -> Tensor:
-        """The mixture's at encoded inputs, which only networks take."""
         with torch.no_grad():
             return self.combination.serve([m.answer(inputs, offset) for m in self.members])
 
     def components(self, rows: Any, offset: Tensor | None = None) -> list[tuple[float, Predictive]]:
-        """Each member's own predictive, before recalibration."""
         shares = zip(self.weights.tolist(), self.members, strict=True)
         return [(share, m.predictive(rows, offset, notes=[])) for share, m in shares]
 
     def without_recalibration(self) -> "EnsemblePosterior":
-        """The same members with a factor of 1."""
         return EnsemblePosterior(self.members, self.weights)
 
     def composition(self, kind: torch.dtype) -> Composition:
-        """All members, the linear model among them."""
         mixed = copy.deepcopy(self.combination)
         for likelihood in mixed.likelihoods:
             likelihood.to(kind)
@@ -158,7 +149,7 @@ class EnsemblePosterior:
         )
 
     def tensors(self) -> dict[str, Tensor]:
-        """The networks' tensors stacked, the linear model's and the merged likelihood's by themselves."""
+        """Stacks the networks' tensors; the linear model and the merged likelihood stay apart."""
         parts = [trained.tensors() for trained in self.networks]
         found = {name: torch.stack([part[name] for part in parts]) for name in parts[0]}
         if self.linear is not None:
@@ -170,7 +161,6 @@ class EnsemblePosterior:
         return found
 
     def record(self) -> dict[str, Any]:
-        """How the members are put together, as JSON."""
         record: dict[str, Any] = {
             "members": len(self.networks),
             "weights": self.weights.tolist(),
@@ -217,7 +207,6 @@ class Ensemble(Inference):
     def fit(
         self, plan: Plan, job: Job, likelihood: Likelihood, previous: Posterior | None = None
     ) -> Fitted:
-        """Trains the members and combines them."""
         if plan.options.get("warm_start"):
             raise UsageError("an ensemble has no warm_start: its members start anew.")
         structure = plan.structure

@@ -24,7 +24,7 @@ FOLDS = 10  # a member learns from nine tenths of the rows; five folds cost 0.05
 
 
 class Fold(NamedTuple):
-    """Rows that the same members left out: the likelihoods of these members and their raw numbers."""
+    """Rows that the same members left out, and what these members predict for them."""
 
     rows: Tensor
     likelihoods: list[Likelihood]

@@ -172,7 +172,7 @@ def _reason(error: BaseException) -> str:
 def finish(
     proto: "onnx.ModelProto", inputs: list[Input], outputs: list[str], labels: list[Any] | None
 ) -> None:
-    """Gives inputs the names of their columns and text where cells are text, classes their names."""
+    """Gives inputs the names and types of their columns, and classes their names."""
     _rename(proto.graph, inputs, outputs)
     for k, given in enumerate(inputs):
         if given.is_text:

@@ -1,4 +1,4 @@
-"""What a file says about itself: the likelihood, its columns, its outputs and where it came from."""
+"""Describes a model in its ONNX file: likelihood, columns, outputs, provenance."""
 
 import json
 import re
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 _RAW = (
-    "the raw numbers of the likelihood, (N, P), (N, targets, P) or of each cell (N, *size, P); the first "
+    "the raw numbers of the likelihood, (N, P), (N, targets, P) or (N, *size, P); the first "
     "is the linear predictor"
 )
 
@@ -110,7 +110,7 @@ def interval_recipe(
             return words
     if any(output.startswith("law_") for output in outputs) and name in SCIPY:
         return (
-            "the quantiles (1 - level) / 2 and (1 + level) / 2 of the mixture of the members' likelihoods "
-            "with 'weights', for likelihoods of the whole line stretched about its mean by 'factor'."
+            "the quantiles (1 - level) / 2 and (1 + level) / 2 of the mixture of the members' "
+            "likelihoods with 'weights'; on the whole line stretched about its mean by 'factor'."
         )
-    return "the quantiles (1 - level) / 2 and (1 + level) / 2 of the likelihood, in ansatz: interval(X)."
+    return "the quantiles (1 - level) / 2 and (1 + level) / 2; in ansatz: interval(X)."

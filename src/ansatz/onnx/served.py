@@ -20,7 +20,7 @@ from ansatz.onnx.inputs import exporter_of, fitted_model, graph_inputs
 
 
 def likelihood_parameters(likelihood: Likelihood, raw: Tensor) -> dict[str, Tensor]:
-    """The parameters of the predictive distribution under the names that its distribution gives them.
+    """Names the parameters of the predictive distribution as the distribution does.
 
     Args:
         likelihood: the likelihood.
@@ -51,7 +51,7 @@ def _tensors(distribution: Distribution, prefix: str) -> dict[str, Tensor]:
 
 
 def curve_times(likelihood: Likelihood) -> list[float]:
-    """The times of the survival curves that a likelihood without a formula gives; empty for others."""
+    """Lists the times of survival curves without a formula; empty for other likelihoods."""
     times = getattr(likelihood, "baseline_times", getattr(likelihood, "cuts", None))
     return [] if times is None else times.tolist()
 
@@ -150,7 +150,7 @@ class ServedModel(nn.Module):
         return self.cells
 
     def raw(self, *cells: Tensor) -> Tensor:
-        """The likelihood's parameters, ``(N, P)`` or ``(N, K, P)``; of a mixture ``(N, S, ..., P)``."""
+        """Computes the raw numbers, ``(N, P)`` or ``(N, K, P)``; of a mixture ``(N, S, ..., P)``."""
         count, offset = self.columns, None
         for given, cell in zip(self.inputs[count:], cells[count:], strict=True):
             part = cell.double()
@@ -218,7 +218,7 @@ class _Head(nn.Module):
 
 
 def _traceable(answer: Answer, likelihood: Likelihood, raw: Tensor) -> list[str] | None:
-    """The names of what a function of the likelihood gives; None where it is no graph of tensors."""
+    """Names what a function of the likelihood gives; None if it is not a graph of tensors."""
     with torch.no_grad(), quiet():
         found = answer(likelihood, raw)
         names = [name for name, value in found.items() if value.shape[0] == raw.shape[0]]

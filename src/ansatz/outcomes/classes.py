@@ -192,8 +192,8 @@ class Classes(Outcome):
         likelihood = settings.make_likelihood(few=few)
         if likelihood.name not in CLASS_LIKELIHOODS:
             raise UsageError(
-                f"{likelihood.name} is no likelihood of classes. A Classifier takes {', '.join(CLASS_LIKELIHOODS)}; "
-                "numbers are for a Regressor."
+                f"{likelihood.name} is not a likelihood of classes. A Classifier takes "
+                f"{', '.join(CLASS_LIKELIHOODS)}; numbers are for a Regressor."
             )
         return likelihood
 
@@ -249,7 +249,6 @@ class Classes(Outcome):
         return found if self.temperature == 1 else torch.log_softmax(found / self.temperature, -1)
 
     def probabilities(self, predictive: Predictive) -> Tensor:
-        """P(class | x), ``(N, K)``."""
         return self.log_probabilities(predictive).exp()
 
     def evaluate(self, predictive: Predictive, y: Tensor, weight: Tensor | None = None) -> Metrics:
@@ -260,7 +259,6 @@ class Classes(Outcome):
         return compute_metrics(y, distribution=served, weight=weight)
 
     def distribution(self, predictive: Predictive, y: Tensor) -> tuple[Distribution, Tensor]:
-        """A loss of classes is served as probabilities."""
         if predictive.likelihood.has_distribution:
             with torch.no_grad():
                 return predictive.likelihood.given(predictive.raw, y)
@@ -305,7 +303,6 @@ class Classes(Outcome):
         return {"prediction": self.point(own), **named}
 
     def unseen(self, learn: Job, test: Job) -> list[str]:
-        """Classes that only the test rows show."""
         tested, learned = (set(part.y.long().tolist()) for part in (test, learn))
         absent = [str(self.labels[k]) for k in sorted(tested - learned)]
         if not absent:

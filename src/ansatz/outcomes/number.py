@@ -61,7 +61,6 @@ class Number(Outcome):
         *,
         named: bool,
     ) -> None:
-        """Refuses columns that the likelihood cannot produce."""
         if likelihoods.registry.get(likelihood).event_ndim:
             _check_vector(frame, column_roles, likelihood, options)
             return
@@ -115,7 +114,6 @@ class Number(Outcome):
         return {"prediction": point.unsqueeze(1) if self.is_column else point}
 
     def has_interval(self, likelihood: Likelihood) -> bool:
-        """Every likelihood has, and a loss that is not one has none."""
         return likelihood.has_distribution
 
     def frame(self, model: Model, rows: Given, **options: Any) -> dict[str, Any]:

@@ -79,7 +79,6 @@ class SurvivalTime(Outcome):
         *,
         named: bool,
     ) -> None:
-        """Refuses times that the likelihood cannot produce."""
         found = column_roles.outcomes(frame)
         times = found if isinstance(found, pd.DataFrame) else found.to_frame("time")
         outcomes = survival_outcomes(times)
@@ -139,7 +138,6 @@ class SurvivalTime(Outcome):
         return evaluate_survival(*predictive, y, weight, self.followed)
 
     def point(self, predictive: Predictive) -> NDArray[np.float64]:
-        """The median; infinite where the curve stays above one half."""
         self.refuse_causes(predictive, "predict_median", "predict_incidence")
         with torch.no_grad():
             found: NDArray[np.float64] = predictive.distribution.median.numpy()
@@ -149,11 +147,9 @@ class SurvivalTime(Outcome):
         return survival_answers(likelihood, raw)
 
     def gather(self, y: Any, **known: ArrayLike | None) -> NDArray[np.float64]:
-        """Times with events, entries and upper ends, ``(N, 4)``."""
         return survival_outcomes(y, **known)
 
     def log_survival(self, predictive: Predictive, times: ArrayLike | None) -> NDArray[np.float64]:
-        """log P(T > t | x), ``(N, len(times))``."""
         with torch.no_grad():
             found: NDArray[np.float64] = log_survival_at(
                 predictive.distribution, self.times(times)
@@ -161,7 +157,6 @@ class SurvivalTime(Outcome):
         return found
 
     def survival(self, predictive: Predictive, times: ArrayLike | None) -> NDArray[np.float64]:
-        """P(T > t | x), ``(N, len(times))``."""
         found: NDArray[np.float64] = np.exp(self.log_survival(predictive, times))
         return found
 
@@ -198,7 +193,6 @@ class SurvivalTime(Outcome):
         return found
 
     def risk(self, predictive: Predictive) -> NDArray[np.float64]:
-        """A number that orders rows, higher for earlier events."""
         found: NDArray[np.float64] = risk_of(*predictive, self.followed.horizon).numpy()
         return found
 
@@ -218,7 +212,6 @@ class SurvivalTime(Outcome):
             raise UsageError(f"with {causes} causes {what} has no meaning of its own: {instead}.")
 
     def has_interval(self, likelihood: Likelihood) -> bool:
-        """One cause has; several have chances by each time."""
         return likelihood.has_distribution and int(getattr(likelihood, "causes", 1)) == 1
 
     def frame(self, model: Model, rows: Given, **options: Any) -> dict[str, Any]:

@@ -168,7 +168,7 @@ def survival_likelihood(
     causes: int = 1,
     constant_dispersion: bool = False,
 ) -> Likelihood:
-    """A likelihood of survival times: one by itself, or any likelihood of numbers made to take censoring."""
+    """Makes a likelihood of survival times; one of numbers becomes :class:`Censored`."""
     given = dict(options or {})
     name = likelihood if isinstance(likelihood, str) else likelihood.name
     if causes > 1 and name != "discrete_hazard":
@@ -194,7 +194,7 @@ def survival_likelihood(
 
 
 def survival_target(likelihood: Likelihood, outcomes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Outcomes ``(N, 4)`` of lower, upper, cause and entry as the ``(N, 3)`` that the likelihood takes."""
+    """Turns ``(N, 4)`` of lower, upper, cause and entry into the likelihood's ``(N, 3)``."""
     lower, upper, cause, entry = outcomes.T
     if not isinstance(likelihood, Cox | DiscreteHazard):
         _refuse_negative(likelihood, lower, upper)
@@ -203,8 +203,8 @@ def survival_target(likelihood: Likelihood, outcomes: NDArray[np.float64]) -> ND
     if between.any():
         row = int(np.flatnonzero(between)[0])
         raise DataError(
-            f"{likelihood.name} takes events and right-censored times, got an interval at y[{row}]. Take "
-            "a likelihood with a density, like weibull or log_normal."
+            f"{likelihood.name} takes events and right-censored times, got an interval at "
+            f"y[{row}]. Take a likelihood with a density, like weibull or log_normal."
         )
     return np.stack([lower, cause, entry], axis=1)
 
@@ -212,7 +212,7 @@ def survival_target(likelihood: Likelihood, outcomes: NDArray[np.float64]) -> ND
 def times_and_causes(
     likelihood: Likelihood, y: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """Times and causes (0: censored) of a likelihood's outcomes; None if any is known as an interval."""
+    """Gives times and causes (0: censored) of outcomes; None if any is an interval."""
     if isinstance(likelihood, Cox | DiscreteHazard):
         return y[:, 0], y[:, 1]
     lower, upper = y[:, 0], y[:, 1]
@@ -224,7 +224,7 @@ def times_and_causes(
 def _refuse_negative(
     likelihood: Likelihood, lower: NDArray[np.float64], upper: NDArray[np.float64]
 ) -> None:
-    """A row censored at a time before 0 says nothing to a likelihood of positive times: an error in y."""
+    """Rejects rows censored before 0, which tell a likelihood of positive times nothing."""
     bad = (lower < 0) & np.isfinite(lower) & np.isinf(upper)
     if not bad.any():
         return

@@ -102,25 +102,21 @@ class TensorExporter(Exporter):
             self.inputs.append(Input(name, name, "codes" if levels else "tensor", takes=takes))
 
     def module(self, encoder: Encoder) -> nn.Module:
-        """Inputs as they are."""
         return _Same()
 
     def example(self, kind: torch.dtype) -> tuple[Tensor, ...]:
-        """Zeros."""
         return tuple(
             torch.zeros(_EXAMPLE, *shape, dtype=torch.int64 if levels else kind)
             for shape, levels in self.shapes
         )
 
     def feed(self, given: Any, kind: type[np.floating[Any]]) -> list[NDArray[Any]]:
-        """What a user would give to ``predict``, encoded."""
         found = self.encoder.inputs(self.as_rows(given), notes=[])
         return [t.numpy().astype(kind) if t.is_floating_point() else t.numpy() for t in found]
 
     def made_up(
         self, seed: int, kind: type[np.floating[Any]]
     ) -> tuple[tuple[Tensor, ...], list[NDArray[Any]]]:
-        """Standard normal numbers and any levels."""
         generator = np.random.default_rng(seed)
         cells = [
             generator.integers(0, levels, (_MADE_UP, *shape))
@@ -132,7 +128,6 @@ class TensorExporter(Exporter):
         return tuple(t.to(self.encoder.dtype) if t.is_floating_point() else t for t in rows), cells
 
     def raw(self, posterior: Posterior, rows: Any, offset: Tensor | None) -> Tensor:
-        """What the networks answer at encoded inputs."""
         return posterior.answer(rows, offset)
 
 

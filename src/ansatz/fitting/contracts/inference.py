@@ -113,7 +113,7 @@ class OutOfFold(Protocol):
     """Predictives of training rows by networks that were not trained on them."""
 
     def served(self) -> "Iterator[tuple[Tensor, Likelihood, Tensor]]":
-        """Rows, the likelihood of their out-of-fold predictive, and what it takes, chunk by chunk."""
+        """Yields rows, the likelihood of their out-of-fold predictive, and its raw numbers."""
         ...
 
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ansatz.data import Batch
 from ansatz.data.source import Source
-from ansatz.errors import UsageError
+from ansatz.errors import ModelError, UsageError
 from ansatz.fitting.contracts.exporter import Exporter
 from ansatz.fitting.contracts.rows import Encoder, Rows
 from ansatz.fitting.space import Space, network_space, training_space
@@ -173,15 +173,15 @@ class Structure(Protocol):
 
     def cuts(self, model: "Model", table: Any) -> "Iterator[tuple[int, Any]]":
         """The parts that the fit would have cut examples into, each with its example's number."""
-        ...
+        return iter(())
 
     def summary(self, model: "Model") -> Any:
         """A summary in place of a network's effects; None where columns have effects."""
-        ...
+        return None
 
     def more_examples(self, axis: str) -> str:
         """Advice, as the end of a sentence, where examples are too few to be split."""
-        ...
+        return ""
 
     def recipe(self, facts: Facts) -> "Recipe":
         """The default recipe."""
@@ -254,7 +254,7 @@ class Structure(Protocol):
         self, job: "Job", total: float, *, linear: bool, seed: int
     ) -> LikelihoodScores | None:
         """How likelihoods are compared; None where the first that the values allow is taken."""
-        ...
+        return None
 
     def shared(self, rows: Sequence[Rows]) -> Rows:
         """The first of several views of the same examples, by the features that all have."""
@@ -262,11 +262,11 @@ class Structure(Protocol):
 
     def nothing(self, count: int) -> Rows:
         """Rows of which nothing is known."""
-        ...
+        raise UsageError(f"{self.unit[1]} are never without features.")
 
     def constant(self, objective: Supervised, job: "Job") -> "Posterior":
         """The model that answers ``objective.shift`` whatever x is."""
-        ...
+        raise UsageError(f"{self.unit[1]} are never without features.")
 
     def linear(
         self,
@@ -277,11 +277,11 @@ class Structure(Protocol):
         null: bool = False,
     ) -> Linear | None:
         """The exact linear model of a likelihood; None where there is none that is solved."""
-        ...
+        return None
 
     def load_linear(self, record: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> "Posterior":
         """The exact linear model that was saved among the members of a mixture."""
-        ...
+        raise ModelError(f"structure {self.name} has no linear model to load.")
 
     def baseline(
         self, likelihood: Likelihood, job: "Job", seed: int

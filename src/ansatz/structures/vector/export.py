@@ -267,11 +267,9 @@ class TableExporter(Exporter):
         return encoder.preprocessor.purpose == "linear"
 
     def module(self, encoder: TableEncoder) -> TableColumns:  # type: ignore[override]
-        """The preprocessing as operations on columns."""
         return TableColumns(encoder.preprocessor, matrix=self.is_matrix)
 
     def example(self, kind: torch.dtype) -> tuple[Tensor, ...]:
-        """Rows at the center of the columns, or of ones; codes are 0."""
         if self.is_matrix:
             center = torch.from_numpy(self.encoder.preprocessor.numeric.center).to(kind)
             return (center.expand(_EXAMPLE, -1).clone(),)

@@ -43,7 +43,7 @@ ALL_LEVELS = 2**31  # no level is embedded: indicators keep the network plain, a
 
 
 class FoldNetworks:
-    """Networks that evaluate likelihoods by rows they have not seen, small ones and quickly trained.
+    """Small, quickly trained networks that score likelihoods on held-out rows.
 
     What is not linear in x must not look like dispersion, so that no straight line will do. Hidden
     layers that know x are learned once per fold, by a normal distribution for the normal scores of
@@ -66,7 +66,7 @@ class FoldNetworks:
         self._features = [run.features for run in self._race(runs, ranks, 0.0, FEATURES)[1]]
 
     def scores(self, likelihood: Likelihood, step: Tensor | float = 0.0) -> Tensor:
-        """Out-of-fold log scores of a likelihood, ``(N,)`` in float64; nan for rows that no fold evaluates.
+        """Gives out-of-fold log scores, ``(N,)`` in float64; nan for rows outside all folds.
 
         Args:
             likelihood: copied, never changed.
@@ -247,7 +247,6 @@ class TableLikelihoodScores:
         self.networks: FoldNetworks | None = None
 
     def begin(self, folds: Folds) -> None:
-        """Trains what all likelihoods have in common."""
         self.folds = folds
         if not self.is_linear:
             self.networks = FoldNetworks(self.job, folds, seed=self.seed)

@@ -145,8 +145,9 @@ def table_warnings(
     link = likelihoods.registry.get(likelihood).link_name
     if column_roles.exposure is not None and link == "identity":
         said.append(
-            f"the exposure '{column_roles.exposure}' adds its logarithm to the mean, as the link of {likelihood} "
-            "is the identity; for rates take a likelihood with a log link, like poisson or gamma."
+            f"the exposure '{column_roles.exposure}' adds its logarithm to the mean, as the link "
+            f"of {likelihood} is the identity; for rates take a likelihood with a log link, like "
+            "poisson or gamma."
         )
     for name in column_roles.target:
         if (

@@ -50,7 +50,6 @@ class TableRows:
 
     @property
     def has_features(self) -> bool:
-        """Whether there is a column."""
         return self.columns is None or len(self.columns) > 0
 
     @property
@@ -74,11 +73,9 @@ class TableRows:
         return type(self)(values, self.columns, self.names)
 
     def content_keys(self, seed: int = 0) -> NDArray[np.uint64]:
-        """A hash of each row's cells."""
         return cell_keys(self.values, seed)
 
     def describe(self) -> dict[str, Any]:
-        """Names, number and roles of the columns."""
         names = self.names
         if names is None and isinstance(self.values, pd.DataFrame) and self.values.shape[1]:
             names = [str(name) for name in self.values.columns]
@@ -134,17 +131,14 @@ class TableEncoder:
 
     @property
     def spec(self) -> InputSpec:
-        """The shape of one row's inputs."""
         return self.preprocessor.spec
 
     @property
     def notes(self) -> list[str]:
-        """What the training rows showed about columns."""
         return self.preprocessor.notes
 
     @property
     def columns(self) -> list[Column]:
-        """What each column was taken for."""
         return self.preprocessor.columns
 
     def inputs(self, rows: TableRows, *, notes: list[str] | None = None) -> tuple[Tensor, ...]:
@@ -153,7 +147,6 @@ class TableEncoder:
         return tuple(t.double() if t.is_floating_point() else t for t in found)
 
     def state(self) -> dict[str, Any]:
-        """All of it as JSON."""
         return self.preprocessor.state()
 
 

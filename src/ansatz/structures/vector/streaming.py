@@ -223,7 +223,8 @@ def refuse_what_cannot_stream(
             raise UsageError(f"rankings do not stream; {ADVICE}")
     if column_roles.event is not None and "=" in column_roles.event:
         raise UsageError(
-            f"--event {column_roles.event}: a stream needs a column of 0 and 1, without '='; {ADVICE}"
+            f"--event {column_roles.event}: a stream needs a column of 0 and 1, without '='; "
+            f"{ADVICE}"
         )
 
 
