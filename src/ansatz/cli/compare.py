@@ -28,8 +28,7 @@ def compare(
         ),
     ] = None,
     refit: Annotated[
-        bool,
-        typer.Option("--refit", help="Compare the methods: fit both again to many folds."),
+        bool, typer.Option("--refit", help="Compare the methods: fit both again to many folds.")
     ] = False,
     folds: Annotated[int, typer.Option(help="Folds of each repetition.", min=2)] = 5,
     repeats: Annotated[int, typer.Option(help="Repetitions of the folds.", min=1)] = 2,

@@ -41,8 +41,7 @@ def fit(
         ),
     ] = None,
     config: Annotated[
-        Path | None,
-        _option("Read options from a TOML or JSON file; the command line wins."),
+        Path | None, _option("Read options from a TOML or JSON file; the command line wins.")
     ] = None,
     print_config: Annotated[
         bool, _option("Print all options as JSON for --config, and stop.", "--print-config")

@@ -69,11 +69,7 @@ def print_table(
     from rich.text import Text
 
     table = Table(
-        box=None,
-        pad_edge=False,
-        padding=(0, 2, 0, 0),
-        header_style="bold",
-        show_header=any(header),
+        box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", show_header=any(header)
     )
     for position, name in enumerate(header):
         table.add_column(

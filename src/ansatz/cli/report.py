@@ -14,8 +14,7 @@ _COSTS = "Costs"
 def report(
     model: Annotated[Path, typer.Argument(help="The folder that ansatz fit wrote.")],
     data: Annotated[
-        str | None,
-        typer.Option(help="The table of the fit, if it moved.", metavar="FILE"),
+        str | None, typer.Option(help="The table of the fit, if it moved.", metavar="FILE")
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="The page to write. Default: MODEL.html.", metavar="FILE")

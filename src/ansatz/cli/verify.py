@@ -55,8 +55,7 @@ def verify(
     ] = None,
     slowest: Annotated[bool, typer.Option("--slowest", help="The slowest claims first.")] = False,
     errata: Annotated[
-        bool,
-        typer.Option("--errata", help="The course's misprints: printed, correct, measured."),
+        bool, typer.Option("--errata", help="The course's misprints: printed, correct, measured.")
     ] = False,
     coverage: Annotated[
         bool, typer.Option("--coverage", help="The course's statements that have no claim yet.")

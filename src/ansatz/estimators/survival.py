@@ -40,9 +40,7 @@ class SurvivalRegressor(Estimator, without=("calibration",)):
     followed_ = Fitted(lambda model: model.of_times.followed)
 
     def __init__(
-        self,
-        likelihood: str | Likelihood = "weibull",
-        **options: Unpack[Arguments],
+        self, likelihood: str | Likelihood = "weibull", **options: Unpack[Arguments]
     ) -> None:
         super().__init__(likelihood, **options)
 
@@ -120,11 +118,7 @@ class SurvivalRegressor(Estimator, without=("calibration",)):
         return self.predict(X, offset=offset)
 
     def predict_survival(
-        self,
-        X: Any,
-        times: ArrayLike | None = None,
-        *,
-        offset: ArrayLike | None = None,
+        self, X: Any, times: ArrayLike | None = None, *, offset: ArrayLike | None = None
     ) -> NDArray[np.float64]:
         """P(T > t | x), ``(N, len(times))``; with several causes, free of any event.
 
@@ -136,11 +130,7 @@ class SurvivalRegressor(Estimator, without=("calibration",)):
         return np.exp(-self.predict_cumulative_hazard(X, times, offset=offset))
 
     def predict_cumulative_hazard(
-        self,
-        X: Any,
-        times: ArrayLike | None = None,
-        *,
-        offset: ArrayLike | None = None,
+        self, X: Any, times: ArrayLike | None = None, *, offset: ArrayLike | None = None
     ) -> NDArray[np.float64]:
         """-log P(T > t | x), ``(N, len(times))``.
 
@@ -154,11 +144,7 @@ class SurvivalRegressor(Estimator, without=("calibration",)):
         return found
 
     def predict_hazard(
-        self,
-        X: Any,
-        times: ArrayLike | None = None,
-        *,
-        offset: ArrayLike | None = None,
+        self, X: Any, times: ArrayLike | None = None, *, offset: ArrayLike | None = None
     ) -> NDArray[np.float64]:
         """The rate of events at t among those still free of one, ``(N, len(times))``.
 
@@ -175,11 +161,7 @@ class SurvivalRegressor(Estimator, without=("calibration",)):
         return found
 
     def predict_restricted_mean(
-        self,
-        X: Any,
-        horizon: float | None = None,
-        *,
-        offset: ArrayLike | None = None,
+        self, X: Any, horizon: float | None = None, *, offset: ArrayLike | None = None
     ) -> NDArray[np.float64]:
         """E[min(T, horizon) | x], ``(N,)``: the area under the survival curve up to the horizon.
 

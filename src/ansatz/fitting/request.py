@@ -6,28 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import UnionType
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    NamedTuple,
-    Union,
-    cast,
-    get_args,
-    get_origin,
-)
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Union, cast, get_args, get_origin
 
 from ansatz.errors import UsageError
-from ansatz.fitting.options.grid import (
-    GridOptions,
-    GridSettings,
-    MaskSettings,
-)
-from ansatz.fitting.options.option import (
-    Declared,
-    Option,
-    declared,
-)
+from ansatz.fitting.options.grid import GridOptions, GridSettings, MaskSettings
+from ansatz.fitting.options.option import Declared, Option, declared
 from ansatz.fitting.options.tables import (
     FitOptions,
     InferenceSettings,

@@ -18,12 +18,7 @@ from ansatz.errors import AnsatzError, DataError, ModelError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.contracts.exporter import Exporter, TensorExporter
 from ansatz.fitting.contracts.inference import Posterior
-from ansatz.fitting.contracts.structure import (
-    Facts,
-    Feed,
-    Structure,
-    TableParts,
-)
+from ansatz.fitting.contracts.structure import Facts, Feed, Structure, TableParts
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Model, Trained
 from ansatz.fitting.problem import Problem, check_known, check_outcomes

@@ -121,10 +121,7 @@ def update(
     size = recipe.batch_size or len(job.y)
     source = plan.structure.source(job, encoder, _feed(step, recipe, plan.seed), plan.options)
     trainer = Trainer(
-        steps=-(-len(job.y) // size),
-        average=recipe.average,
-        seed=plan.seed,
-        **plan.trainer_options,
+        steps=-(-len(job.y) // size), average=recipe.average, seed=plan.seed, **plan.trainer_options
     )
     history = trainer.fit(step, source, None)
     return Training(encoder, finish(plan, encoder, step), step, history)

@@ -22,13 +22,7 @@ from ansatz.fitting.contracts.rows import Encoder
 from ansatz.fitting.contracts.structure import Facts, Structure
 from ansatz.fitting.job import Job, take
 from ansatz.fitting.model import PointPosterior, Trained
-from ansatz.fitting.recalibration import (
-    Recalibration,
-    find_factor,
-    for_mixture,
-    kind_of,
-    mean_of,
-)
+from ansatz.fitting.recalibration import Recalibration, find_factor, for_mixture, kind_of, mean_of
 from ansatz.fitting.recipe import FEW, SMALL, Recipe, require_members
 from ansatz.fitting.task import Plan
 from ansatz.fitting.training import build_network, build_objective, finish_pair, train, typed

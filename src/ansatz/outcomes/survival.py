@@ -29,11 +29,7 @@ from ansatz.outcomes.survival_metrics import (
     restricted_mean,
     risk_of,
 )
-from ansatz.outcomes.survival_times import (
-    survival_likelihood,
-    survival_outcomes,
-    survival_target,
-)
+from ansatz.outcomes.survival_times import survival_likelihood, survival_outcomes, survival_target
 from ansatz.spec import TargetSpec
 
 CURVES = {  # outputs of an exported graph

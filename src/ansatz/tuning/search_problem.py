@@ -75,7 +75,7 @@ def _require_element_likelihoods(task: Task, problem: Problem, asked: Space) -> 
     for name in [*problem.candidates, *(wanted.values if isinstance(wanted, Choice) else ())]:
         if not likelihoods.registry.get(name).has_distribution:
             raise UsageError(
-                f"{name} is a loss, not a likelihood of {task.outcome.plural}: trials are scored by the "
+                f"{name} is a loss, not a likelihood of {task.outcome.plural}: trials take the "
                 f"log score of {task.structure.element[1]}. Search with --likelihood categorical, "
                 "or compare fits: ansatz compare A B."
             )

@@ -126,8 +126,7 @@ class GridOptions(MaskReading, FileReading, total=False):
         int | None, Option("Height times width that an image file may declare.", reader=True)
     ]
     pretrained: Annotated[
-        str | Path | None,
-        Option(_WEIGHTS, IMAGES, metavar="FILE", check=require_weights),
+        str | Path | None, Option(_WEIGHTS, IMAGES, metavar="FILE", check=require_weights)
     ]
     freeze: Annotated[
         str | int | Sequence[int] | None,

@@ -4,11 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
-from ansatz.fitting.options.grid import (
-    FileReading,
-    GridOptions,
-    MaskReading,
-)
+from ansatz.fitting.options.grid import FileReading, GridOptions, MaskReading
 from ansatz.fitting.options.option import (
     MODEL,
     ROWS,
@@ -273,8 +269,7 @@ class TrainingRunOptions(TypedDict, total=False):
         Option("Stop training after so many seconds.", metavar="SECONDS", limits={"gt": 0}, **_RUN),
     ]
     tensorboard: Annotated[
-        str | Path | None,
-        Option("Write TensorBoard logs to this folder.", metavar="DIR", **_RUN),
+        str | Path | None, Option("Write TensorBoard logs to this folder.", metavar="DIR", **_RUN)
     ]
     progress: Annotated[
         str | int,

@@ -50,10 +50,7 @@ class StreamedRows:
     """
 
     def __init__(
-        self,
-        disk: TableOnDisk,
-        task: Task,
-        factors: NDArray[np.float64] | None = None,
+        self, disk: TableOnDisk, task: Task, factors: NDArray[np.float64] | None = None
     ) -> None:
         self.disk, self.task, self.factors = disk, task, factors
         self.column_roles, self.origin = disk.column_roles, disk.origin

@@ -339,10 +339,7 @@ _NUMBERS = 2**27  # features times rows: half a gigabyte
 
 
 def choose_bins(
-    rows: TableRows,
-    wanted: int,
-    network: Any,
-    network_options: Mapping[str, Any] | None = None,
+    rows: TableRows, wanted: int, network: Any, network_options: Mapping[str, Any] | None = None
 ) -> int:
     """Chooses into how many bins numbers are cut, when the user does not say; 0 for none.
 
