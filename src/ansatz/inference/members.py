@@ -108,7 +108,7 @@ class MemberObjective(nn.Module):
             return closed_form(likelihood)
         if (
             type(likelihood) is Normal
-            and self._names == ["spread.constant"]
+            and self._names == ["dispersion.constant"]
             and self.own[0].ndim == 1
         ):
             self._head = SimpleNamespace(
