@@ -10,7 +10,7 @@ from scipy import stats
 from sklearn.linear_model import LinearRegression
 
 import ansatz
-from ansatz.cli.document import text_of
+from ansatz.cli.output import text_of
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.replay import replay
 from ansatz.report.compare import compare, fits_verdict

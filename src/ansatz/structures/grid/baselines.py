@@ -14,9 +14,9 @@ from torch import Tensor
 from ansatz.data.grids import GridPreprocessor, Grids
 from ansatz.fitting.contracts.structure import Structure
 from ansatz.fitting.job import Job, take
+from ansatz.fitting.model import PointPosterior, Trained
 from ansatz.fitting.out_of_fold import Folds, choose_folds
 from ansatz.fitting.task import Plan
-from ansatz.fitting.trained import PointPosterior, Trained
 from ansatz.fitting.training import build_network, start_objective, train
 from ansatz.likelihoods import Cox, Likelihood
 from ansatz.likelihoods.constant_dispersion import with_dispersion

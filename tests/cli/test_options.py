@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from ansatz.cli.config import make_config, read_config
+from ansatz.cli.options import make_config, read_config
 from ansatz.errors import UsageError
 
 LEAST = {"data": "houses.csv", "target": ["price"]}

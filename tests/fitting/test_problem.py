@@ -4,7 +4,8 @@ import pytest
 
 from ansatz import Classifier, Ranker, Regressor, SurvivalRegressor
 from ansatz.fitting import Request
-from ansatz.fitting.first_steps import reading, split_options, task_of, with_structure
+from ansatz.fitting.problem import reading, with_structure
+from ansatz.fitting.task import split_options, task_of
 
 TIMES = {"x": [1.0, 2.0, 3.0], "t": [1.0, 2.0, 4.0], "e": [1, 0, 1]}
 CASES = {

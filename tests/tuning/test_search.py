@@ -7,7 +7,7 @@ import pytest
 
 from ansatz.errors import MissingExtraError
 from ansatz.tuning.journal import Trial
-from ansatz.tuning.sampler import STARTUP, next_point
+from ansatz.tuning.search import STARTUP, next_point
 from ansatz.tuning.space import parse_space
 
 SPACE = parse_space(

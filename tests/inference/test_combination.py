@@ -4,7 +4,7 @@ import pytest
 import torch
 from scipy.optimize import minimize
 
-from ansatz.inference.stacking import probability_of_best, stack_weights
+from ansatz.inference.combination import probability_of_best, stack_weights
 
 
 def test_weights_maximise_the_penalised_log_score():

@@ -18,7 +18,7 @@ from ansatz.data.grids import Grids
 from ansatz.errors import UsageError
 from ansatz.fitting.recalibration import for_mixture
 from ansatz.fitting.split import holdout_share
-from ansatz.inference.element_sample import draw_cells
+from ansatz.inference.left_out import draw_cells
 from ansatz.structures.grid import encoder as source
 
 LINEAR = {"network": "linear_pixels", "epochs": 3, "batch_size": 4, "learning_rate": 0.05}
@@ -84,9 +84,9 @@ def test_the_temperature_is_that_of_labelled_cells_of_examples_left_out(ensemble
     """The naive minimum over all such cells; those without a label are not among them."""
     images, masks = half_hidden()
     who = np.full(len(images), -1)
-    for piece in ensemble.model_.out_of_fold.pieces:  # every example is left out by one member
-        (member,) = ensemble.model_.out_of_fold.who[piece.rows].unique().tolist()
-        who[np.unique(piece.rows.numpy() // (16 * 9))] = member
+    for fold in ensemble.model_.out_of_fold.folds:  # every example is left out by one member
+        (member,) = ensemble.model_.out_of_fold.who[fold.rows].unique().tolist()
+        who[np.unique(fold.rows.numpy() // (16 * 9))] = member
     each = member_probabilities(ensemble, images)
     left = np.stack([each[k, n] for n, k in enumerate(who)])
     assert (who >= 0).all()
@@ -185,7 +185,7 @@ def test_folds_stop_the_members_unless_a_share_is_held_out_for_all():
     assert holdout_share(job, asked.task(images), 0.0) == 0.2
     model = asked.set_params(epochs=1).fit(images, masks)
     assert model.model_.out_of_fold.who.shape[1] == 3  # all members left out the same examples
-    assert 0.1 < len(model.model_.out_of_fold.pieces[0].rows) / masks.size < 0.3
+    assert 0.1 < len(model.model_.out_of_fold.folds[0].rows) / masks.size < 0.3
 
 
 def test_a_run_that_was_killed_in_its_second_member_ends_in_the_same_bits(tmp_path, monkeypatch):

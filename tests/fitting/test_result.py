@@ -134,7 +134,7 @@ def test_a_checkpoint_at_the_last_step_leaves_only_the_saving(tmp_path, monkeypa
     whole = ansatz.fit(
         data, target="price", likelihood="normal", out=tmp_path / "whole", options=options
     )
-    run = ansatz.fitting.run
+    run = ansatz.fitting.result
     with monkeypatch.context() as patch:
         cut = OSError("power cut")
         patch.setattr(run, "save_model", lambda *a, **k: (_ for _ in ()).throw(cut))

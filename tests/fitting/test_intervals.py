@@ -3,12 +3,12 @@ import math
 import numpy as np
 import torch
 
-from ansatz.fitting.conformal import conformal_interval, conformal_quantile, conformal_scores
+from ansatz.fitting.intervals import conformal_interval, conformal_quantile, conformal_scores
 from ansatz.likelihoods import Normal, Poisson
 
 
-def test_conformal_intervals_cover_as_promised_under_a_wrong_likelihood():
-    """Exponential outcomes, a normal distribution that is also too narrow: coverage over many draws."""
+def test_conformal_intervals_cover_as_promised_under_a_wrong_law():
+    """Exponential outcomes under a normal that is too narrow: coverage over many draws."""
     likelihood, generator = Normal(dispersion=0.3), np.random.default_rng(0)
     hits, count, level = 0, 0, 0.9
     for _ in range(300):
