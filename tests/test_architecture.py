@@ -215,7 +215,7 @@ def test_starts_without_the_heavy_libraries():
             f"from ansatz.cli.main import run; assert run({list(words)}) == {status}"
             for words, status in RUNNING.items()
         ),
-        "from ansatz.cli.completion import complete; complete('likelihoods')('n')",
+        "from ansatz.cli.names import complete; complete('likelihoods')('n')",
     ]
     check = f"import sys\nfor step in {steps!r}:\n    exec(step)\n"
     check += f"    found = {heavy} & set(sys.modules)\n    assert not found, (step, found)"

@@ -6,7 +6,7 @@ import numpy as np
 
 from ansatz.likelihoods.censored import Censored
 from ansatz.likelihoods.exponential import Exponential
-from ansatz.likelihoods.log_link import LIMIT
+from ansatz.likelihoods.special.logarithms import LIMIT
 from ansatz.likelihoods.weibull import Weibull
 from ansatz.training.fast.network import Array, Score
 

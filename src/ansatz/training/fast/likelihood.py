@@ -18,10 +18,10 @@ from ansatz.likelihoods.bernoulli import Bernoulli
 from ansatz.likelihoods.categorical import Categorical
 from ansatz.likelihoods.censored import Censored
 from ansatz.likelihoods.likelihood import Likelihood, require_same_shape
-from ansatz.likelihoods.log_link import LIMIT
-from ansatz.likelihoods.mse import MSE
 from ansatz.likelihoods.normal import Normal
+from ansatz.likelihoods.point_loss import MSE
 from ansatz.likelihoods.poisson import Poisson
+from ansatz.likelihoods.special.logarithms import LIMIT
 from ansatz.training.fast.censored import censored_score
 from ansatz.training.fast.network import Array, Score
 from ansatz.training.objectives import Supervised
