@@ -56,6 +56,11 @@ def reliability(
         level: of the pointwise band.
         seed: of the resamples.
 
+    Example:
+        >>> from ansatz.diagnostics import reliability
+        >>> reliability([0, 0, 1, 1], [0.1, 0.4, 0.4, 0.9]).calibrated
+        array([0. , 0.5, 1. ])
+
     References:
         Dimitriadis, Gneiting and Jordan (2021), Stable reliability diagrams for probabilistic
         classifiers. https://doi.org/10.1073/pnas.2016191118
@@ -95,6 +100,12 @@ def decompose(
         probability: ``(N,)`` forecasts of 1.
         score: ``"brier"`` or ``"log"``.
         weight: ``(N,)`` frequency weights.
+
+    Example:
+        >>> from ansatz.diagnostics import decompose
+        >>> found = decompose([0, 0, 1, 1], [0.2, 0.2, 0.8, 0.8])
+        >>> round(found.miscalibration, 2), round(found.discrimination, 2), found.uncertainty
+        (0.04, 0.25, 0.25)
 
     References:
         Dimitriadis, Gneiting and Jordan (2021), eq. 5. https://doi.org/10.1073/pnas.2016191118

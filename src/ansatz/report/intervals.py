@@ -77,6 +77,14 @@ def intervals(
         y: ``(N,)`` or ``(N, K)``.
         level: :math:`1 - \alpha`.
         found: the transforms, if already computed.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.diagnostics import intervals
+        >>> from ansatz.likelihoods import NormalDistribution
+        >>> standard = NormalDistribution(torch.zeros(3), torch.ones(3))
+        >>> intervals(standard, torch.tensor([0.0, 1.0, 2.0]), 0.9).inside
+        array([ True,  True, False])
     """
     found = transform(distribution, y) if found is None else found
     tail = (1 - level) / 2
@@ -105,6 +113,14 @@ def covered(
         weight: ``(N,)`` frequency weights.
         rows: an index of the rows to use.
         label: the name of these rows.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.diagnostics import covered, intervals
+        >>> from ansatz.likelihoods import NormalDistribution
+        >>> standard = NormalDistribution(torch.zeros(4), torch.ones(4))
+        >>> covered(intervals(standard, torch.tensor([0.0, 1.0, 1.5, 2.0]), 0.9)).observed
+        0.75
     """
     w = np.ones(len(found.inside)) if weight is None else np.asarray(weight, dtype=np.float64)
     parts = (found.inside[rows], found.nominal[rows], found.width[rows])

@@ -98,6 +98,16 @@ def pit_histogram(
         weight: ``(N,)`` frequency weights.
         seed: of the simulation.
 
+    Example:
+        >>> import torch
+        >>> from ansatz.diagnostics import pit_histogram, transform
+        >>> from ansatz.likelihoods import NormalDistribution
+        >>> biased = NormalDistribution(torch.ones(200), torch.ones(200))
+        >>> outcomes = torch.randn(200, generator=torch.Generator().manual_seed(0))
+        >>> histogram = pit_histogram(transform(biased, outcomes))
+        >>> histogram.holds, bool(histogram.heights[0] > histogram.heights[-1])
+        (False, True)
+
     References:
         Czado, Gneiting and Held (2009), Predictive model assessment for count data.
         https://doi.org/10.1111/j.1541-0420.2009.01191.x
@@ -132,6 +142,18 @@ def draw_pit(axes: "Axes", histogram: PitHistogram, title: str = "") -> None:
         axes: of matplotlib.
         histogram: from :func:`pit_histogram`.
         title: of the plot.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.diagnostics import draw_pit, pit_histogram, transform
+        >>> from ansatz.figures import figure
+        >>> from ansatz.likelihoods import NormalDistribution
+        >>> standard = NormalDistribution(torch.zeros(90), torch.ones(90))
+        >>> with figure(4, 3) as paper:
+        ...     axes = paper.subplots()
+        ...     draw_pit(axes, pit_histogram(transform(standard, torch.randn(90))), "model")
+        >>> axes.get_title(loc="left")
+        'model'
     """
     axes.axhspan(histogram.all_low, histogram.all_high, color=INK, alpha=0.12, lw=0)
     axes.axhspan(histogram.low, histogram.high, color=INK, alpha=0.18, lw=0)

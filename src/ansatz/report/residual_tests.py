@@ -96,6 +96,14 @@ def quantile_residuals(found: Transform, *, repeats: int = 20, seed: int = 0) ->
         repeats: R.
         seed: of the draws.
 
+    Example:
+        >>> import torch
+        >>> from ansatz.diagnostics import quantile_residuals, transform
+        >>> from ansatz.likelihoods import NormalDistribution
+        >>> standard = NormalDistribution(torch.zeros(2), torch.ones(2))
+        >>> quantile_residuals(transform(standard, torch.tensor([0.0, 1.0]))).normal.round(3)
+        array([[0., 1.]])
+
     References:
         Dunn and Smyth (1996), Randomized quantile residuals. https://doi.org/10.2307/1390802
     """
@@ -157,6 +165,13 @@ def dispersion(
         weight: ``(N,)`` frequency weights.
         group: ``(N,)``.
 
+    Example:
+        >>> import torch
+        >>> from ansatz.diagnostics import dispersion
+        >>> mean, variance = torch.zeros(4), torch.ones(4)
+        >>> dispersion(mean, variance, torch.tensor([-2.0, -1.0, 1.0, 2.0])).value
+        2.5
+
     References:
         Hartig, DHARMa: residual diagnostics for hierarchical regression models (R package).
     """
@@ -205,7 +220,15 @@ def zero_inflation(
 
 
 def simulate(distribution: Distribution, seed: int = 0) -> Tensor:
-    """Draws outcomes of each row's distribution, ``(S, *batch_shape)``; S is 120 to 250."""
+    """Draws outcomes of each row's distribution, ``(S, *batch_shape)``; S is 120 to 250.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.diagnostics import simulate
+        >>> from ansatz.likelihoods import PoissonDistribution
+        >>> simulate(PoissonDistribution(torch.zeros(8))).shape
+        torch.Size([250, 8])
+    """
     rows = max(1, distribution.batch_shape.numel())
     count = int(np.clip(_BUDGET // rows, 120, SIMULATIONS))
     generator = torch.Generator().manual_seed(seed)

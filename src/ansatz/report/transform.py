@@ -65,6 +65,14 @@ def transform(distribution: Distribution, y: Tensor, *, rounding: float = 0.0) -
         rounding: the unit that outcomes of a continuous distribution were rounded to; then the
             transforms are F(y - rounding / 2) and F(y + rounding / 2).
 
+    Example:
+        >>> import torch
+        >>> from ansatz.diagnostics import transform
+        >>> from ansatz.likelihoods import NormalDistribution
+        >>> standard = NormalDistribution(torch.zeros(3), torch.ones(3))
+        >>> transform(standard, torch.tensor([-1.0, 0.0, 1.0])).upper.round(2)
+        array([0.16, 0.5 , 0.84])
+
     References:
         Rosenblatt (1952), Remarks on a multivariate transformation.
         Dawid (1984), Statistical theory: the prequential approach.

@@ -69,6 +69,15 @@ def attributions(
 
     Shapes:
         - x: ``(B, C, *size)``.
+
+    Example:
+        >>> import torch
+        >>> from torch import nn
+        >>> from ansatz.diagnostics import attributions
+        >>> network = nn.Sequential(nn.Flatten(), nn.Linear(16, 2))
+        >>> found = attributions(network, torch.rand(3, 1, 4, 4))
+        >>> list(found.maps), found.maps["occlusion"].shape
+        (['integrated gradients', 'occlusion'], (3, 4, 4))
     """
     at, start, gain = _outputs(network, x, target, baseline)
     batch = max(len(x), min(256, NUMBERS // x[0].numel()))

@@ -82,6 +82,12 @@ def confusion_section(
 
     Shapes:
         - truth: ``(N,)``; probabilities: ``(N, K)``.
+
+    Example:
+        >>> from ansatz.diagnostics import confusion_section
+        >>> probabilities = [[0.9, 0.1], [0.8, 0.2], [0.4, 0.6]]
+        >>> confusion_section([0, 1, 1], probabilities, ["cat", "dog"]).lead[:41]
+        '66.7 % of 3 test images are classified co'
     """
     code, probs = np.asarray(truth), np.asarray(probabilities, dtype=np.float64)
     if not len(code):
