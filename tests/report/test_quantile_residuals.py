@@ -32,7 +32,7 @@ def poisson(mean):
     return Poisson().distribution(mean.log().unsqueeze(1))
 
 
-def test_residuals_of_a_continuous_law_are_those_of_the_linear_model():
+def test_residuals_of_a_continuous_likelihood_are_those_of_the_linear_model():
     likelihood, raw, y = Normal(), torch.randn(30, 2), torch.randn(30)
     likelihood.observe(y, torch.ones(30))
     found = quantile_residuals(transform(likelihood.distribution(raw), y))
@@ -51,7 +51,7 @@ def test_repeats_are_seeded_and_differ_from_each_other():
     assert ((first.uniform >= found.lower) & (first.uniform <= found.upper)).all()
 
 
-def test_tests_have_their_nominal_size_under_the_right_law():
+def test_tests_have_their_nominal_size_under_the_right_likelihood():
     rejected = np.zeros(4)
     rounds = 100
     for seed in range(rounds):

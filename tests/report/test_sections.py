@@ -13,7 +13,7 @@ from ansatz import Classifier, Regressor
 from ansatz.data import Column
 from ansatz.figures.number import number, percent, with_error
 from ansatz.figures.printable import printable
-from ansatz.fitting.faces import face_of
+from ansatz.fitting.model import estimator_of
 from ansatz.fitting.replay import replay
 from ansatz.outcomes.report.classes import spiegelhalter
 from ansatz.report import gather, replayed
@@ -128,7 +128,7 @@ def test_refits_keep_groups_together(fitted):
     evidence = replayed(replay(fitted("groups")), settings={"refits": 2})
     models, words = refit_models(evidence)
     assert len(models) == 2 and "groups" in words
-    a, b = (face_of(model).predict(evidence.X) for model in models)
+    a, b = (estimator_of(model).predict(evidence.X) for model in models)
     assert not np.allclose(a, b)
 
 

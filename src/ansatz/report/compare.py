@@ -316,10 +316,10 @@ def _on_test_rows(a: Replay, b: Replay) -> tuple[Evaluated, Evaluated, list[str]
     if not (jobs[0].weight == jobs[1].weight).all():
         cautions.append("the models weigh the rows differently: here every row counts once.")
         jobs = [job._replace(weight=job.weight * 0 + 1) for job in jobs]
-    if a.origin is not None and b.origin is not None:
-        if a.origin.rows.table != b.origin.rows.table:
+    if a.provenance is not None and b.provenance is not None:
+        if a.provenance.rows.table != b.provenance.rows.table:
             cautions.append("the tables differ: rows were matched by their number and outcome.")
-    if a.origin is None or b.origin is None:
+    if a.provenance is None or b.provenance is None:
         cautions.append("it is not known whether the models were trained on these rows.")
     first, second = (
         evaluate_rows(each.name, each.model, job) for each, job in zip((a, b), jobs, strict=True)
@@ -402,9 +402,9 @@ def _kept_likelihoods(found: Sequence[Replay]) -> list[str]:
     chosen = [
         each.name
         for each in found
-        if each.origin is not None and not each.origin.asked.options["likelihood"]
+        if each.provenance is not None and not each.provenance.asked.options["likelihood"]
     ]
-    if not chosen or all(each.origin is not None and _one_likelihood(each) for each in found):
+    if not chosen or all(each.provenance is not None and _one_likelihood(each) for each in found):
         return []
     return [f"refits keep the likelihood that the rows chose for {', '.join(chosen)}."]
 

@@ -10,16 +10,16 @@ from ansatz.data import row_keys
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting import FitOptions
 from ansatz.fitting.contracts.rows import Rows as Examples
-from ansatz.fitting.description import describe_model
-from ansatz.fitting.first_steps import read_job
 from ansatz.fitting.fit_model import fit_model
 from ansatz.fitting.job import Job, take
 from ansatz.fitting.model import Model
 from ansatz.fitting.options import declared
 from ansatz.fitting.out_of_fold import Folds, choose_folds
+from ansatz.fitting.problem import read_job
 from ansatz.fitting.provenance import provenance_of
 from ansatz.fitting.replay import Replay
 from ansatz.fitting.split import Rows
+from ansatz.fitting.summaries import describe_model
 from ansatz.fitting.task import Task
 from ansatz.report.difference import CLEAR, corrected_error
 from ansatz.report.paired_scores import evaluate_rows, score_pair

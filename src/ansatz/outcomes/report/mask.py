@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ansatz.data.unlabelled import UNLABELLED
+from ansatz.data.batch import UNLABELLED
 from ansatz.figures.number import number
 from ansatz.figures.section import Cell, Chapter, Section, Table
 from ansatz.fitting.contracts.inference import Predictive

@@ -15,8 +15,8 @@ from ansatz.likelihoods import Censored, Cox, DiscreteHazard
 from ansatz.likelihoods.averaged import Averaged
 from ansatz.metrics import Estimate
 from ansatz.metrics.survival import brier_rows
-from ansatz.outcomes.survival_likelihood import times_and_causes
 from ansatz.outcomes.survival_metrics import log_survival_at, restricted_mean
+from ansatz.outcomes.survival_times import times_and_causes
 from ansatz.report.baselines import Forecast, estimate_nll
 from ansatz.report.evidence import Evidence
 from ansatz.report.outcome_report import OutcomeReport, Response

@@ -152,7 +152,7 @@ def test_every_grid_has_its_section_in_its_words(size, kind, grids):
     assert "<b>" not in page and "<i>" not in page
 
 
-LAWS = {  # what is explained, and what it is of the raw numbers
+LIKELIHOODS = {  # what is explained, and what it is of the raw numbers
     "poisson": ("the predicted mean", lambda raw: raw[:, 0].exp()),
     "student_t": ("the prediction", lambda raw: raw[:, 0]),
     "von_mises": ("the component along the predicted direction", lambda raw: raw.norm(dim=1)),
@@ -188,13 +188,13 @@ def fitted(likelihood, x):
     ), outcomes
 
 
-@pytest.mark.parametrize("likelihood", LAWS)
-def test_what_is_explained_is_one_number_of_the_law(likelihood):
+@pytest.mark.parametrize("likelihood", LIKELIHOODS)
+def test_what_is_explained_is_one_number_of_the_likelihood(likelihood):
     x = np.random.default_rng(0).normal(size=(30, 6, 6)).astype(np.float32)
     model, y = fitted(likelihood, x)
     evidence, rows = gather(model, x, y), np.arange(5)
     what = explained(evidence, rows, inputs_of(evidence, rows))
-    subject, expected = LAWS[likelihood]
+    subject, expected = LIKELIHOODS[likelihood]
     assert what.subject == subject
     raw = evidence.predictive().raw[:5]
     number = expected(raw) if expected else None

@@ -12,9 +12,9 @@ from ansatz.attribution import grad_cam, integrated_gradients, last_maps, occlus
 from ansatz.attribution.target import resolved
 from ansatz.figures.number import number, percent
 from ansatz.figures.printable import printable
-from ansatz.fitting.trained import Trained
+from ansatz.fitting.model import Trained
+from ansatz.layers.mode import evaluation_mode
 from ansatz.likelihoods import Likelihood
-from ansatz.modes import evaluation_mode
 from ansatz.report.evidence import Evidence
 from ansatz.report.reliability import class_probabilities
 from ansatz.structures.grid.report.network import ClassScores, one_network

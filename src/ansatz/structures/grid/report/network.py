@@ -12,7 +12,7 @@ from ansatz.errors import UsageError
 from ansatz.figures.montage import BLUE, VERMILION, pictures, strip
 from ansatz.figures.number import number
 from ansatz.figures.section import Cell, Figure, Section, Table, Text
-from ansatz.fitting.trained import Trained
+from ansatz.fitting.model import Trained
 from ansatz.networks import LayerRow, summary
 from ansatz.report.evidence import Evidence
 from ansatz.structures.grid.report.pictures import IMAGE, nearest, pictures_of

@@ -92,7 +92,8 @@ def robustness(
         >>> import numpy as np
         >>> from ansatz.diagnostics import robustness
         >>> images = np.zeros((4, 8, 8, 1), np.uint8)
-        >>> found = robustness(lambda images: np.tile([0.9, 0.1], (len(images), 1)), images, [0, 0, 1, 1])
+        >>> predict = lambda images: np.tile([0.9, 0.1], (len(images), 1))
+        >>> found = robustness(predict, images, [0, 0, 1, 1])
         >>> [(curve.name, curve.correct[-1]) for curve in found]
         [('shift', 2), ('rotation', 2), ('noise', 2)]
     """
@@ -270,7 +271,8 @@ def robustness_section(
         >>> import numpy as np
         >>> from ansatz.diagnostics import robustness, robustness_section
         >>> images = np.zeros((4, 8, 8, 1), np.uint8)
-        >>> found = robustness(lambda images: np.tile([0.9, 0.1], (len(images), 1)), images, [0, 0, 1, 1])
+        >>> predict = lambda images: np.tile([0.9, 0.1], (len(images), 1))
+        >>> found = robustness(predict, images, [0, 0, 1, 1])
         >>> robustness_section(found).lead[:38]
         'Accuracy: 50 %, 50 % under shift of 2 '
     """
@@ -285,9 +287,7 @@ def robustness_section(
 
 
 def _lead(curves: Sequence[Curve], certificates: Sequence[Certificate]) -> str:
-    falls = [
-        f"{_share(curve, -1)} under {curve.name} of {_strength(curve)}" for curve in curves
-    ]
+    falls = [f"{_share(curve, -1)} under {curve.name} of {_strength(curve)}" for curve in curves]
     words = f"Accuracy: {_share(curves[0], 0)}, {', '.join(falls)}." if curves else ""
     exact = [c for c in certificates if c.relative < 1e-4]
     if certificates and exact:

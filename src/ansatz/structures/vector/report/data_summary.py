@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ansatz.data.categorical import spelled
 from ansatz.data.dates import as_dates
-from ansatz.data.levels import spelled
 from ansatz.figures.number import number, percent
 from ansatz.figures.printable import printable
 from ansatz.figures.section import Cell, Figure, Section, Table, Text
