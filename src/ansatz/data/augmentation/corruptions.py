@@ -77,8 +77,7 @@ class Noise(Photometric):
         if 0 < deviation < self.sigma / 10:
             warnings.warn(
                 f"Noise of sigma {self.sigma:g} drowns x, whose standard deviation is "
-                f"{deviation:.2g}: 
-                "relative=True makes sigma a share of it.",
+                f"{deviation:.2g}: relative=True makes sigma a share of it.",
                 stacklevel=5,
             )
 
