@@ -51,6 +51,8 @@ def outputs_of(code: str, names: dict[str, Any], count: int) -> list[dict[str, A
         found.append({"name": "stdout", "output_type": "stream", "text": text})
     if value is not None:
         data: dict[str, Any] = {"text/plain": lines(re.sub(r" at 0x\w+", "", repr(value)))}
+        if hasattr(value, "to_html"):
+            data = {"text/html": lines(value.to_html(border=0)), **data}
         if isinstance(value, Figure):
             data = {"image/png": png(value), "text/plain": ["a figure"]}
         result = {"data": data, "metadata": {}, "output_type": "execute_result"}
