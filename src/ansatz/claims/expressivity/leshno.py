@@ -145,7 +145,7 @@ claim = Claim(
     ),
     formula=(
         r"\overline{\mathrm{span}}\{\varphi(a x + b) : a, b \in \mathbb R\} = C(\mathbb R) "
-        r"\iff \varphi \text{ is no polynomial}, \qquad "
+        r"\iff \varphi \text{ is not a polynomial}, \qquad "
         r"\deg \varphi = k \Rightarrow \dim = k + 1"
     ),
     sources=("M066",),

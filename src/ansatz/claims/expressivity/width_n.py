@@ -111,7 +111,7 @@ def growth_of(network: nn.Module, far: float) -> float | None:
 
 
 def integral(network: nn.Module, box: float) -> float:
-    """∫|F| over [-box, box]², exactly: |F| is affine on cells, so triangles and corners do."""
+    """∫|F| over [-box, box]², exactly: |F| is affine on regions, so triangles and corners do."""
     both = sequential(([[1.0], [-1.0]], [0.0, 0.0]), ([[1.0, 1.0]], [0.0]))
     total = 0.0
     for region in linear_regions(nn.Sequential(network, both), (-box, box)):

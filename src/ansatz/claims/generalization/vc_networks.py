@@ -30,7 +30,7 @@ def measure(generator: torch.Generator, *, deepest: int = 10) -> Finding:
             labels[-1],
             2**deepest,
             0,
-            "whole numbers: every cell of the weight is tried",
+            "whole numbers: every interval of the weight is tried",
             wrong=Wrong("at most N = 1 point is labelled at will", predicted=2),
         ),
         Check(
@@ -71,8 +71,8 @@ def count(layers: int) -> int:
     """Labellings of the points 1, ½, ¼, … by the sign of T(…T(θx)) - ½, over all θ in [0, ½]."""
     points = 0.5 ** torch.arange(layers, dtype=torch.float64)
     # The middle of each cell in which no tent has its kink or crosses ½.
-    cells = 2 ** (layers + 1)
-    theta = (torch.arange(cells, dtype=torch.float64) + 0.5) / (2 * cells)
+    intervals = 2 ** (layers + 1)
+    theta = (torch.arange(intervals, dtype=torch.float64) + 0.5) / (2 * intervals)
     labels = tents(theta[:, None] * points, layers) > 0.5  # (cells, points)
     return len(torch.unique(labels, dim=0))
 

@@ -149,7 +149,7 @@ claim = Claim(
         "When the last layer starts with small weights, so that the logits have a small variance "
         "s², the first loss is that of the constant model plus s²(1 - 1/K)/2. With a last layer of "
         "zeros and the likelihood's own shift, the first predictions are exactly the shares of "
-        "the classes; the hidden layers, which are not zero, learn from the second step on."
+        "the classes; the hidden layers, which are not zero, start to learn at the second step."
     ),
     formula=(
         r"\mathrm{E}\left[\log \sum_k e^{z_k} - z_y\right] = \log K + "

@@ -1,4 +1,4 @@
-"""The second derivatives of a ReLU network vanish, so it cannot learn from a Laplacian."""
+"""The second derivatives of a ReLU network vanish, so it cannot be trained on its Laplacian."""
 
 import math
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""A network of rectified units is affine on the cells of its activation patterns."""
+"""A network of rectified units is affine on the regions of its activation patterns."""
 
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ BOX = 2.0
 
 
 def measure(generator: torch.Generator, *, width: int = 12, points: int = 2000) -> Finding:
-    """Values and gradients at random points against the map of the cell that each lies in."""
+    """Values and gradients at random points against the map of the region that each lies in."""
     network = random_network(generator, "relu", width)
     regions = linear_regions(network, (-BOX, BOX))
     x = (2 * torch.rand(points, 2, generator=generator, dtype=torch.float64) - 1) * BOX
@@ -37,7 +37,7 @@ def measure(generator: torch.Generator, *, width: int = 12, points: int = 2000) 
     off = float(np.abs(regions.weights[origin, 0] - gradient.numpy()).max())
     checks = [
         Check(
-            "points whose pattern no cell has",
+            "points whose pattern no region has",
             float((cell < 0).sum()),
             0.0,
             0.0,
@@ -52,7 +52,7 @@ def measure(generator: torch.Generator, *, width: int = 12, points: int = 2000) 
             wrong=Wrong("silu units, affine nowhere", measured=_silu_bend(generator, width)),
         ),
         Check(
-            "largest distance of gradient and the cell's slope",
+            "largest distance of gradient and the region's slope",
             turn,
             0.0,
             rounding,
@@ -65,7 +65,7 @@ def measure(generator: torch.Generator, *, width: int = 12, points: int = 2000) 
     ]
     volume = sum(region.volume for region in regions)
     table = Table(
-        ["cells", "pieces", "points", "area of all cells"],
+        ["regions", "affine maps", "points", "area of all regions"],
         [[len(regions), regions.num_pieces, points, volume]],
     )
     return Finding(checks, table, {"network": network})
@@ -105,23 +105,23 @@ def _silu_bend(generator: torch.Generator, width: int) -> float:
 
 
 def draw(paper: "Figure", finding: Finding) -> None:
-    """The cells."""
+    """The regions."""
     from ansatz.networks.regions.picture import draw_regions
 
     axes = paper.subplots()
     regions = draw_regions(finding.data["network"], (-BOX, BOX), axes)
     axes.set(aspect="equal", xlabel="first input", ylabel="second input")
-    axes.set_title(f"{len(regions)} cells, one affine map on each")
+    axes.set_title(f"{len(regions)} regions, one affine map on each")
     axes.legend(loc="center right", bbox_to_anchor=(-0.3, 0.5), title="kinks of")
 
 
 claim = Claim(
-    id="relu-cells",
-    title="Affine on every cell",
+    id="relu-regions",
+    title="Affine on every region",
     statement=(
-        "The points at which the same hidden units are active form a convex cell, and on it a "
-        "network of rectified units is one affine map. The cells fill the box: every pattern that "
-        "occurs at a random point is that of one of the enumerated cells."
+        "The points at which the same hidden units are active form a convex region, and on it a "
+        "network of rectified units is one affine map. The regions fill the box: every pattern "
+        "that occurs at a random point is that of one of the enumerated regions."
     ),
     formula=(
         r"X_\kappa = \{x : \mathbf 1\{z(x) > 0\} = \kappa\}, \qquad "
