@@ -21,12 +21,12 @@ def measure(generator: torch.Generator, *, width: int = 12, points: int = 2000) 
     regions = linear_regions(network, (-BOX, BOX))
     x = (2 * torch.rand(points, 2, generator=generator, dtype=torch.float64) - 1) * BOX
     pattern = patterns(network, x)
-    known = {cell.tobytes(): i for i, cell in enumerate(regions.patterns)}
-    cell = np.array([known.get(row.tobytes(), -1) for row in pattern])
+    known = {index.tobytes(): i for i, index in enumerate(regions.patterns)}
+    index = np.array([known.get(row.tobytes(), -1) for row in pattern])
     x.requires_grad_()
     output = network(x)
     (gradient,) = torch.autograd.grad(output.sum(), x)
-    weight, bias = regions.weights[cell, 0], regions.biases[cell, 0]
+    weight, bias = regions.weights[index, 0], regions.biases[index, 0]
     affine = (weight * x.detach().numpy()).sum(1) + bias
     value = output.detach().numpy()[:, 0]
     far = float(np.abs(affine - value).max())
@@ -38,7 +38,7 @@ def measure(generator: torch.Generator, *, width: int = 12, points: int = 2000) 
     checks = [
         Check(
             "points whose pattern no region has",
-            float((cell < 0).sum()),
+            float((index < 0).sum()),
             0.0,
             0.0,
             "whole numbers",

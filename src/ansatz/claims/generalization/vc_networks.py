@@ -70,10 +70,10 @@ def tents(z: Tensor, layers: int) -> Tensor:
 def count(layers: int) -> int:
     """Labellings of the points 1, ½, ¼, … by the sign of T(…T(θx)) - ½, over all θ in [0, ½]."""
     points = 0.5 ** torch.arange(layers, dtype=torch.float64)
-    # The middle of each cell in which no tent has its kink or crosses ½.
+    # The middle of each interval in which no tent has its kink or crosses ½.
     intervals = 2 ** (layers + 1)
     theta = (torch.arange(intervals, dtype=torch.float64) + 0.5) / (2 * intervals)
-    labels = tents(theta[:, None] * points, layers) > 0.5  # (cells, points)
+    labels = tents(theta[:, None] * points, layers) > 0.5  # (intervals, points)
     return len(torch.unique(labels, dim=0))
 
 
