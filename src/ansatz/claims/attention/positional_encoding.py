@@ -121,7 +121,10 @@ claim = Claim(
     ),
     sources=("E47", "M266"),
     measure=measure,
-    reference="Vaswani et al. (2017), section 3.5. https://arxiv.org/abs/1706.03762",
+    reference=(
+        "Vaswani et al. (2017), Attention is all you need, section 3.5. "
+        "https://arxiv.org/abs/1706.03762"
+    ),
     full={"size": 128, "positions": 2_000},
     errata=(Erratum("E47", "ω_k = C^(k/d)", "ω_k = 10000^(-2⌊k/2⌋/d)"),),
     draw=draw,

@@ -113,7 +113,9 @@ claim = Claim(
     ),
     sources=("E45", "M262"),
     measure=measure,
-    reference="Vaswani et al. (2017), eq. 1. https://arxiv.org/abs/1706.03762",
+    reference=(
+        "Vaswani et al. (2017), Attention is all you need, eq. 1. https://arxiv.org/abs/1706.03762"
+    ),
     full={"sizes": (4, 16, 64, 256, 1024), "draws": 20_000},
     errata=(Erratum("E45", "Σ softmax_t(ω_i) v_i", "Σ_t softmax_t(ω_i) v_t"),),
     draw=draw,

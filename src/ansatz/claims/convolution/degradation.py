@@ -109,7 +109,7 @@ claim = Claim(
     sources=("M214",),
     measure=measure,
     reference=(
-        "He et al. (2016), Deep residual learning, figures 1 and 6. "
+        "He et al. (2016), Deep residual learning for image recognition, figures 1 and 6. "
         "https://arxiv.org/abs/1512.03385"
     ),
     full={"data": "cifar10", "rows": 2_000, "depths": (8, 14, 26), "width": 8, "steps": 200},

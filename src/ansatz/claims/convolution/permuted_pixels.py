@@ -182,7 +182,7 @@ claim = Claim(
     formula=r"f_{WP^\top}(Px) = f_W(x), \qquad (224 \cdot 224 \cdot 3)^2 = 22{,}658{,}678{,}784",
     sources=("M204", "M205"),
     measure=measure,
-    reference="Goodfellow et al. (2016), Deep Learning, section 9.2.",
+    reference="Goodfellow, Bengio and Courville (2016), Deep Learning, section 9.2.",
     full={"data": "mnist", "rows": 10_000, "held_out": 10_000, "steps": 400},
     draw=draw,
 )

@@ -117,6 +117,9 @@ claim = Claim(
     formula=r"U = A^\top \mathbf{1}, \qquad U_{5,3} = u u^\top, \; u = (1, 2, 3, 2, 1)^\top",
     sources=("M186",),
     measure=measure,
-    reference="Dumoulin and Visin (2016), section 2.2. https://arxiv.org/abs/1603.07285",
+    reference=(
+        "Dumoulin and Visin (2016), A guide to convolution arithmetic for deep learning, section "
+        "2.2. https://arxiv.org/abs/1603.07285"
+    ),
     draw=draw,
 )

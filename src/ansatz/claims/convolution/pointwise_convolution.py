@@ -91,6 +91,6 @@ claim = Claim(
     ),
     sources=("M189", "M191"),
     measure=measure,
-    reference="Lin, Chen & Yan (2014), Network in network. https://arxiv.org/abs/1312.4400",
+    reference="Lin, Chen and Yan (2014), Network in network. https://arxiv.org/abs/1312.4400",
     full={"before": 64, "after": 96, "reduced": 16},
 )

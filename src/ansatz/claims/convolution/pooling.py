@@ -169,7 +169,10 @@ claim = Claim(
     ),
     sources=("M193", "M194", "M196", "M197", "M202"),
     measure=measure,
-    reference="Zeiler & Fergus (2013), Stochastic pooling. https://arxiv.org/abs/1301.3557",
+    reference=(
+        "Zeiler and Fergus (2013), Stochastic pooling for regularization of deep convolutional "
+        "neural networks. https://arxiv.org/abs/1301.3557"
+    ),
     full={"draws": 40_000, "largest": 200},
     draw=draw,
 )

@@ -172,7 +172,10 @@ claim = Claim(
     ),
     sources=("M209",),
     measure=measure,
-    reference="Simonyan & Zisserman (2015), section 2.3. https://arxiv.org/abs/1409.1556",
+    reference=(
+        "Simonyan and Zisserman (2015), Very deep convolutional networks for large-scale image "
+        "recognition, section 2.3. https://arxiv.org/abs/1409.1556"
+    ),
     full={"data": "mnist", "rows": 10_000, "held_out": 10_000, "steps": 300, "pairs": 3},
     draw=draw,
 )

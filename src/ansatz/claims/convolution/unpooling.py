@@ -102,6 +102,9 @@ claim = Claim(
     ),
     sources=("M198", "M199", "M200", "M201"),
     measure=measure,
-    reference="Noh, Hong & Han (2015), Learning deconvolution network. https://arxiv.org/abs/1505.04366",
+    reference=(
+        "Noh, Hong and Han (2015), Learning deconvolution network for semantic segmentation. "
+        "https://arxiv.org/abs/1505.04366"
+    ),
     full={"size": 256},
 )

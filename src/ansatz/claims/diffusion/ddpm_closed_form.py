@@ -100,7 +100,10 @@ claim = Claim(
     ),
     sources=("E11", "M382", "M383"),
     measure=measure,
-    reference="Ho et al. (2020), DDPM, eq. 4. https://arxiv.org/abs/2006.11239",
+    reference=(
+        "Ho, Jain and Abbeel (2020), Denoising diffusion probabilistic models, eq. 4. "
+        "https://arxiv.org/abs/2006.11239"
+    ),
     full={"runs": 200_000},
     errata=(Erratum("E11", "N(√ᾱ_t, (1-ᾱ_t) I)", "N(√ᾱ_t x₀, (1-ᾱ_t) I)"),),
     draw=draw,

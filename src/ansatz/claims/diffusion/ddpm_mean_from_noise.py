@@ -66,7 +66,10 @@ claim = Claim(
     ),
     sources=("E9", "M386"),
     measure=measure,
-    reference="Ho et al. (2020), DDPM, eq. 11. https://arxiv.org/abs/2006.11239",
+    reference=(
+        "Ho, Jain and Abbeel (2020), Denoising diffusion probabilistic models, eq. 11. "
+        "https://arxiv.org/abs/2006.11239"
+    ),
     full={"steps": 40},
     errata=(Erratum("E9", "(x_t - β ε / √(1-ᾱ)) / √ᾱ", "(x_t - β ε / √(1-ᾱ)) / √α"),),
     draw=draw,

@@ -92,7 +92,10 @@ claim = Claim(
     ),
     sources=("E8", "M384"),
     measure=measure,
-    reference="Ho et al. (2020), DDPM, eqs. 6 and 7. https://arxiv.org/abs/2006.11239",
+    reference=(
+        "Ho, Jain and Abbeel (2020), Denoising diffusion probabilistic models, eqs. 6 and 7. "
+        "https://arxiv.org/abs/2006.11239"
+    ),
     full={"steps": 40},
     errata=(
         Erratum(

@@ -71,7 +71,10 @@ claim = Claim(
     ),
     sources=("E10", "M385"),
     measure=measure,
-    reference="Ho et al. (2020), DDPM, section 3.2. https://arxiv.org/abs/2006.11239",
+    reference=(
+        "Ho, Jain and Abbeel (2020), Denoising diffusion probabilistic models, section 3.2. "
+        "https://arxiv.org/abs/2006.11239"
+    ),
     full={"steps": 40},
     errata=(Erratum("E10", "x_t/√ᾱ - (√(1-ᾱ)/ᾱ) ε", "x_t/√ᾱ - (√(1-ᾱ)/√ᾱ) ε"),),
     draw=draw,

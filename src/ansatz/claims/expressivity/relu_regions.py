@@ -129,7 +129,10 @@ claim = Claim(
     ),
     sources=("M069",),
     measure=measure,
-    reference="Montúfar et al. (2014), On the number of linear regions of deep neural networks.",
+    reference=(
+        "Montúfar et al. (2014), On the number of linear regions of deep neural networks. "
+        "https://arxiv.org/abs/1402.1869"
+    ),
     full={"width": 32, "points": 50_000},
     draw=draw,
 )

@@ -146,7 +146,9 @@ claim = Claim(
     ),
     sources=("M075",),
     measure=measure,
-    reference="Telgarsky (2016), Benefits of depth in neural networks. arXiv 1602.04485.",
+    reference=(
+        "Telgarsky (2016), Benefits of depth in neural networks. https://arxiv.org/abs/1602.04485"
+    ),
     full={"largest": 12},
     draw=draw,
 )

@@ -176,7 +176,10 @@ claim = Claim(
     ),
     sources=("M364", "M365"),
     measure=measure,
-    reference="Shen (2024), theorems 3 and 4. https://arxiv.org/abs/2305.11417",
+    reference=(
+        "Shen (2024), Exploring the complexity of deep neural networks through functional "
+        "equivalence, theorems 3 and 4. https://arxiv.org/abs/2305.11417"
+    ),
     full={"networks": 2_000},
     draw=draw,
 )

@@ -141,7 +141,11 @@ claim = Claim(
     ),
     sources=("M366",),
     measure=measure,
-    reference="Hecht-Nielsen (1990); Shen (2024), section 2. https://arxiv.org/abs/2305.11417",
+    reference=(
+        "Hecht-Nielsen (1990), On the algebraic structure of feedforward network weight spaces; "
+        "Shen (2024), Exploring the complexity of deep neural networks through functional "
+        "equivalence, section 2. https://arxiv.org/abs/2305.11417"
+    ),
     full={"kinds": 30},
     draw=draw,
 )

@@ -160,7 +160,10 @@ claim = Claim(
     ),
     sources=("M352", "M353"),
     measure=measure,
-    reference="Cover (1965), Geometrical and statistical properties of linear inequalities.",
+    reference=(
+        "Cover (1965), Geometrical and statistical properties of systems of linear inequalities. "
+        "https://doi.org/10.1109/PGEC.1965.264137"
+    ),
     full={"beyond": 5, "sets": 100},
     draw=draw,
 )

@@ -111,7 +111,11 @@ claim = Claim(
     ),
     sources=("M354",),
     measure=measure,
-    reference="Vapnik and Chervonenkis (1971); Devroye, Györfi and Lugosi (1996), theorem 12.5.",
+    reference=(
+        "Vapnik and Chervonenkis (1971), On the uniform convergence of relative frequencies of "
+        "events to their probabilities; Devroye, Györfi and Lugosi (1996), A Probabilistic Theory "
+        "of Pattern Recognition, theorem 12.5."
+    ),
     full={"runs": 2_000},
     draw=draw,
 )

@@ -76,7 +76,9 @@ claim = Claim(
     ),
     sources=("E34", "M336"),
     measure=measure,
-    reference="Rasmussen and Williams (2006), Gaussian Processes, section 2.1.",
+    reference=(
+        "Rasmussen and Williams (2006), Gaussian Processes for Machine Learning, section 2.1."
+    ),
     full={"draws": 1_000_000},
     errata=(Erratum("E34", "N(0, (σ²/d) XᵀX)", "N(0, (σ²/d) XXᵀ)"),),
     draw=draw,

@@ -144,7 +144,10 @@ claim = Claim(
     ),
     sources=("E21", "M328", "M329", "M330"),
     measure=measure,
-    reference="Jacot et al. (2018), Neural tangent kernel. https://arxiv.org/abs/1806.07572",
+    reference=(
+        "Jacot, Gabriel and Hongler (2018), Neural tangent kernel: convergence and generalization "
+        "in neural networks. https://arxiv.org/abs/1806.07572"
+    ),
     full={"width": 100},
     errata=(Erratum("E21", "kᵀK⁻¹(y - f)", "f₀(x) + kᵀK⁻¹(y - f₀)"),),
     draw=draw,

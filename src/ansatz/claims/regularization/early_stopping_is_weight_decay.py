@@ -129,7 +129,7 @@ claim = Claim(
     ),
     sources=("M158", "E24"),
     measure=measure,
-    reference="Goodfellow, Bengio and Courville (2016), Deep learning, section 7.8.",
+    reference="Goodfellow, Bengio and Courville (2016), Deep Learning, section 7.8.",
     full={"size": 60, "rate": 0.02},
     errata=(Erratum("E24", "t ≈ η/μ", "T ≈ 1/(ημ)"),),
     draw=draw,

@@ -95,7 +95,7 @@ claim = Claim(
     ),
     sources=("M154",),
     measure=measure,
-    reference="Goodfellow, Bengio and Courville (2016), Deep learning, section 7.1.1.",
+    reference="Goodfellow, Bengio and Courville (2016), Deep Learning, section 7.1.1.",
     full={"size": 40},
     draw=draw,
 )

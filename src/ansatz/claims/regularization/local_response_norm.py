@@ -80,6 +80,9 @@ claim = Claim(
     ),
     sources=("M167",),
     measure=measure,
-    reference="Krizhevsky, Sutskever and Hinton (2012), ImageNet classification, section 3.3.",
+    reference=(
+        "Krizhevsky, Sutskever and Hinton (2012), ImageNet classification with deep convolutional "
+        "neural networks, section 3.3."
+    ),
     full={"channels": 96, "side": 27},
 )

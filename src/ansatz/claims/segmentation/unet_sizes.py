@@ -191,6 +191,9 @@ claim = Claim(
     ),
     sources=("M235", "M236"),
     measure=measure,
-    reference="Ronneberger et al. (2015), U-Net, figure 1. https://arxiv.org/abs/1505.04597",
+    reference=(
+        "Ronneberger, Fischer and Brox (2015), U-Net: convolutional networks for biomedical image "
+        "segmentation, figure 1. https://arxiv.org/abs/1505.04597"
+    ),
     draw=draw,
 )

@@ -102,7 +102,10 @@ claim = Claim(
     ),
     sources=("E30", "M290", "M292", "M293"),
     measure=measure,
-    reference="Zhang et al. (2018), DeepPot-SE. https://arxiv.org/abs/1805.09003",
+    reference=(
+        "Zhang et al. (2018), End-to-end symmetry preserving inter-atomic potential energy model "
+        "for finite and extended systems. https://arxiv.org/abs/1805.09003"
+    ),
     full={"atoms": 30, "turns": 200},
     errata=(Erratum("E30", "Ω_i = R_iᵀR_i, f = Σ h_i(Ω_i)", "Ω_i = R_iR_iᵀ, f = Σ h(Ω_i)"),),
     draw=draw,

@@ -129,7 +129,9 @@ claim = Claim(
     ),
     sources=("M095", "E33"),
     measure=measure,
-    reference="Hastie, Tibshirani and Friedman (2009), The Elements of Statistical Learning, 3.2.",
+    reference=(
+        "Hastie, Tibshirani and Friedman (2009), The Elements of Statistical Learning, section 3.2."
+    ),
     full={"d": 20, "samples": 500},
     errata=(Erratum("E33", "w* = (XᵀX)⁻¹Xᵀy for ‖Xᵀw − y‖²", "w* = (XXᵀ)⁻¹Xy"),),
     draw=draw,
