@@ -1,14 +1,10 @@
 """Sinusoidal positions: the product of two depends on their distance only."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Wrong
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from ansatz.claims.claim import Figure
 
 BASE = 10_000.0
 
@@ -92,7 +88,7 @@ def best_linear(before: np.ndarray, after: np.ndarray) -> float:
     return float(np.abs(before @ found - after).max())
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Products over the position."""
     from ansatz.figures.style import LINEAR, MODEL
 

@@ -1,16 +1,12 @@
 """Attention: each output is a convex mixture of all values."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from scipy import stats
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from ansatz.claims.claim import Figure
 
 
 def measure(
@@ -80,7 +76,7 @@ def score_variance(size: int, draws: int, generator: torch.Generator) -> float:
     return float(((q * k).sum(1) ** 2).mean())
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The variance of a score over its dimension."""
     from ansatz.figures.style import INK, LINEAR, MODEL
 

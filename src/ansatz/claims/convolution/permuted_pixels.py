@@ -1,20 +1,15 @@
 """A fixed shuffle of the pixels does not harm a dense network, but harms a convolution."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from scipy import stats
 from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.claims.convolution._images import Images, answers, descend, images
+from ansatz.claims.finding import EPS
 from ansatz.layers import GlobalPool, affine
 from ansatz.networks import MLP, convolution
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = 2.0**-52
 
 
 def measure(
@@ -143,7 +138,7 @@ def same_start(
     return gaps, float(plain.abs().max())
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """A digit as it is and shuffled; accuracies of both networks."""
     from ansatz.figures.style import LINEAR, MODEL
 

@@ -1,16 +1,12 @@
 """How often a convolution looks at each pixel, and what padding changes."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from torch.nn.functional import conv2d, conv_transpose2d, pad
 
 from ansatz.claims import Check, Claim, Finding, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.layers import pixel_utilization
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(generator: torch.Generator) -> Finding:
@@ -89,7 +85,7 @@ def one_by_one(pixels: int, kernel: int) -> torch.Tensor:
     return found
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Both counts as numbers in squares."""
     left, right = paper.subplots(1, 2)
     for axes, key in ((left, "without"), (right, "with")):

@@ -4,10 +4,9 @@ import torch
 from torch import nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.finding import EPS
 from ansatz.networks import convolution, summary
 from ansatz.spec import InputSpec
-
-EPS = 2.0**-52
 
 
 def measure(

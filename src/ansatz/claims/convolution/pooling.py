@@ -1,18 +1,14 @@
 """Pooling: the largest, the mean, the norm between them, and a random draw."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from scipy import stats
 from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.layers import SpatialPyramidPool, StochasticPool2d
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = 2.0**-52
 EXAMPLE = (
     (3.0, 3, 2, 1, 0),
     (0, 0, 1, 3, 1),
@@ -134,7 +130,7 @@ def uncovered(pixels: int, bins: int) -> int:
     return len(set(range(pixels)) - seen)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Norms over the maximum, from the sum to the maximum."""
     from ansatz.figures.decades import logarithmic
     from ansatz.figures.style import INK, LINEAR, MODEL

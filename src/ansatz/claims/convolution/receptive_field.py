@@ -1,17 +1,13 @@
 """Receptive fields of deep convolutional networks, and the part of them that matters."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.layers import GlobalPool
 from ansatz.networks import receptive_field
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TAPS = 3
 
@@ -104,7 +100,7 @@ def influence(network: nn.Module, pixels: int) -> Tensor:
     return found[0, 0]
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The influence of each pixel, over the field that is seen."""
     from ansatz.figures.style import INK, LINEAR, MODEL
 

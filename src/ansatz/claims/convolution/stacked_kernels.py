@@ -1,19 +1,15 @@
 """Two layers of 3x3 kernels see what one of 5x5 sees, with fewer weights."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import conv2d
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.claims.convolution._images import Images, answers, descend, images
 from ansatz.layers import affine
 from ansatz.networks import VGG16, convolution, receptive_field, summary
 from ansatz.spec import InputSpec
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 CHANNELS = 8
 
@@ -136,7 +132,7 @@ def correct(
     return (answers(network, found.new).argmax(1) == found.truth).double()
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Weights over pixels seen; accuracies."""
     from ansatz.figures.style import LINEAR, MODEL
 

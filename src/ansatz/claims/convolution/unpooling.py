@@ -5,10 +5,9 @@ from torch import Tensor, nn
 from torch.nn.functional import conv_transpose2d
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.finding import EPS
 from ansatz.layers import BedOfNails
 from ansatz.networks import transposed_convolution
-
-EPS = 2.0**-52
 
 
 def measure(generator: torch.Generator, *, size: int = 8) -> Finding:

@@ -1,16 +1,12 @@
 """A network of rectified units is affine on the regions of its activation patterns."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from torch import nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.networks import MLP, linear_regions
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 BOX = 2.0
 
@@ -104,7 +100,7 @@ def _silu_bend(generator: torch.Generator, width: int) -> float:
     return float(bend.abs().max())
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The regions."""
     from ansatz.networks.regions.picture import draw_regions
 

@@ -1,18 +1,15 @@
 """No interval's training error strays from its true error by more than the VC inequality says."""
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.figures.decades import logarithmic
 from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.theory import sauer_bound, vc_bound, vc_gap
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SIZES = (100, 400, 1_600, 6_400)
 NOISE = 0.3  # P(y = 1) at every x
@@ -80,7 +77,7 @@ def largest_gaps(n: int, runs: int, generator: torch.Generator) -> torch.Tensor:
     return torch.maximum((start + up).abs(), (start + down).abs())
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Quantiles of the largest gap, between the two bounds."""
     axes = paper.subplots()
     data = finding.data

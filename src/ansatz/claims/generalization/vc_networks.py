@@ -2,19 +2,16 @@
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.figures.decades import logarithmic
 from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.theory import log2_relu_growth, pseudo_dimension_rate, relu_vc_bound
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(generator: torch.Generator, *, deepest: int = 10) -> Finding:
@@ -87,7 +84,7 @@ def solve(growth: Callable[[int], float]) -> int:
     return max(n for n in range(1, 1000) if growth(n) >= n)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Points labelled at will against depth."""
     axes = paper.subplots()
     depths = np.array(finding.data["depths"])

@@ -1,14 +1,10 @@
 """A linear unit with random weights is a Gaussian process with a linear kernel."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from scipy import stats
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Wrong
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from ansatz.claims.claim import Figure
 
 
 def measure(generator: torch.Generator, *, size: int = 4, draws: int = 10_000) -> Finding:
@@ -48,7 +44,7 @@ def measure(generator: torch.Generator, *, size: int = 4, draws: int = 10_000) -
     return Finding(checks, data={name: value.flatten().numpy() for name, value in data.items()})
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Measured covariances over predicted ones."""
     from ansatz.figures.style import INK, LINEAR, MODEL
 

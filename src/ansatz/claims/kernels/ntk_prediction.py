@@ -1,15 +1,11 @@
 """A linearised network trained to the end predicts its start plus a kernel regression."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.networks import MLP
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(generator: torch.Generator, *, rows: int = 5, width: int = 32) -> Finding:
@@ -113,7 +109,7 @@ def curvature(
     return float(middle.norm() / close.norm()), float(cubic)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Both predictions through the data."""
     from ansatz.figures.style import INK, LINEAR, MODEL
 

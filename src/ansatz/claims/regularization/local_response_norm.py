@@ -3,9 +3,8 @@
 import torch
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.finding import EPS
 from ansatz.layers import LocalResponseNorm
-
-EPS = 2.0**-52
 
 
 def measure(

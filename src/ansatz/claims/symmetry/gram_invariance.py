@@ -1,14 +1,10 @@
 """A molecule's descriptor that no rotation changes, and an energy that no exchange changes."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Wrong
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from ansatz.claims.claim import Figure
 
 
 def measure(generator: torch.Generator, *, atoms: int = 6, turns: int = 20) -> Finding:
@@ -72,7 +68,7 @@ def total(x: Tensor, weight: Tensor | None = None) -> Tensor:
     return each.sum() if weight is None else (weight * each).sum()
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Changes of both descriptors, rotation by rotation."""
     from ansatz.figures.style import LINEAR, MODEL
 
