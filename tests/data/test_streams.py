@@ -23,8 +23,8 @@ from ansatz.data.streams import (
     read_blocks,
 )
 from ansatz.data.streams.available import estimate_bytes, parse_bytes, reason_to_stream
+from ansatz.data.streams.blocks import stream_folder
 from ansatz.data.streams.chunks import chunks
-from ansatz.data.streams.folder import stream_folder
 from ansatz.errors import DataError, ResourceError, UsageError
 
 

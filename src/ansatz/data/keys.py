@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from ansatz.data.categorical import spelled
 from ansatz.data.frames import as_frame, is_frame
-from ansatz.data.levels import spelled
 from ansatz.seeds import derive
 
 _BLOCK_CELLS = 2**17

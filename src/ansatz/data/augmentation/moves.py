@@ -17,7 +17,7 @@ from ansatz.data.augmentation.augmentation import (
     check_whole,
     per_example,
 )
-from ansatz.data.unlabelled import UNLABELLED
+from ansatz.data.batch import UNLABELLED
 from ansatz.errors import UsageError
 
 

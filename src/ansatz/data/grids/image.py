@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from ansatz.data.grids.image_file import SIDEWAYS, Limits, opened, orientation, upright
-from ansatz.data.grids.page import Page, Place
+from ansatz.data.grids.places import Page, Place
 from ansatz.errors import DataError
 
 if TYPE_CHECKING:

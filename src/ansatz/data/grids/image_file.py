@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ansatz.data.grids.page import Page, Place, file_of
+from ansatz.data.grids.places import Page, Place, file_of
 from ansatz.errors import DataError, MissingExtraError, UsageError
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ _PNM = (".pgm", ".ppm", ".pbm", ".pnm")
 _PNM_HEADER = 4096  # bytes
 _WITH_TAGS = ("exif", "Raw profile type exif", "XML:com.adobe.xmp", "xmp")
 SIDEWAYS = (5, 6, 7, 8)  # values of the EXIF tag that exchange height and width
+MOST_PAGES = 2**15
 _THREAD = threading.local()
 
 
@@ -230,3 +231,27 @@ def _pillow() -> Any:
     except ImportError:
         raise MissingExtraError("image files", "vision") from None
     return Image
+
+
+def count_pages(path: Path, limits: Limits) -> int:
+    """How many pages or frames a file has; none of them is decoded, and a damaged one counts."""
+    with opened(path, limits) as image:
+        if image.format != "TIFF":
+            count = int(getattr(image, "n_frames", 1))
+        else:  # whose pages are a chain that may be made endless
+            count = _count_tiff_pages(image)
+    if count > MOST_PAGES:
+        raise DataError(f"{path} declares more than {MOST_PAGES:,} pages: not decoded.")
+    return count
+
+
+def _count_tiff_pages(image: Any) -> int:
+    """Pages of a TIFF file, up to one that is damaged and leads no further."""
+    for number in range(1, MOST_PAGES + 1):
+        try:
+            image.seek(number)
+        except EOFError:
+            return number
+        except Exception:  # whoever reads this page says what is wrong with it
+            return number + 1
+    return MOST_PAGES + 1

@@ -7,21 +7,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from ansatz.data.grids.colours import colours_of, greys_as_colours, is_colour
-from ansatz.data.grids.fitting import inner_box
-from ansatz.data.grids.grid_files import GridFiles
+from ansatz.data.batch import UNLABELLED
+from ansatz.data.grids.grid_files import GridFiles, in_runs
 from ansatz.data.grids.image import SIXTEEN
 from ansatz.data.grids.image_file import Limits, opened, orientation, upright
+from ansatz.data.grids.images import inner_box
 from ansatz.data.grids.masks import (
     MOST_CLASSES,
     class_names,
     codes_of,
+    colours_of,
+    greys_as_colours,
+    is_colour,
     too_many_colours,
     values_in,
 )
-from ansatz.data.grids.page import Place
-from ansatz.data.grids.runs import in_runs
-from ansatz.data.unlabelled import UNLABELLED
+from ansatz.data.grids.places import Place
 from ansatz.errors import DataError, UsageError
 
 if TYPE_CHECKING:

@@ -1,15 +1,46 @@
-"""How grids are to be read."""
+"""The options of reading grids, validated."""
 
-from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, Unpack, get_args
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, NamedTuple, TypedDict, Unpack, get_args
 
-from ansatz.data.grids.colours import colour_number
 from ansatz.data.grids.image_file import Limits
 from ansatz.data.grids.layout import Channels
-from ansatz.data.grids.page import Pages
-from ansatz.data.grids.reading_options import GridOptions, require_known
+from ansatz.data.grids.masks import colour_number
+from ansatz.data.grids.places import Pages
 from ansatz.data.streams.available import SHARE, available_memory, parse_bytes
 from ansatz.errors import UsageError
+
+
+class GridOptions(TypedDict, total=False):
+    """Options of :func:`~ansatz.data.grids.read_grids`, which describes them."""
+
+    size: int | Sequence[int] | None
+    channels: int | str | None
+    image: str | None
+    masks: Any
+    pages: str
+    tiles: int | None
+    classes: Sequence[str] | None
+    unlabelled: int | str | None
+    signals: bool
+    target: Sequence[str]
+    outcomes: bool
+    shares: bool | None
+    limit_pixels: int
+    limit_bytes: int
+    on_corrupt: str
+    memory_limit: str | int | None
+
+
+def require_known(names: Iterable[str]) -> None:
+    """Rejects a name that is not an option, with the nearest one that is."""
+    known = GridOptions.__annotations__
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"Did you mean '{near[0]}'?" if near else f"It has {', '.join(sorted(known))}."
+            raise UsageError(f"read_grids has no option '{name}'. {hint}")
 
 
 class Options(NamedTuple):

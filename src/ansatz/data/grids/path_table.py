@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ansatz.data.grids.folder import MASK_FOLDERS
 from ansatz.data.grids.listing import Listing, family
-from ansatz.data.grids.pairs import MASK_FOLDERS
 from ansatz.errors import DataError, UsageError
 
 if TYPE_CHECKING:

@@ -8,18 +8,16 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from ansatz.data.grids.by_page import count_pages
-from ansatz.data.grids.grid_files import GridFiles
+from ansatz.data.grids.grid_files import GridFiles, in_order
 from ansatz.data.grids.image import Look, look
-from ansatz.data.grids.image_file import Limits, bombs_are_errors, kept_open
+from ansatz.data.grids.image_file import Limits, bombs_are_errors, count_pages, kept_open
 from ansatz.data.grids.images import Kind, choose_kind, read_image
 from ansatz.data.grids.layout import check_shape
 from ansatz.data.grids.listing import Listing
 from ansatz.data.grids.mask_files import open_mask, values_of_all
 from ansatz.data.grids.masks import class_names, codes_of
 from ansatz.data.grids.options import Options
-from ansatz.data.grids.page import Page
-from ansatz.data.grids.pool import in_order
+from ansatz.data.grids.places import Page
 from ansatz.data.grids.volumes import LIMIT_BYTES
 from ansatz.errors import DataError
 

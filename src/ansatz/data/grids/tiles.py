@@ -12,7 +12,7 @@ from ansatz.data.grids.grid_files import GridFiles
 from ansatz.data.grids.grid_table import GridTable
 from ansatz.data.grids.grids import Grids, digest
 from ansatz.data.grids.masks import KEPT_AS, Masks
-from ansatz.data.grids.tile import Tile
+from ansatz.data.grids.places import Tile
 from ansatz.errors import UsageError
 
 SHORTEST = 8  # cells along a tile: of fewer, most have a border for a neighbour

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ansatz.data.arrow import _import, _one_line
+from ansatz.data.table import _import, _one_line
 from ansatz.errors import DataError
 
 if TYPE_CHECKING:

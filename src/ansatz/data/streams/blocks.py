@@ -1,19 +1,21 @@
-"""A table on disk as blocks of rows that can be read in any order."""
+"""Tables in blocks of rows, whatever their format and size."""
 
 import glob
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import gettempdir
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ansatz.data.csv import Dialect
 from ansatz.data.files import checked_path
 from ansatz.data.streams.arrow_frames import ARROW, PARQUET, ArrowParts
-from ansatz.data.streams.block_file import BlockFile
-from ansatz.data.streams.chunks import CHUNK_BYTES
-from ansatz.data.streams.delimited import delimited_frames
+from ansatz.data.streams.block_source import BlockFile
+from ansatz.data.streams.chunks import CHUNK_BYTES, delimited_frames
 from ansatz.data.streams.kinds import Kinds
 from ansatz.data.table import _refuse_formats
 from ansatz.errors import DataError, UsageError
+from ansatz.storage.disk import explain, forget, new_name, remove, remove_orphans
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -213,3 +215,27 @@ def _not_empty(blocks: Blocks) -> Blocks:
     if blocks.rows == 0:
         raise DataError(f"{blocks.origin} has columns but no rows.")
     return blocks
+
+
+@contextmanager
+def stream_folder(beside: str | Path | None = None) -> Iterator[Path]:
+    """A temporary folder beside ``beside``, or where the system keeps such; removed at the end.
+
+    What a killed process left under such a name, the next one removes.
+
+    Args:
+        beside: the folder that the run writes to, whose disk has room; None for none.
+    """
+    parent = Path(gettempdir()) if beside is None else Path(beside).absolute().parent
+    folder = parent / new_name()
+    try:
+        remove_orphans(parent)
+        folder.mkdir()
+    except OSError as error:
+        forget(folder.name)
+        raise explain(error, folder) from error
+    try:
+        yield folder
+    finally:
+        remove(folder)
+        forget(folder.name)
