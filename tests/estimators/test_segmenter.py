@@ -12,7 +12,7 @@ from ansatz import Segmenter
 from ansatz.data import clean
 from ansatz.data.grids import Grids, read_grids
 from ansatz.errors import DataError, UsageError
-from ansatz.outcomes.mask import MASK_LAWS
+from ansatz.outcomes.mask import MASK_LIKELIHOODS
 
 TINY = {"network": "unet", "network_options": {"depth": 1, "width": 4}, "epochs": 2}
 LINEAR = {"network": "linear_pixels", "epochs": 40, "batch_size": 4, "learning_rate": 0.05}
@@ -34,9 +34,9 @@ def bright():
     return Segmenter(**LINEAR).fit(*discs())
 
 
-@pytest.mark.parametrize("likelihood", MASK_LAWS)
+@pytest.mark.parametrize("likelihood", MASK_LIKELIHOODS)
 @pytest.mark.parametrize("classes", [2, 3])
-def test_every_law_of_masks_gives_a_probability_of_every_class_in_every_cell(likelihood, classes):
+def test_every_likelihood_of_masks_gives_a_probability_of_every_class_in_every_cell(likelihood, classes):
     images, masks = discs(6, classes=classes)
     model = Segmenter(likelihood, **TINY | {"epochs": 1}).fit(images, masks)
     found = model.predict_proba(images[:3])
@@ -166,7 +166,7 @@ def test_masks_that_do_not_fit_are_refused():
         model.evaluate(images, masks * 7)
 
 
-def test_what_is_no_law_of_masks_is_refused():
+def test_what_is_no_likelihood_of_masks_is_refused():
     images, masks = discs()
     with pytest.raises(UsageError, match=r"poisson is no likelihood of masks"):
         Segmenter("poisson", **TINY).fit(images, masks)

@@ -33,7 +33,7 @@ INFLATED = ["zero_inflated_poisson", "hurdle_poisson", "zero_inflated_negative_b
         (pd.Series(["a", "b", "c"]), ["categorical"]),
     ],
 )
-def test_the_support_of_the_values_proposes_the_laws(y, candidates):
+def test_the_support_of_the_values_proposes_the_likelihoods(y, candidates):
     assert candidates(y) == candidates
 
 
@@ -42,7 +42,7 @@ def test_a_whole_number_is_a_count_in_every_type():
     assert candidates(pd.Series(COUNTS, dtype="Int64")) == candidates(COUNTS)
 
 
-def test_zeros_beyond_those_of_a_poisson_law_propose_inflated_ones():
+def test_zeros_beyond_those_of_a_poisson_likelihood_propose_inflated_ones():
     assert not set(INFLATED) & set(candidates(COUNTS))
     inflated = np.where(np.arange(200) % 3 == 0, 0, COUNTS)
     assert candidates(inflated) == ["poisson", "negative_binomial", *INFLATED, "normal"]
@@ -59,7 +59,7 @@ def test_an_exposure_asks_for_a_log_link():
     assert candidates(REALS, exposure=True) == candidates(REALS)
 
 
-def test_censored_times_have_laws_of_their_own():
+def test_censored_times_have_likelihoods_of_their_own():
     assert candidates(REALS**2, censored=True) == SURVIVAL
 
 

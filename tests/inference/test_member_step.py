@@ -8,7 +8,7 @@ import torch
 from ansatz import likelihoods
 from ansatz.data import Batch
 from ansatz.data.batch import map_tensors
-from ansatz.data.member_source import MemberSource
+from ansatz.data.source import MemberSource
 from ansatz.errors import NumericalError
 from ansatz.inference.member_objective import MemberObjective
 from ansatz.inference.member_step import MemberStep
@@ -17,7 +17,7 @@ from ansatz.networks import MLP
 from ansatz.spec import TargetSpec
 from ansatz.training import AnalyticStep, Supervised, Trainer
 
-LAWS = {
+LIKELIHOODS = {
     "normal": {},
     "laplace": {"dispersion": "constant"},
     "poisson": {},
@@ -69,7 +69,7 @@ def _seeded(k):
     return torch.Generator().manual_seed(k)
 
 
-@pytest.mark.parametrize("name, options", [*LAWS.items(), *CONSTANT.items()])
+@pytest.mark.parametrize("name, options", [*LIKELIHOODS.items(), *CONSTANT.items()])
 @pytest.mark.parametrize("clip", [5.0, 0.05])
 def test_the_path_of_each_member_is_its_path_alone(name, options, clip):
     batch = rows(name)

@@ -14,8 +14,7 @@ from ansatz.fitting.contracts.structure import Facts
 from ansatz.fitting.first_steps import reading, with_structure
 from ansatz.fitting.replay import replay
 from ansatz.spec import InputSpec, TargetSpec
-from ansatz.structures.grid.recipe import choose_grid_recipe
-from ansatz.structures.grid.search_space import grid_space
+from ansatz.structures.grid.recipe import choose_grid_recipe, grid_space
 from ansatz.tuning import inner_folds, search_problem, tune
 from ansatz.tuning.inner_folds import InnerFolds, OutOfTime
 from ansatz.tuning.space import point_of
@@ -162,7 +161,7 @@ def test_what_cannot_be_searched_is_refused_before_any_work(no_work, options, sa
 
 
 @pytest.mark.parametrize("options", [{"likelihood": "dice"}, {"space": ["likelihood=focal"]}])
-def test_losses_of_masks_that_are_no_law_are_refused(no_work, options):
+def test_losses_of_masks_that_are_no_likelihood_are_refused(no_work, options):
     x, _ = images()
     with pytest.raises(UsageError, match="is a loss and no likelihood of masks"):
         search({"x": x, "masks": x > 60}, **options)

@@ -10,7 +10,7 @@ from ansatz.cli.terminal import number, print_table, remark, say
 from ansatz.errors import UsageError
 
 if TYPE_CHECKING:
-    from ansatz.bench import Bar, Finding
+    from ansatz.bench.finding import Bar, Finding
 
 RESULTS = Path("benchmarks") / "results"
 
@@ -69,7 +69,7 @@ def bench(
     if inference not in names():
         known = " or ".join(sorted(names()))
         raise UsageError(f"--inference must be {known}, got '{inference}'.")
-    from ansatz.bench import Options
+    from ansatz.bench.finding import Options
     from ansatz.bench.suites import choose, run
 
     options = Options(

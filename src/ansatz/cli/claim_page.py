@@ -14,9 +14,9 @@ _WIDTH = 88
 
 def claim_page(claim: "Claim") -> str:
     """What ``ansatz show`` prints of a claim."""
-    from ansatz.claims import course
+    from ansatz.claims.catalog import catalog
 
-    rows = {row.id: row for row in course()}
+    rows = {row.id: row for row in catalog()}
     sources = [f"{each:5} {rows[each].item}" for each in claim.sources if each in rows]
     parts = [
         f"{claim.id} (claim)",
@@ -24,9 +24,9 @@ def claim_page(claim: "Claim") -> str:
         wrapped(claim.statement),
         textwrap.indent(plain_formula(claim.formula), "    "),
         _titled("Measured", wrapped(plain_text(claim.measure.__doc__ or ""))),
-        *(_titled(f"Misprint {each.id}", _misprint(each)) for each in claim.errata),
+        *(_titled(f"Common slip {each.id}", _slip(each)) for each in claim.errata),
         _titled("Parameters", "\n".join(_parameters(claim))),
-        _titled("Course", "\n".join(sources)),
+        _titled("Catalog", "\n".join(sources)),
         _titled("Reference", wrapped(claim.reference)),
         _titled("Run", _commands(claim)),
     ]
@@ -51,9 +51,8 @@ def claim_document(claim: "Claim") -> dict[str, Any]:
     }
 
 
-def _misprint(erratum: Any) -> str:
-    documents = " and ".join(letter for letter in erratum.documents if letter.isalpha())
-    return f"printed in {documents}: {erratum.printed}\ncorrect: {erratum.correct}"
+def _slip(erratum: Any) -> str:
+    return f"printed: {erratum.printed}\ncorrect: {erratum.correct}"
 
 
 def _parameters(claim: "Claim") -> list[str]:

@@ -1,4 +1,4 @@
-"""Claims on a terminal: what a run of one found, what many found, misprints, coverage."""
+"""Claims on a terminal: the finding of one, a summary of many, common slips, coverage."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -9,14 +9,16 @@ from ansatz.cli.formula import plain_formula
 from ansatz.cli.terminal import number, print_table, say
 
 if TYPE_CHECKING:
-    from ansatz.claims import Check, Correction, Outcome, Section
+    from ansatz.claims import Check, Outcome
+    from ansatz.claims.catalog import Section
+    from ansatz.claims.errata import Correction
 
 _ROWS = 40  # of a table, at most
 _SIGNS = {"<=": "≤", ">=": "≥", "=": "="}
 
 
 def print_finding(outcome: "Outcome", scale: str, seed: int, parameters: dict[str, Any]) -> None:
-    """One claim: its statement, each check with its tolerance, the wrong prediction, the table."""
+    """Prints one claim: statement, checks with tolerance and wrong prediction, table."""
     from ansatz.claims import get
 
     if outcome.finding is None:
@@ -68,7 +70,7 @@ def _print_numbers(table: Any) -> None:
 
 
 def print_summary(outcomes: "Sequence[Outcome]", seconds: float, *, slowest: bool = False) -> None:
-    """Many claims, a line each, and how many hold."""
+    """Prints a line per claim, and how many hold."""
     shown = sorted(outcomes, key=lambda each: -each.seconds) if slowest else outcomes
     head = ["claim", "measured", "", "predicted", "tolerance", "verdict", "seconds"]
     print_table(head, [_line(outcome) for outcome in shown], numbers=[1, 3, 4, 6], limit=None)
@@ -95,7 +97,7 @@ def _line(outcome: "Outcome") -> list[str]:
 
 
 def print_errata(corrections: "Sequence[Correction]", as_json: bool) -> None:
-    """The misprints, each with the number that tells it from the right formula."""
+    """Prints the common slips, each with the check that refutes it."""
     if as_json:
         print_document([each.to_dict() for each in corrections])
         return
@@ -106,7 +108,7 @@ def print_errata(corrections: "Sequence[Correction]", as_json: bool) -> None:
             say()
     refuted = {each.row.id for each in corrections if each.refuted}
     rows = {each.row.id for each in corrections}
-    say(f"{len(refuted)} of {len(rows)} misprints are refuted.")
+    say(f"{len(refuted)} of {len(rows)} common slips are refuted.")
     if missing:
         say("Without a claim yet:")
     for row in missing:
@@ -115,8 +117,7 @@ def print_errata(corrections: "Sequence[Correction]", as_json: bool) -> None:
 
 def _print_correction(each: "Correction") -> None:
     assert each.erratum is not None
-    documents = ", ".join(each.documents)
-    say(f"{each.row.id}  {each.row.item} (document {documents}; claim {each.claim})")
+    say(f"{each.row.id}  {each.row.item} (claim {each.claim})")
     width = max(len(each.erratum.printed), len(each.erratum.correct))
     check = each.check
     if check is None:
@@ -136,7 +137,7 @@ def _print_correction(each: "Correction") -> None:
 
 
 def print_coverage(sections: "Sequence[Section]", as_json: bool) -> None:
-    """Which statements of the course have a claim, and which have none yet."""
+    """Prints which statements of the catalog have a claim, and which have none."""
     if as_json:
         print_document([section.to_dict() for section in sections])
         return

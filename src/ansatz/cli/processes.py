@@ -18,7 +18,7 @@ from ansatz.errors import UsageError
 
 if TYPE_CHECKING:
     from ansatz.cli.config import FitConfig
-    from ansatz.training.launch import Ending
+    from ansatz.training.processes.launch import Ending
 
 _CHILD = "ANSATZ_LAUNCHED"  # set for the processes that --processes starts
 _LOST = 75  # the exit status of one that does not know why another one left
@@ -50,7 +50,7 @@ def one_voice() -> Iterator[None]:
 def follow_launcher() -> None:
     """Lets a process that ``--processes`` started end with the command that started it."""
     if _CHILD in os.environ:
-        from ansatz.training.launch import follow_parent
+        from ansatz.training.processes.launch import follow_parent
 
         follow_parent()
 
@@ -62,7 +62,7 @@ def fit_in_processes(chosen: "FitConfig", folder: Path, as_json: bool) -> None:
             "--processes starts processes itself; under torchrun leave it out and use torchrun's "
             "--nproc-per-node."
         )
-    from ansatz.training.launch import launch
+    from ansatz.training.processes.launch import launch
 
     request = chosen.request.but(out=str(folder))
     with tempfile.TemporaryDirectory(prefix="ansatz-") as place:

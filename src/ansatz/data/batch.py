@@ -1,10 +1,13 @@
-"""What one training step sees."""
+"""Batches of rows: inputs, target, weight, offset, index."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol, Self, TypeVar, cast
 
+import numpy as np
 import torch
 from torch import Tensor
+
+from ansatz.errors import DataError
 
 Tree = TypeVar("Tree")
 
@@ -14,13 +17,6 @@ class Cuttable(Protocol):
 
     It may be a NamedTuple of tensors; any other class also has a method ``map_tensors(function)``,
     which gives it back with ``function`` applied to each of its tensors.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data.ragged import Ragged
-        >>> texts: Cuttable = Ragged(torch.arange(5), torch.tensor([0, 2, 5]))
-        >>> texts.count_rows()
-        2
     """
 
     def count_rows(self) -> int:
@@ -89,14 +85,6 @@ def take_rows(batch: Tree, rows: slice | Tensor) -> Tree:
     Raises:
         ValueError: a field has more or fewer rows than the batch.
         TypeError: a field is nothing that can be cut.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data import Batch
-        >>> from ansatz.data.batch import take_rows
-        >>> batch = Batch.of(torch.zeros(4, 1), torch.arange(4.0))
-        >>> take_rows(batch, torch.tensor([3, 1])).target
-        tensor([3., 1.])
     """
     count = count_rows(batch)
     if isinstance(rows, slice):
@@ -124,14 +112,7 @@ def _cut(tree: Any, rows: slice | Tensor, count: int, name: str) -> Any:
 
 
 def count_rows(tree: Any) -> int:
-    """Counts the rows of a batch, or of what may be one of its fields.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data.batch import count_rows
-        >>> count_rows((torch.zeros(3, 2), torch.zeros(3)))
-        3
-    """
+    """Counts the rows of a batch, or of what may be one of its fields."""
     if isinstance(tree, Tensor):
         return len(tree)
     if isinstance(tree, Batch):
@@ -147,14 +128,7 @@ def count_rows(tree: Any) -> int:
 
 
 def named_parts(tree: tuple[Any, ...], name: str = "") -> Iterator[tuple[str, Any]]:
-    """Names the parts of a tuple as errors do: ``target``, ``target.time``, ``inputs[0]``.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data.batch import Batch, named_parts
-        >>> [name for name, _ in named_parts(Batch.of(torch.zeros(1), torch.zeros(1)))][:2]
-        ['inputs', 'target']
-    """
+    """Names the parts of a tuple as errors do: ``target``, ``target.time``, ``inputs[0]``."""
     fields = getattr(tree, "_fields", None)
     for place, part in enumerate(tree):
         own = f"[{place}]" if fields is None else f".{fields[place]}" if name else fields[place]
@@ -162,13 +136,7 @@ def named_parts(tree: tuple[Any, ...], name: str = "") -> Iterator[tuple[str, An
 
 
 def first_tensor(tree: Any) -> Tensor:
-    """The first tensor of a nested tuple.
-
-    Example:
-        >>> import torch
-        >>> first_tensor((torch.zeros(3), torch.ones(2))).shape
-        torch.Size([3])
-    """
+    """The first tensor of a nested tuple."""
     if isinstance(tree, Tensor):
         return tree
     return first_tensor(tree[0]) if isinstance(tree, tuple) else all_tensors(tree)[0]
@@ -178,11 +146,6 @@ def map_tensors(function: Any, tree: Any) -> Any:
     """Applies ``function`` to each tensor of a nested tuple, keeping NamedTuples what they are.
 
     A class of its own applies it in its method ``map_tensors``.
-
-    Example:
-        >>> import torch
-        >>> map_tensors(len, (torch.zeros(3), None))
-        (3, None)
     """
     if isinstance(tree, Tensor):
         return function(tree)
@@ -193,24 +156,90 @@ def map_tensors(function: Any, tree: Any) -> Any:
 
 
 def to_device(tree: Any, device: torch.device | str) -> Any:
-    """A batch, or any nested tuple of tensors, on ``device``.
-
-    Example:
-        >>> import torch
-        >>> to_device((torch.zeros(2),), "meta")[0].device.type
-        'meta'
-    """
+    """A batch, or any nested tuple of tensors, on ``device``."""
     return map_tensors(lambda tensor: tensor.to(device, non_blocking=True), tree)
 
 
 def all_tensors(tree: object) -> list[Tensor]:
-    """The tensors of a nested structure, in order.
-
-    Example:
-        >>> import torch
-        >>> len(all_tensors((torch.zeros(1), (torch.zeros(2), None))))
-        2
-    """
+    """The tensors of a nested structure, in order."""
     found: list[Tensor] = []
     map_tensors(found.append, tree)
     return found
+
+
+class Ragged(NamedTuple):
+    """B rows of different lengths: the tokens of texts, the elements of sets.
+
+    Row b is ``values[offsets[b]:offsets[b + 1]]``; it may be empty. A batch may hold it in place
+    of any tensor.
+
+    Args:
+        values: ``(N, ...)``, all rows one behind the other.
+        offsets: ``(B + 1,)`` int64, from 0 to N, never falling.
+    """
+
+    values: Tensor
+    offsets: Tensor
+
+    def count_rows(self) -> int:
+        """The number of rows, B."""
+        return len(self.offsets) - 1
+
+    def take_rows(self, rows: slice | Tensor) -> "Ragged":
+        """The rows of a slice, or those of an index tensor in its order."""
+        if isinstance(rows, slice):
+            first, last, step = rows.indices(self.count_rows())
+            if step == 1:  # a run of rows is a run of values: nothing to copy
+                kept = self.offsets[first : max(first, last) + 1]
+                return Ragged(self.values[kept[0] : kept[-1]], kept - kept[0])
+        starts, lengths = self.offsets[:-1][rows], self.offsets.diff()[rows]
+        offsets = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
+        shift = (starts - offsets[:-1]).repeat_interleave(lengths)
+        return Ragged(self.values[shift + torch.arange(len(shift), device=shift.device)], offsets)
+
+
+def check_weight(weight: Any, rows: int) -> np.ndarray:
+    """Frequency weights as ``(N,)`` float64, ones when None: finite, none negative, not all zero.
+
+    A row of weight 3 counts like three such rows, one of weight 0 like none.
+
+    Example:
+        >>> from ansatz.data import check_weight
+        >>> check_weight([1, 2], rows=2)
+        array([1., 2.])
+        >>> check_weight([1, -2], rows=2)
+        Traceback (most recent call last):
+        ...
+        ansatz.errors.DataError: weights must be >= 0, got -2 at row 2.
+    """
+    if weight is None:
+        return np.ones(rows)
+    values = check_numbers(weight, rows, "weights")
+    negative = np.flatnonzero(values < 0)
+    if len(negative):
+        raise DataError(
+            f"weights must be >= 0, got {values[negative[0]]:g} at row {negative[0] + 1}."
+        )
+    if rows and not values.any():
+        raise DataError("weights are all zero: no row counts.")
+    return values
+
+
+def check_numbers(values: Any, rows: int, what: str) -> np.ndarray:
+    """One finite number per row as ``(N,)`` float64; ``what`` names them in errors."""
+    try:
+        numbers = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise DataError(f"{what} must be numbers, got {type(values).__name__}.") from None
+    if numbers.shape != (rows,):
+        raise DataError(f"{what} must have shape ({rows},), one per row, got {numbers.shape}.")
+    bad = np.flatnonzero(~np.isfinite(numbers))
+    if len(bad):
+        raise DataError(
+            f"{what} must be finite, got {numbers[bad[0]]} at row {bad[0] + 1} "
+            f"({len(bad)} such rows)."
+        )
+    return numbers
+
+
+UNLABELLED = -1  # not annotated, or from outside the frame: such a cell takes no part in a loss

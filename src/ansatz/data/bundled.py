@@ -3,7 +3,7 @@
 import inspect
 from typing import Any
 
-from ansatz.data.datasets import Dataset
+from ansatz.data.registry import Dataset
 
 _LICENSE = "distributed with scikit-learn (BSD-3-Clause)"
 

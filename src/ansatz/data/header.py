@@ -1,5 +1,6 @@
-"""The head of a delimited file: its delimiter and the names of its columns."""
+"""The start of a text table: its encoding, delimiter and column names."""
 
+import codecs
 import csv
 import re
 from collections import Counter
@@ -15,13 +16,7 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 class Header(NamedTuple):
-    """The names of the columns and where the rows begin.
-
-    Example:
-        >>> from ansatz.data.header import Header
-        >>> Header(["a", "b"], start=4, first_line=2, notes=[]).names
-        ['a', 'b']
-    """
+    """The names of the columns and where the rows begin."""
 
     names: list[str]
     start: int
@@ -34,11 +29,6 @@ def sniff_delimiter(text: bytes) -> str:
 
     Whitespace is considered only where none of the others occurs in most rows; a file without
     any has one column.
-
-    Example:
-        >>> from ansatz.data.header import sniff_delimiter
-        >>> sniff_delimiter(b"a;b\n1,5;2\n"), sniff_delimiter(b"1.0   2\n3.0 4\n")
-        (';', 'whitespace')
     """
     sample = text[:_SAMPLE_BYTES]
     if len(text) > _SAMPLE_BYTES and b"\n" in sample:
@@ -76,11 +66,6 @@ def read_header(
         delimiter: one character, or ``"whitespace"``.
         header: whether that record holds names; otherwise columns are called x1, x2, ...
         names: names to use instead.
-
-    Example:
-        >>> from ansatz.data.header import read_header
-        >>> read_header(b"\na,\n1,2\n", "t.csv", ",", header=True, names=None)[:3]
-        (['a', 'column_2'], 4, 3)
     """
     cells, begin, end, line, next_line = _first_record(text, origin, delimiter)
     if len(cells) > MAX_COLUMNS:
@@ -111,8 +96,8 @@ def _first_record(text: bytes, origin: str, delimiter: str) -> tuple[list[str], 
         nonlocal offset
         while offset < len(text):
             end = text.find(b"\n", offset) + 1 or len(text)
-            piece, offset = text[offset:end].decode(), end
-            yield " ".join(piece.split()) if delimiter == "whitespace" else piece
+            chunk, offset = text[offset:end].decode(), end
+            yield " ".join(chunk.split()) if delimiter == "whitespace" else chunk
 
     mark = " " if delimiter == "whitespace" else delimiter
     try:
@@ -153,3 +138,84 @@ def _refuse_doubles(names: list[str], origin: str) -> None:
             f"{origin}: {times} columns are called '{name}' (columns {', '.join(places)}). "
             "Rename them, or give names: --names a,b,..."
         )
+
+
+_MARKS = [  # the longer mark first: UTF-32's begins with UTF-16's
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+    (codecs.BOM_UTF8, "utf-8"),
+]
+
+
+def to_utf8(raw: bytes, origin: str, encoding: str | None = None) -> tuple[bytes, list[str]]:
+    r"""The text in UTF-8 with ``\n`` at the line ends, and notes on what was assumed.
+
+    Without ``encoding``: the byte-order mark decides; else UTF-8; else Latin-1 in the form that
+    Windows writes (cp1252), which is a guess and is noted.
+
+    Args:
+        raw: the file's bytes.
+        origin: the file's name, for errors.
+        encoding: any codec that Python knows.
+    """
+    notes: list[str] = []
+    if encoding is not None:
+        text = _recode(raw, origin, encoding)
+    else:
+        text = _detect(raw, origin, notes)
+    if b"\0" in text:
+        at = text.index(b"\0")
+        line = text.count(b"\n", 0, at) + 1
+        raise DataError(
+            f"{origin}, line {line}: contains a NUL byte, so it is not a text table, or it is "
+            "UTF-16 without a mark (then: --encoding utf-16-le)."
+        )
+    if b"\r" in text:
+        text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return text, notes
+
+
+def _detect(raw: bytes, origin: str, notes: list[str]) -> bytes:
+    for mark, codec in _MARKS:
+        if raw.startswith(mark):
+            if codec != "utf-8":
+                notes.append(f"{origin} is encoded in {codec}.")
+            return _recode(raw[len(mark) :], origin, codec)
+    if raw.isascii():
+        return raw
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        notes.append(
+            f"{origin}, line {line}: not UTF-8, read as Latin-1 (cp1252). "
+            "If letters look wrong: --encoding NAME."
+        )
+        return _latin(raw)
+    return raw
+
+
+def _latin(raw: bytes) -> bytes:
+    try:
+        return raw.decode("cp1252").encode()
+    except UnicodeDecodeError:  # cp1252 leaves five bytes undefined, Latin-1 none
+        return raw.decode("latin-1").encode()
+
+
+def _recode(raw: bytes, origin: str, encoding: str) -> bytes:
+    try:
+        text = raw.decode(encoding)
+    except LookupError:
+        raise DataError(f"{origin}: unknown encoding '{encoding}'.") from None
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise DataError(
+            f"{origin}, line {line}: byte {raw[error.start]:#04x} is not {encoding}. "
+            "Give its true encoding: --encoding NAME."
+        ) from None
+    except UnicodeError as error:  # utf-16 without a byte-order mark
+        raise DataError(f"{origin}: not {encoding}: {error}.") from None
+    # A single half of a surrogate pair can be decoded but not written.
+    return text.removeprefix("\ufeff").encode("utf-8", errors="replace")

@@ -7,17 +7,16 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from ansatz.data.datasets import Dataset
+from ansatz.data.bundles import IMAGE_BUNDLES
 from ansatz.data.download import find_bundle
-from ansatz.data.files import LIMIT_BYTES
+from ansatz.data.files import LIMIT_BYTES, load_npz
+from ansatz.data.grids.arrays import read_idx
 from ansatz.data.grids.assemble import assemble
 from ansatz.data.grids.grids import Grids
-from ansatz.data.grids.idx import read_idx
 from ansatz.data.grids.listing import Listing
 from ansatz.data.grids.masks import Masks
 from ansatz.data.grids.options import Options
-from ansatz.data.image_bundles import IMAGE_BUNDLES
-from ansatz.data.npz import load_npz
+from ansatz.data.registry import Dataset
 
 _UNSTATED = "not stated"
 _DIGITS = tuple(str(k) for k in range(10))
@@ -116,7 +115,7 @@ def _isbi2012() -> Dataset:
 def _mni152() -> Dataset:
     """MNI152: one volume of an average head at 1 mm, 197 x 233 x 189, each voxel's tissue told.
 
-    Classes: other, grey matter, white matter. One volume: enough to try segmentation of pieces of
+    Classes: other, grey matter, white matter. One volume: enough to try segmentation of crops of
     it, not to compare methods.
 
     References:

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ansatz.data.categorical import spelled
 from ansatz.data.columns import Column
 from ansatz.data.frames import as_frame
-from ansatz.data.levels import spelled
 from ansatz.data.numeric import as_numbers
 
 if TYPE_CHECKING:

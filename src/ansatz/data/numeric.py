@@ -1,4 +1,4 @@
-"""Numbers for a network: centred, scaled, filled where missing, all columns at once."""
+"""Numeric columns as features: standardised, bent to a normal shape, binned."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -6,13 +6,125 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from ansatz.data.bins import Bins
 from ansatz.data.cells import MARKERS, parse_number
-from ansatz.data.quantiles import Curve
 from ansatz.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_KNOTS = 1000
+
+
+class Curve(BaseModel):
+    r"""The monotone map from values to normal scores, learned from weighted rows.
+
+    .. math:: z(v) = \Phi^{-1}\left(\frac{W_{<v} + W_{\le v}}{2 W}\right)
+
+    W sums the weights, so that a row of weight 3 counts like three rows; ties share a score.
+    Between the learned values z is linear, beyond them constant. Of more than 1,000 values some
+    1,000 are kept: half spaced evenly in probability, half in z, which keeps the tails.
+
+    Args:
+        values: increasing.
+        levels: their scores z.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    values: list[float]
+    levels: list[float]
+
+    @classmethod
+    def fit(cls, column: np.ndarray, weight: np.ndarray) -> "Curve":
+        """Learns from a column ``(N,)``, nan left out, with weights ``(N,)``, all positive."""
+        from scipy.special import ndtr, ndtri
+
+        known = ~np.isnan(column)
+        values, place = np.unique(column[known], return_inverse=True)
+        mass = np.bincount(place, weights=weight[known], minlength=len(values))
+        if len(values) == 0:
+            return cls(values=[0.0], levels=[0.0])
+        upper = np.cumsum(mass)
+        middle = (upper - mass / 2) / upper[-1]
+        if len(values) > _KNOTS:
+            low, high = ndtri(middle[[0, -1]])
+            wanted = [
+                np.linspace(middle[0], middle[-1], _KNOTS // 2),
+                ndtr(np.linspace(low, high, _KNOTS // 2)),
+            ]
+            keep = np.searchsorted(middle, np.concatenate(wanted) - 1e-12)
+            keep = np.unique(np.minimum(keep, len(values) - 1))
+            values, middle = values[keep], middle[keep]
+        return cls(values=values.tolist(), levels=ndtri(middle).tolist())
+
+    def scores(self, column: np.ndarray) -> np.ndarray:
+        """z of each value, nan where missing."""
+        bent = np.interp(column, self.values, self.levels)
+        return np.where(np.isnan(column), np.nan, bent)
+
+
+_LEAST = 0.1  # of a bin's spread: one that few rows reach is not blown up further
+
+
+class Bins(BaseModel):
+    r"""The position of a number within each bin of its range.
+
+    .. math:: e_t(x) = \mathrm{clamp}\Big(\frac{x - b_{t-1}}{b_t - b_{t-1}}, 0, 1\Big), \qquad
+        z_t = \frac{e_t - c_t}{\max(s_t, 0.1)}, \qquad t = 1..T
+
+    A linear map of these features is any function that is linear between the edges b, as a spline
+    of degree 1 or a soft decision tree is. The edges are values that occur, evenly spaced among the
+    different ones: where few rows have many values (incomes above zero), the edges still are.
+    A missing number counts as the mean, z = 0.
+
+    Args:
+        edges: b, increasing, T + 1 of them.
+        center: c, the weighted means of e.
+        scale: the larger of 0.1 and s, their weighted standard deviations.
+
+    References:
+        Gorishniy, Rubachev & Babenko (2022), On embeddings for numerical features in tabular deep
+        learning, eq. 1. https://arxiv.org/abs/2203.05556
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    edges: list[float]
+    center: list[float]
+    scale: list[float]
+
+    @classmethod
+    def fit(cls, column: np.ndarray, weight: np.ndarray, count: int) -> "Bins | None":
+        """Learns at most ``count`` bins from a column ``(N,)``; None if it has but two values."""
+        known = ~np.isnan(column)
+        values = np.unique(column[known].astype(float))
+        if len(values) < 3:
+            return None
+        places = np.linspace(0, len(values) - 1, min(count, len(values) - 1) + 1)
+        edges = values[np.unique(places.round().astype(int))]
+        if not np.isfinite(np.diff(edges)).all():  # a range beyond the largest number
+            return None
+        found = cls(edges=edges.tolist(), center=[0.0] * (len(edges) - 1), scale=[])
+        e, share = found.positions(column[known]), weight[known] / weight[known].sum()
+        center = share @ e
+        scale = np.sqrt(share @ (e - center) ** 2)
+        return cls(
+            edges=edges.tolist(), center=center.tolist(), scale=np.maximum(scale, _LEAST).tolist()
+        )
+
+    def __len__(self) -> int:
+        return len(self.edges) - 1
+
+    def positions(self, column: np.ndarray) -> np.ndarray:
+        """e of each number, ``(N, T)``; nan where it is missing."""
+        edges = np.array(self.edges)
+        return np.clip((column[:, None] - edges[:-1]) / np.diff(edges), 0, 1)
+
+    def encode(self, column: np.ndarray) -> np.ndarray:
+        """z of each number, ``(N, T)``."""
+        z = (self.positions(column) - np.array(self.center)) / np.array(self.scale)
+        return np.nan_to_num(z, copy=False, nan=0.0)
+
 
 CLIP = 6.0  # standard deviations; beyond it a network extrapolates without having seen anything
 _TINY = 1e-300  # its inverse is still a number
@@ -20,13 +132,7 @@ _BLOCK_BYTES = 2**18  # a block of rows that stays in the cache
 
 
 class NumericState(BaseModel):
-    """What :class:`Numeric` learned, as JSON.
-
-    Example:
-        >>> from ansatz.data.numeric import NumericState
-        >>> NumericState(center=[0.0], scale=[1.0], fill=[0.0], masked=[], curves={}).masked
-        []
-    """
+    """What :class:`Numeric` learned, as JSON."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
@@ -40,7 +146,7 @@ class NumericState(BaseModel):
 
 @dataclass(frozen=True)
 class Numeric:
-    r"""The map from P columns of numbers to P + M features, and T more for their pieces.
+    r"""The map from P columns of numbers to P + M features, and T more for their bins.
 
     .. math:: z_j = \frac{x_j - c_j}{s_j}, \qquad z_j = 0 \text{ where } s_j = 0
 
@@ -54,15 +160,7 @@ class Numeric:
         fill: what stands for a missing number, ``(P,)``.
         masked: the M columns with a feature for being missing.
         curves: columns that are first mapped to normal scores.
-        bins: columns that are also given by the pieces of their range.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.data.numeric import Numeric
-        >>> map = Numeric.fit(np.array([[1.0], [3.0], [np.nan]]), np.ones(3), ["age"])
-        >>> map.encode(np.array([[5.0], [np.nan]]), ["age"])
-        array([[3., 0.],
-               [0., 1.]])
+        bins: columns that are also given by the bins of their range.
     """
 
     center: np.ndarray
@@ -82,17 +180,17 @@ class Numeric:
         standardize: bool = True,
         bend: tuple[int, ...] = (),
         cut: tuple[int, ...] = (),
-        pieces: int = 0,
+        num_bins: int = 0,
     ) -> "Numeric":
         """Learns from values ``(N, P)`` with weights ``(N,)``.
 
-        Columns in ``bend`` get a curve, those in ``cut`` up to ``pieces`` pieces.
+        Columns in ``bend`` get a curve, those in ``cut`` up to ``num_bins`` bins.
         """
         seen = values if weight.all() else values[weight > 0]
         weight = weight[weight > 0]
         refuse_infinite(seen, names)
         curves = {j: Curve.fit(seen[:, j], weight) for j in bend}
-        found = {j: Bins.fit(seen[:, j], weight, pieces) for j in cut if pieces}
+        found = {j: Bins.fit(seen[:, j], weight, num_bins) for j in cut if num_bins}
         bins = {j: each for j, each in found.items() if each is not None}
         seen = _bent(seen, curves)
         mean, deviation, missing = weighted_moments(seen, weight)
@@ -166,12 +264,6 @@ def weighted_moments(
     so that a row of weight 3 counts like three rows. Sums are of differences to the mean of the
     first rows: squares of the numbers themselves would lose all digits where the mean is large. A
     deviation that is rounding error of the mean is 0.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.data.numeric import weighted_moments
-        >>> weighted_moments(np.array([[1.0], [3.0]]), np.array([3.0, 1.0]))[0]
-        array([1.5])
     """
     with np.errstate(over="ignore", invalid="ignore"):
         mean, deviation, missing = _moments(values, weight)
@@ -225,14 +317,7 @@ def _origin(values: np.ndarray, block: np.ndarray, known: np.ndarray | None) -> 
 
 
 def as_numbers(column: "pd.Series") -> np.ndarray:
-    """A column as float64, nan where missing; text that is no number is an error with its row.
-
-    Example:
-        >>> import pandas as pd
-        >>> from ansatz.data.numeric import as_numbers
-        >>> as_numbers(pd.Series(["1", "NA", None]))
-        array([ 1., nan, nan])
-    """
+    """A column as float64, nan where missing; text that is no number is an error with its row."""
     import pandas as pd
 
     if pd.api.types.is_numeric_dtype(column.dtype):
@@ -253,16 +338,7 @@ def as_numbers(column: "pd.Series") -> np.ndarray:
 
 
 def refuse_infinite(values: np.ndarray, names: list[str]) -> None:
-    """Infinite numbers are an error that counts them for each column.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.data.numeric import refuse_infinite
-        >>> refuse_infinite(np.array([[1.0, np.inf]]), ["a", "b"])
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.DataError: infinite values in column 'b' (1 rows, the first is row 1)...
-    """
+    """Infinite numbers are an error that counts them for each column."""
     with np.errstate(over="ignore", invalid="ignore"):
         if all(np.isfinite(values[rows].sum()) for rows in _blocks(values)):
             return  # a finite sum has finite parts

@@ -9,13 +9,13 @@ import torch
 from pydantic import BaseModel, ConfigDict, ValidationError
 from torch import Tensor
 
+from ansatz.data.batch import check_weight
 from ansatz.data.categorical import Categorical
 from ansatz.data.columns import Column, infer_columns
 from ansatz.data.dates import PARTS
 from ansatz.data.frames import as_frame, is_array
 from ansatz.data.numbers import number_columns, numbers_of
 from ansatz.data.numeric import Numeric, NumericState
-from ansatz.data.weights import check_weight
 from ansatz.errors import DataError, ModelError, UsageError
 from ansatz.spec import InputSpec
 
@@ -110,8 +110,8 @@ class Preprocessor:
             embed_above: levels above which a network gets codes instead of indicators.
             max_levels: levels above which a linear model lets the rare ones share one.
             quantile: True, or the numeric columns to map to normal scores (heavy tails).
-            bins: pieces into which the range of each number is cut for features of their own
-                (:class:`~ansatz.data.bins.Bins`), beside the number itself; 0 for none.
+            bins: number of bins into which the range of each number is cut for features of their own
+                (:class:`~ansatz.data.numeric.Bins`), beside the number itself; 0 for none.
             dtype: of the features; float32 for a network and float64 for a linear model if None.
         """
         if purpose not in ("network", "linear"):
@@ -132,7 +132,7 @@ class Preprocessor:
             standardize=purpose == "network",
             bend=_bend(slots, quantile),
             cut=tuple(j for j, slot in enumerate(slots) if not slot.part),
-            pieces=bins,
+            num_bins=bins,
         )
         limit = max_levels if purpose == "linear" else embed_above
         categorical = _learn_levels(rows, columns, weight, purpose, limit)

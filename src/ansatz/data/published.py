@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ansatz.data.bundles import BUNDLES
-from ansatz.data.datasets import Dataset
 from ansatz.data.download import find_bundle
+from ansatz.data.registry import Dataset
 from ansatz.data.table import read_table
 from ansatz.errors import DataError
 

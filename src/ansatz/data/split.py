@@ -1,15 +1,15 @@
-"""Which rows train, which stop the training, which evaluate: copies always on one side."""
+"""Splits rows into training, validation and test rows."""
 
 import heapq
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ansatz.data.batch import check_weight
+from ansatz.data.categorical import spelled
 from ansatz.data.dates import as_dates
 from ansatz.data.frames import as_frame, is_frame
 from ansatz.data.keys import mix, row_keys
-from ansatz.data.levels import spelled
-from ansatz.data.weights import check_weight
 from ansatz.errors import DataError, UsageError
 from ansatz.seeds import derive
 
@@ -185,3 +185,53 @@ def _check_fractions(test: float, valid: float) -> None:
             f"test and validation fractions must be >= 0 and sum to less than 1, "
             f"got {test} and {valid}."
         )
+
+
+TRAIN, VALID, TEST = 0, 1, 2
+
+
+class HashSplit(NamedTuple):
+    r"""A split by the hash h of (seed, content) or (seed, group), spread over [0, 1).
+
+    .. math:: \text{test: } h < t, \qquad \text{validation: } t \le h < t + v,
+        \qquad \text{train: the rest}
+
+    :func:`ansatz.data.split_rows` cuts the same order of hashes where the shares are met exactly,
+    for which it must have seen all rows; here the cuts are fixed, and each share is binomial around
+    its value. So the two agree on all rows but those between the cuts. Copies, and rows of one
+    group, fall on one side in both.
+
+    Args:
+        seed: another seed, another split.
+        test: t.
+        valid: v.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.data.streams import HashSplit
+        >>> parts = HashSplit(0, test=0.2, valid=0.1).parts(np.arange(10_000, dtype=np.uint64))
+        >>> (np.bincount(parts) / 10_000).round(2).tolist()
+        [0.7, 0.1, 0.2]
+    """
+
+    seed: int
+    test: float
+    valid: float
+
+    def parts(self, keys: np.ndarray) -> np.ndarray:
+        """0 train, 1 validation, 2 test of rows with such keys, ``(N,)`` uint8."""
+        place = mix(keys ^ np.uint64(derive(self.seed, "split")))
+        found = np.zeros(len(keys), dtype=np.uint8)
+        found[place < _threshold(self.test + self.valid)] = VALID
+        found[place < _threshold(self.test)] = TEST
+        return found
+
+    def group_keys(self, groups: Any, rows: np.ndarray) -> np.ndarray:
+        """Keys of groups in place of contents; a row without a group is its own."""
+        codes, _ = spelled(groups)
+        alone = row_keys(rows, seed=self.seed)
+        return np.where(codes < 0, alone, row_keys({"group": groups}, seed=self.seed))
+
+
+def _threshold(share: float) -> np.uint64:
+    return np.uint64(min(int(share * 2.0**64), 2**64 - 1))

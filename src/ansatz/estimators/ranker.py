@@ -50,7 +50,7 @@ class Ranker(Estimator):
         weight_decay: decoupled, on matrices.
         holdout: share of the rows that decide when to stop; 0 for none.
         quantile: True, or the columns, whose heavy tails are mapped to normal scores.
-        bins: pieces into which the range of each number is cut, as features beside the number, so
+        bins: number of bins into which the range of each number is cut, as features beside the number, so
             that a network can bend sharply; by default 32 from 10,000 rows on (fewer where columns
             are many), 0 for none.
         augment: whether grids are varied at random while they are learned from (shifted, turned,

@@ -19,7 +19,7 @@ from ansatz.fitting.task import Settings, Task
 from ansatz.registry import load
 from ansatz.structures.registry import DEFAULT, recognizers
 
-_LAW, _NETWORK = "likelihood.", "network."  # before the keys of their options, where said
+_LIKELIHOOD, _NETWORK = "likelihood.", "network."  # before the keys of their options, where said
 _OF_LINEAR = {"class_weight", "classes", "layout", "prior", "unranked"}
 
 
@@ -82,16 +82,16 @@ def split_options(
         likelihood: by name; None where the values choose, and options are the others'.
         options: of all of them, by name; ``likelihood.key`` is the likelihood's.
     """
-    named = {k.removeprefix(_LAW): v for k, v in options.items() if k.startswith(_LAW)}
-    others = {k: v for k, v in options.items() if not k.startswith(_LAW)}
+    named = {k.removeprefix(_LIKELIHOOD): v for k, v in options.items() if k.startswith(_LIKELIHOOD)}
+    others = {k: v for k, v in options.items() if not k.startswith(_LIKELIHOOD)}
     if likelihood is None:
         if named:
-            raise UsageError(f"--set {_LAW}{next(iter(named))}: name the likelihood as well.")
+            raise UsageError(f"--set {_LIKELIHOOD}{next(iter(named))}: name the likelihood as well.")
         return others, {}
     known = inspect.signature(likelihoods.registry.get(likelihood)).parameters
     odd = [name for name in named if name not in known]
     if odd:
-        raise UsageError(f"--set {_LAW}{odd[0]}: not an option of {likelihood}.")
+        raise UsageError(f"--set {_LIKELIHOOD}{odd[0]}: not an option of {likelihood}.")
     mine = {k: v for k, v in others.items() if k in known and k not in fit_settings()}
     return {k: v for k, v in others.items() if k not in mine}, {**mine, **named}
 

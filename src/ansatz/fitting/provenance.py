@@ -94,7 +94,7 @@ class Provenance(BaseModel):
         given: whether the parts for training and test are the data's own.
         holdout: share of the rows to learn from that stopped the training.
         chosen: the likelihood that was fitted.
-        law_options: its options.
+        likelihood_options: its options.
         network: that was fitted.
         rows: the marks of the rows.
     """

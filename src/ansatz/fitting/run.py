@@ -15,7 +15,7 @@ from ansatz.fitting.result import Fit
 from ansatz.fitting.saved import load_model, save_model
 from ansatz.fitting.task import Task
 from ansatz.storage import check_target
-from ansatz.training.distributed import current_processes
+from ansatz.training.machine import current_processes
 
 
 class Run:

@@ -7,8 +7,7 @@ import torch
 from torch import Tensor
 
 from ansatz.likelihoods import Categorical, CrossEntropy, Likelihood
-from ansatz.likelihoods.averaged import Averaged
-from ansatz.likelihoods.merging import merge, merges
+from ansatz.likelihoods.averaged import Averaged, merge, merges
 
 
 class Combination:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ansatz.data.unlabelled import UNLABELLED
+from ansatz.data.batch import UNLABELLED
 from ansatz.fitting.job import Job
 from ansatz.fitting.trained import PointPosterior
 from ansatz.inference.left_out import OutOfFold, Piece, left_out

@@ -12,7 +12,8 @@ from torch.func import functional_call
 from ansatz.data import Batch
 from ansatz.likelihoods import Likelihood, Normal
 from ansatz.training import Supervised
-from ansatz.training.scores import Array, Score, closed_form, normal_constant_score
+from ansatz.training.fast.likelihood import closed_form, normal_constant_score
+from ansatz.training.fast.network import Array, Score
 
 
 class MemberObjective(nn.Module):

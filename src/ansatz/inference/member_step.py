@@ -18,7 +18,7 @@ from ansatz.inference.member_stopping import MemberStopping
 from ansatz.inference.members import Members
 from ansatz.optim import FlatAdamW
 from ansatz.training import AnalyticStep, Loss, Supervised
-from ansatz.training.backpropagation import Array
+from ansatz.training.fast.network import Array
 
 _ROWS = 4_096  # of each member that are evaluated at once
 

@@ -41,7 +41,7 @@ from ansatz.likelihoods import (
 from ansatz.metrics import compute_metrics
 from ansatz.spec import TargetSpec
 
-CLASS_LAWS = ("bernoulli", "categorical", "ordinal", "cross_entropy", "focal")
+CLASS_LIKELIHOODS = ("bernoulli", "categorical", "ordinal", "cross_entropy", "focal")
 
 
 class Classes(Outcome):
@@ -75,7 +75,7 @@ class Classes(Outcome):
     @classmethod
     def serves(cls, likelihood: str, column_roles: ColumnRoles) -> bool:
         """Likelihoods of classes, of columns that are not times."""
-        return likelihood in CLASS_LAWS and not column_roles.is_survival
+        return likelihood in CLASS_LIKELIHOODS and not column_roles.is_survival
 
     @classmethod
     def check_columns(
@@ -196,9 +196,9 @@ class Classes(Outcome):
             created: Likelihood = likelihoods.create(name)
             return created
         likelihood = settings.make_likelihood(few=few)
-        if likelihood.name not in CLASS_LAWS:
+        if likelihood.name not in CLASS_LIKELIHOODS:
             raise UsageError(
-                f"{likelihood.name} is no likelihood of classes. A Classifier takes {', '.join(CLASS_LAWS)}; "
+                f"{likelihood.name} is no likelihood of classes. A Classifier takes {', '.join(CLASS_LIKELIHOODS)}; "
                 "numbers are for a Regressor."
             )
         return likelihood

@@ -13,9 +13,9 @@ from torch import Tensor
 
 from ansatz import likelihoods
 from ansatz.data import Cleaning
+from ansatz.data.batch import UNLABELLED
 from ansatz.data.grids import Grids, Masks
-from ansatz.data.grids.colours import are_colours
-from ansatz.data.unlabelled import UNLABELLED
+from ansatz.data.grids.masks import are_colours
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.contracts.inference import Posterior, Predictive
@@ -34,7 +34,7 @@ from ansatz.likelihoods import Distribution, Likelihood
 from ansatz.metrics import boundary_f1, dice, iou, pixel_error
 from ansatz.spec import TargetSpec
 
-MASK_LAWS = ("categorical", "cross_entropy", "focal", "dice", "sum")
+MASK_LIKELIHOODS = ("categorical", "cross_entropy", "focal", "dice", "sum")
 
 
 class Mask(Outcome):
@@ -122,8 +122,8 @@ class Mask(Outcome):
             if likelihood in ("dice", "sum"):
                 options = {"axes": len(target.shape), **options}
             likelihood = likelihoods.create(likelihood, **options)
-        if likelihood.name not in MASK_LAWS:
-            known = ", ".join(MASK_LAWS)
+        if likelihood.name not in MASK_LIKELIHOODS:
+            known = ", ".join(MASK_LIKELIHOODS)
             raise UsageError(f"{likelihood.name} is no likelihood of masks. Take one of: {known}.")
         made: Likelihood = likelihood
         return made

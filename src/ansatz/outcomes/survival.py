@@ -20,8 +20,12 @@ from ansatz.fitting.model import Given, Model
 from ansatz.fitting.refits import out_of_fold
 from ansatz.fitting.task import Settings
 from ansatz.likelihoods import Cox, CurveDistribution, DiscreteHazard, Likelihood
-from ansatz.likelihoods.log_risk import fair_log_risks
-from ansatz.outcomes.survival_likelihood import SURVIVAL_LAWS, survival_likelihood, survival_target
+from ansatz.likelihoods.cox import fair_log_risks
+from ansatz.outcomes.survival_likelihood import (
+    SURVIVAL_LIKELIHOODS,
+    survival_likelihood,
+    survival_target,
+)
 from ansatz.outcomes.survival_metrics import (
     Followed,
     evaluate_survival,
@@ -69,7 +73,7 @@ class SurvivalTime(Outcome):
     @classmethod
     def serves(cls, likelihood: str, column_roles: ColumnRoles) -> bool:
         """Columns of events, entries or intervals, and likelihoods of such times."""
-        return column_roles.is_survival or likelihood in SURVIVAL_LAWS
+        return column_roles.is_survival or likelihood in SURVIVAL_LIKELIHOODS
 
     @classmethod
     def check_columns(
@@ -230,7 +234,7 @@ class SurvivalTime(Outcome):
         also ``incidence_<cause>_<time>``.
         """
         times, interval = options.pop("times", None), options.pop("interval", None)
-        method = options.pop("method", "likelihood")
+        method = options.pop("method", "predictive")
         refuse_others(options)
         served = model.predictive(rows.rows, rows.offset)
         columns: dict[str, Any] = {}

@@ -14,7 +14,7 @@ from ansatz.errors import DataError
 from ansatz.likelihoods import Censored, Cox, DiscreteHazard, Likelihood
 from ansatz.spec import TargetSpec
 
-SURVIVAL_LAWS = ("cox", "discrete_hazard", "censored")
+SURVIVAL_LIKELIHOODS = ("cox", "discrete_hazard", "censored")
 
 
 def survival_likelihood(
@@ -41,10 +41,10 @@ def survival_likelihood(
             "code is the event: event=(status == 1), or --event COLUMN=1."
         )
     if not isinstance(likelihood, str):
-        return likelihood if likelihood.name in SURVIVAL_LAWS else Censored(likelihood=likelihood)
+        return likelihood if likelihood.name in SURVIVAL_LIKELIHOODS else Censored(likelihood=likelihood)
     if likelihood == "discrete_hazard":
         given = {"causes": max(causes, 1), **given}
-    if likelihood in SURVIVAL_LAWS:
+    if likelihood in SURVIVAL_LIKELIHOODS:
         found: Likelihood = likelihoods.create(likelihood, **given)
         return found
     kind = likelihoods.registry.get(likelihood)

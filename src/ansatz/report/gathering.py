@@ -10,8 +10,7 @@ from ansatz.errors import DataError
 from ansatz.fitting.faces import face_of
 from ansatz.fitting.job import Job, take
 from ansatz.fitting.model import Model
-from ansatz.report.contribution import contribution
-from ansatz.report.evidence import Evidence, Learned
+from ansatz.report.evidence import Evidence, Learned, contribution
 
 if TYPE_CHECKING:
     from ansatz.fitting.replay import Replay

@@ -7,7 +7,7 @@ import torch
 from numpy.testing import assert_array_equal
 
 from ansatz.data.grids import read_grids
-from ansatz.data.grids.nifti import read_nifti, write_nifti
+from ansatz.data.grids.volumes import read_nifti, write_nifti
 from ansatz.errors import DataError
 
 LIMIT = 10**7

@@ -10,7 +10,7 @@ from ansatz import Classifier, Regressor, SurvivalRegressor, structures
 from ansatz.fitting.scores import constant_predictive, evaluate_predictive
 from ansatz.fitting.trained import PointPosterior
 from ansatz.likelihoods import Gamma, Normal, Poisson
-from ansatz.structures.grid import ridge as grid_ridge
+from ansatz.structures.grid import baselines as grid_ridge
 
 
 def ramps(count=30, fresh=200):
@@ -76,7 +76,7 @@ def test_it_tells_more_than_the_constant_model_and_of_noise_hardly_less():
 
 
 @pytest.mark.parametrize("kind", ["count", "positive", "class", "cox", "two"])
-def test_every_law_has_one(kind, monkeypatch):
+def test_every_likelihood_has_one(kind, monkeypatch):
     monkeypatch.setattr(grid_ridge, "FOLDS", 2)
     monkeypatch.setattr(grid_ridge, "PENALTIES", (4.0, 0.5))
     (x, y), _ = ramps()

@@ -10,10 +10,10 @@ from PIL import Image
 
 from ansatz import Classifier, Regressor
 from ansatz.data.grids import Grids, read_grids
-from ansatz.data.grids.nifti import write_nifti
+from ansatz.data.grids.volumes import write_nifti
 from ansatz.errors import DataError, UsageError
+from ansatz.structures.grid.reading import grids_of
 from ansatz.structures.grid.recognition import recognizes_rows
-from ansatz.structures.grid.rows import grids_of
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (12, 9, 8), np.uint8)
 QUICK = {"network": "linear_grid", "epochs": 1, "holdout": 0.0}

@@ -1,11 +1,14 @@
-"""Arrays that belong together: one of grids, the others their columns or masks."""
+"""Arrays of many examples: named arrays that belong together, and IDX files."""
 
 import re
+import struct
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ansatz.data.files import LIMIT_BYTES, read_bytes
 from ansatz.data.grids.grid_table import GridTable
 from ansatz.data.grids.grids import Grids
 from ansatz.data.grids.layout import as_values, channels_first, doubtful_images
@@ -32,14 +35,6 @@ def from_arrays(arrays: Mapping[str, Any], origin: str, options: Options) -> Gri
         arrays: by name.
         origin: what errors call them.
         options: how to read them.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.data.grids.arrays import from_arrays
-        >>> from ansatz.data.grids.options import Options
-        >>> table = from_arrays({"x": np.zeros((2, 4, 4)), "y": [3, 5]}, "mine", Options())
-        >>> table.grids.shape, table.target
-        ((1, 4, 4), 'y')
     """
     import pandas as pd
 
@@ -107,11 +102,11 @@ def _joined(
     by = {(each.stem, each.part): found[name] for name, each in named.items()}
     made: dict[str, np.ndarray] = {}
     for stem in stems:
-        pieces = [by.get((stem, part)) for part in parts]
-        if any(piece is None for piece in pieces):
+        arrays = [by.get((stem, part)) for part in parts]
+        if any(array is None for array in arrays):
             raise DataError(f"{origin}: '{stem}' is not there for each of {', '.join(parts)}.")
         try:
-            made[stem] = np.concatenate([piece for piece in pieces if piece is not None])
+            made[stem] = np.concatenate([array for array in arrays if array is not None])
         except ValueError as error:
             raise DataError(f"{origin}: the parts of '{stem}' do not fit: {error}.") from None
     lengths = [len(by[stems[0], part]) for part in parts]
@@ -176,3 +171,51 @@ def _named(codes: np.ndarray, classes: tuple[str, ...], what: str) -> np.ndarray
             "named: expected 0, 1, ..., one less than their number."
         )
     return np.array(classes, dtype=object)[codes.astype(np.int64)]
+
+
+_IDX_TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
+_IDX_NAME = re.compile(r"(?P<stem>.*)-idx\d-ubyte(?:\.gz)?")
+
+
+def is_idx(path: Path) -> bool:
+    """Whether a file is called like an IDX file: ``...-images-idx3-ubyte``, perhaps ``.gz``."""
+    return _IDX_NAME.fullmatch(path.name) is not None
+
+
+def read_idx(path: Path, limit_bytes: int = LIMIT_BYTES) -> np.ndarray:
+    """The array in an IDX file, gzipped or not.
+
+    A header of 4 bytes (0, 0, the code of the type, the number of axes) is followed by one
+    big-endian 32-bit size per axis, then by the numbers.
+
+    Args:
+        path: the file.
+        limit_bytes: what it may unpack to.
+
+    References:
+        LeCun, Cortes and Burges (1998), The MNIST database of handwritten digits.
+    """
+    raw = read_bytes(path, limit_bytes)
+    if len(raw) < 4 or raw[:2] != b"\0\0" or raw[2] not in _IDX_TYPES or not 1 <= raw[3] <= 5:
+        raise DataError(f"{path} is not an IDX file: its first bytes are {raw[:4].hex(' ')}.")
+    axes, dtype = raw[3], np.dtype(_IDX_TYPES[raw[2]])
+    start = 4 + 4 * axes
+    if len(raw) < start:
+        raise DataError(f"{path} ends in its header.")
+    shape = struct.unpack_from(f">{axes}I", raw, 4)
+    count = int(np.prod(shape, dtype=object))
+    if len(raw) != start + count * dtype.itemsize:
+        raise DataError(
+            f"{path} claims {' x '.join(map(str, shape))} numbers; it holds "
+            f"{len(raw) - start:,} bytes of them. Fetch it again."
+        )
+    values = np.frombuffer(raw, dtype, count, start).reshape(shape)
+    return values.astype(dtype.newbyteorder("="))
+
+
+def labels_beside(path: Path) -> Path | None:
+    """The file of labels that belongs to a file of images; None if it is not there."""
+    stem = path.name.partition("-idx")[0].replace("images", "labels")
+    names = [f"{stem}-idx1-ubyte", f"{stem}-idx1-ubyte.gz"]
+    found = (path.with_name(name) for name in names)
+    return next((each for each in found if each != path and each.is_file()), None)

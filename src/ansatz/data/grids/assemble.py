@@ -1,43 +1,32 @@
-"""From a list of files to grids with their table."""
+"""Reads a list of files into grids with their table."""
 
 import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
-from ansatz.data.grids.gather import gather, refuse_or_tell
-from ansatz.data.grids.grid_files import GridFiles
+from ansatz.data.grids.grid_files import GridFiles, in_runs
 from ansatz.data.grids.grid_table import GridTable
-from ansatz.data.grids.grids import Grids
+from ansatz.data.grids.grids import Grids, digest
 from ansatz.data.grids.image import FIRST_PAGE, Look
+from ansatz.data.grids.image_file import bombs_are_errors
 from ansatz.data.grids.images import choose_kind, image_files, look_at
-from ansatz.data.grids.listing import Listing, family
+from ansatz.data.grids.listing import Listing, family, report_damaged
 from ansatz.data.grids.mask_files import mask_files
 from ansatz.data.grids.masks import Masks
 from ansatz.data.grids.options import Options, refuse_given
 from ansatz.data.grids.stacks import stack_files
 from ansatz.data.grids.volumes import array_files
-from ansatz.errors import DataError, UsageError
+from ansatz.errors import DataError, ResourceError, UsageError
 
 _LARGE = 1024 * 1024  # pixels
 
 
 def assemble(listing: Listing, options: Options) -> GridTable:
-    """Looks at all files, chooses what they become, reads them, leaves out what is damaged.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from PIL import Image
-        >>> from ansatz.data.grids.assemble import assemble
-        >>> from ansatz.data.grids.listing import Listing
-        >>> from ansatz.data.grids.options import Options
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.png"
-        >>> Image.new("L", (5, 4)).save(path)
-        >>> assemble(Listing("pets", [path], ["a.png"]), Options()).grids.shape
-        (1, 4, 5)
-    """
+    """Looks at all files, chooses what they become, reads them, leaves out what is damaged."""
     import pandas as pd
 
     own = next((a for a, b in zip(listing.paths, listing.masks, strict=False) if a == b), None)
@@ -61,7 +50,7 @@ def assemble(listing: Listing, options: Options) -> GridTable:
         if _kind(files, coded) != chosen:
             store = gather(files, options.memory, damaged)
             cells = None if coded is None else gather(coded[0], options.memory, damaged)
-    kept = refuse_or_tell(damaged, len(listing.paths), options.skips, notes)
+    kept = report_damaged(damaged, len(listing.paths), options.skips, notes)
     if isinstance(store, GridFiles):
         notes.append(_from_files(Grids(files), options))
     frame = pd.DataFrame(listing.columns, index=range(len(listing.paths)))
@@ -106,7 +95,7 @@ def _images(
         _compare_sizes(listing, looks, options, damaged)
     places = [k for k, each in enumerate(looks) if each is not None and k not in damaged]
     if not places or (damaged and not options.skips):
-        refuse_or_tell(damaged, len(looks), options.skips, notes)
+        report_damaged(damaged, len(looks), options.skips, notes)
     seen = [each for k in places if (each := looks[k]) is not None]
     if options.pages == "first":
         seen = [_without(each, FIRST_PAGE) for each in seen]
@@ -183,3 +172,48 @@ def _from_files(grids: Grids, options: Options) -> str:
 def _size(count: int) -> str:
     unit, name = next((u for u in ((2**30, "GB"), (2**20, "MB")) if count >= u[0]), (2**10, "KB"))
     return f"{count / unit:.3g} {name}"
+
+
+def gather(files: GridFiles, memory: int, damaged: dict[int, DataError]) -> Tensor | GridFiles:
+    """A tensor of all files if it takes at most ``memory`` bytes, else the files with digests.
+
+    Args:
+        files: what to read.
+        memory: bytes that the decoded files may take.
+        damaged: places that are known to be unreadable; those found are added. Their rows of
+            the tensor mean nothing.
+    """
+
+    def attempt(place: int) -> np.ndarray | DataError:
+        try:
+            return files.read(files.paths[place])
+        except DataError as error:
+            return error
+
+    count = len(files.paths)
+    size = count * math.prod(files.shape) * files.dtype.itemsize
+    fits = size <= memory
+    made = _allocated((count, *files.shape), files.dtype, size) if fits else torch.empty(0)
+    kept = made.numpy()
+    digests = np.zeros(count, np.uint64)
+    places = [place for place in range(count) if place not in damaged]
+    with bombs_are_errors():
+        arrays = in_runs(attempt, places, files.paths, ahead=files.ahead)
+        for place, found in zip(places, arrays, strict=True):
+            if isinstance(found, DataError):
+                damaged[place] = found
+            elif fits:
+                kept[place] = found
+            else:
+                digests[place] = digest(found)
+    return made if fits else files._replace(digests=digests)
+
+
+def _allocated(shape: tuple[int, ...], dtype: torch.dtype, size: int) -> Tensor:
+    try:
+        return torch.empty(shape, dtype=dtype)
+    except RuntimeError:
+        raise ResourceError(
+            f"the decoded examples take {size / 2**30:.1f} GB, which are not free. "
+            "Read them smaller (--size) or from their files (--memory-limit)."
+        ) from None

@@ -1,15 +1,15 @@
-"""Which files hold the examples, before any of them is read."""
+"""Lists the files that hold the examples, before any of them is read."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from ansatz.data.files import checked_path
-from ansatz.data.grids.by_page import by_page
+from ansatz.data.grids.arrays import is_idx
 from ansatz.data.grids.folder import list_folder, list_inputs
-from ansatz.data.grids.idx import is_idx
-from ansatz.data.grids.listing import Listing, family
+from ansatz.data.grids.image_file import Limits, count_pages
+from ansatz.data.grids.listing import Listing, family, report_damaged
 from ansatz.data.grids.options import Options, refuse_given
 from ansatz.data.grids.path_table import list_table
 from ansatz.errors import DataError, UsageError
@@ -24,15 +24,6 @@ def list_files(data: Any, options: Options) -> Listing | None:
     Args:
         data: as of :func:`~ansatz.data.grids.read_grids`.
         options: how they will be read.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.data.grids.options import Options
-        >>> from ansatz.data.grids.find import list_files
-        >>> list_files(["a.png", "b.png"], Options()).names
-        ['a.png', 'b.png']
-        >>> list_files(np.zeros((2, 4, 4)), Options()) is None
-        True
     """
     listing = _list(data, options, options.image, options.masks)
     if listing is None or not _are_images(listing):
@@ -51,25 +42,13 @@ def list_files(data: Any, options: Options) -> Listing | None:
 
 
 def is_image_file(data: Any) -> bool:
-    """Whether data are the path of one image file, by its name.
-
-    Example:
-        >>> from ansatz.data.grids.find import is_image_file
-        >>> is_image_file("stack.tif"), is_image_file("faces.csv")
-        (True, False)
-    """
+    """Whether data are the path of one image file, by its name."""
     is_path = isinstance(data, str | PathLike)
     return is_path and family(Path(data)) == "image" and not Path(data).is_dir()
 
 
 def is_table(data: Any) -> bool:
-    """Whether data are a table that may name files: a frame, or a file called like one.
-
-    Example:
-        >>> from ansatz.data.grids.find import is_table
-        >>> is_table("faces.csv.gz"), is_table("faces.npz")
-        (True, False)
-    """
+    """Whether data are a table that may name files: a frame, or a file called like one."""
     if not isinstance(data, str | PathLike):
         return hasattr(data, "columns")
     name = str(data).lower().removesuffix(".gz")
@@ -77,13 +56,7 @@ def is_table(data: Any) -> bool:
 
 
 def is_data_set(data: Any) -> bool:
-    """Whether data are the name of a data set, and no file or folder is called so.
-
-    Example:
-        >>> from ansatz.data.grids.find import is_data_set
-        >>> is_data_set("mnist"), is_data_set("faces.csv")
-        (True, False)
-    """
+    """Whether data are the name of a data set, and no file or folder is called so."""
     from ansatz.data.registry import names
 
     return isinstance(data, str) and data in names() and not Path(data).exists()
@@ -167,3 +140,54 @@ def _from_paths(data: Sequence[Any], masks: Any) -> Listing:
         if len(listing.masks) != len(paths):
             raise UsageError(f"{len(paths)} images and {len(listing.masks)} masks.")
     return listing
+
+
+def by_page(listing: Listing, limits: Limits, *, skip: bool = False) -> Listing:
+    """The listing with a row for each page, and a column ``page`` that counts them from 1.
+
+    Args:
+        listing: whole files.
+        limits: what a file may claim.
+        skip: leave out files that cannot be opened, instead of refusing them.
+    """
+    damaged: dict[int, DataError] = {}
+    counts = [_count(listing, place, limits, damaged) for place in range(len(listing.paths))]
+    kept = report_damaged(damaged, len(counts), skip, listing.notes)
+    if set(counts) == {1}:
+        return listing
+    rows = [(k, page) for k in kept.tolist() for page in _page_numbers(counts[k])]
+    columns = {name: [cells[k] for k, _ in rows] for name, cells in listing.columns.items()}
+    return Listing(
+        listing.origin,
+        [listing.paths[k] for k, _ in rows],
+        [listing.names[k] + ("" if page is None else f" page {page + 1}") for k, page in rows],
+        {"page": [1 + (page or 0) for _, page in rows], **columns},
+        [listing.masks[k] for k, _ in rows] if listing.masks else [],
+        listing.notes,
+        listing.target,
+        [page for _, page in rows],
+    )
+
+
+def _count(listing: Listing, place: int, limits: Limits, damaged: dict[int, DataError]) -> int:
+    """Pages of a file, and of its mask."""
+    path, mask = listing.paths[place], listing.masks[place] if listing.masks else None
+    try:
+        count = count_pages(path, limits)
+        masks = count if mask is None else count_pages(mask, limits)
+    except DataError as error:
+        damaged[place] = error
+        return 0
+    if count != masks:
+        raise DataError(
+            f"{path} has {_page_text(count)}, its mask {mask} {_page_text(masks)}: each page needs its mask."
+        )
+    return count
+
+
+def _page_numbers(count: int) -> Iterable[int | None]:
+    return [None] if count == 1 else range(count)
+
+
+def _page_text(count: int) -> str:
+    return "one page" if count == 1 else f"{count} pages"

@@ -1,16 +1,97 @@
-"""Files, pages or pieces that each hold one grid, decoded when they are needed."""
+"""Files, pages or tiles that each hold one grid, decoded by a few threads when needed."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import groupby
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ansatz.data.grids.page import Place
-from ansatz.data.grids.piece import Piece
-from ansatz.data.grids.pool import in_order
+from ansatz.data.grids.image_file import kept_open
+from ansatz.data.grids.places import Page, Place, Tile
+
+T = TypeVar("T")
+R = TypeVar("R")
+_MOST = 8  # threads; a disk is not faster for more
+
+
+def in_order(
+    function: Callable[[T], R], items: Iterable[T], *, workers: int | None = None, ahead: int = 32
+) -> Iterator[R]:
+    """``map(function, items)``, computed by threads up to ``ahead`` items in advance.
+
+    Decoders of images leave Python's lock, so that threads decode side by side. No more than
+    ``ahead`` results wait at any time. An error comes out at its item's place; whoever stops
+    early leaves no thread behind.
+
+    Args:
+        function: what is done with an item.
+        items: taken one by one, as places become free.
+        workers: threads; None for one per processor, at most 8.
+        ahead: items begun before their turn.
+    """
+    workers = workers or min(_MOST, os.cpu_count() or 1)
+    waiting: deque[Future[R]] = deque()
+    with ThreadPoolExecutor(workers, thread_name_prefix="ansatz-read") as pool:
+        try:
+            for item in items:
+                waiting.append(pool.submit(function, item))
+                if len(waiting) > ahead:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+_LONGEST = 256  # pages
+
+
+def in_runs(
+    function: Callable[[int], R],
+    numbers: Sequence[int],
+    places: Sequence[Place | Tile],
+    *,
+    ahead: int,
+) -> Iterator[R]:
+    """``map(function, numbers)`` by threads, where each number stands for a file or a page.
+
+    Neighbouring pages of one file are one thread's work, which opens the file once.
+
+    Args:
+        function: what is done with a number.
+        numbers: in the order of the results.
+        places: the file or page at each number.
+        ahead: numbers begun before their turn.
+    """
+
+    def work(run: list[int]) -> list[R]:
+        with kept_open():
+            return [function(number) for number in run]
+
+    runs = list(_runs(numbers, places, min(_LONGEST, ahead)))
+    longest = max(map(len, runs), default=1)
+    for found in in_order(work, runs, ahead=max(1, ahead // longest)):
+        yield from found
+
+
+def _runs(
+    numbers: Sequence[int], places: Sequence[Place | Tile], longest: int
+) -> Iterator[list[int]]:
+    def key(number: int) -> object:
+        place = places[number]
+        return place.path if isinstance(place, Page) else number
+
+    for _, group in groupby(numbers, key):
+        run = list(group)
+        yield from (run[start : start + longest] for start in range(0, len(run), longest))
+
 
 _MOST_AHEAD = 32
 _WAITING_BYTES = 2**28
@@ -20,24 +101,15 @@ class GridFiles(NamedTuple):
     """Paths and how to read them.
 
     Args:
-        paths: one file, one page of a file, or one piece of either, per example.
+        paths: one file, one page of a file, or one tile of either, per example.
         names: what errors and tables call them.
         read: a path to its ``(C, *size)`` array, always of this shape and type.
         shape: ``(C, *size)``.
         dtype: uint8 or float32.
         digests: ``(N,)`` uint64, hashes of the decoded contents; None if nobody has looked.
-
-    Example:
-        >>> import numpy as np, torch
-        >>> from pathlib import Path
-        >>> from ansatz.data.grids.grid_files import GridFiles
-        >>> read = lambda path: np.full((1, 2, 2), len(path.name), np.uint8)
-        >>> files = GridFiles((Path("a"), Path("bb")), ("a", "bb"), read, (1, 2, 2), torch.uint8)
-        >>> files.load([1]).sum().item()
-        8
     """
 
-    paths: tuple[Place | Piece, ...]
+    paths: tuple[Place | Tile, ...]
     names: tuple[str, ...]
     read: Callable[[Any], np.ndarray]
     shape: tuple[int, ...]

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ansatz.data.grids.page import Page, Place, file_of
+from ansatz.data.grids.places import Page, Place, file_of
 from ansatz.errors import DataError, MissingExtraError, UsageError
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ _PNM = (".pgm", ".ppm", ".pbm", ".pnm")
 _PNM_HEADER = 4096  # bytes
 _WITH_TAGS = ("exif", "Raw profile type exif", "XML:com.adobe.xmp", "xmp")
 SIDEWAYS = (5, 6, 7, 8)  # values of the EXIF tag that exchange height and width
+MOST_PAGES = 2**15
 _THREAD = threading.local()
 
 
@@ -30,11 +31,6 @@ class Limits(NamedTuple):
     Args:
         pixels: height times width.
         bytes: of the file.
-
-    Example:
-        >>> from ansatz.data.grids.image_file import Limits
-        >>> Limits().pixels
-        40000000
     """
 
     pixels: int = 40_000_000
@@ -49,13 +45,7 @@ class Limits(NamedTuple):
 
 @contextmanager
 def bombs_are_errors() -> Iterator[None]:
-    """Turns pillow's warning of an enormous image into its error; of odd tags it need not warn.
-
-    Example:
-        >>> from ansatz.data.grids.image_file import bombs_are_errors
-        >>> with bombs_are_errors():
-        ...     pass
-    """
+    """Turns pillow's warning of an enormous image into its error; of odd tags it need not warn."""
     bomb = _pillow().DecompressionBombWarning
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\b")
@@ -69,11 +59,6 @@ def kept_open() -> Iterator[None]:
 
     A file's pages are a chain: each that is found from the beginning costs as many steps as come
     before it.
-
-    Example:
-        >>> from ansatz.data.grids.image_file import kept_open
-        >>> with kept_open():
-        ...     pass
     """
     if hasattr(_THREAD, "kept"):
         yield
@@ -95,16 +80,6 @@ def opened(path: Place, limits: Limits, *, anew: bool = False) -> "Iterator[Imag
         path: the file, or one page of it.
         limits: what it may claim.
         anew: open the file even if it is kept open.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from PIL import Image
-        >>> from ansatz.data.grids.image_file import Limits, opened
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.png"
-        >>> Image.new("L", (5, 4)).save(path)
-        >>> with opened(path, Limits()) as image:
-        ...     image.size
-        (5, 4)
     """
     pillow = _pillow()
     check_file(file_of(path), limits.bytes)
@@ -164,16 +139,7 @@ def _close(kept: "dict[Path, Image]") -> None:
 
 
 def check_file(path: Path, limit_bytes: int) -> None:
-    """Refuses what is no regular file, is empty or too long.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from ansatz.data.grids.image_file import check_file
-        >>> check_file(Path("no-such.png"), 100)
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.DataError: no-such.png does not exist.
-    """
+    """Refuses what is no regular file, is empty or too long."""
     try:
         found = path.stat()
     except FileNotFoundError:
@@ -225,14 +191,7 @@ def _what_it_is(path: Path) -> str:
 
 
 def orientation(image: Any) -> int:
-    """The EXIF tag 1..8 that says how a camera was held; 1 where there is none or it is damaged.
-
-    Example:
-        >>> from PIL import Image
-        >>> from ansatz.data.grids.image_file import orientation
-        >>> orientation(Image.new("L", (5, 4)))
-        1
-    """
+    """The EXIF tag 1..8 that says how a camera was held; 1 where there is none or it is damaged."""
     if image.format == "TIFF":
         if image.tag_v2.get(0x0112, 1) in SIDEWAYS:
             # Pillow 13 turns them by itself and mixes up the rows of uncompressed ones.
@@ -249,14 +208,7 @@ def orientation(image: Any) -> int:
 
 
 def upright(image: "Image", turn: int) -> "Image":
-    """The image as the camera saw it, from its EXIF tag.
-
-    Example:
-        >>> from PIL import Image
-        >>> from ansatz.data.grids.image_file import upright
-        >>> upright(Image.new("L", (5, 4)), 6).size
-        (4, 5)
-    """
+    """The image as the camera saw it, from its EXIF tag."""
     if turn == 1:
         return image
     from PIL.Image import Transpose
@@ -279,3 +231,27 @@ def _pillow() -> Any:
     except ImportError:
         raise MissingExtraError("image files", "vision") from None
     return Image
+
+
+def count_pages(path: Path, limits: Limits) -> int:
+    """How many pages or frames a file has; none of them is decoded, and a damaged one counts."""
+    with opened(path, limits) as image:
+        if image.format != "TIFF":
+            count = int(getattr(image, "n_frames", 1))
+        else:  # whose pages are a chain that may be made endless
+            count = _count_tiff_pages(image)
+    if count > MOST_PAGES:
+        raise DataError(f"{path} declares more than {MOST_PAGES:,} pages: not decoded.")
+    return count
+
+
+def _count_tiff_pages(image: Any) -> int:
+    """Pages of a TIFF file, up to one that is damaged and leads no further."""
+    for number in range(1, MOST_PAGES + 1):
+        try:
+            image.seek(number)
+        except EOFError:
+            return number
+        except Exception:  # whoever reads this page says what is wrong with it
+            return number + 1
+    return MOST_PAGES + 1

@@ -3,18 +3,73 @@
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
 
-from ansatz.data.grids.fitting import check_scale, common_size, fitted
-from ansatz.data.grids.grid_files import GridFiles
+from ansatz.data.grids.grid_files import GridFiles, in_runs
 from ansatz.data.grids.image import Depth, Look, decode, decode_planes, look
 from ansatz.data.grids.image_file import Limits, bombs_are_errors
-from ansatz.data.grids.page import Place
-from ansatz.data.grids.runs import in_runs
+from ansatz.data.grids.places import Place
 from ansatz.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+MOST_SCALE = 16  # an image that would be enlarged or shrunk more belongs to another set
+
+
+def common_size(sizes: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """The size that images are brought to: that of at least half of them, else the medians."""
+    (size, count), *_ = Counter(sizes).most_common(1)
+    if 2 * count >= len(sizes):
+        return size
+    height, width = np.median(np.array(sizes), axis=0)
+    return round(float(height)), round(float(width))
+
+
+def inner_box(size: tuple[int, int], target: tuple[int, int]) -> tuple[int, int, int, int]:
+    """(top, left, height, width) of an image of ``size``, scaled to fit, inside ``target``."""
+    scale = min(target[0] / size[0], target[1] / size[1])
+    height, width = (max(1, min(t, round(s * scale))) for s, t in zip(size, target, strict=True))
+    return (target[0] - height) // 2, (target[1] - width) // 2, height, width
+
+
+def check_scale(name: str, size: tuple[int, int], target: tuple[int, int]) -> None:
+    """Refuses an image that would be scaled by more than a factor of 16."""
+    scale = min(target[0] / size[0], target[1] / size[1])
+    if not 1 / MOST_SCALE <= scale <= MOST_SCALE:
+        raise DataError(
+            f"{name} is {_size_text(size)}, the others are some {_size_text(target)}: it would be scaled by "
+            f"{scale:.3g}. Leave it out, or say the size that is wanted (--size, size=)."
+        )
+
+
+def fitted(image: "Image", target: tuple[int, int], *, nearest: bool = False) -> np.ndarray:
+    """An image as an array ``(H, W)`` or ``(H, W, C)`` of the size ``target``, zero around it.
+
+    Bilinear interpolation, wide enough not to alias when it shrinks.
+
+    Args:
+        image: pillow's.
+        target: (H, W).
+        nearest: take the nearest pixel instead: for masks, whose numbers have no mean.
+    """
+    if (image.height, image.width) == target:
+        return np.asarray(image)
+    from PIL.Image import Resampling
+
+    top, left, height, width = inner_box((image.height, image.width), target)
+    how = Resampling.NEAREST if nearest else Resampling.BILINEAR
+    inner = np.asarray(image.resize((width, height), how))
+    made = np.zeros((*target, *inner.shape[2:]), inner.dtype)
+    made[top : top + height, left : left + width] = inner
+    return made
+
+
+def _size_text(size: tuple[int, int]) -> str:
+    return f"{size[0]} x {size[1]}"
 
 
 class Kind(NamedTuple):
@@ -25,11 +80,6 @@ class Kind(NamedTuple):
         channels: 1 or 3.
         depth: ``"8 bit"`` for bytes, ``"16 bit"`` for shares of the largest value in [0, 1],
             ``"float"`` for numbers as they are.
-
-    Example:
-        >>> from ansatz.data.grids.images import Kind
-        >>> Kind((28, 28), 1, "8 bit").channels
-        1
     """
 
     size: tuple[int, int]
@@ -40,16 +90,7 @@ class Kind(NamedTuple):
 def look_at(
     paths: Sequence[Place], limits: Limits, damaged: dict[int, DataError]
 ) -> list[Look | None]:
-    """What the files' headers say; files that cannot be read are put into ``damaged``.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from ansatz.data.grids.image_file import Limits
-        >>> from ansatz.data.grids.images import look_at
-        >>> damaged = {}
-        >>> look_at([Path("no-such.png")], Limits(), damaged), list(damaged)
-        ([None], [0])
-    """
+    """What the files' headers say; files that cannot be read are put into ``damaged``."""
 
     def attempt(place: int) -> Look | DataError:
         try:
@@ -80,13 +121,6 @@ def choose_kind(
     Grey images become colour where any image is. Bytes beside 16-bit images become shares of
     255, and so they do where ``shares`` are asked for; where they are not wanted (False), colours
     of 16 bits are read at 8. Images of free numbers do not mix with either.
-
-    Example:
-        >>> from ansatz.data.grids.image import Look
-        >>> from ansatz.data.grids.images import choose_kind
-        >>> looks = [Look((4, 4), False, "8 bit"), Look((4, 4), True, "8 bit")]
-        >>> choose_kind(looks, "ab", size=None, channels=None, notes=[])
-        Kind(size=(4, 4), channels=3, depth='8 bit')
     """
     target = size or common_size([each.size for each in looks])
     if size is None:
@@ -106,18 +140,7 @@ def choose_kind(
 
 
 def read_image(path: Place, kind: Kind, limits: Limits) -> np.ndarray:
-    """One image as ``(C, H, W)`` of a set's kind: uint8, or float32 where the depth is not 8 bit.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from PIL import Image
-        >>> from ansatz.data.grids.image_file import Limits
-        >>> from ansatz.data.grids.images import Kind, read_image
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.png"
-        >>> Image.new("L", (4, 4)).save(path)
-        >>> read_image(path, Kind((8, 8), 3, "8 bit"), Limits()).shape
-        (3, 8, 8)
-    """
+    """One image as ``(C, H, W)`` of a set's kind: uint8, or float32 where the depth is not 8 bit."""
     if kind.depth != "8 bit":
         planes = decode_planes(path, kind.channels, kind.depth, limits, kind.size)
         return np.stack([fitted(plane, kind.size) for plane in planes])
@@ -129,15 +152,7 @@ def read_image(path: Place, kind: Kind, limits: Limits) -> np.ndarray:
 def image_files(
     paths: Sequence[Place], names: Sequence[str], kind: Kind, limits: Limits
 ) -> GridFiles:
-    """Image files of one kind; nothing is decoded yet.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from ansatz.data.grids.image_file import Limits
-        >>> from ansatz.data.grids.images import Kind, image_files
-        >>> image_files([Path("a.png")], ["a.png"], Kind((4, 4), 1, "8 bit"), Limits()).shape
-        (1, 4, 4)
-    """
+    """Image files of one kind; nothing is decoded yet."""
     dtype = torch.uint8 if kind.depth == "8 bit" else torch.float32
     read = partial(read_image, kind=kind, limits=limits)
     return GridFiles(tuple(paths), tuple(names), read, (kind.channels, *kind.size), dtype)

@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
-from ansatz.data.grids.page import Page, Place
+import numpy as np
+
+from ansatz.data.grids.places import Page, Place
 from ansatz.errors import DataError
 
 ARRAYS = frozenset({".npy", ".nii"})
+ADVICE = " To leave such files out: --skip-corrupt (on_corrupt='skip')."
 _DEEPEST = 8  # folders below the one given
 SUFFIXES = frozenset(
     ".png .jpg .jpeg .jpe .jfif .webp .bmp .gif .tif .tiff .pgm .ppm .pbm .pnm".split()
@@ -35,12 +38,6 @@ class Listing:
         target: the column to predict if nobody says.
         pages: which page of its file each example is, 0 for the first, None for the whole file;
             empty where all are whole files.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from ansatz.data.grids.listing import Listing
-        >>> len(Listing("pets", [Path("a.png")], ["a.png"]).paths)
-        1
     """
 
     origin: str
@@ -77,14 +74,7 @@ class Listing:
 
 
 def family(path: Path) -> str | None:
-    """``"image"`` or ``"array"`` by the ending of a file's name; None for anything else.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from ansatz.data.grids.listing import family
-        >>> family(Path("a.JPG")), family(Path("a.nii.gz")), family(Path("notes.txt"))
-        ('image', 'array', None)
-    """
+    """``"image"`` or ``"array"`` by the ending of a file's name; None for anything else."""
     ending = path.suffix.lower()
     if ending == ".gz":
         ending = Path(path.stem).suffix.lower()
@@ -96,15 +86,6 @@ def files_below(folder: Path) -> list[Path]:
     """The images or arrays in a folder and the folders in it, in the order people count.
 
     Hidden files are not looked at, links to folders not followed.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from ansatz.data.grids.listing import files_below
-        >>> folder = pathlib.Path(tempfile.mkdtemp())
-        >>> for name in ("10.png", "9.png", "a.txt"):
-        ...     _ = (folder / name).write_bytes(b"")
-        >>> [path.name for path in files_below(folder)]
-        ['9.png', '10.png']
     """
     found: list[Path] = []
     for here, folders, files in os.walk(folder, onerror=_refuse):
@@ -116,14 +97,7 @@ def files_below(folder: Path) -> list[Path]:
 
 
 def entries(folder: Path) -> tuple[list[Path], list[Path]]:
-    """The folders and the files in a folder, hidden ones left out, in the order people count.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from ansatz.data.grids.listing import entries
-        >>> entries(pathlib.Path(tempfile.mkdtemp()))
-        ([], [])
-    """
+    """The folders and the files in a folder, hidden ones left out, in the order people count."""
     try:
         found = sorted(_visible(folder), key=natural)
     except OSError as error:
@@ -134,14 +108,7 @@ def entries(folder: Path) -> tuple[list[Path], list[Path]]:
 
 
 def natural(path: Path) -> list[tuple[int, int, str]]:
-    """A key for sorting by which ``9.png`` comes before ``10.png``.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from ansatz.data.grids.listing import natural
-        >>> sorted([Path("b10"), Path("b9"), Path("a")], key=natural)[1].name
-        'b9'
-    """
+    """A key for sorting by which ``9.png`` comes before ``10.png``."""
     parts = re.split(r"([0-9]{1,18})", str(path))
     return [(1, int(p), "") if k % 2 else (0, 0, p) for k, p in enumerate(parts)]
 
@@ -152,3 +119,19 @@ def _visible(folder: Path) -> Iterator[Path]:
 
 def _refuse(error: OSError) -> NoReturn:
     raise DataError(f"{error.filename} cannot be read: {error.strerror or error}.") from None
+
+
+def report_damaged(
+    damaged: dict[int, DataError], count: int, skips: bool, notes: list[str]
+) -> np.ndarray:
+    """The places of the files that can be read; an error or a note about the others."""
+    if damaged:
+        first, *others = (str(damaged[place]) for place in sorted(damaged))
+        many = f" {len(others)} more cannot be read." if others else ""
+        if not skips:
+            raise DataError(f"{first}{many}{ADVICE}")
+        if len(damaged) == count:
+            raise DataError(f"{first}{many} Nothing is left.")
+        told = " ".join([first, *others[:4]])
+        notes.append(f"{len(damaged)} of {count} files left out: {told}")
+    return np.array([place for place in range(count) if place not in damaged], np.int64)

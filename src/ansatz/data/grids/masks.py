@@ -1,17 +1,66 @@
-"""A class for each cell of a grid."""
+"""Masks: a class for each pixel, from whole numbers or colours."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from typing import Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ansatz.data.grids.colours import colour_name, is_colour
+from ansatz.data.batch import UNLABELLED
 from ansatz.data.grids.grid_files import GridFiles
 from ansatz.data.grids.grids import Grids, Rows
-from ansatz.data.unlabelled import UNLABELLED
 from ansatz.errors import DataError, UsageError
+
+_FIRST = 1 << 32  # black; grey values have at most 32 bits
+_NAME = re.compile("#[0-9a-f]{6}")
+_GREY = 0x010101  # times a level: as much red, green and blue
+
+
+def colours_of(levels: np.ndarray) -> np.ndarray:
+    """The number of each colour, int64.
+
+    Args:
+        levels: red, green and blue in 0..255, ``(..., 3)``.
+    """
+    red, green, blue = (levels[..., k].astype(np.int64) for k in range(3))
+    return (red << 16 | green << 8 | blue) + _FIRST
+
+
+def greys_as_colours(levels: np.ndarray) -> np.ndarray:
+    """The number of each grey value's colour, int64; negative values stay as they are."""
+    greys = levels.astype(np.int64)
+    return np.where(greys < 0, greys, greys * _GREY + _FIRST)
+
+
+def is_colour(value: int | None) -> bool:
+    """Whether a number is a colour's."""
+    return value is not None and bool(value >= _FIRST)
+
+
+def colour_name(value: int) -> str:
+    """A colour's number as ``#rrggbb``."""
+    return f"#{value - _FIRST:06x}"
+
+
+def colour_number(name: str) -> int:
+    """The number of a colour called ``#rrggbb``."""
+    if not _NAME.fullmatch(name.lower()):
+        raise UsageError(f"unlabelled is a number, or a colour like '#000000', got '{name}'.")
+    return int(name[1:], 16) + _FIRST
+
+
+def are_colours(names: Iterable[object]) -> bool:
+    """Whether all classes are called like colours."""
+    return all(_NAME.fullmatch(str(name)) for name in names)
+
+
+def rgb_of(name: str) -> tuple[int, int, int]:
+    """Red, green and blue of ``#rrggbb``."""
+    red, green, blue = bytes.fromhex(name[1:])
+    return red, green, blue
+
 
 KEPT_AS = 255  # so that one byte per cell is enough
 MOST_CLASSES = 255
@@ -92,14 +141,7 @@ class Masks(Grids):
 
 
 def values_in(numbers: np.ndarray) -> list[int]:
-    """The different whole numbers in an array, sorted.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.data.grids.masks import values_in
-        >>> values_in(np.array([[255, 0], [0, 0]], np.uint8))
-        [0, 255]
-    """
+    """The different whole numbers in an array, sorted."""
     if numbers.dtype == np.uint8:  # counting is ten times faster than sorting
         return [int(k) for k in np.flatnonzero(np.bincount(numbers.ravel(), minlength=256))]
     flat = numbers.ravel()  # what begins a run is enough, and quicker to sort
@@ -108,14 +150,7 @@ def values_in(numbers: np.ndarray) -> list[int]:
 
 
 def codes_of(numbers: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The place of each number among sorted ``values``, in bytes; 255 where it is not there.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.data.grids.masks import codes_of
-        >>> codes_of(np.array([0, 255, -1]), np.array([0, 255]))
-        array([  0,   1, 255], dtype=uint8)
-    """
+    """The place of each number among sorted ``values``, in bytes; 255 where it is not there."""
     if numbers.dtype == np.uint8:
         return codes_of(np.arange(256), values)[numbers]
     codes = np.searchsorted(values, numbers).clip(max=len(values) - 1)
@@ -123,13 +158,7 @@ def codes_of(numbers: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def class_names(values: list[int], classes: Sequence[str] | None, what: str) -> tuple[str, ...]:
-    """The names of the classes that sorted ``values`` stand for, as many as there are.
-
-    Example:
-        >>> from ansatz.data.grids.masks import class_names
-        >>> class_names([0, 255], ["cell", "membrane"], "masks")
-        ('cell', 'membrane')
-    """
+    """The names of the classes that sorted ``values`` stand for, as many as there are."""
     if not values:
         raise DataError(f"{what}: no cell has a class.")
     if len(values) > MOST_CLASSES and is_colour(values[-1]):
@@ -151,13 +180,7 @@ def class_names(values: list[int], classes: Sequence[str] | None, what: str) -> 
 
 
 def too_many_colours(count: int) -> str:
-    """Why so many colours are no classes.
-
-    Example:
-        >>> from ansatz.data.grids.masks import too_many_colours
-        >>> too_many_colours(300)[:43]
-        '300 different colours, more than 255 classe'
-    """
+    """Why so many colours are no classes."""
     return (
         f"{count} different colours, more than {MOST_CLASSES} classes: compression (JPEG) and "
         "smoothed outlines invent colours. Save masks as PNG, one colour for each class."
@@ -165,12 +188,7 @@ def too_many_colours(count: int) -> str:
 
 
 def refuse_colour(unlabelled: int | None, what: str) -> None:
-    """A colour means nothing among numbers.
-
-    Example:
-        >>> from ansatz.data.grids.masks import refuse_colour
-        >>> refuse_colour(255, "masks")
-    """
+    """A colour means nothing among numbers."""
     if is_colour(unlabelled):
         raise UsageError(f"{what} hold numbers: --unlabelled (unlabelled=) is one, no colour.")
 

@@ -1,15 +1,46 @@
-"""How grids are to be read."""
+"""The options of reading grids, validated."""
 
-from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, Unpack, get_args
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, NamedTuple, TypedDict, Unpack, get_args
 
-from ansatz.data.grids.colours import colour_number
 from ansatz.data.grids.image_file import Limits
 from ansatz.data.grids.layout import Channels
-from ansatz.data.grids.page import Pages
-from ansatz.data.grids.reading_options import GridOptions, require_known
+from ansatz.data.grids.masks import colour_number
+from ansatz.data.grids.places import Pages
 from ansatz.data.streams.available import SHARE, available_memory, parse_bytes
 from ansatz.errors import UsageError
+
+
+class GridOptions(TypedDict, total=False):
+    """Options of :func:`~ansatz.data.grids.read_grids`, which describes them."""
+
+    size: int | Sequence[int] | None
+    channels: int | str | None
+    image: str | None
+    masks: Any
+    pages: str
+    tiles: int | None
+    classes: Sequence[str] | None
+    unlabelled: int | str | None
+    signals: bool
+    target: Sequence[str]
+    outcomes: bool
+    shares: bool | None
+    limit_pixels: int
+    limit_bytes: int
+    on_corrupt: str
+    memory_limit: str | int | None
+
+
+def require_known(names: Iterable[str]) -> None:
+    """Rejects a name that is not an option, with the nearest one that is."""
+    known = GridOptions.__annotations__
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"Did you mean '{near[0]}'?" if near else f"It has {', '.join(sorted(known))}."
+            raise UsageError(f"read_grids has no option '{name}'. {hint}")
 
 
 class Options(NamedTuple):
@@ -27,17 +58,12 @@ class Options(NamedTuple):
         outcomes: whether masks and classes are read too; False takes the inputs alone.
         shares: True for images of 8 bits too, False for none, None for those of 16 bits.
         pages: what the pages of image files are.
-        pieces: how many examples each is cut into, with its mask; None leaves them whole.
+        tiles: how many examples each is cut into, with its mask; None leaves them whole.
         image: the column of paths in a table; None looks for one.
         masks: a folder of masks, the file of masks of a file, the column of a table, an array, or
             a list of paths.
         signals: whether each row's numbers in a table are one signal.
         target: columns of such a table that do not belong to the signal.
-
-    Example:
-        >>> from ansatz.data.grids.options import Options
-        >>> Options.of(size=32, channels="last").size
-        (32, 32)
     """
 
     size: tuple[int, ...] | None = None
@@ -51,7 +77,7 @@ class Options(NamedTuple):
     outcomes: bool = True
     shares: bool | None = None
     pages: Pages = "auto"
-    pieces: int | None = None
+    tiles: int | None = None
     image: str | None = None
     masks: Any = None
     signals: bool = False
@@ -62,7 +88,7 @@ class Options(NamedTuple):
         """Checks the options of :func:`~ansatz.data.grids.read_grids`."""
         require_known(given)
         on_corrupt, pages = given.get("on_corrupt", "refuse"), given.get("pages", "auto")
-        channels, pieces = given.get("channels", "auto"), given.get("pieces")
+        channels, tiles = given.get("channels", "auto"), given.get("tiles")
         size, classes = given.get("size"), given.get("classes")
         unlabelled, memory_limit = given.get("unlabelled"), given.get("memory_limit")
         most = Limits()
@@ -71,8 +97,8 @@ class Options(NamedTuple):
         if pages not in get_args(Pages):
             known = ", ".join(map(repr, get_args(Pages)))
             raise UsageError(f"pages must be one of {known}, got {pages!r}.")
-        if pieces is not None and (type(pieces) is not int or pieces < 2):
-            raise UsageError(f"pieces must be a whole number from 2 on, got {pieces!r}.")
+        if tiles is not None and (type(tiles) is not int or tiles < 2):
+            raise UsageError(f"tiles must be a whole number from 2 on, got {tiles!r}.")
         number = channels if isinstance(channels, int) else None
         place = "auto" if isinstance(channels, int) else channels
         place = None if place == "none" else place  # as the command line says it
@@ -96,7 +122,7 @@ class Options(NamedTuple):
             given.get("outcomes", True),
             given.get("shares"),
             pages,  # type: ignore[arg-type]  # checked above
-            pieces,
+            tiles,
             given.get("image"),
             given.get("masks"),
             given.get("signals", False),
@@ -134,13 +160,6 @@ def refuse_given(why: str, **given: Any) -> None:
     Args:
         why: what the data are.
         given: options by name; None where one was not given.
-
-    Example:
-        >>> from ansatz.data.grids.options import refuse_given
-        >>> refuse_given("a.npz has no masks", unlabelled=3)
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.UsageError: a.npz has no masks: leave out --unlabelled (unlabelled=).
     """
     for name, value in given.items():
         if value is not None:

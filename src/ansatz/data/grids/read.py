@@ -1,28 +1,26 @@
-"""Grids from wherever they are."""
+"""Reads grids from wherever they are."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 from torch import Tensor
 
-from ansatz.data.files import LIMIT_BYTES, checked_path
+from ansatz.data.files import LIMIT_BYTES, checked_path, load_npz
 from ansatz.data.frames import as_frame
-from ansatz.data.grids.arrays import from_arrays
+from ansatz.data.grids.arrays import from_arrays, is_idx, labels_beside, read_idx
 from ansatz.data.grids.assemble import assemble
 from ansatz.data.grids.find import ARRAYS, is_data_set, is_table, list_files
 from ansatz.data.grids.grid_table import GridTable
 from ansatz.data.grids.grids import Grids
-from ansatz.data.grids.idx import is_idx, labels_beside, read_idx
+from ansatz.data.grids.image import look
 from ansatz.data.grids.layout import as_values, channels_first
-from ansatz.data.grids.listing import family
-from ansatz.data.grids.options import Options, refuse_given
-from ansatz.data.grids.pieces import cut_pieces
-from ansatz.data.grids.reading_options import GridOptions
+from ansatz.data.grids.listing import ADVICE, Listing, family, report_damaged
+from ansatz.data.grids.options import GridOptions, Options, refuse_given
+from ansatz.data.grids.tiles import cut_tiles
 from ansatz.data.grids.volumes import load_array
-from ansatz.data.npz import load_npz
 from ansatz.errors import DataError, UsageError
 
 
@@ -45,8 +43,8 @@ def read_grids(data: Any, **options: Unpack[GridOptions]) -> GridTable:
         pages: what the pages of image files (TIFF stacks, animations) are: ``"images"``, an
             example each; ``"volume"``, the slices of one; ``"first"``, left out but the first.
             ``"auto"`` takes the first and says so; of one file with a file of masks, all as images.
-        pieces: cut each example with its mask into so many, blocks along its longest axis
-            (:func:`~.pieces.cut_pieces`), so that a single one can be learned from and evaluated.
+        tiles: cut each example with its mask into so many, blocks along its longest axis
+            (:func:`~.tiles.cut_tiles`), so that a single one can be learned from and evaluated.
         classes: names of the classes that masks or labels give as numbers.
         unlabelled: the value in masks that means "not known", or the colour, ``"#000000"``, which
             also reads palettes by their colours.
@@ -71,13 +69,13 @@ def read_grids(data: Any, **options: Unpack[GridOptions]) -> GridTable:
     how = Options.of(**options)
     masks = how.masks
     if isinstance(data, GridTable):
-        return _in_pieces(data, how)
+        return _in_tiles(data, how)
     if not is_table(data):
         refuse_given(f"{_called(data)} has no columns of paths", image=how.image)
     if how.signals and _holds_rows(data):
         names = ("size", "channels", "classes", "masks", "unlabelled")
         said = {name: getattr(how, name) for name in names}
-        said |= {"pages": how.said_pages, "pieces": how.pieces}
+        said |= {"pages": how.said_pages, "tiles": how.tiles}
         refuse_given("a row of numbers is one signal as it is", **said)
         return read_signals(data, how.target)
     listing = list_files(data, how)
@@ -97,15 +95,15 @@ def read_grids(data: Any, **options: Unpack[GridOptions]) -> GridTable:
         named = listing is not None or table.target is None  # files have names of classes
         said = {"unlabelled": how.unlabelled, "classes": how.classes if named else None}
         refuse_given(f"{table.origin} has no masks", **said)
-    return _in_pieces(table, how)
+    return _in_tiles(table, how)
 
 
-def _in_pieces(table: GridTable, options: Options) -> GridTable:
-    if options.pieces is None:
+def _in_tiles(table: GridTable, options: Options) -> GridTable:
+    if options.tiles is None:
         return table
     if table.masks is None:
-        refuse_given(f"{table.origin} has no masks", pieces=options.pieces)
-    return cut_pieces(table, options.pieces)
+        refuse_given(f"{table.origin} has no masks", tiles=options.tiles)
+    return cut_tiles(table, options.tiles)
 
 
 def _holds_rows(data: Any) -> bool:
@@ -201,13 +199,6 @@ def read_signals(data: Any, target: Sequence[str] = ()) -> GridTable:
     Args:
         data: a table's file or frame.
         target: columns that stay columns, if they are there; those of words do so anyway.
-
-    Example:
-        >>> import pandas as pd
-        >>> from ansatz.data.grids.read import read_signals
-        >>> frame = pd.DataFrame({"a": [1.0, 2], "b": [3.0, 4], "c": [5.0, 6], "y": [0, 1]})
-        >>> read_signals(frame, ["y"]).grids.load()[0]
-        tensor([[1., 3., 5.]])
     """
     origin, notes = "the table", []
     if isinstance(data, str | PathLike):
@@ -233,3 +224,59 @@ def read_signals(data: Any, target: Sequence[str] = ()) -> GridTable:
     rest = frame.drop(columns=numbers).reset_index(drop=True)
     notes.append(f"{len(numbers)} columns of numbers were read as a signal of one channel.")
     return GridTable(origin, rest, grids, None, notes, there[0] if there else None)
+
+
+class Each(NamedTuple):
+    """One file, or one page of it.
+
+    Args:
+        table: of one example; of all examples where data are no files.
+        size: (height, width) that the image had where it was brought to another.
+        stack: the name of the file that the image is a page of; None for a whole file.
+    """
+
+    table: GridTable
+    size: tuple[int, int] | None = None
+    stack: str | None = None
+
+
+def read_each(data: Any, *, notes: list[str], **reading: Unpack[GridOptions]) -> Iterator[Each]:
+    """A table for each file, or for each page where pages are images.
+
+    What is not a list of files (arrays, a data set by name) is one table.
+
+    Args:
+        data: as of :func:`~ansatz.data.grids.read_grids`.
+        notes: takes what was assumed and left out, each sentence once; complete at the end.
+        reading: options of :func:`~ansatz.data.grids.read_grids`.
+    """
+    reading["outcomes"] = False
+    options = Options.of(**reading)
+    listing = None if options.signals else list_files(data, options)
+    if listing is None:
+        table = read_grids(data, **reading)
+        notes += table.notes
+        yield Each(table)
+        return
+    notes += listing.notes
+    damaged: dict[int, DataError] = {}
+    for place, path in enumerate(listing.places):
+        try:
+            table = assemble(listing.one(place), options._replace(on_corrupt="refuse"))
+        except DataError as error:
+            if not options.skips:
+                raise
+            damaged[place] = DataError(str(error).removesuffix(ADVICE))
+            continue
+        said = [note.replace("1 of 1 images", "some images") for note in table.notes]
+        notes += [note for note in said if note not in notes]
+        is_fitted = options.size is not None and family(listing.paths[place]) == "image"
+        size = look(path, options.limits).size if is_fitted else None
+        yield Each(table, size, _stack_name(listing, place))
+    report_damaged(damaged, len(listing.paths), options.skips, notes)
+
+
+def _stack_name(listing: Listing, place: int) -> str | None:
+    """The name of the file that an example is a page of."""
+    page = listing.pages[place] if listing.pages else None
+    return None if page is None else listing.names[place].removesuffix(f" page {page + 1}")

@@ -1,19 +1,21 @@
-"""A table on disk as blocks of rows that can be read in any order."""
+"""Tables in blocks of rows, whatever their format and size."""
 
 import glob
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import gettempdir
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ansatz.data.csv import Dialect
 from ansatz.data.files import checked_path
 from ansatz.data.streams.arrow_frames import ARROW, PARQUET, ArrowParts
-from ansatz.data.streams.block_file import BlockFile
-from ansatz.data.streams.delimited import delimited_frames
+from ansatz.data.streams.block_source import BlockFile
+from ansatz.data.streams.chunks import CHUNK_BYTES, delimited_frames
 from ansatz.data.streams.kinds import Kinds
-from ansatz.data.streams.pieces import PIECE_BYTES
 from ansatz.data.table import _refuse_formats
 from ansatz.errors import DataError, UsageError
+from ansatz.storage.disk import explain, forget, new_name, remove, remove_orphans
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,7 +86,7 @@ def open_blocks(
     reader: Mapping[str, Any] | None = None,
     *,
     watch: "Callable[[pd.DataFrame], None] | None" = None,
-    block_bytes: int = PIECE_BYTES,
+    block_bytes: int = CHUNK_BYTES,
     largest_group: int = LARGEST_GROUP,
 ) -> Blocks:
     r"""A table of any size, ready to be read block by block in any order.
@@ -134,7 +136,7 @@ def read_blocks(
     reader: Mapping[str, Any] | None = None,
     *,
     notes: list[str] | None = None,
-    block_bytes: int = PIECE_BYTES,
+    block_bytes: int = CHUNK_BYTES,
 ) -> "Iterator[pd.DataFrame]":
     r"""All rows of a table in their order, in frames; nothing is written.
 
@@ -160,15 +162,7 @@ def read_blocks(
 
 
 def find_parts(data: str | Path) -> tuple[list[Path], str]:
-    """The files of a table, and whether they are ``"arrow"`` (or Parquet) or ``"text"``.
-
-    Example:
-        >>> from ansatz.data.streams.blocks import find_parts
-        >>> find_parts("no-such-file.csv")
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.DataError: no-such-file.csv does not exist...
-    """
+    """The files of a table, and whether they are ``"arrow"`` (or Parquet) or ``"text"``."""
     place = Path(data)
     if place.is_dir():
         paths = sorted(p for p in place.iterdir() if p.suffix.lower() in (*PARQUET, *ARROW))
@@ -221,3 +215,27 @@ def _not_empty(blocks: Blocks) -> Blocks:
     if blocks.rows == 0:
         raise DataError(f"{blocks.origin} has columns but no rows.")
     return blocks
+
+
+@contextmanager
+def stream_folder(beside: str | Path | None = None) -> Iterator[Path]:
+    """A temporary folder beside ``beside``, or where the system keeps such; removed at the end.
+
+    What a killed process left under such a name, the next one removes.
+
+    Args:
+        beside: the folder that the run writes to, whose disk has room; None for none.
+    """
+    parent = Path(gettempdir()) if beside is None else Path(beside).absolute().parent
+    folder = parent / new_name()
+    try:
+        remove_orphans(parent)
+        folder.mkdir()
+    except OSError as error:
+        forget(folder.name)
+        raise explain(error, folder) from error
+    try:
+        yield folder
+    finally:
+        remove(folder)
+        forget(folder.name)

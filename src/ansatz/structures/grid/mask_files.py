@@ -18,7 +18,7 @@ Value = int | tuple[int, int, int]  # a byte, or red, green and blue
 
 def mask_values(classes: Sequence[Any]) -> dict[Any, Value]:
     """What a pixel of each class holds: its own number or colour, if it has one, else its place."""
-    from ansatz.data.grids.colours import are_colours, rgb_of
+    from ansatz.data.grids.masks import are_colours, rgb_of
 
     words = [str(name) for name in classes]
     if are_colours(words):
@@ -65,7 +65,7 @@ def restored(labels: "NDArray[Any]", size: tuple[int, int]) -> "NDArray[Any]":
     """
     import numpy as np
 
-    from ansatz.data.grids.fitting import inner_box
+    from ansatz.data.grids.images import inner_box
 
     top, left, *inner = inner_box(size, (labels.shape[0], labels.shape[1]))
     rows, columns = (

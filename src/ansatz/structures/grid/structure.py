@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from ansatz.data import Batch
 from ansatz.data.grids import GridPreprocessor, Grids
-from ansatz.data.grids.pieces import cut_pieces
+from ansatz.data.grids.tiles import cut_tiles
 from ansatz.data.source import Source
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles
@@ -36,15 +36,17 @@ from ansatz.networks.layout import channels_last
 from ansatz.networks.receptive_field import receptive_field
 from ansatz.spec import InputSpec
 from ansatz.structures.grid.baselines import fit_linear_grid
-from ansatz.structures.grid.encoder import GridEncoder
+from ansatz.structures.grid.encoder import CELLS, GridEncoder, grid_source
 from ansatz.structures.grid.problem import MASK, grid_problem
-from ansatz.structures.grid.reading import grid_table
+from ansatz.structures.grid.reading import grid_table, grids_of
 from ansatz.structures.grid.reading_again import Images, LabelledImages
-from ansatz.structures.grid.recipe import choose_grid_recipe, default_options
-from ansatz.structures.grid.rows import grids_of
-from ansatz.structures.grid.search_space import grid_space
-from ansatz.structures.grid.source import CELLS, grid_source
-from ansatz.structures.grid.symmetry import acting_group, mask_symmetry
+from ansatz.structures.grid.recipe import (
+    acting_group,
+    choose_grid_recipe,
+    default_options,
+    grid_space,
+    mask_symmetry,
+)
 from ansatz.symmetry import Group, GroupAverage, suitable_groups
 from ansatz.training import Supervised
 
@@ -60,12 +62,6 @@ class Grid(Structure):
     A network's input is ``(x,)`` with x ``(B, C, L)``, ``(B, C, H, W)`` or ``(B, C, D, H, W)``.
     The answer should not change when the content is shifted, and for masks it should shift with
     it.
-
-    Example:
-        >>> from ansatz import structures
-        >>> grid = structures.create("grid")
-        >>> grid.network("row"), grid.network("element")
-        ('small_resnet', 'unet')
     """
 
     name: ClassVar[str] = "grid"
@@ -140,15 +136,15 @@ class Grid(Structure):
         )
 
     def cuts(self, model: Model, table: Any) -> Iterator[tuple[int, Any]]:
-        """Examples with masks in as many pieces as the fit was told to cut."""
+        """Examples with masks in as many tiles as the fit was told to cut."""
         asked = provenance_of(model)
-        pieces = None if asked is None else asked.asked.reader().get("pieces")
-        if pieces is None:
+        tiles = None if asked is None else asked.asked.reader().get("tiles")
+        if tiles is None:
             return
         found = grid_table(model, table, outcomes=True)
-        with suppress(UsageError):  # examples too short for pieces gave none
+        with suppress(UsageError):  # examples too short for tiles gave none
             for number in range(len(found)):
-                yield number, cut_pieces(found.rows(np.array([number])), pieces)
+                yield number, cut_tiles(found.rows(np.array([number])), tiles)
 
     def summary(self, model: Model) -> Summary:
         """The layers of the network; of several, those of the first."""
@@ -158,7 +154,7 @@ class Grid(Structure):
         """Advice where examples are too few to be split."""
         if axis == "row":
             return ""
-        return " Examples with masks can be cut into several: --pieces 5 (pieces=5)."
+        return " Examples with masks can be cut into several: --tiles 5 (tiles=5)."
 
     # Recipe and encoder.
 

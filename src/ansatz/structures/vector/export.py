@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ansatz.data import Column
-from ansatz.data.categorical import Categorical
+from ansatz.data.categorical import MISSING, OTHER, Categorical, spelled
 from ansatz.data.dates import as_dates
-from ansatz.data.levels import MISSING, OTHER, spelled
 from ansatz.data.numeric import Numeric, as_numbers
 from ansatz.errors import UsageError
 from ansatz.fitting.contracts.exporter import Exporter, Input

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ansatz.data import Column
+from ansatz.data.categorical import spelled
 from ansatz.data.dates import as_dates
-from ansatz.data.levels import spelled
 from ansatz.likelihoods import (
     BernoulliDistribution,
     CategoricalDistribution,
