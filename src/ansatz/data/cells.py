@@ -38,10 +38,6 @@ def settle(column: "pd.Series", decimal: str = ".") -> Settled:
     A column whose cells are numbers or one of ``NA NaN nan NULL null None`` is numeric, and those
     are missing. A column with at least 90 % numbers and something else is a :class:`BadCell`.
     In any other column all spellings are levels.
-
-    Args:
-        column: strings, missing where the cell was empty.
-        decimal: the decimal mark, ``"."`` or ``","``.
     """
     import pandas as pd
 

@@ -33,10 +33,6 @@ def reason_to_be_id(column: "pd.Series", levels: tuple[str, ...] = ()) -> str:
 
     Numbers that count the rows from 0 or 1 in their order; whole numbers or text called an id;
     text of which every cell is another word. A name like ``time`` or ``week`` speaks against it.
-
-    Args:
-        column: numbers or text.
-        levels: the distinct cells, if it is text.
     """
     import pandas as pd
 

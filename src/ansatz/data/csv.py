@@ -31,15 +31,7 @@ class UnevenRow(NamedTuple):
 def first_uneven(
     text: bytes, start: int, first_line: int, width: int, delimiter: str
 ) -> UnevenRow | None:
-    r"""The first row with more or fewer than ``width`` cells, or None.
-
-    Args:
-        text: UTF-8 with ``\n`` at the line ends.
-        start: where the rows begin in ``text``.
-        first_line: the number of the line that begins there.
-        width: cells that each row must have; blank lines are no rows.
-        delimiter: one character, or ``"whitespace"``.
-    """
+    r"""The first row with more or fewer than ``width`` cells, or None."""
     codes = np.frombuffer(text, np.uint8)[start:]
     quoted = text.find(b'"', start) >= 0
     outside = _outside_quotes(codes, delimiter) if quoted else None
@@ -161,14 +153,6 @@ def parse_csv(
     r"""The rows of a delimited text.
 
     Blanks after a delimiter are dropped. Cells in double quotes may hold delimiters and line ends.
-
-    Args:
-        raw: the file's bytes, unpacked.
-        origin: the file's name, for errors.
-        dialect: how it is written.
-        path: where the same bytes lie on disk, if they do; reading from there is faster.
-        lines_before: of a file of which ``raw`` is a later chunk; errors count on from there.
-        rows_before: likewise.
     """
     text, notes = to_utf8(raw, origin, dialect.encoding)
     if dialect.comment:

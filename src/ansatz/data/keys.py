@@ -41,13 +41,7 @@ def row_keys(*parts: Any, seed: int = 0) -> np.ndarray:
 
 
 def cell_keys(part: Any, seed: int = 0, place: int = 0) -> np.ndarray:
-    """A hash of each row's cells that adds up over the parts of a row.
-
-    Args:
-        part: a table or an array.
-        seed: other seeds give unrelated keys.
-        place: of the part in its row.
-    """
+    """A hash of each row's cells that adds up over the parts of a row."""
     if is_frame(part):
         return _frame_keys(as_frame(part), seed, place)
     return _array_keys(np.asarray(part), seed, place)

@@ -110,7 +110,7 @@ class Preprocessor:
             embed_above: levels above which a network gets codes instead of indicators.
             max_levels: levels above which a linear model lets the rare ones share one.
             quantile: True, or the numeric columns to map to normal scores (heavy tails).
-            bins: number of bins into which the range of each number is cut for features of their own
+            bins: number of bins that each number's range is cut into, as further features
                 (:class:`~ansatz.data.numeric.Bins`), beside the number itself; 0 for none.
             dtype: of the features; float32 for a network and float64 for a linear model if None.
         """

@@ -82,11 +82,15 @@ def split_options(
         likelihood: by name; None where the values choose, and options are the others'.
         options: of all of them, by name; ``likelihood.key`` is the likelihood's.
     """
-    named = {k.removeprefix(_LIKELIHOOD): v for k, v in options.items() if k.startswith(_LIKELIHOOD)}
+    named = {
+        k.removeprefix(_LIKELIHOOD): v for k, v in options.items() if k.startswith(_LIKELIHOOD)
+    }
     others = {k: v for k, v in options.items() if not k.startswith(_LIKELIHOOD)}
     if likelihood is None:
         if named:
-            raise UsageError(f"--set {_LIKELIHOOD}{next(iter(named))}: name the likelihood as well.")
+            raise UsageError(
+                f"--set {_LIKELIHOOD}{next(iter(named))}: name the likelihood as well."
+            )
         return others, {}
     known = inspect.signature(likelihoods.registry.get(likelihood)).parameters
     odd = [name for name in named if name not in known]

@@ -21,7 +21,11 @@ from ansatz.fitting.refits import out_of_fold
 from ansatz.fitting.task import Settings
 from ansatz.likelihoods import Cox, CurveDistribution, DiscreteHazard, Likelihood
 from ansatz.likelihoods.log_risk import fair_log_risks
-from ansatz.outcomes.survival_likelihood import SURVIVAL_LIKELIHOODS, survival_likelihood, survival_target
+from ansatz.outcomes.survival_likelihood import (
+    SURVIVAL_LIKELIHOODS,
+    survival_likelihood,
+    survival_target,
+)
 from ansatz.outcomes.survival_metrics import (
     Followed,
     evaluate_survival,

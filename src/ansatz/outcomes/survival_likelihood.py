@@ -41,7 +41,11 @@ def survival_likelihood(
             "code is the event: event=(status == 1), or --event COLUMN=1."
         )
     if not isinstance(likelihood, str):
-        return likelihood if likelihood.name in SURVIVAL_LIKELIHOODS else Censored(likelihood=likelihood)
+        return (
+            likelihood
+            if likelihood.name in SURVIVAL_LIKELIHOODS
+            else Censored(likelihood=likelihood)
+        )
     if likelihood == "discrete_hazard":
         given = {"causes": max(causes, 1), **given}
     if likelihood in SURVIVAL_LIKELIHOODS:

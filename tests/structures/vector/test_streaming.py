@@ -187,7 +187,9 @@ def test_pooled_metrics_of_classes_leave_ranks_to_the_sample():
     pooled = PooledMetrics()
     for part in (slice(0, 100), slice(100, 300)):
         pooled.add(
-            compute_metrics(y[part], distribution=Distribution(part)), y[part], torch.ones(len(y[part]))
+            compute_metrics(y[part], distribution=Distribution(part)),
+            y[part],
+            torch.ones(len(y[part])),
         )
     whole = compute_metrics(y, distribution=Distribution())
     found = pooled.result(whole)

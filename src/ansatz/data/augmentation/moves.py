@@ -25,11 +25,6 @@ def padded_index(count: int, margin: int, padding: Padding) -> Tensor:
     """Which pixel of an axis stands at the places -margin ... count + margin - 1.
 
     ``reflect`` mirrors at the edge of the outermost pixel (b a | a b c | c b), as often as needed.
-
-    Args:
-        count: pixels of the axis.
-        margin: pixels before and after.
-        padding: ``"reflect"``; else the outermost pixel is repeated.
     """
     places = torch.arange(-margin, count + margin)
     if padding == "reflect":

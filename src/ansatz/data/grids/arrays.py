@@ -30,11 +30,6 @@ def from_arrays(arrays: Mapping[str, Any], origin: str, options: Options) -> Gri
     called ``masks`` (or y, labels) holds their classes; arrays of N numbers or words are columns.
     ``x_train, y_train, x_test, y_test`` become one table with a column ``split``.
     ``class_names`` gives whole numbers in y their names.
-
-    Args:
-        arrays: by name.
-        origin: what errors call them.
-        options: how to read them.
     """
     import pandas as pd
 
@@ -187,10 +182,6 @@ def read_idx(path: Path, limit_bytes: int = LIMIT_BYTES) -> np.ndarray:
 
     A header of 4 bytes (0, 0, the code of the type, the number of axes) is followed by one
     big-endian 32-bit size per axis, then by the numbers.
-
-    Args:
-        path: the file.
-        limit_bytes: what it may unpack to.
 
     References:
         LeCun, Cortes and Burges (1998), The MNIST database of handwritten digits.

@@ -175,14 +175,7 @@ def _size(count: int) -> str:
 
 
 def gather(files: GridFiles, memory: int, damaged: dict[int, DataError]) -> Tensor | GridFiles:
-    """A tensor of all files if it takes at most ``memory`` bytes, else the files with digests.
-
-    Args:
-        files: what to read.
-        memory: bytes that the decoded files may take.
-        damaged: places that are known to be unreadable; those found are added. Their rows of
-            the tensor mean nothing.
-    """
+    """A tensor of all files if it takes at most ``memory`` bytes, else the files with digests."""
 
     def attempt(place: int) -> np.ndarray | DataError:
         try:

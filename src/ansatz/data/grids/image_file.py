@@ -26,12 +26,7 @@ _THREAD = threading.local()
 
 
 class Limits(NamedTuple):
-    """What a file may claim before anything of it is decoded.
-
-    Args:
-        pixels: height times width.
-        bytes: of the file.
-    """
+    """What a file may claim before anything of it is decoded."""
 
     pixels: int = 40_000_000
     bytes: int = 2**28
@@ -74,13 +69,7 @@ def kept_open() -> Iterator[None]:
 
 @contextmanager
 def opened(path: Place, limits: Limits, *, anew: bool = False) -> "Iterator[Image]":
-    """Pillow's image, its header read; whatever a decoder makes of foreign bytes ends in one line.
-
-    Args:
-        path: the file, or one page of it.
-        limits: what it may claim.
-        anew: open the file even if it is kept open.
-    """
+    """Pillow's image, its header read; whatever a decoder makes of foreign bytes ends in one line."""
     pillow = _pillow()
     check_file(file_of(path), limits.bytes)
     try:

@@ -33,11 +33,6 @@ def open_mask(path: Place, limits: Limits, *, colours: bool = False) -> np.ndarr
     """The whole numbers in an image, ``(H, W)``: grey values, places in its palette, or colours.
 
     What JPEG invents between two classes is refused.
-
-    Args:
-        path: the file, or a page of it.
-        limits: what the file may claim.
-        colours: True takes grey values and palettes for colours too.
     """
     with opened(path, limits) as image:
         turn, lossy = orientation(image), image.format in ("JPEG", "MPO")

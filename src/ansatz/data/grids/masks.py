@@ -19,11 +19,7 @@ _GREY = 0x010101  # times a level: as much red, green and blue
 
 
 def colours_of(levels: np.ndarray) -> np.ndarray:
-    """The number of each colour, int64.
-
-    Args:
-        levels: red, green and blue in 0..255, ``(..., 3)``.
-    """
+    """The number of each colour, int64."""
     red, green, blue = (levels[..., k].astype(np.int64) for k in range(3))
     return (red << 16 | green << 8 | blue) + _FIRST
 

@@ -44,27 +44,7 @@ def require_known(names: Iterable[str]) -> None:
 
 
 class Options(NamedTuple):
-    """What the caller of a reader says, checked once.
-
-    Args:
-        size: that images are brought to and arrays must have; None for any.
-        channels: how many, likewise; None for 3 where any image has colours, else 1.
-        place: where arrays have their channels.
-        classes: the names of classes that the data give as numbers.
-        unlabelled: the value in masks that means "class not known", or its colour's number.
-        limits: what an image file may claim.
-        on_corrupt: what becomes of files that cannot be read.
-        memory_limit: bytes that decoded examples may take; None for a quarter of what is free.
-        outcomes: whether masks and classes are read too; False takes the inputs alone.
-        shares: True for images of 8 bits too, False for none, None for those of 16 bits.
-        pages: what the pages of image files are.
-        tiles: how many examples each is cut into, with its mask; None leaves them whole.
-        image: the column of paths in a table; None looks for one.
-        masks: a folder of masks, the file of masks of a file, the column of a table, an array, or
-            a list of paths.
-        signals: whether each row's numbers in a table are one signal.
-        target: columns of such a table that do not belong to the signal.
-    """
+    """What the caller of a reader says, checked once."""
 
     size: tuple[int, ...] | None = None
     channels: int | None = None
@@ -155,12 +135,7 @@ class Options(NamedTuple):
 
 
 def refuse_given(why: str, **given: Any) -> None:
-    """An option that means nothing for such data is an error: silence would look like consent.
-
-    Args:
-        why: what the data are.
-        given: options by name; None where one was not given.
-    """
+    """An option that means nothing for such data is an error: silence would look like consent."""
     for name, value in given.items():
         if value is not None:
             option = f"{name}=" if name == "classes" else f"--{name} ({name}=)"

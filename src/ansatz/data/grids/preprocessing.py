@@ -57,12 +57,7 @@ class GridPreprocessor:
 
     @classmethod
     def fit(cls, grids: Grids, weight: NDArray[np.float64] | None = None) -> "GridPreprocessor":
-        """Learns mean and spread of each channel.
-
-        Args:
-            grids: examples to learn from.
-            weight: ``(N,)``, how often each counts.
-        """
+        """Learns mean and spread of each channel."""
         rows = np.linspace(0, len(grids) - 1, min(len(grids), SAMPLE)).astype(np.intp)
         share = np.ones(len(rows)) if weight is None else weight[rows]
         unit = 255.0 if grids.dtype == torch.uint8 else 1.0
@@ -104,12 +99,7 @@ class GridPreprocessor:
         return (self.standardized(self.scaled(grids.load())),)
 
     def check(self, grids: Grids, *, any_size: bool = False) -> None:
-        """Refuses examples of another shape or kind of number than those learned from.
-
-        Args:
-            grids: the examples.
-            any_size: whether only the channels and the number of axes must agree.
-        """
+        """Refuses examples of another shape or kind of number than those learned from."""
         same = len(grids.shape) == len(self.shape) and grids.shape[0] == self.shape[0]
         if not same or (not any_size and grids.shape != self.shape):
             advice = (

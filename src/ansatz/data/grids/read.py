@@ -194,12 +194,7 @@ def _from_idx(path: Path, options: Options) -> GridTable:
 
 
 def read_signals(data: Any, target: Sequence[str] = ()) -> GridTable:
-    """Signals of one channel: the columns of numbers, in their order, that are not targets.
-
-    Args:
-        data: a table's file or frame.
-        target: columns that stay columns, if they are there; those of words do so anyway.
-    """
+    """Signals of one channel: the columns of numbers, in their order, that are not targets."""
     origin, notes = "the table", []
     if isinstance(data, str | PathLike):
         from ansatz.data.table import read_table
@@ -244,11 +239,6 @@ def read_each(data: Any, *, notes: list[str], **reading: Unpack[GridOptions]) ->
     """A table for each file, or for each page where pages are images.
 
     What is not a list of files (arrays, a data set by name) is one table.
-
-    Args:
-        data: as of :func:`~ansatz.data.grids.read_grids`.
-        notes: takes what was assumed and left out, each sentence once; complete at the end.
-        reading: options of :func:`~ansatz.data.grids.read_grids`.
     """
     reading["outcomes"] = False
     options = Options.of(**reading)

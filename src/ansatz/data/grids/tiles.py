@@ -27,11 +27,6 @@ class Cut(NamedTuple):
     Block k holds the cells :math:`b_k, ..., b_{k+1} - 1`: every cell is in exactly one. Where N
     does not divide n, some blocks have L - 1 of them; their last cell is mirrored to fill the
     block up to L, and the mirrored cell has no label.
-
-    Args:
-        tiles: N.
-        axis: from the last, -1, on: masks and examples with channels are cut alike.
-        cells: n.
     """
 
     tiles: int
@@ -59,10 +54,6 @@ def cut_tiles(table: GridTable, tiles: int) -> GridTable:
     One scene with its mask, or one volume with a few annotated slices, has nothing to be evaluated
     by; its tiles are examples of their own, which a split parts as any. :class:`Cut` says which
     cells a tile holds. Tiles without any label are left out, and told.
-
-    Args:
-        table: of examples with masks.
-        tiles: N from 2 on; a tile is at least 8 cells long.
 
     Shapes:
         - grids: ``(B, C, *size)`` to ``(B N, C, *tile)``, the tiles of an example together;

@@ -42,10 +42,6 @@ def read_nifti(path: Path, limit_bytes: int) -> np.ndarray:
     The file's axes (i, j, k) run from the fastest to the slowest; here k is D, j is H and i is W.
     Where the header gives a slope s and an intercept t, a voxel v means s v + t.
 
-    Args:
-        path: ``.nii`` or ``.nii.gz``.
-        limit_bytes: that the voxels may take.
-
     References:
         Cox et al. (2004), A (sort of) new image data format standard: NIfTI-1. NIfTI-2 (2011) has
         the same fields, wider and in another order.

@@ -69,13 +69,7 @@ def estimate_bytes(data: str | Path) -> int:
 def reason_to_stream(
     data: str | Path, *, stream: bool | None = None, memory_limit: str | int | None = None
 ) -> str | None:
-    """Why a table is read as a stream, in a sentence; None where it is read at once.
-
-    Args:
-        data: a file, a folder of parts or a pattern of names.
-        stream: what the user says; None compares the table's size with the memory.
-        memory_limit: what a table may take; None for a quarter of the free memory.
-    """
+    """Why a table is read as a stream, in a sentence; None where it is read at once."""
     limit = None if memory_limit is None else parse_bytes(memory_limit)
     if stream is False:
         return None

@@ -222,9 +222,6 @@ def stream_folder(beside: str | Path | None = None) -> Iterator[Path]:
     """A temporary folder beside ``beside``, or where the system keeps such; removed at the end.
 
     What a killed process left under such a name, the next one removes.
-
-    Args:
-        beside: the folder that the run writes to, whose disk has room; None for none.
     """
     parent = Path(gettempdir()) if beside is None else Path(beside).absolute().parent
     folder = parent / new_name()

@@ -20,9 +20,6 @@ class Kinds:
 
     ``empty`` has had no value, ``marked`` only spellings of "missing", which are levels if words
     follow and missing if numbers do. Whole numbers become floating where one is missing.
-
-    Args:
-        origin: the table's name, for errors.
     """
 
     def __init__(self, origin: str) -> None:

@@ -36,10 +36,6 @@ class ColumnScan:
 
     The answers are those of :func:`ansatz.data.infer_columns` on the whole table. Beyond 100,000
     distinct words a column is an identifier, free text, or an error.
-
-    Args:
-        name: the column's.
-        role: what the user says it is; None to find out.
     """
 
     def __init__(self, name: str, role: str | None = None) -> None:

@@ -26,9 +26,6 @@ class GridEncoder:
     Networks predict in float32: convolutions in float64 take many times as long, so that an
     example alone and among others may differ in the seventh digit. What the likelihood makes of the
     raw numbers is computed in float64.
-
-    Args:
-        preprocessor: learned from training examples.
     """
 
     dtype = torch.float32

@@ -17,12 +17,7 @@ _MADE_UP = 4  # examples
 
 
 class GridExporter(Exporter):
-    """All cells in as one input, the inputs of a network out.
-
-    Args:
-        encoder: of the fit.
-        names: of features, which cells do not have.
-    """
+    """All cells in as one input, the inputs of a network out."""
 
     preprocessing = "inside the graph: every channel with mean 0 and spread 1"
 
@@ -63,9 +58,6 @@ class GridCells(nn.Module):
 
     with :math:`u` = 255 for bytes and 1 for other numbers, :math:`m, s` the mean and the spread of
     each channel.
-
-    Args:
-        preprocessor: of the fit.
 
     Shapes:
         - x: ``(N, C, *size)``, numbers as they are stored: bytes from 0 to 255.

@@ -57,12 +57,7 @@ def _flat(name: str) -> str:
 
 
 def restored(labels: "NDArray[Any]", size: tuple[int, int]) -> "NDArray[Any]":
-    """The mask of an image that was fitted into another size, at its own (nearest cell).
-
-    Args:
-        labels: ``(H, W)``, of the image as it was fitted.
-        size: (height, width) of the image.
-    """
+    """The mask of an image that was fitted into another size, at its own (nearest cell)."""
     import numpy as np
 
     from ansatz.data.grids.images import inner_box
@@ -96,13 +91,7 @@ def encode_stack(pages: Sequence[bytes]) -> bytes:
 
 
 def write_mask_files(out: Path, stacks: Mapping[str, Sequence[bytes]], *, overwrite: bool) -> None:
-    """Masks by the names of their images: a folder of files, or one TIFF file of all of them.
-
-    Args:
-        out: a folder, or a file that ends in .tif or .tiff.
-        stacks: the pages of each as PNG files; several become one TIFF file.
-        overwrite: replace what is there.
-    """
+    """Masks by the names of their images: a folder of files, or one TIFF file of all of them."""
     from ansatz.storage import write_file
 
     if is_tiff(out):
@@ -124,13 +113,7 @@ def is_tiff(path: Path) -> bool:
 
 
 def write_mask_folder(out: Path, files: Mapping[str, bytes], *, overwrite: bool) -> None:
-    """Writes files into a new folder that gets its name when it is complete.
-
-    Args:
-        out: the folder; one that holds anything but PNG and TIFF files is never replaced.
-        files: the content of each by name.
-        overwrite: replace a folder of masks.
-    """
+    """Writes files into a new folder that gets its name when it is complete."""
     from ansatz.storage.disk import (
         check_space,
         explain,

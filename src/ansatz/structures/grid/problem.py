@@ -20,13 +20,7 @@ _NAMED = 20  # classes of masks that a note lists
 
 
 def grid_problem(data: Any, column_roles: ColumnRoles, **how: Any) -> Problem:
-    """Reads images, signals or volumes; the rows of a table of numbers are signals.
-
-    Args:
-        data: as for :func:`build_grid_problem`.
-        column_roles: target, weights, offset and so on by name.
-        how: options of :func:`build_grid_problem`, and roles, which do nothing.
-    """
+    """Reads images, signals or volumes; the rows of a table of numbers are signals."""
     how.pop("roles", None)  # columns beside grids are not features
     reader, memory = dict(how.pop("reader", None) or {}), how.pop("memory", None)
     if memory is not None:
@@ -56,7 +50,7 @@ def build_grid_problem(
 
     Args:
         data: a folder, a file, the name of a data set, arrays, or a ``GridTable``.
-        column_roles: target, weights, offset and so on by name; the data's own target where none is given.
+        column_roles: target, weights, offset by name; without a target, the data's own.
         likelihood: the likelihood; None lets the values of the target choose.
         options: of the likelihood.
         drop: columns to leave out; none of them is a feature anyway.

@@ -46,12 +46,6 @@ def read_each_like(model: Model, data: Any, *, notes: list[str], **options: Any)
     """Examples to label cell by cell: files or pages one by one, each at its own size.
 
     Where the fit was told a size, images are brought to it, and their own size is given beside.
-
-    Args:
-        model: of masks.
-        data: as of :func:`read_like`.
-        notes: takes what was assumed; complete at the end.
-        options: as of :func:`read_like`.
     """
     reading = {**_reading(model, data, outcomes=False), **options}
     return read_each(data, notes=notes, **reading)
@@ -168,11 +162,6 @@ def grids_of(X: Any, *, face: Any, reset: bool) -> Grids:
     Arrays of three and more axes, lists of images as arrays, lists and arrays of image or array
     files, and what ``read_grids`` gives are grids; an array of two axes holds signals. Files to
     predict are brought to the fit's size; their folder will do, too.
-
-    Args:
-        X: the examples.
-        face: the estimator that they were handed to.
-        reset: whether these are the data of a fit.
     """
     if isinstance(X, Grids | GridTable):
         grids = X.grids if isinstance(X, GridTable) else X

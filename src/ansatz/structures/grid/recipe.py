@@ -23,14 +23,7 @@ FEW, MANY = 50, 5_000  # examples: between them, some held out tell when to stop
 def choose_grid_recipe(
     rows: float, inputs: InputSpec, *, masks: bool = False, coupled: bool = False
 ) -> Recipe:
-    """The default recipe for signals, images and volumes.
-
-    Args:
-        rows: sum of the examples' weights.
-        inputs: what an example looks like.
-        masks: whether the outcome is a label for every cell.
-        coupled: whether the loss compares examples (Cox): then a step needs many of them.
-    """
+    """The default recipe for signals, images and volumes."""
     if masks:
         return _masks(rows, inputs.size)
     batch = 16 if rows < 500 else 32 if rows < 5_000 else 64
@@ -59,10 +52,6 @@ def default_options(network: object, inputs: InputSpec | None = None) -> dict[st
     The published one takes an hour of two processor cores for what this one learns in minutes, of
     a few dozen annotated images; ``network_options={"width": 64}`` is the paper's. Small grids are
     halved less often, so that more than one cell is left.
-
-    Args:
-        network: by name, or a module.
-        inputs: what an example looks like.
     """
     options = {"width": 16} if network in ("unet", "attention_unet") else {}
     side = max(inputs.size, default=0) if inputs is not None else 0
@@ -124,12 +113,6 @@ def grid_space(
 
     The budget of steps is the recipe's: twice the batch takes twice the time. An ``mlp`` varies in
     its shape as for a table.
-
-    Args:
-        recipe: the default for these examples.
-        facts: about the examples.
-        network: by name; None where several are tried.
-        takes: the options of all networks that are tried.
     """
     assert facts.spec is not None
     space = network_space(network, training_space(recipe, facts.rows))
