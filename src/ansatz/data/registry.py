@@ -1,5 +1,6 @@
 """Data sets by name: a table, perhaps with images, and its target."""
 
+import inspect
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,6 +62,11 @@ class Dataset:
         return self.splits[k]
 
 
+def first_sentence(reader: Any) -> str:
+    """What the docstring of a data set's reader begins with."""
+    return (inspect.getdoc(reader) or "").split("\n\n")[0].replace("\n", " ")
+
+
 _BUNDLED = ["breast-cancer", "diabetes", "digits", "iris", "wine-recognition"]
 
 
@@ -73,7 +79,7 @@ registry = Registry(
     dict(
         [_row("published", name) for name in BUNDLES]
         + [_row("image_sets", name) for name in IMAGE_BUNDLES]
-        + [_row("bundled", name) for name in _BUNDLED]
+        + [_row("published", name) for name in _BUNDLED]
     ),
 )
 register = registry.register
