@@ -238,4 +238,4 @@ def check_numbers(values: Any, rows: int, what: str) -> np.ndarray:
     return numbers
 
 
-UNLABELLED = -1  # not annotated, or from outside the frame: such a cell takes no part in a loss
+UNLABELLED = -1  # not annotated, or from outside the frame: such a pixel takes no part in a loss

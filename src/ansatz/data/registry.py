@@ -26,14 +26,14 @@ class Dataset:
         name: as in ``ansatz data list``.
         frame: all rows, target included.
         target: the column to predict; several where the outcome has several parts; ``"mask"``
-            where it is a class per cell.
+            where it is a class per pixel.
         description: one sentence.
         license: what its publisher says.
         likelihood: a likelihood that suits the target; empty where none of the simple ones does.
         exclude: columns that give the target away.
         splits: the published splits, as (train, test) row numbers.
         grids: the images or volumes, one per row; None for tables.
-        masks: a class for each of their cells; None where there are none.
+        masks: a class for each of their pixels; None where there are none.
 
     Example:
         >>> from ansatz.data import load

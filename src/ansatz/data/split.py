@@ -198,20 +198,13 @@ class HashSplit(NamedTuple):
 
     :func:`ansatz.data.split_rows` cuts the same order of hashes where the shares are met exactly,
     for which it must have seen all rows; here the cuts are fixed, and each share is binomial around
-    its value. So the two agree on all rows but those between the cuts. Copies, and rows of one
+    its value. So the two agree on all rows but those between the cuts. Duplicates, and rows of one
     group, fall on one side in both.
 
     Args:
         seed: another seed, another split.
         test: t.
         valid: v.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.data.streams import HashSplit
-        >>> parts = HashSplit(0, test=0.2, valid=0.1).parts(np.arange(10_000, dtype=np.uint64))
-        >>> (np.bincount(parts) / 10_000).round(2).tolist()
-        [0.7, 0.1, 0.2]
     """
 
     seed: int

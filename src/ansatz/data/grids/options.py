@@ -89,7 +89,7 @@ class Options(NamedTuple):
                 f"got {channels!r}."
             )
         return cls(
-            None if size is None else _cells(size),
+            None if size is None else _sides(size),
             number,
             place,  # type: ignore[arg-type]  # checked above
             None if classes is None else tuple(str(name) for name in classes),
@@ -142,7 +142,7 @@ def refuse_given(why: str, **given: Any) -> None:
             raise UsageError(f"{why}: leave out {option}.")
 
 
-def _cells(size: int | Sequence[int]) -> tuple[int, ...]:
+def _sides(size: int | Sequence[int]) -> tuple[int, ...]:
     found = (size, size) if isinstance(size, int) else tuple(size)
     if not 1 <= len(found) <= 3 or any(
         not isinstance(n, int) or not 1 <= n <= 2**15 for n in found

@@ -15,7 +15,7 @@ from ansatz.errors import DataError
 from ansatz.spec import InputSpec
 
 SAMPLE = 10_000  # examples that tell the mean and the spread of a channel
-_CELLS = 2**21  # numbers that are looked at together
+_PIXELS = 2**21  # numbers that are looked at together
 _LOOKED_AT = 64  # examples that tell whether they are in the unit of the fit
 _FAR = (
     50.0  # times the spread of the fit, or its fiftieth part: 0..1 for 0..255, volts for millivolts
@@ -29,7 +29,7 @@ class GridPreprocessor:
     .. math:: z_{nc} = \frac{x_{nc} / u - m_c}{s_c}
 
     with u = 255 for bytes and 1 for other numbers; mean and spread of each channel c are those of
-    all cells of the examples learned from, or of 10,000 of them, evenly spaced.
+    all pixels of the examples learned from, or of 10,000 of them, evenly spaced.
 
     Args:
         shape: ``(C, *size)`` of an example.
@@ -46,7 +46,7 @@ class GridPreprocessor:
         tensor([-1.,  1.,  1., -1.])
     """
 
-    text_columns: tuple[str, ...] = ()  # none of a grid's cells are words
+    text_columns: tuple[str, ...] = ()  # none of a grid's pixels are words
 
     def __init__(
         self, shape: Sequence[int], mean: Sequence[float], spread: Sequence[float], unit: float
@@ -61,7 +61,7 @@ class GridPreprocessor:
         rows = np.linspace(0, len(grids) - 1, min(len(grids), SAMPLE)).astype(np.intp)
         share = np.ones(len(rows)) if weight is None else weight[rows]
         unit = 255.0 if grids.dtype == torch.uint8 else 1.0
-        size = max(1, _CELLS // math.prod(grids.shape))
+        size = max(1, _PIXELS // math.prod(grids.shape))
         found = [_moments(grids, rows[k : k + size], unit) for k in range(0, len(rows), size)]
         means, variances = (np.concatenate(parts) for parts in zip(*found, strict=True))  # (n, C)
         mean = np.average(means, axis=0, weights=share)
@@ -92,7 +92,7 @@ class GridPreprocessor:
 
         Args:
             grids: examples of the shape of those learned from.
-            clip: as for tables; a grid's cells are never clipped.
+            clip: as for tables; a grid's pixels are never clipped.
             notes: as for tables; nothing is ever unknown about a grid.
         """
         self.check(grids)
@@ -169,7 +169,7 @@ def _moments(
     grids: Grids, rows: NDArray[np.intp], unit: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """``(n, C)`` means and variances of some examples' channels."""
-    x = grids.load(rows).flatten(2).double() / unit  # (n, C, cells)
+    x = grids.load(rows).flatten(2).double() / unit  # (n, C, pixels)
     return x.mean(-1).numpy(), x.var(-1, correction=0).numpy()
 
 

@@ -37,10 +37,10 @@ def look_through(path: Path, limits: Limits) -> list[Look]:
                 f"{Page(path, number)} is {_text(each.size)}, the first {_text(found[0].size)}: "
                 "the pages of a volume have one size. As images of their own: --pages images."
             )
-    cells = sum(math.prod(each.size) * _bytes(each) for each in found)
-    if cells > LIMIT_BYTES:
+    size = sum(math.prod(each.size) * _bytes(each) for each in found)
+    if size > LIMIT_BYTES:
         raise DataError(
-            f"{path} declares {count} pages of {_text(found[0].size)}, {cells:,} bytes, more than "
+            f"{path} declares {count} pages of {_text(found[0].size)}, {size:,} bytes, more than "
             f"{LIMIT_BYTES:,}: not decoded."
         )
     return found
@@ -131,7 +131,7 @@ def _coded(path: Path, values: np.ndarray, numbers: Callable[[Path], np.ndarray]
 
 
 def _bytes(seen: Look) -> int:
-    """Of a decoded cell."""
+    """Of a decoded pixel."""
     return (3 if seen.is_colour else 1) * (1 if seen.depth == "8 bit" else 4)
 
 

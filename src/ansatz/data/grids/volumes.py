@@ -249,7 +249,7 @@ def _values(listing: Listing, damaged: dict[int, DataError]) -> set[int]:
 def _numbers(path: Path) -> np.ndarray:
     array = load_array(path)
     if array.dtype.kind not in "biu" and not (np.mod(array, 1) == 0).all():
-        raise DataError(f"{path} holds numbers that are not whole; masks hold a class per cell.")
+        raise DataError(f"{path} holds numbers that are not whole; masks hold a class per pixel.")
     return array if array.dtype == np.uint8 else array.astype(np.int64)
 
 

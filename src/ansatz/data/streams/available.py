@@ -16,13 +16,7 @@ _TEXT = 3.0  # bytes in memory per byte of text: the text itself, the numbers, t
 
 
 def available_memory() -> int:
-    """Bytes that this process may still take: free memory, or what its control group leaves.
-
-    Example:
-        >>> from ansatz.data.streams import available_memory
-        >>> available_memory() > 2**20
-        True
-    """
+    """Bytes that this process may still take: free memory, or what its control group leaves."""
     found = [_of_machine()]
     for limit, used in (
         ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),

@@ -30,15 +30,6 @@ class Moments:
     Args:
         columns: P.
 
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.data.streams import Moments
-        >>> moments = Moments(1)
-        >>> for block in (np.array([[1.0], [2.0]]), np.array([[6.0]])):
-        ...     moments.add(block, np.ones(len(block)))
-        >>> moments.mean, moments.rows
-        (array([3.]), 3)
-
     References:
         Chan, Golub and LeVeque (1983), Algorithms for computing the sample variance.
     """
@@ -88,16 +79,6 @@ class Learner:
     Args:
         columns: their roles.
         quantile: as in :meth:`ansatz.data.Preprocessor.fit`.
-
-    Example:
-        >>> import pandas as pd
-        >>> from ansatz.data import Column
-        >>> from ansatz.data.streams.learner import Learner
-        >>> learner = Learner([Column(name="age", role="numeric")])
-        >>> for ages in ([20, 40], [60]):
-        ...     learner.add(pd.DataFrame({"age": ages}))
-        >>> learner.preprocessor().transform({"age": [40.0]})[0].item()
-        0.0
     """
 
     def __init__(self, columns: list[Column], *, quantile: bool | list[str] = False) -> None:

@@ -255,15 +255,6 @@ class Survey:
 
     Args:
         roles: what columns are, where the guess would be wrong.
-
-    Example:
-        >>> import pandas as pd
-        >>> from ansatz.data.streams import Survey
-        >>> survey = Survey()
-        >>> for ages in ([3, 4], [5]):
-        ...     survey.add(pd.DataFrame({"age": ages, "one": 1}))
-        >>> [column.role for column in survey.columns()]
-        ['numeric', 'constant']
     """
 
     def __init__(self, roles: Mapping[str, str] | None = None) -> None:
@@ -321,16 +312,6 @@ class RowSample:
         size: the most rows that are kept.
         seed: another seed, another sample.
         use: another use, another sample.
-
-    Example:
-        >>> import pandas as pd
-        >>> from ansatz.data.streams import RowSample
-        >>> sample = RowSample(3, seed=0)
-        >>> for start in (0, 50):
-        ...     rows = range(start, start + 50)
-        ...     sample.add(pd.DataFrame({"a": rows}, index=rows))
-        >>> len(sample.frame), sample.seen
-        (3, 100)
     """
 
     def __init__(self, size: int, *, seed: int = 0, use: str = "sample") -> None:

@@ -35,7 +35,7 @@ class GridEncoder:
 
     @property
     def spec(self) -> InputSpec:
-        """Channels and cells of an example."""
+        """Channels and pixels of an example."""
         return self.preprocessor.spec
 
     @property
@@ -45,11 +45,11 @@ class GridEncoder:
 
     @property
     def columns(self) -> list[Column]:
-        """None: cells are not columns."""
+        """None: pixels are not columns."""
         return []
 
     def inputs(self, rows: Grids, *, notes: list[str] | None = None) -> tuple[Tensor, ...]:
-        """Standardised cells, channels last in memory."""
+        """Standardised pixels, channels last in memory."""
         made = self.preprocessor
         return (channels_last(made.standardized(made.scaled(rows.load()))),)
 
@@ -58,7 +58,7 @@ class GridEncoder:
         return self.preprocessor.state()
 
 
-CELLS = 2**21  # numbers of the examples that are predicted at once
+PIXELS = 2**21  # numbers of the examples that are predicted at once
 
 
 def grid_source(job: Job, encoder: GridEncoder, feed: Feed) -> Source:
@@ -113,7 +113,7 @@ def _has_spare_core() -> bool:
 
 def _evaluated(batch_size: int, grids: Grids, masks: bool) -> int:
     """Without gradients more examples fit at once, unless they are large."""
-    return batch_size if masks else max(batch_size, min(256, CELLS // math.prod(grids.shape)))
+    return batch_size if masks else max(batch_size, min(256, PIXELS // math.prod(grids.shape)))
 
 
 def _single(values: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""The cells of signals, images and volumes inside an exported graph."""
+"""The pixels of signals, images and volumes inside an exported graph."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +17,7 @@ _MADE_UP = 4  # examples
 
 
 class GridExporter(Exporter):
-    """All cells in as one input, the inputs of a network out."""
+    """All pixels in as one input, the inputs of a network out."""
 
     preprocessing = "inside the graph: every channel with mean 0 and spread 1"
 
@@ -27,9 +27,9 @@ class GridExporter(Exporter):
         takes = f"numbers (N, {width}), channels first; bytes of images as numbers from 0 to 255"
         self.inputs = [Input("X", "X", "grid", takes=takes)]
 
-    def module(self, encoder: GridEncoder) -> "GridCells":  # type: ignore[override]
+    def module(self, encoder: GridEncoder) -> "GridPixels":  # type: ignore[override]
         """The standardisation of every channel."""
-        return GridCells(encoder.preprocessor)
+        return GridPixels(encoder.preprocessor)
 
     def example(self, kind: torch.dtype) -> tuple[Tensor, ...]:
         """Examples of zeros."""
@@ -45,13 +45,13 @@ class GridExporter(Exporter):
         each = (-1, *(1,) * (len(preprocessor.shape) - 1))
         mean, spread = (np.reshape(v, each) for v in (preprocessor.mean, preprocessor.spread))
         noise = generator.normal(size=(_MADE_UP, *preprocessor.shape))
-        cells = ((mean + spread * noise) * preprocessor.unit).astype(np.float32)
+        pixels = ((mean + spread * noise) * preprocessor.unit).astype(np.float32)
         if preprocessor.unit != 1:
-            cells = cells.round().clip(0, 255).astype(np.uint8)
-        return Grids(torch.from_numpy(cells)), self.feed(cells, kind)
+            pixels = pixels.round().clip(0, 255).astype(np.uint8)
+        return Grids(torch.from_numpy(pixels)), self.feed(pixels, kind)
 
 
-class GridCells(nn.Module):
+class GridPixels(nn.Module):
     r"""Channels with mean 0 and spread 1, as the network was fitted to them.
 
     .. math:: z_{c} = (x_c / u - m_c) / s_c

@@ -57,7 +57,7 @@ def _flat(name: str) -> str:
 
 
 def restored(labels: "NDArray[Any]", size: tuple[int, int]) -> "NDArray[Any]":
-    """The mask of an image that was fitted into another size, at its own (nearest cell)."""
+    """The mask of an image that was fitted into another size, at its own (nearest pixel)."""
     import numpy as np
 
     from ansatz.data.grids.images import inner_box

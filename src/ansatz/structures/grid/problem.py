@@ -14,7 +14,7 @@ from ansatz.fitting.problem import Problem, check_outcomes
 from ansatz.fitting.proposal import Proposal, propose
 from ansatz.structures.grid.reading import holds_signals, sides, special_columns
 
-MASK = "mask"  # what the target is called where it is a label for every cell
+MASK = "mask"  # what the target is called where it is a label for every pixel
 _OF_MASKS = ("dice", "sum")
 _NAMED = 20  # classes of masks that a note lists
 
@@ -148,7 +148,7 @@ def _of_masks(
     count = len(table.masks.classes)
     named = ", ".join(map(str, table.masks.classes[:_NAMED]))
     more = f" and {count - _NAMED} more" if count > _NAMED else ""
-    notes = [*table.notes, f"a label for every cell: {count} classes, {named}{more}."]
+    notes = [*table.notes, f"a label for every pixel: {count} classes, {named}{more}."]
     return Problem(
         table.origin,
         frame,

@@ -43,7 +43,7 @@ def read_like(model: Model, data: Any, *, outcomes: bool = True, **options: Any)
 
 
 def read_each_like(model: Model, data: Any, *, notes: list[str], **options: Any) -> Iterator[Each]:
-    """Examples to label cell by cell: files or pages one by one, each at its own size.
+    """Examples to label pixel by pixel: files or pages one by one, each at its own size.
 
     Where the fit was told a size, images are brought to it, and their own size is given beside.
     """

@@ -111,10 +111,10 @@ class Images(ReadAgain):
 
 
 class LabelledImages(Images):
-    """Examples with a class for every cell: predicted one by one, each mask at its own size."""
+    """Examples with a class for every pixel: predicted one by one, each mask at its own size."""
 
     def frames(self, face: Any, **options: Any) -> Iterator[pd.DataFrame]:
-        """The share of each class among the cells of every example."""
+        """The share of each class among the pixels of every example."""
         rows = []
         for name, _, labels in self._labelled(face):
             row = {} if name is None else {"image": name}
@@ -148,7 +148,7 @@ class LabelledImages(Images):
         )
 
     def _labelled(self, face: Any) -> Iterator[tuple[str | None, str | None, NDArray[Any]]]:
-        """Each example's name, its stack's, and its cells' classes, at the size of its image."""
+        """Each example's name, its stack's, and its pixels' classes, at the size of its image."""
         notes: list[str] = []
         for table, size, stack in read_each_like(
             self.model, self.data, notes=notes, **self.options

@@ -51,7 +51,7 @@ def default_options(network: object, inputs: InputSpec | None = None) -> dict[st
 
     The published one takes an hour of two processor cores for what this one learns in minutes, of
     a few dozen annotated images; ``network_options={"width": 64}`` is the paper's. Small grids are
-    halved less often, so that more than one cell is left.
+    halved less often, so that more than one pixel is left.
     """
     options = {"width": 16} if network in ("unet", "attention_unet") else {}
     side = max(inputs.size, default=0) if inputs is not None else 0
@@ -77,9 +77,9 @@ def linear_grid_recipe(rows: float, *, masks: bool = False) -> Recipe:
 
 
 def _masks(rows: float, size: tuple[int, ...]) -> Recipe:
-    """Few examples of many cells each: one or a few per step.
+    """Few examples of many pixels each: one or a few per step.
 
-    Of a few dozen none is held out: each has thousands of cells to learn from, and the schedule's
+    Of a few dozen none is held out: each has thousands of pixels to learn from, and the schedule's
     end is as good as the best of its steps. What was learned from few images that were turned and
     mirrored is asked of all eight views of a new one, which takes eight times as long.
     """
@@ -145,7 +145,7 @@ def acting_group(name: str, size: tuple[int, ...]) -> Group:
 
 
 def mask_symmetry(name: str, size: tuple[int, ...]) -> Group:
-    """The group of a name that moves the cells of such grids; flips along every axis."""
+    """The group of a name that moves the pixels of such grids; flips along every axis."""
     if name == "flip":
         return create("flip", axes=tuple(range(-len(size), 0)))
     if len(size) < 2:

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from ansatz.data import Batch
-from ansatz.data.streams import BlockSource
+from ansatz.data.streams.block_source import BlockSource
 from ansatz.errors import UsageError
 from ansatz.fitting.contracts.structure import Feed
 from ansatz.fitting.job import Job

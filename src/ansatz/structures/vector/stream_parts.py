@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ansatz.data.split import TEST, TRAIN, VALID
-from ansatz.data.streams import HashSplit, Learner, RowSample
+from ansatz.data.split import TEST, TRAIN, VALID, HashSplit
+from ansatz.data.streams.learner import Learner
+from ansatz.data.streams.survey import RowSample
 from ansatz.errors import DataError
 from ansatz.fitting.job import Job
 from ansatz.fitting.problem import locate

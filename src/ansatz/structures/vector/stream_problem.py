@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from ansatz.data import Column, row_keys
-from ansatz.data.streams import Blocks, RowSample, Survey, open_blocks
+from ansatz.data.streams.blocks import Blocks, open_blocks
+from ansatz.data.streams.survey import RowSample, Survey
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles, near_columns
 from ansatz.fitting.problem import Problem, check_outcomes

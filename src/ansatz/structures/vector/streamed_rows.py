@@ -7,7 +7,7 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from ansatz.data.streams import HashSplit
+from ansatz.data.split import HashSplit
 from ansatz.errors import DataError
 from ansatz.fitting.column_roles import read_numbers
 from ansatz.fitting.job import Job

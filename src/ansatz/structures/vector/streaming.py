@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from ansatz import data as ansatz_data
 from ansatz import likelihoods, outcomes
-from ansatz.data.split import TEST, TRAIN, VALID
-from ansatz.data.streams import HashSplit, Learner
+from ansatz.data.split import TEST, TRAIN, VALID, HashSplit
 from ansatz.data.streams.available import reason_to_stream
 from ansatz.data.streams.blocks import stream_folder
+from ansatz.data.streams.learner import Learner
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.job import Job, take
