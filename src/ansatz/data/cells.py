@@ -18,7 +18,7 @@ _COMMA_NUMBER = re.compile(r"\s*[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+)?,\d+(?:[eE][+-]
 
 
 class BadCell(Exception):
-    """A cell that is no number in a column of numbers."""
+    """A cell that is not a number in a column of numbers."""
 
     def __init__(self, row: int, value: str, comma: bool = False) -> None:
         super().__init__(row, value)

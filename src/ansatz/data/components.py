@@ -17,7 +17,7 @@ Masks = TypeVar("Masks", Tensor, Array)
 
 @dataclass(frozen=True)
 class Cleaning:
-    """What is done to masks after they are predicted; it holds nothing but its options.
+    """Cleans predicted masks; it holds nothing but its options.
 
     In this order, for each class apart, background (0) in place of what goes:
 

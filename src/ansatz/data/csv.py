@@ -97,7 +97,7 @@ def _first_uneven_slowly(
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a delimited file is written.
+    """The dialect of a delimited file.
 
     Args:
         delimiter: one character, ``"whitespace"`` for runs of blanks, None to look at the file.
@@ -176,7 +176,7 @@ def parse_csv(
 
 @dataclass(frozen=True)
 class _Reader:
-    """pandas' own parser, with what it lets pass in silence turned into errors."""
+    """Reads by pandas' parser, and raises errors where pandas would repair silently."""
 
     text: bytes
     origin: str
@@ -343,5 +343,5 @@ def _spell(delimiter: str) -> str:
 
 
 def _exact(version: str) -> dict[str, str]:
-    """What makes pandas read numbers to the last bit; from 3.0 on it does so by itself."""
+    """Options for pandas below 3.0 to read numbers to the last bit."""
     return {"float_precision": "round_trip"} if int(version.split(".")[0]) < 3 else {}

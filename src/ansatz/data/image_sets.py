@@ -112,7 +112,7 @@ def _isbi2012() -> Dataset:
 
 
 def _mni152() -> Dataset:
-    """MNI152: one volume of an average head at 1 mm, 197 x 233 x 189, each voxel's tissue told.
+    """MNI152: one volume of an average head at 1 mm, 197 x 233 x 189, with each voxel's tissue.
 
     Classes: other, grey matter, white matter. One volume: enough to try segmentation of crops of
     it, not to compare methods.

@@ -17,8 +17,8 @@ def row_keys(*parts: Any, seed: int = 0) -> np.ndarray:
     """A 64-bit hash of each row's cells, ``(N,)``.
 
     It does not depend on the order of the rows, of named columns, or on whether a whole number
-    is stored as an integer: copies have one key, in one file or in two. That two rows that differ
-    share a key has probability 2^-64.
+    is stored as an integer: duplicates have one key, in one file or in two. Two rows that
+    differ share a key with probability 2^-64.
 
     Args:
         parts: tables, arrays or grids with the same number of rows; together they are the row.

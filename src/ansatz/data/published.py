@@ -204,7 +204,7 @@ def _kin8nm() -> Dataset:
 def _wine() -> Dataset:
     """Red wine: a taste score from 3 to 8 of 1,599 wines from eleven measurements; 20 splits.
 
-    27 % of the test rows have a copy in the training rows of their split.
+    27 % of the test rows duplicate a training row of their split.
 
     References:
         Cortez et al. (2009), Modeling wine preferences by data mining from physicochemical

@@ -63,7 +63,7 @@ class Dataset:
 
 
 def first_sentence(reader: Any) -> str:
-    """What the docstring of a data set's reader begins with."""
+    """The first sentence of a reader's docstring."""
     return (inspect.getdoc(reader) or "").split("\n\n")[0].replace("\n", " ")
 
 

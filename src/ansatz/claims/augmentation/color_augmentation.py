@@ -18,7 +18,7 @@ def measure(generator: torch.Generator, *, draws: int = 20_000, spread: float = 
     mix = torch.randn(3, 3, generator=generator, dtype=torch.float64)
     pixels = torch.randn(2_000, 3, generator=generator, dtype=torch.float64) @ mix
     covariance = pixels.T.cov()  # Σ of the three channels
-    augment = PcaColor.fit(pixels.unsqueeze(2), spread=spread)
+    augment = PcaColor.fit(pixels.unsqueeze(2), scale=spread)
     black = torch.zeros(draws, 3, 1, dtype=torch.float64)  # what is added to it is the shift
     shifts = augment(black, None, generator)[0].squeeze(2)  # Σ_i α_i λ_i p_i for each image
     values = torch.tensor(augment.values, dtype=torch.float64)

@@ -98,7 +98,7 @@ class Augmentation(ABC):
 
     @abstractmethod
     def apply(self, x: Tensor, masks: Tensor | None, generator: Generator | None) -> Pair:
-        """What a subclass does to a batch that has been checked."""
+        """Augments a batch that has been checked."""
 
     @property
     def takes_bytes(self) -> bool:

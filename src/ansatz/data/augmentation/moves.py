@@ -23,7 +23,7 @@ from ansatz.errors import UsageError
 
 
 def padded_index(count: int, margin: int, padding: Padding) -> Tensor:
-    """Which pixel of an axis stands at the places -margin ... count + margin - 1.
+    """Indexes the pixels at the places -margin ... count + margin - 1 of an axis.
 
     ``reflect`` mirrors at the edge of the outermost pixel (b a | a b c | c b), as often as needed.
     """
@@ -35,7 +35,7 @@ def padded_index(count: int, margin: int, padding: Padding) -> Tensor:
 
 
 def padded(x: Tensor, margins: Sequence[int], padding: Padding, fill: int = 0) -> Tensor:
-    """x with so many more pixels before and after each of its last axes."""
+    """Pads x before and after each of its last axes."""
     if not any(margins):
         return x
     widths = [width for margin in reversed(margins) for width in (margin, margin)]
@@ -197,7 +197,7 @@ def rotate_quarters(x: Tensor, turns: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Shift(Augmentation):
-    r"""Shifts by whole pixels, up to so many along each axis.
+    r"""Shifts by whole pixels, up to k along each axis.
 
     .. math:: y_i = x_{i - s}, \qquad s \sim \mathrm{Uniform}\{-k, \dots, k\}
 

@@ -73,7 +73,7 @@ def _array(values: Any) -> np.ndarray:
 
 class _Part(NamedTuple):
     stem: str
-    part: str  # empty where the name tells none
+    part: str  # empty where the name has none
 
 
 def _split_name(name: str) -> _Part:

@@ -72,7 +72,7 @@ def _choose(
     damaged: dict[int, DataError],
     notes: list[str],
 ) -> tuple[GridFiles, Coded]:
-    """What the files become, decided by those that are not known to be damaged."""
+    """Chooses what the files become, by those that are not known to be damaged."""
     if families == {"array"}:
         refuse_given(
             f"{listing.origin} holds arrays, which have no pages", pages=options.said_pages
@@ -109,7 +109,7 @@ def _images(
     )
     if math.prod(kind.size) > _LARGE:
         notes.append(
-            f"images of {kind.size[0]} x {kind.size[1]} take long to learn from: --size "
+            f"images of {kind.size[0]} x {kind.size[1]} take long to train on: --size "
             "(size=) reads them smaller."
         )
     files = image_files(listing.places, listing.names, kind, options.limits)

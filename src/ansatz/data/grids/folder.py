@@ -109,7 +109,7 @@ def _classes(folder: Path, found: dict[Path, list[Path]], loose: list[Path]) -> 
     single = [each.name for each in full if len(found[each]) == 1]
     if single:
         listing.notes.append(
-            f"one image only in class {', '.join(single[:5])}: it cannot be both learned from and "
+            f"one image only in class {', '.join(single[:5])}: it cannot be both trained on and "
             "evaluated."
         )
     return listing

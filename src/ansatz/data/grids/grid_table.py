@@ -1,4 +1,4 @@
-"""What reading images gives: the grids, and a row for each of them."""
+"""Grids with a table: a row for each of them."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING

@@ -69,7 +69,7 @@ class Grids:
 
     @property
     def spec(self) -> InputSpec:
-        """What a network factory is told about the examples."""
+        """The shape of an example, for a network factory."""
         return InputSpec.grid(*self.shape)
 
     @property
@@ -78,7 +78,7 @@ class Grids:
         return True
 
     def describe(self) -> dict[str, Any]:
-        """How many numbers an example has; pixels have no names."""
+        """Counts the numbers of an example; pixels have no names."""
         return {"names": None, "count": math.prod(self.shape), "columns": None}
 
     @property
@@ -93,7 +93,7 @@ class Grids:
 
     @property
     def nbytes(self) -> int:
-        """What all examples take when they are decoded."""
+        """Bytes of all examples when decoded."""
         return len(self) * math.prod(self.shape) * self.dtype.itemsize
 
     @property

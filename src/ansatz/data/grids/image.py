@@ -21,7 +21,7 @@ SIXTEEN = ("I;16", "I;16B", "I;16L", "I;16N")
 
 
 class Look(NamedTuple):
-    """What a file's header says.
+    """The header of an image file.
 
     Args:
         size: (H, W), turned as the EXIF orientation says.
@@ -183,7 +183,7 @@ def has_sixteen_bits(image: Any) -> bool:
 def read_colours(path: Place, limits: Limits) -> np.ndarray:
     """The colours ``(H, W, 3)`` as shares of 65,535, laid on black where they are transparent.
 
-    Pillow's decoders unpack the first byte of each number. Told that its bytes are in the other
+    Pillow's decoders unpack the first byte of each number. Set to the other
     order, they unpack the second one: two readings give all 16 bits, of every compression.
     """
     with opened(path, limits, anew=True) as image:

@@ -68,7 +68,7 @@ def _size_text(size: tuple[int, int]) -> str:
 
 
 class Kind(NamedTuple):
-    """What all images of a set become.
+    """The size, channels and depth that all images of a set get.
 
     Args:
         size: (H, W).
@@ -85,7 +85,7 @@ class Kind(NamedTuple):
 def look_at(
     paths: Sequence[Place], limits: Limits, damaged: dict[int, DataError]
 ) -> list[Look | None]:
-    """What the files' headers say; files that cannot be read are put into ``damaged``."""
+    """Reads the files' headers; puts files that cannot be read into ``damaged``."""
 
     def attempt(place: int) -> Look | DataError:
         try:

@@ -1,4 +1,4 @@
-"""Which axis of an array holds the channels."""
+"""Finds the axis of an array that holds the channels."""
 
 from typing import Literal
 
@@ -69,7 +69,7 @@ def channels_first(
 
 
 def doubtful_images(shape: tuple[int, ...]) -> str | None:
-    """A sentence where what is read as grey images may well be signals of several channels."""
+    """Warns, in a sentence, where grey images may well be signals of several channels."""
     if len(shape) != 3 or not 1 < min(shape[1:]) <= _LEADS:
         return None
     few, many = min(shape[1:]), max(shape[1:])
@@ -116,7 +116,7 @@ def _usual_place(
 def _place_of_one(
     shape: tuple[int, ...], size: tuple[int, ...] | None
 ) -> Literal["first", "last"] | None:
-    """Where the one channel of signals is; an image of a single row of pixels is none."""
+    """Finds the one channel of signals; an image of a single row of pixels is not a signal."""
     if len(shape) < 3 or shape[1] == shape[2] or (size is not None and len(size) > 1):
         return None
     return "first" if shape[1] == 1 else "last" if shape[2] == 1 else None

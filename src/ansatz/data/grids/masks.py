@@ -176,7 +176,7 @@ def class_names(values: list[int], classes: Sequence[str] | None, what: str) -> 
 
 
 def too_many_colours(count: int) -> str:
-    """Why so many colours are no classes."""
+    """The error of too many colours."""
     return (
         f"{count} different colours, more than {MOST_CLASSES} classes: compression (JPEG) and "
         "smoothed outlines invent colours. Save masks as PNG, one colour for each class."

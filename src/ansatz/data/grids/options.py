@@ -44,7 +44,7 @@ def require_known(names: Iterable[str]) -> None:
 
 
 class Options(NamedTuple):
-    """What the caller of a reader says, checked once."""
+    """Validated options of :func:`~ansatz.data.grids.read_grids`, which describes them."""
 
     size: tuple[int, ...] | None = None
     channels: int | None = None
@@ -120,7 +120,7 @@ class Options(NamedTuple):
 
     @property
     def said_pages(self) -> str | None:
-        """What the pages are, if it was said."""
+        """The given value of pages; None if it was not given."""
         return None if self.pages == "auto" else self.pages
 
     @property
@@ -135,7 +135,7 @@ class Options(NamedTuple):
 
 
 def refuse_given(why: str, **given: Any) -> None:
-    """An option that means nothing for such data is an error: silence would look like consent."""
+    """Rejects options that do not apply to the data, instead of ignoring them."""
     for name, value in given.items():
         if value is not None:
             option = f"{name}=" if name == "classes" else f"--{name} ({name}=)"

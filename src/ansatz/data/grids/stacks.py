@@ -25,10 +25,10 @@ Size = tuple[int, int, int]  # pages, height, width
 
 
 def look_through(path: Path, limits: Limits) -> list[Look]:
-    """What the headers of all pages say; they have one size, and fit into memory together."""
+    """Reads the headers of all pages; they must have one size and fit into memory together."""
     count = count_pages(path, limits)
     if count == 1:
-        raise DataError(f"{path} has one page, which is no volume: leave out --pages (pages=).")
+        raise DataError(f"{path} has one page, which is not a volume: leave out --pages (pages=).")
     with kept_open():
         found = [look(Page(path, number), limits) for number in range(count)]
     for number, each in enumerate(found):
@@ -126,7 +126,7 @@ def _numbers(path: Path, colours: bool, size: Size, limits: Limits) -> np.ndarra
 
 
 def _coded(path: Path, values: np.ndarray, numbers: Callable[[Path], np.ndarray]) -> np.ndarray:
-    """``(1, D, H, W)`` uint8 codes; 255 for what is no class."""
+    """``(1, D, H, W)`` uint8 codes; 255 for what is not a class."""
     return codes_of(numbers(path), values)[None]
 
 

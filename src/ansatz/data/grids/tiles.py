@@ -1,4 +1,4 @@
-"""One labelled scene as several examples: blocks along its longest axis."""
+"""Cuts one labelled scene into several examples along its longest axis."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -20,7 +20,7 @@ _AXES = {1: ("length",), 2: ("height", "width"), 3: ("depth", "height", "width")
 
 
 class Cut(NamedTuple):
-    r"""Where a grid is cut: N blocks of equal length along an axis of n pixels.
+    r"""Cuts a grid into N blocks of equal length along an axis of n pixels.
 
     .. math:: b_k = \lfloor k n / N \rfloor, \qquad L = \lceil n / N \rceil, \qquad k = 0, ..., N
 
@@ -49,11 +49,11 @@ class Cut(NamedTuple):
 
 
 def cut_tiles(table: GridTable, tiles: int) -> GridTable:
-    """Every example with its mask as several: blocks of it along its longest axis.
+    """Cuts every example with its mask into tiles along its longest axis.
 
-    One scene with its mask, or one volume with a few annotated slices, has nothing to be evaluated
-    by; its tiles are examples of their own, which a split parts as any. :class:`Cut` says which
-    pixels a tile holds. Tiles without any label are left out, and told.
+    One scene with its mask, or one volume with a few annotated slices, cannot be split;
+    its tiles can. :class:`Cut` says which pixels a tile holds. Tiles without any label are left
+    out, with a note.
 
     Shapes:
         - grids: ``(B, C, *size)`` to ``(B N, C, *tile)``, the tiles of an example together;
@@ -109,7 +109,7 @@ def _names(grids: Grids, tiles: int) -> list[str] | None:
 
 
 def _cut(grids: Grids, cut: Cut, fill: int | None = None) -> Tensor | GridFiles:
-    """What grids or masks are kept in, tile by tile, in memory or in files as they were."""
+    """Cuts the store of grids or masks into tiles, in memory or in files as it was."""
     store = grids._store
     block = list(store.shape if isinstance(store, GridFiles) else store.shape[1:])
     block[cut.axis] = cut.length

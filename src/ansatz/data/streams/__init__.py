@@ -1,1 +1,1 @@
-"""Tables larger than memory: read in blocks, learned from in one pass, trained on in batches."""
+"""Tables larger than memory: read in blocks, preprocessed in one pass, trained on in batches."""

@@ -1,4 +1,4 @@
-"""How much memory is free, and how much a table would take."""
+"""The memory that is free, and that a table would take."""
 
 import os
 import re
@@ -40,7 +40,7 @@ def parse_bytes(text: str | int | float) -> int:
 
 
 def estimate_bytes(data: str | Path) -> int:
-    r"""What the rows of a file would take in memory, roughly; 0 where it is small on disk.
+    r"""Estimates the memory that the rows of a file would take; 0 where it is small on disk.
 
     Text takes some three times its size, packed text four times that; Parquet and Arrow tell
     their unpacked size, which is taken twice.
@@ -63,7 +63,7 @@ def estimate_bytes(data: str | Path) -> int:
 def reason_to_stream(
     data: str | Path, *, stream: bool | None = None, memory_limit: str | int | None = None
 ) -> str | None:
-    """Why a table is read as a stream, in a sentence; None where it is read at once."""
+    """Explains why a table is streamed, in a sentence; None where it is read at once."""
     limit = None if memory_limit is None else parse_bytes(memory_limit)
     if stream is False:
         return None

@@ -173,7 +173,7 @@ def _byte_chunks(path: Path, size: int) -> Iterator[bytes]:
 
 
 def _last_end(text: bytes, delimiter: str) -> int:
-    """Where the last whole record ends; 0 if none does."""
+    """Finds the end of the last whole record; 0 if none ends."""
     end = text.rfind(b"\n") + 1
     if end == 0 or b'"' not in text:
         return end

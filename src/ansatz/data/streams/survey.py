@@ -76,7 +76,7 @@ class ColumnScan:
         self.missing += int(column.isna().sum())
 
     def column(self) -> Column:
-        """What the column is."""
+        """The column and its role."""
         if self.role is not None:
             return self._declared()
         if self.rows and self.missing == self.rows:
@@ -101,7 +101,7 @@ class ColumnScan:
         return self.missing + (sum(self.levels.values()) if marked else 0)
 
     def reason_to_be_id(self) -> str:
-        """Why the column is an identifier, or the empty string; see ``data/columns.py``."""
+        """Explains why the column is an identifier, as ``columns.reason_to_be_id``."""
         if self.rows < _MANY or self.gaps:
             return ""
         if self.numeric:
@@ -278,7 +278,7 @@ class Survey:
         self.rows += len(frame)
 
     def columns(self) -> list[Column]:
-        """What each column is; free text is an error that says how to go on."""
+        """The role of each column; free text is an error that suggests a role."""
         columns = [scan.column() for scan in self._scans.values()]
         found = {
             column.name: why

@@ -132,7 +132,7 @@ class _Basis(NamedTuple):
 
 
 class _Problem(NamedTuple):
-    """What is minimised, of some of the examples."""
+    """The penalised loss of some of the examples."""
 
     objective: Supervised
     z: Tensor  # (N, R)

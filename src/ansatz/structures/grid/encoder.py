@@ -40,7 +40,7 @@ class GridEncoder:
 
     @property
     def notes(self) -> list[str]:
-        """What the training examples showed."""
+        """Notes of the preprocessing."""
         return self.preprocessor.notes
 
     @property
@@ -82,13 +82,13 @@ def grid_source(job: Job, encoder: GridEncoder, feed: Feed) -> Source:
         shuffle=feed.training,
     )
     augment = _augmentation(feed.recipe, job, encoder.spec) if feed.training else None
-    prepare = OnBatches(augment, masks=masks, mean=learned.mean, scale=learned.spread)
+    prepare = OnBatches(augment, masks=masks, mean=learned.mean, scale=learned.scale)
     transformed = Transformed(source, prepare, seed=derive(feed.seed, "augmentation"))
     return Prefetch(transformed) if feed.training and _has_spare_core() else transformed
 
 
 def _augmentation(recipe: Recipe, job: Job, spec: InputSpec) -> Compose | None:
-    """What the user asks for, or what the shapes and counts allow."""
+    """The augmentation that the user asks for, or the default."""
     asked = recipe.augment
     if not isinstance(asked, bool):
         return Compose([from_record(each) for each in asked])

@@ -19,7 +19,7 @@ _MADE_UP = 4  # examples
 class GridExporter(Exporter):
     """All pixels in as one input, the inputs of a network out."""
 
-    preprocessing = "inside the graph: every channel with mean 0 and spread 1"
+    preprocessing = "inside the graph: every channel with mean 0 and standard deviation 1"
 
     def __init__(self, encoder: GridEncoder, names: Sequence[str] | None = None) -> None:
         self.encoder = encoder
@@ -43,21 +43,21 @@ class GridExporter(Exporter):
         """Noise with the mean and the standard deviation of the training examples."""
         preprocessor, generator = self.encoder.preprocessor, np.random.default_rng(seed)
         each = (-1, *(1,) * (len(preprocessor.shape) - 1))
-        mean, spread = (np.reshape(v, each) for v in (preprocessor.mean, preprocessor.spread))
+        mean, scale = (np.reshape(v, each) for v in (preprocessor.mean, preprocessor.scale))
         noise = generator.normal(size=(_MADE_UP, *preprocessor.shape))
-        pixels = ((mean + spread * noise) * preprocessor.unit).astype(np.float32)
+        pixels = ((mean + scale * noise) * preprocessor.unit).astype(np.float32)
         if preprocessor.unit != 1:
             pixels = pixels.round().clip(0, 255).astype(np.uint8)
         return Grids(torch.from_numpy(pixels)), self.feed(pixels, kind)
 
 
 class GridPixels(nn.Module):
-    r"""Channels with mean 0 and spread 1, as the network was fitted to them.
+    r"""Channels with mean 0 and standard deviation 1, as the network was fitted to them.
 
     .. math:: z_{c} = (x_c / u - m_c) / s_c
 
-    with :math:`u` = 255 for bytes and 1 for other numbers, :math:`m, s` the mean and the spread of
-    each channel.
+    with :math:`u` = 255 for bytes and 1 for other numbers, :math:`m, s` the mean and the standard
+    deviation of each channel.
 
     Shapes:
         - x: ``(N, C, *size)``, numbers as they are stored: bytes from 0 to 255.
@@ -69,12 +69,12 @@ class GridPixels(nn.Module):
         self.unit, self.shape = float(preprocessor.unit), tuple(preprocessor.shape)
         each = (-1, *(1,) * (len(self.shape) - 1))
         self.mean: Tensor
-        self.spread: Tensor
+        self.scale: Tensor
         self.register_buffer("mean", torch.tensor(preprocessor.mean).float().reshape(each))
-        self.register_buffer("spread", torch.tensor(preprocessor.spread).float().reshape(each))
+        self.register_buffer("scale", torch.tensor(preprocessor.scale).float().reshape(each))
 
     def forward(self, x: Tensor) -> tuple[Tensor]:
         values = x.float()
         if self.unit != 1:
             values = values / self.unit
-        return ((values - self.mean) / self.spread,)
+        return ((values - self.mean) / self.scale,)

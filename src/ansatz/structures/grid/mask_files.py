@@ -17,7 +17,7 @@ Value = int | tuple[int, int, int]  # a byte, or red, green and blue
 
 
 def mask_values(classes: Sequence[Any]) -> dict[Any, Value]:
-    """What a pixel of each class holds: its own number or colour, if it has one, else its place."""
+    """The value of each class in a mask file: its own number or colour, else its place."""
     from ansatz.data.grids.masks import are_colours, rgb_of
 
     words = [str(name) for name in classes]
@@ -152,7 +152,7 @@ def _require_masks(out: Path, overwrite: bool) -> None:
     odd = next((path.name for path in out.iterdir() if not _is_mask(path)), None)
     if odd is not None:
         raise UsageError(
-            f"{out} holds {odd}, which is no mask: not ours to replace. Another --out."
+            f"{out} holds {odd}, which is not a mask: not ours to replace. Another --out."
         )
     if not overwrite and any(out.iterdir()):
         raise UsageError(f"{out} exists. To replace it: --overwrite.")

@@ -104,7 +104,7 @@ def build_grid_problem(
 
 
 def _require_two_folders(table: GridTable, column_roles: ColumnRoles) -> None:
-    """One alone can be evaluated, but not learned from."""
+    """A single example can be evaluated, but not split."""
     if column_roles.target == ["class"] == [table.target] and table.frame["class"].nunique() == 1:
         raise DataError(
             f"{table.origin} holds one class only ('{table.frame['class'].iloc[0]}'); at least two "

@@ -79,7 +79,7 @@ class Images(ReadAgain):
         return False
 
     def tell_if_at_once(self, table: GridTable) -> None:
-        """Tells of examples in memory that take more than they may."""
+        """Notes examples in memory that exceed the limit."""
         limit = self.options.get("memory_limit")
         if limit is not None and table.grids.is_in_memory and table.grids.nbytes > limit:
             self.tell(f"{self.data} was read at once; --stream and --memory-limit are for files.")
@@ -175,8 +175,8 @@ def _with_limit_in_bytes(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _meaning(values: Mapping[Any, Value]) -> str:
-    """What the pixels of mask files stand for."""
+    """Lists the values of mask files with their classes."""
     if not all(isinstance(value, int) for value in values.values()):
         return f"colours: {', '.join(values)}"
-    told = (str(v) if str(v) == str(name) else f"{v} {name}" for name, v in values.items())
-    return f"values: {', '.join(told)}"
+    listed = (str(v) if str(v) == str(name) else f"{v} {name}" for name, v in values.items())
+    return f"values: {', '.join(listed)}"

@@ -12,7 +12,7 @@ from ansatz.spec import InputSpec
 from ansatz.symmetry import Group, create, suitable_groups
 from ansatz.symmetry.suitable import OF_GRIDS, OF_IMAGES
 
-SEEN = 600_000  # examples that training looks at in all, copies counted
+SEEN = 600_000  # examples that training looks at in all, repeats counted
 FEWEST, MOST = 10, 100  # passes
 COMPARED = 128  # examples of a step whose loss compares them
 HELD_OUT = 2_000  # examples are enough to tell when a linear model should stop
@@ -79,7 +79,7 @@ def linear_grid_recipe(rows: float, *, masks: bool = False) -> Recipe:
 def _masks(rows: float, size: tuple[int, ...]) -> Recipe:
     """Few examples of many pixels each: one or a few per step.
 
-    Of a few dozen none is held out: each has thousands of pixels to learn from, and the schedule's
+    Of a few dozen none is held out: each has thousands of pixels to train on, and the schedule's
     end is as good as the best of its steps. What was learned from few images that were turned and
     mirrored is asked of all eight views of a new one, which takes eight times as long.
     """
@@ -101,7 +101,7 @@ def _masks(rows: float, size: tuple[int, ...]) -> Recipe:
 def grid_space(
     recipe: Recipe, facts: Facts, *, network: str | None, takes: Collection[str] = ()
 ) -> Space:
-    """What is searched of a fit to grids unless the user says otherwise.
+    """The default search space of a fit to grids.
 
     ================= ==========================================================
     ``learning_rate`` from a tenth of the recipe's to ten times that, log scale

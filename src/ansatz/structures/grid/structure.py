@@ -136,7 +136,7 @@ class Grid(Structure):
         )
 
     def cuts(self, model: Model, table: Any) -> Iterator[tuple[int, Any]]:
-        """Examples with masks in as many tiles as the fit was told to cut."""
+        """Cuts examples with masks into as many tiles as the fit did."""
         asked = provenance_of(model)
         tiles = None if asked is None else asked.asked.reader().get("tiles")
         if tiles is None:
@@ -350,7 +350,7 @@ def _tiled(trained: Trained, channels: int, sides: tuple[int, ...]) -> Callable[
 def _context(
     network: nn.Module, channels: int, sides: tuple[int, ...], multiple: int
 ) -> tuple[int, ...]:
-    """What a pixel sees around it, so that tiles answer as the whole; at most a third of one."""
+    """The overlap of tiles: the receptive field, at most a third of a tile."""
     seen = receptive_field(network, InputSpec.grid(channels, *sides)).size
     most = [side // 3 // multiple * multiple for side in sides]
     return tuple(
