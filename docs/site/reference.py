@@ -79,18 +79,26 @@ def pages() -> list[Page]:
         if len(names) > SPLIT_ABOVE:
             files = sorted({name.file for name in names})
             parts = {file: [n for n in names if n.file == file] for file in files}
-        listing = [f"| [`{n.name}`][{n.full}] | {docstring.first_sentence(n.member.__doc__ or '')} |"
-                   for n in names]  # fmt: skip
-        head = [f"# {package}", docstring.markdown(doc.partition("\nExample:")[0]),
-                "\n".join(["| name | |", "| --- | --- |", *listing] if names else [])]  # fmt: skip
+        table = ["| name | |", "| --- | --- |", *map(_row, names)] if names else []
+        head = [
+            f"# {package}",
+            docstring.markdown(doc.partition("\nExample:")[0]),
+            "\n".join(table),
+        ]
         own = [_entry(name) for name in parts.get("", [])]
         found.append(Page(f"reference/{short}.md", package, "\n\n".join([*head, *own])))
         for file in filter(None, parts):
             text = "\n\n".join([f"# {package}.{file}", *map(_entry, parts[file])])
             found.append(Page(f"reference/{short}/{file}.md", file, text))
     lead = "Every public name: what it does, its formula, arguments, shapes, example and paper."
-    return [Page("reference/index.md", "Reference", "\n".join(["# Reference", "", lead, "", *rows])),
-            *found]  # fmt: skip
+    index = "\n".join(["# Reference", "", lead, "", *rows])
+    return [Page("reference/index.md", "Reference", index), *found]
+
+
+def _row(name: Name) -> str:
+    return (
+        f"| [`{name.name}`][{name.full}] | {docstring.first_sentence(name.member.__doc__ or '')} |"
+    )
 
 
 def _entry(name: Name) -> str:

@@ -158,4 +158,4 @@ def test_a_killed_run_goes_on_to_the_same_bits(work, tmp_path, monkeypatch):
 
 def test_a_model_knows_whole_examples_whose_tiles_it_learned_from(work):
     model = ansatz.load(work / "model")
-    assert model.copies(work / "one").all() and not model.copies(work / "other").any()
+    assert model.duplicates(work / "one").all() and not model.duplicates(work / "other").any()

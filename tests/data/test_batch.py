@@ -18,8 +18,8 @@ from ansatz.data.batch import (
     to_device,
 )
 from ansatz.data.source import MemberSource
-from ansatz.training.distributed import Processes
 from ansatz.training.gradient_step import micro_batches
+from ansatz.training.processes.group import Processes
 
 
 class Survival(NamedTuple):

@@ -13,7 +13,7 @@ import ansatz
 from ansatz import Classifier, Regressor, Segmenter
 from ansatz.data.grids import GridPreprocessor, Grids
 from ansatz.errors import UsageError
-from ansatz.onnx.special import adaptive_mean
+from ansatz.onnx.graph import adaptive_mean
 from ansatz.structures.grid.export import GridPixels
 
 QUICK = {"epochs": 1, "holdout": 0.0}

@@ -7,7 +7,7 @@ from torch.testing import assert_close
 
 from ansatz.errors import DataError, UsageError
 from ansatz.likelihoods import Cox, create, survival_outcome
-from ansatz.likelihoods.log_risk import fair_log_risks
+from ansatz.likelihoods.cox import fair_log_risks
 
 
 def naive(eta, y, ties):

@@ -11,7 +11,7 @@ from ansatz import likelihoods
 from ansatz.likelihoods import GammaDistribution, NormalDistribution, PoissonDistribution
 from ansatz.likelihoods.averaged import Averaged
 from ansatz.likelihoods.mixture import Mixture, VectorMixture
-from ansatz.likelihoods.scaled import Scaled
+from ansatz.likelihoods.transformed import Scaled
 from ansatz.spec import TargetSpec
 
 WEIGHTS = torch.tensor([0.2, 0.5, 0.3], dtype=torch.float64)

@@ -7,7 +7,7 @@ from torch.testing import assert_close
 
 from ansatz.errors import DataError
 from ansatz.likelihoods import MultivariateNormal, MultivariateNormalDistribution, Normal
-from ansatz.likelihoods.vector_distribution import VectorDistribution
+from ansatz.likelihoods.distribution import VectorDistribution
 from ansatz.spec import TargetSpec
 
 K = 3

@@ -6,7 +6,7 @@ from scipy import stats
 from torch.testing import assert_close
 
 from ansatz.likelihoods import NegativeBinomial, NegativeBinomialDistribution, PoissonDistribution
-from ansatz.likelihoods.count_search import count_search
+from ansatz.likelihoods.special.roots import count_search
 
 
 def log_probability(mu, alpha, y):

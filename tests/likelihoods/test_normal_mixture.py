@@ -9,7 +9,7 @@ from sklearn.mixture import GaussianMixture
 from torch.testing import assert_close
 
 from ansatz.likelihoods import Normal, NormalMixture, NormalMixtureDistribution
-from ansatz.likelihoods.normal_mixture_fit import fit_mixture
+from ansatz.likelihoods.normal_mixture import fit_mixture
 
 
 def mixture(weights, means, sds):

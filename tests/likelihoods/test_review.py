@@ -7,7 +7,7 @@ import torch
 from torch.testing import assert_close
 
 from ansatz.likelihoods import Censored, Truncated, create
-from ansatz.likelihoods.normal_tail import log_ndtr
+from ansatz.likelihoods.special.normal import log_ndtr
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from scipy import integrate, optimize, special, stats
 from torch.testing import assert_close
 
 from ansatz.likelihoods import Barron, BarronDistribution, Huber, Tukey, create
-from ansatz.likelihoods.general_loss import general_loss, log_partition
+from ansatz.likelihoods.special.general_loss import general_loss, log_partition
 
 ALPHAS = [0.0, 0.05, 0.7, 1.0, 1.5, 1.99, 2.0]
 

@@ -7,8 +7,8 @@ from scipy import integrate, special, stats
 from torch.testing import assert_close
 
 from ansatz.likelihoods import Tweedie, TweedieDistribution
-from ansatz.likelihoods.tweedie_fit import fit_tweedie
-from ansatz.likelihoods.tweedie_series import log_series
+from ansatz.likelihoods.special.tweedie import log_series
+from ansatz.likelihoods.tweedie import fit_tweedie
 
 CASES = [  # mean, phi, p
     (1.0, 1.0, 1.5),

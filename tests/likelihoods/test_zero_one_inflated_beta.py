@@ -11,7 +11,7 @@ from ansatz.likelihoods import (
     ZeroOneInflatedBeta,
     ZeroOneInflatedBetaDistribution,
 )
-from ansatz.likelihoods.beta_fit import fit_beta
+from ansatz.likelihoods.beta import fit_beta
 
 
 def likelihood(n=6):

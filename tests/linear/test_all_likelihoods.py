@@ -9,8 +9,7 @@ from torch.testing import assert_close
 from ansatz.errors import UsageError
 from ansatz.likelihoods import create, right_censored, survival_outcome
 from ansatz.linear import fit_linear, residuals
-from ansatz.linear.curvature import differenced_curvature, exact_curvature
-from ansatz.linear.row_loss import row_loss
+from ansatz.linear.row_loss import differenced_curvature, exact_curvature, row_loss
 from ansatz.seeds import generator
 from ansatz.spec import TargetSpec
 

@@ -7,7 +7,7 @@ import torch
 from ansatz.likelihoods import create
 from ansatz.linear import NetworkSummary, Summary, fit_linear
 from ansatz.linear.effects import Effect
-from ansatz.linear.table import align, format_column, format_p
+from ansatz.linear.summary import align, format_column, format_p
 
 
 def dobson():

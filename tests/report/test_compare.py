@@ -10,14 +10,13 @@ from scipy import stats
 from sklearn.linear_model import LinearRegression
 
 import ansatz
-from ansatz.cli.document import text_of
+from ansatz.cli.output import text_of
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.replay import replay
-from ansatz.report.compare import compare
+from ansatz.report.compare import compare, fits_verdict
 from ansatz.report.difference import paired_difference
 from ansatz.report.methods import candidate, compare_methods
 from ansatz.report.paired_scores import ScorePair
-from ansatz.report.verdicts import fits_verdict
 
 
 def table(rows=150, seed=0):

@@ -12,8 +12,8 @@ from ansatz.figures.section import Figure, Table
 from ansatz.likelihoods import NormalDistribution, Poisson, VonMisesDistribution
 from ansatz.report import gather
 from ansatz.report.coverage import section
+from ansatz.report.effect import clopper_pearson, wilson
 from ansatz.report.intervals import by_group, by_spread, censored_coverage, covered, intervals
-from ansatz.report.shares import clopper_pearson, wilson
 from ansatz.report.transform import transform_censored
 
 

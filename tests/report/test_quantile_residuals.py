@@ -13,14 +13,15 @@ from ansatz.likelihoods import NegativeBinomial, Normal, NormalDistribution, Poi
 from ansatz.linear import residuals
 from ansatz.report import gather
 from ansatz.report.effect import monte_carlo_p, ratio
-from ansatz.report.envelope import holds, uniform_envelope
 from ansatz.report.quantile_residuals import quantile_lines, section
 from ansatz.report.residual_panels import local_linear
 from ansatz.report.residual_tests import (
     dispersion,
+    holds,
     outliers,
     quantile_residuals,
     simulate,
+    uniform_envelope,
     uniformity,
     zero_inflation,
 )

@@ -14,7 +14,7 @@ from ansatz.figures.style import figure
 from ansatz.linear import leverage
 from ansatz.report import coverage, gather, pit, quantile_residuals, residual_panels
 from ansatz.report.residual_panels import ROOT_MEAN, ROOT_SD, draw_along
-from ansatz.structures.vector.report.novelty import nearest_distance, novelty
+from ansatz.structures.vector.report.extrapolation import nearest_distance, novelty
 
 
 def rows(n=200, seed=0):

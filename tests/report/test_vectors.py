@@ -15,11 +15,10 @@ from ansatz.likelihoods import (
     RankingDistribution,
     VonMisesDistribution,
 )
-from ansatz.outcomes.report import first_places as rankings
-from ansatz.outcomes.report.first_places import first_places
-from ansatz.report import directions, gather, vectors
-from ansatz.report.directions import angular_errors
-from ansatz.report.vectors import average_rank
+from ansatz.outcomes.report import ranking as rankings
+from ansatz.outcomes.report.ranking import first_places
+from ansatz.report import gather, vectors
+from ansatz.report.vectors import angular_errors, average_rank
 
 
 def bivariate(n, correlation):
@@ -57,7 +56,7 @@ def test_vectors_have_a_section_with_marginals_and_the_joint_likelihood():
     found = vectors.section(gather(model, x, y))
     assert isinstance(found.parts[0], Figure)
     assert [row[0].split(":")[0] for row in found.parts[1].rows[::2]][-1] == "joint"
-    assert directions.section(gather(model, x, y)) is None
+    assert vectors.directions_section(gather(model, x, y)) is None
 
 
 def test_right_directions_have_no_bias_and_the_expected_cosine():

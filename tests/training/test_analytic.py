@@ -13,8 +13,7 @@ from ansatz.likelihoods import Cox, Normal, survival_outcome
 from ansatz.networks import MLP
 from ansatz.spec import TargetSpec
 from ansatz.training import AnalyticStep, Supervised
-from ansatz.training.output_gradient import OutputGradient
-from ansatz.training.scores import closed_form
+from ansatz.training.fast.likelihood import OutputGradient, closed_form
 
 ACTIVATIONS = "identity relu leaky_relu tanh sigmoid silu gelu softplus elu selu".split()
 LIKELIHOODS = {

@@ -10,8 +10,7 @@ from ansatz.data import Batch
 from ansatz.likelihoods import Censored, interval_censored
 from ansatz.spec import TargetSpec
 from ansatz.training import Supervised
-from ansatz.training.output_gradient import OutputGradient
-from ansatz.training.scores import closed_form
+from ansatz.training.fast.likelihood import OutputGradient, closed_form
 
 N = 240
 LIKELIHOODS = {

@@ -11,7 +11,7 @@ from ansatz import Classifier
 from ansatz.errors import UsageError
 from ansatz.fitting import Request
 from ansatz.fitting.contracts.structure import Facts
-from ansatz.fitting.first_steps import reading, with_structure
+from ansatz.fitting.problem import reading, with_structure
 from ansatz.fitting.replay import replay
 from ansatz.spec import InputSpec, TargetSpec
 from ansatz.structures.grid.recipe import choose_grid_recipe, grid_space

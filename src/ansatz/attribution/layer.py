@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.conv import _ConvNd
 
-from ansatz.modes import evaluation_mode
+from ansatz.layers.mode import evaluation_mode
 
 
 def find_layer(network: nn.Module, layer: str | nn.Module) -> nn.Module:

@@ -13,7 +13,7 @@ from ansatz.claims.claim import Scale
 from ansatz.claims.outcome import Outcome
 from ansatz.claims.picture import render
 from ansatz.claims.registry import get, run
-from ansatz.training.device import using_threads
+from ansatz.training.machine import using_threads
 
 
 class Settings(NamedTuple):

@@ -5,12 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ansatz.cli.document import print_document
-from ansatz.cli.terminal import number, print_table, remark, say
+from ansatz.cli.output import number, print_document, print_line, print_note, print_table
 from ansatz.errors import UsageError
 
 if TYPE_CHECKING:
-    from ansatz.bench import Bar, Finding
+    from ansatz.bench.finding import Bar, Finding
 
 RESULTS = Path("benchmarks") / "results"
 
@@ -69,7 +68,7 @@ def bench(
     if inference not in names():
         known = " or ".join(sorted(names()))
         raise UsageError(f"--inference must be {known}, got '{inference}'.")
-    from ansatz.bench import Options
+    from ansatz.bench.finding import Options
     from ansatz.bench.suites import choose, run
 
     options = Options(
@@ -82,7 +81,7 @@ def bench(
         threads=threads,
         folder=out if record else None,
         fresh=fresh,
-        tell=remark,
+        notify=print_note,
     )
     findings: list[Finding] = []
     for name, found in run(choose(suites or []), options):
@@ -126,21 +125,21 @@ def _record(out: Path, name: str, found: "list[Finding]", options: Any) -> None:
         "results": results,
     }
     write_json(path, document, overwrite=True)
-    remark(f"{path}")
+    print_note(f"{path}")
 
 
 def _print(findings: "list[Finding]") -> None:
     rows = [row for finding in findings for row in _rows(finding)]
     header = ["case", "ours", "peer", "theirs", "ratio", "quartiles", "limit", "verdict"]
     print_table(header, rows, numbers=[1, 3, 4])
-    say()
+    print_line()
     for unit in dict.fromkeys(finding.unit for finding in findings):
         cases = ", ".join(f.name for f in findings if f.unit == unit)
-        say(f"{cases}: {unit}")
-    say("ratio: their number over ours under a limit >=, ours over theirs under <=")
+        print_line(f"{cases}: {unit}")
+    print_line("ratio: their number over ours under a limit >=, ours over theirs under <=")
     missing = sorted({peer for finding in findings for peer in finding.missing})
     if missing:
-        say(f"missing: {', '.join(missing)}. To measure these too: make bench")
+        print_line(f"missing: {', '.join(missing)}. To measure these too: make bench")
 
 
 def _rows(finding: "Finding") -> list[list[str]]:

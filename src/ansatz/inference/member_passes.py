@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from ansatz.training.backpropagation import Masks, derivative_of
+from ansatz.training.fast.network import Masks, derivative_of
 
 aten = torch.ops.aten
 
@@ -14,7 +14,7 @@ aten = torch.ops.aten
 class MemberPasses:
     r"""Forward and backward pass of S multilayer perceptrons, into memory kept ready.
 
-    The formulas of :class:`~ansatz.training.backpropagation.Backpropagation` with a leading axis s.
+    The formulas of :class:`~ansatz.training.fast.network.Backpropagation` with a leading axis s.
     With ten members an array is long enough for torch's vectorised functions to beat NumPy's, and
     one batched product stands for ten calls.
 
@@ -112,9 +112,9 @@ class _Room:
         # Members first in memory: those without dropout keep the ones that are there.
         whole = like.new_ones((members, sum(rows * width for width in hidden)))
         self.coins = whole[first_dropped:].reshape(-1)
-        pieces = whole.split([rows * width for width in hidden], 1)
+        folds = whole.split([rows * width for width in hidden], 1)
         self.masks = [
-            piece.unflatten(1, (rows, width)) for piece, width in zip(pieces, hidden, strict=True)
+            fold.unflatten(1, (rows, width)) for fold, width in zip(folds, hidden, strict=True)
         ]
 
 

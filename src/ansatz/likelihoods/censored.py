@@ -8,18 +8,13 @@ import torch
 from torch import Tensor
 
 from ansatz.errors import DataError
-from ansatz.likelihoods.censored_outcome import check_bounds
 from ansatz.likelihoods.constant_fit import fit_constant
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.inner_likelihood import inner_likelihood
 from ansatz.likelihoods.interval_mass import minus_log_mass, minus_log_survival, none
-from ansatz.likelihoods.likelihood import (
-    Likelihood,
-    expand_weight,
-    refuse_where,
-    require_same_shape,
-)
-from ansatz.likelihoods.truncated_distribution import TruncatedDistribution
+from ansatz.likelihoods.likelihood import Likelihood, expand_weight, require_same_shape
+from ansatz.likelihoods.support import refuse_where
+from ansatz.likelihoods.survival_outcome import check_bounds
+from ansatz.likelihoods.truncated import TruncatedDistribution, inner_likelihood
 from ansatz.spec import TargetSpec
 
 

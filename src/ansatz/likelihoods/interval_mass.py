@@ -7,7 +7,7 @@ from torch import Tensor
 
 from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.likelihood import Likelihood
-from ansatz.likelihoods.log_link import soft_cap
+from ansatz.likelihoods.special.logarithms import soft_cap
 
 LARGEST = 1e30  # of a loss, from where on it grows like a logarithm: float32 holds its gradient
 

@@ -5,8 +5,9 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from ansatz.errors import DataError
+from ansatz.likelihoods.dispersion import PositiveHead
 from ansatz.likelihoods.distribution import Distribution
+from ansatz.likelihoods.support import Support, check_support
 from ansatz.spec import TargetSpec
 
 
@@ -34,6 +35,7 @@ class Likelihood(nn.Module):
     has_distribution: ClassVar[bool] = True  # False: a loss without a density
     event_ndim: ClassVar[int] = 0  # trailing axes of y that make up one outcome: 1 for a vector
     link_name: ClassVar[str] = "identity"  # from the mean (or location) to the first raw number
+    support: ClassVar[Support] = "any"  # the outcomes that check accepts
     options: dict[str, Any]  # the keyword arguments it was made with: name + options remake it
 
     def __new__(cls, *args: Any, **options: Any) -> "Likelihood":
@@ -43,11 +45,14 @@ class Likelihood(nn.Module):
         return likelihood
 
     def outputs(self, target: TargetSpec) -> int:
-        """P, the raw numbers per outcome."""
+        """P, the raw numbers per outcome: by default 1, and 1 more for a predicted dispersion."""
+        if isinstance(head := getattr(self, "dispersion", None), PositiveHead):
+            return 1 + head.outputs
         raise TypeError(f"{type(self).__name__} does not say how many raw numbers it needs.")
 
     def check(self, y: Any) -> None:
         """Rejects outcomes outside the support, naming the row, the value and what would fit."""
+        check_support(self.support, y, type(self).__name__)
 
     def observe(self, y: Any, weight: Tensor) -> None:
         """Sets the buffers that depend on the outcomes of the training rows: unit and floor."""
@@ -67,7 +72,8 @@ class Likelihood(nn.Module):
 
     def loss(self, raw: Tensor, y: Any) -> Tensor:
         """One number per outcome: the negative log-likelihood, or the loss."""
-        raise TypeError(f"{type(self).__name__} defines no loss.")
+        require_same_shape(self.name, raw, y)
+        return -self.distribution(raw).log_prob(y)
 
     def joint_loss(self, raw: Tensor, y: Any, weight: Tensor) -> Tensor:
         """Shares of the total loss, weights included, for likelihoods that couple rows.
@@ -149,16 +155,6 @@ def _advice(raw: Tensor, y: Tensor, event: tuple[int, ...]) -> str:
     return (
         " The raw numbers of a network on grids come second: raw.movedim(1, -1)." if first else ""
     )
-
-
-def refuse_where(bad: Tensor, y: Tensor, expected: str, advice: str) -> None:
-    """Raises a DataError that names the first value of ``y`` where ``bad`` holds."""
-    if bool(bad.any()):
-        where = tuple(int(i) for i in bad.nonzero()[0])
-        count = int(bad.sum())
-        more = f" (and {count - 1} more)" if count > 1 else ""
-        place = ", ".join(map(str, where))
-        raise DataError(f"{expected}, got {y[where].item()} at y[{place}]{more}. {advice}")
 
 
 def expand_weight(weight: Tensor, y: Tensor) -> Tensor:

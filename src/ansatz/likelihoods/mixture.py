@@ -6,9 +6,13 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from ansatz.likelihoods.distribution import Distribution, crps_between, crps_levels
-from ansatz.likelihoods.quadrature import gauss
-from ansatz.likelihoods.vector_distribution import VectorDistribution
+from ansatz.likelihoods.distribution import (
+    Distribution,
+    VectorDistribution,
+    crps_between,
+    crps_levels,
+)
+from ansatz.likelihoods.special.quadrature import gauss
 
 
 class _Mixing:

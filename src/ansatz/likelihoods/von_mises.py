@@ -7,19 +7,23 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ansatz.likelihoods.bessel import concentration, log_bessel_series, resultant_gap
+from ansatz.likelihoods.dispersion import Unit
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.elementwise import wide
 from ansatz.likelihoods.likelihood import (
     Likelihood,
-    refuse_where,
-    require_same_shape,
     unit_and_floor,
     weighted_mean,
 )
-from ansatz.likelihoods.quadrature import gauss
-from ansatz.likelihoods.unit import Unit
-from ansatz.likelihoods.von_mises_tail import inverse_tail, log_von_mises_tail
+from ansatz.likelihoods.special.quadrature import gauss
+from ansatz.likelihoods.special.tensors import wide
+from ansatz.likelihoods.special.von_mises import (
+    concentration,
+    inverse_tail,
+    log_bessel_series,
+    log_von_mises_tail,
+    resultant_gap,
+)
+from ansatz.likelihoods.support import refuse_where
 from ansatz.spec import TargetSpec
 
 LOG_2PI = math.log(2 * math.pi)
@@ -120,12 +124,8 @@ class VonMisesDistribution(Distribution):
         """log P(T > |t|); where, not abs, as abs has no slope at 0."""
         return log_von_mises_tail(torch.where(t < 0, -t, t).clamp(max=math.pi), self.kappa)
 
-    def cdf(self, y: Tensor) -> Tensor:
-        """The probability of the arc from opposite the mean to y."""
-        return self.log_cdf(y).exp()
-
     def log_cdf(self, y: Tensor) -> Tensor:
-        """Log cdf, differentiable in y, a and b."""
+        """The log probability of the arc from opposite the mean to y."""
         t = self._from_mean(y)
         tail = self._tails(t)
         return torch.where(t < 0, tail, torch.log1p(-tail.exp()))
@@ -280,11 +280,6 @@ class VonMises(Likelihood):
         kappa = concentration(torch.maximum(gap, 0.5 / limit)).to(direction)
         shift = kappa.unsqueeze(-1) * torch.stack([direction.cos(), direction.sin()], -1)
         return shift, kappa.clamp(min=1).unsqueeze(-1).expand_as(shift).clone()
-
-    def loss(self, raw: Tensor, y: Tensor) -> Tensor:
-        """The negative log-likelihood."""
-        require_same_shape(self.name, raw, y)
-        return -self.distribution(raw).log_prob(y)
 
     def distribution(self, raw: Tensor) -> VonMisesDistribution:
         """Von Mises with natural parameters raw."""

@@ -5,10 +5,9 @@ from torch import Tensor
 
 from ansatz.linear.absolute import KINKED, is_kinked
 from ansatz.linear.criterion import Criterion
-from ansatz.linear.design import Design
+from ansatz.linear.design import Design, Rows
 from ansatz.linear.family import fisher_weight
 from ansatz.linear.model import Maximum, Model
-from ansatz.linear.rows import Rows
 
 
 def information(model: Model, rows: Rows, criterion: Criterion, found: Maximum) -> Tensor:

@@ -10,8 +10,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from ansatz.linear.curvature import differenced_curvature, exact_curvature, row_gradient
-from ansatz.linear.row_loss import RowLoss
+from ansatz.linear.row_loss import RowLoss, differenced_curvature, exact_curvature, row_gradient
 
 Kind = Literal["x", "slopes", "one", "fixed"]
 

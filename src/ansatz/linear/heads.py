@@ -7,8 +7,7 @@ from torch import Tensor
 
 from ansatz.likelihoods.dispersion import PositiveHead
 from ansatz.likelihoods.likelihood import Likelihood
-from ansatz.linear.curvature import row_gradient
-from ansatz.linear.row_loss import RowLoss
+from ansatz.linear.row_loss import RowLoss, row_gradient
 from ansatz.spec import TargetSpec
 
 CLASSES = ("categorical", "cross_entropy")  # codes without an order

@@ -11,12 +11,12 @@ from ansatz.likelihoods.dispersion import PositiveHead
 from ansatz.likelihoods.likelihood import Likelihood
 from ansatz.linear.absolute import KINKED, is_kinked, minimise_absolute, smooth_loss
 from ansatz.linear.criterion import Criterion, Derivatives, Kind
+from ansatz.linear.design import Rows
 from ansatz.linear.family import Family, family_of, precise_loss
 from ansatz.linear.heads import Redundancy, dispersion_columns, find_redundancy, target_of
 from ansatz.linear.naming import inner
 from ansatz.linear.newton import Minimum, minimise
 from ansatz.linear.row_loss import Constants, LikelihoodLoss, row_loss
-from ansatz.linear.rows import Rows
 from ansatz.spec import TargetSpec
 
 GATED = ("zero_inflated_poisson", "zero_inflated_negative_binomial")

@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
 from ansatz.errors import UsageError
-from ansatz.modes import evaluation_mode
+from ansatz.layers.mode import evaluation_mode
 from ansatz.networks.reach import Reach, reach_of
 from ansatz.networks.reach.rule import tensors
 from ansatz.spec import InputSpec

@@ -7,11 +7,9 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from ansatz.errors import DataError
-from ansatz.fitting.faces import face_of
 from ansatz.fitting.job import Job, take
-from ansatz.fitting.model import Model
-from ansatz.report.contribution import contribution
-from ansatz.report.evidence import Evidence, Learned
+from ansatz.fitting.model import Model, estimator_of
+from ansatz.report.evidence import Evidence, Learned, contribution
 
 if TYPE_CHECKING:
     from ansatz.fitting.replay import Replay
@@ -51,7 +49,7 @@ def gather(
         >>> gather(model, x, np.arange(40) % 2).distribution.mean.shape
         torch.Size([40])
     """
-    face = face_of(model) if isinstance(model, Model) else model
+    face = estimator_of(model) if isinstance(model, Model) else model
     job = _test_job(face, X, y, sample_weight, offset)
     seen = job.index.numpy()
     job = job._replace(

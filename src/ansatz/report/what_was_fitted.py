@@ -10,8 +10,8 @@ from ansatz.figures.number import number
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, LINEAR, MODEL, figure, to_svg
 from ansatz.fitting import FitOptions, Request
-from ansatz.fitting.faces import face_of
-from ansatz.fitting.first_steps import structure_of
+from ansatz.fitting.model import estimator_of
+from ansatz.fitting.problem import structure_of
 from ansatz.fitting.provenance import Provenance, provenance_of
 from ansatz.fitting.scores import is_linear
 from ansatz.report.evidence import Evidence
@@ -31,12 +31,7 @@ STOPPED = {
 
 
 def draw_history(axes: "Axes", history: "History") -> None:
-    """Learning curves: the running loss of training, the loss of rows held out, the best step.
-
-    Args:
-        axes: to draw on.
-        history: of the training.
-    """
+    """Learning curves: the running loss of training, the loss of rows held out, the best step."""
     for name, label, colour in (
         ("running_loss", "training (running, with dropout)", INK),
         ("train_loss", "training", LINEAR),
@@ -99,7 +94,7 @@ def python_lines(evidence: Evidence) -> str:
     """The same as lines of Python."""
     origin = provenance_of(evidence.model)
     if origin is None:
-        face = face_of(evidence.model)
+        face = estimator_of(evidence.model)
         kind = type(face).__name__
         return f"from ansatz import {kind}\nmodel = {_constructor(face)}\nmodel.fit(X, y)"
     source = origin.source

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from ansatz.errors import UsageError
 from ansatz.networks.transfer import rests
-from ansatz.training.sharded import is_sharded
-from ansatz.training.step import Step
+from ansatz.training.machine import is_sharded
+from ansatz.training.objectives import Step
 
 Average = Literal["ema", "swa"]
 

@@ -14,19 +14,18 @@ from ansatz.errors import AnsatzError, ModelError
 from ansatz.storage import load_into
 from ansatz.storage.run_folder import RunFolder, Saved
 from ansatz.training.averaging import Averaging, Snapshot, moving, restore, snapshot, spoiled
-from ansatz.training.callbacks import Callbacks, EarlyStopping, Run, Stopping
-from ansatz.training.distributed import Processes
-from ansatz.training.interrupt import Signals
-from ansatz.training.objectives import is_additive
-from ansatz.training.progress import History, Record
-from ansatz.training.randomness import (
+from ansatz.training.callbacks import Callbacks, EarlyStopping, History, Record, Run, Stopping
+from ansatz.training.machine import (
+    Signals,
+    has_shards,
     owned_generators,
     random_state,
     seed_step,
     set_random_state,
 )
-from ansatz.training.sharded import gather_shards, has_shards, shard_named
-from ansatz.training.step import Step, mean_loss
+from ansatz.training.objectives import Step, is_additive, mean_loss
+from ansatz.training.processes.gradients import gather_shards, shard_named
+from ansatz.training.processes.group import Processes
 
 _SECONDS_BETWEEN_CHECKPOINTS = 30.0
 

@@ -9,7 +9,7 @@ from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
 
 
 def measure(generator: torch.Generator, *, tokens: int = 40_000) -> Finding:
-    """The gradient of the summed loss in a shared encoder, and the share of each kind of masked token."""
+    """The gradient of the summed loss in a shared encoder, and the shares of masked tokens."""
 
     def normal(*shape: int) -> Tensor:
         return torch.randn(*shape, generator=generator, dtype=torch.float64)

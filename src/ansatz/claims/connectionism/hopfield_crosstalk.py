@@ -32,14 +32,14 @@ def measure(
         variances.append(float(C.square().mean()))
         tails.append(float((C.abs() > norm.isf(0.025) * (s / n) ** 0.5).double().mean()))
         sample.append(C.flatten())
-    spread, tail = np.array(variances), np.array(tails)
+    variance, tail = np.array(variances), np.array(tails)
     step = 2 / n / (s / n) ** 0.5  # the values of C lie 2/n apart
     checks = [
         Check(
             "variance of the cross-talk",
-            float(spread.mean()),
+            float(variance.mean()),
             s / n,
-            4 * float(spread.std(ddof=1)) / runs**0.5 + (s / n - (s - 1) * (n - 1) / n**2),
+            4 * float(variance.std(ddof=1)) / runs**0.5 + (s / n - (s - 1) * (n - 1) / n**2),
             f"4 standard errors over {runs} networks; s/n for (s − 1)(n − 1)/n²",
             wrong=Wrong("s/n²", predicted=s / n**2),
         ),

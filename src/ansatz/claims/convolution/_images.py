@@ -19,7 +19,7 @@ class Images(NamedTuple):
     truth: Tensor
 
 
-def images(name: str, rows: int, fresh: int, generator: torch.Generator) -> Images:
+def images(name: str, rows: int, held_out: int, generator: torch.Generator) -> Images:
     """Draws training and test images of a named data set, standardised by the training images."""
     found = load(name)
     if found.grids is None:  # the digits are a table of 8 x 8 columns
@@ -29,7 +29,7 @@ def images(name: str, rows: int, fresh: int, generator: torch.Generator) -> Imag
         x = found.grids.load().float()
     y = torch.as_tensor(np.unique(found.frame[found.target].to_numpy(), return_inverse=True)[1])
     order = torch.randperm(len(x), generator=generator)
-    train, test = order[:rows], order[rows : rows + fresh]
+    train, test = order[:rows], order[rows : rows + held_out]
     x = (x - x[train].mean()) / x[train].std()
     return Images(x[train], y[train], x[test], y[test])
 

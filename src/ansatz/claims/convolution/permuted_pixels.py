@@ -22,24 +22,24 @@ def measure(
     *,
     data: str = "digits",
     rows: int = 500,
-    fresh: int = 1_297,
+    held_out: int = 1_297,
     steps: int = 60,
     pairs: int = 6,
 ) -> Finding:
     """Two networks learn handwritten digits with their pixels in order and shuffled."""
-    found = images(data, rows, fresh, generator)
+    found = images(data, rows, held_out, generator)
     order = torch.randperm(found.x[0].numel(), generator=generator)
     mixed = shuffled(found, order)
-    right = {}  # correctly classified: (pairs, 2, fresh), in order and shuffled
+    right = {}  # correctly classified: (pairs, 2, held_out), in order and shuffled
     for name, make, count in (("dense", dense, pairs), ("convolutional", convolutional, 1)):
         made = [make(found.x, generator) for _ in range(2 * count)]
         sets = zip(made, (found, mixed) * count, strict=True)
         marks = [correct(network, each, steps, generator) for network, each in sets]
         right[name] = torch.stack(marks).double().unflatten(0, (count, 2))
     losses = (right["dense"][:, 0] - right["dense"][:, 1]).mean(1)  # of each pair of networks
-    spread = float(losses.std()) / pairs**0.5
+    standard_error = float(losses.std()) / pairs**0.5
     change = right["convolutional"][0, 0] - right["convolutional"][0, 1]  # of the same images
-    error = float(change.std()) / fresh**0.5
+    error = float(change.std()) / held_out**0.5
     lost = {"dense": float(losses.mean()), "convolutional": float(change.mean())}
     exact, size = same_start(found, order, steps, generator)
     layer = nn.Linear(224 * 224 * 3, 224 * 224 * 3, bias=False, device="meta")
@@ -48,7 +48,7 @@ def measure(
             "accuracy that a dense network loses by the shuffle",
             lost["dense"],
             0.0,
-            float(stats.t.ppf(0.9995, pairs - 1)) * spread,
+            float(stats.t.ppf(0.9995, pairs - 1)) * standard_error,
             f"Student's t, 99.9 %, over {pairs} pairs of networks from weights of their own",
             wrong=Wrong("as much as the convolutional one", measured=lost["convolutional"]),
         ),
@@ -83,7 +83,7 @@ def measure(
         [name, *values] for name, values in share.items()
     ])  # fmt: skip
     example = found.new[0, 0].numpy(), mixed.new[0, 0].numpy()
-    bars = {name: [(p * (1 - p) / fresh) ** 0.5 for p in pair] for name, pair in share.items()}
+    bars = {name: [(p * (1 - p) / held_out) ** 0.5 for p in pair] for name, pair in share.items()}
     return Finding(checks, table, {"share": share, "bars": bars, "example": example})
 
 
@@ -183,6 +183,6 @@ claim = Claim(
     sources=("M204", "M205"),
     measure=measure,
     reference="Goodfellow et al. (2016), Deep Learning, section 9.2.",
-    full={"data": "mnist", "rows": 10_000, "fresh": 10_000, "steps": 400},
+    full={"data": "mnist", "rows": 10_000, "held_out": 10_000, "steps": 400},
     draw=draw,
 )

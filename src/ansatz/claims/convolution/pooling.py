@@ -33,8 +33,8 @@ def measure(generator: torch.Generator, *, draws: int = 4_000, largest: int = 40
     above = {p: float((norm / top).max()) for p, norm in norms.items()}
     pool = StochasticPool2d(2, generator=generator)
     drawn = pool(a.expand(draws, 1, 8, 8))  # (draws, 1, 4, 4)
-    spread = drawn.std(0) / draws**0.5
-    quantile = float(stats.norm.ppf(1 - 0.0005 / spread.numel()))
+    error = drawn.std(0) / draws**0.5
+    quantile = float(stats.norm.ppf(1 - 0.0005 / error.numel()))
     missed = [sum(uncovered(n, bins) for n in range(bins, largest)) for bins in (2, 4)]
     checks = [
         Check(
@@ -67,13 +67,13 @@ def measure(generator: torch.Generator, *, draws: int = 4_000, largest: int = 40
         ),
         Check(
             "largest difference of the draws' mean from its expectation, in standard errors",
-            float(((drawn.mean(0) - pool.eval()(a[:1])[0]) / spread).abs().max()),
+            float(((drawn.mean(0) - pool.eval()(a[:1])[0]) / error).abs().max()),
             0.0,
             quantile,
             "99.9 % for the largest of 16 windows",
             wrong=Wrong(
                 "every pixel as likely",
-                measured=float(((drawn.mean(0) - nn.AvgPool2d(2)(a)[0]) / spread).abs().max()),
+                measured=float(((drawn.mean(0) - nn.AvgPool2d(2)(a)[0]) / error).abs().max()),
             ),
         ),
         Check(

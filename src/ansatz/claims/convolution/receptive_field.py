@@ -19,7 +19,7 @@ TAPS = 3
 def measure(
     generator: torch.Generator, *, depths: tuple[int, ...] = (1, 2, 4, 8, 16, 32)
 ) -> Finding:
-    """Stacks of layers with equal weights: pixels seen, pixels that move a unit, and their influence."""
+    """Stacks of layers with equal weights: pixels seen, and the influence of each."""
     cells = 4 * max(depths) + 1
     rows, curves = [], {}
     for depth in depths:
@@ -27,9 +27,9 @@ def measure(
         field = receptive_field(network, torch.zeros(1, 1, cells, dtype=torch.float64))
         share = influence(network, cells)
         place = torch.arange(cells, dtype=torch.float64) - cells // 2
-        spread = float((share * place**2).sum().sqrt())
+        deviation = float((share * place**2).sum().sqrt())
         theory = (depth * (TAPS**2 - 1) / 12) ** 0.5
-        rows.append([depth, field.size[0], int((share > 0).sum()), spread, theory])
+        rows.append([depth, field.size[0], int((share > 0).sum()), deviation, theory])
         curves[depth] = share.numpy()
     table = np.array(rows)
     deepest = rows[-1]
@@ -82,7 +82,13 @@ def measure(
             "rounding",
         ),
     ]
-    headings = ["layers", "receptive field", "cells with a gradient", "their spread", "sqrt(2L/3)"]
+    headings = [
+        "layers",
+        "receptive field",
+        "pixels with a gradient",
+        "their deviation",
+        "sqrt(2L/3)",
+    ]
     return Finding(checks, Table(headings, rows), {"curves": curves})
 
 

@@ -23,7 +23,7 @@ def measure(
     *,
     data: str = "digits",
     rows: int = 500,
-    fresh: int = 1_297,
+    held_out: int = 1_297,
     steps: int = 50,
     pairs: int = 1,
 ) -> Finding:
@@ -32,7 +32,7 @@ def measure(
     for layers in (1, 2, 3):
         small, large = stages((3,) * layers, generator), stages((2 * layers + 1,), generator)
         counted.append([layers, seen(small), seen(large), *map(share, (small, large))])
-    found = images(data, rows, fresh, generator)
+    found = images(data, rows, held_out, generator)
     right = {
         kernels: sum(correct(kernels, found, steps, generator) for _ in range(pairs)) / pairs
         for kernels in ((3, 3), (5,))
@@ -69,7 +69,7 @@ def measure(
             "accuracy on test digits of two 3x3 layers minus that of one 5x5",
             float(change.mean()),
             0.0,
-            4 * float(change.std()) / fresh**0.5,
+            4 * float(change.std()) / held_out**0.5,
             "4 standard errors of the difference on the same images",
             ">=",
         ),
@@ -77,7 +77,7 @@ def measure(
     ]
     head = ["layers of 3x3", "they see", "one kernel sees", "weights / C²", "weights / C² of one"]
     accuracy = {key: float(torch.as_tensor(value).mean()) for key, value in right.items()}
-    bars = {key: (p * (1 - p) / fresh) ** 0.5 for key, p in accuracy.items()}
+    bars = {key: (p * (1 - p) / held_out) ** 0.5 for key, p in accuracy.items()}
     return Finding(
         checks, Table(head, counted), {"counted": counted, "accuracy": accuracy, "bars": bars}
     )
@@ -173,6 +173,6 @@ claim = Claim(
     sources=("M209",),
     measure=measure,
     reference="Simonyan & Zisserman (2015), section 2.3. https://arxiv.org/abs/1409.1556",
-    full={"data": "mnist", "rows": 10_000, "fresh": 10_000, "steps": 300, "pairs": 3},
+    full={"data": "mnist", "rows": 10_000, "held_out": 10_000, "steps": 300, "pairs": 3},
     draw=draw,
 )

@@ -14,16 +14,20 @@ if TYPE_CHECKING:
 
 def measure(generator: torch.Generator, *, steps: int = 20, start: float = 1.5) -> Finding:
     """The formula beside Bayes' rule for each t."""
-    distribution = schedule(steps)
+    noising = schedule(steps)
     noise = torch.randn(steps, generator=generator, dtype=torch.float64).numpy()
-    x = np.sqrt(distribution.total) * start + np.sqrt(1 - distribution.total) * noise
-    exact = np.array([
-        backward(np.sqrt(distribution.before[t]) * start, 1 - distribution.before[t], distribution.beta[t], x[t]).mean
-        for t in range(1, steps)
-    ])  # fmt: skip
-    centred = (x - distribution.beta / np.sqrt(1 - distribution.total) * noise)[1:]
-    right = centred / np.sqrt(distribution.alpha[1:])
-    printed = centred / np.sqrt(distribution.total[1:])
+    x = np.sqrt(noising.total) * start + np.sqrt(1 - noising.total) * noise
+    exact = np.array(
+        [
+            backward(
+                np.sqrt(noising.before[t]) * start, 1 - noising.before[t], noising.beta[t], x[t]
+            ).mean
+            for t in range(1, steps)
+        ]
+    )
+    centred = (x - noising.beta / np.sqrt(1 - noising.total) * noise)[1:]
+    right = centred / np.sqrt(noising.alpha[1:])
+    printed = centred / np.sqrt(noising.total[1:])
     check = Check(
         "largest error of the mean over t",
         float(np.abs(right - exact).max()),

@@ -14,23 +14,19 @@ if TYPE_CHECKING:
 
 def measure(generator: torch.Generator, *, steps: int = 20, start: float = 1.5) -> Finding:
     """Walks the chain step by step, gathers the noise of the whole way, and goes back."""
-    distribution = schedule(steps)
+    noising = schedule(steps)
     small = torch.randn(steps, generator=generator, dtype=torch.float64).numpy()
     x, carried = np.empty(steps), np.empty(steps)
     place, noise = start, 0.0  # x_t, and what of it is noise
     for t in range(steps):
-        place = np.sqrt(distribution.alpha[t]) * place + np.sqrt(distribution.beta[t]) * small[t]
-        noise = np.sqrt(distribution.alpha[t]) * noise + np.sqrt(distribution.beta[t]) * small[t]
-        x[t], carried[t] = place, noise / np.sqrt(1 - distribution.total[t])
+        place = np.sqrt(noising.alpha[t]) * place + np.sqrt(noising.beta[t]) * small[t]
+        noise = np.sqrt(noising.alpha[t]) * noise + np.sqrt(noising.beta[t]) * small[t]
+        x[t], carried[t] = place, noise / np.sqrt(1 - noising.total[t])
     right = (
-        x / np.sqrt(distribution.total)
-        - np.sqrt(1 - distribution.total) / np.sqrt(distribution.total) * carried
+        x / np.sqrt(noising.total) - np.sqrt(1 - noising.total) / np.sqrt(noising.total) * carried
     )
-    printed = (
-        x / np.sqrt(distribution.total)
-        - np.sqrt(1 - distribution.total) / distribution.total * carried
-    )
-    magnified = float((np.maximum(np.abs(x), 1) / np.sqrt(distribution.total)).max())
+    printed = x / np.sqrt(noising.total) - np.sqrt(1 - noising.total) / noising.total * carried
+    magnified = float((np.maximum(np.abs(x), 1) / np.sqrt(noising.total)).max())
     check = Check(
         "largest error of the recovered start over t",
         float(np.abs(right - start).max()),

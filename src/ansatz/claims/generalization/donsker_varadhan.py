@@ -51,7 +51,7 @@ def measure(generator: torch.Generator, *, atoms: int = 30, distributions: int =
             wrong=Wrong("at q ∝ p exp 2X", measured=right - value(twice, p, x)),
         ),
         Check(
-            "largest distance of what is missing from KL(q‖q*)",
+            "largest distance of the gap from KL(q‖q*)",
             rest,
             0.0,
             rounding,
@@ -124,8 +124,8 @@ claim = Claim(
     id="donsker-varadhan",
     title="The inequality of Donsker and Varadhan",
     statement=(
-        "For every distribution q, the mean of X under q is at most KL(q‖p) plus the log of the mean of "
-        "exp X under p. What is missing to equality is KL(q‖q*), with q* the distribution p tilted by exp X."
+        "For every distribution q, the mean of X under q is at most KL(q‖p) plus the log of the "
+        "mean of exp X under p. The gap is KL(q‖q*), where q* is p tilted by exp X."
     ),
     formula=(
         r"\mathrm{E}_q X \le KL(q \| p) + \log \mathrm{E}_p e^X, \qquad \text{equality at } "

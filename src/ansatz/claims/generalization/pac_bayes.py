@@ -51,7 +51,7 @@ def measure(
             wrong=Wrong("less ε", measured=min(c - level for level, c in held.items())),
         ),
         Check(
-            "largest gap that the divergence of Bernoulli distributions allows, n = 1000, KL = 5, ε = 0.05",
+            "largest gap that the divergence of two coins allows, n = 1000, KL = 5, ε = 0.05",
             -float(inverted.fun),
             predicted,
             predicted**3 / 5,

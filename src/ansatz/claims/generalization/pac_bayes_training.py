@@ -30,9 +30,9 @@ def measure(generator: torch.Generator, *, steps: int = 80, samples: int = 20_00
     """A random linear classifier N(m, s²) trained on its bound, on labels and on coin flips."""
     real = train(*rows(400, 10, generator, 1.5), *rows(2000, 10, generator, 1.5), steps, 1.0)
     noise = rows(40, 80, generator, 0.0)
-    fresh = rows(2000, 80, generator, 0.0)
-    coin = train(*noise, *fresh, steps, 1.0)
-    fitted = train(*noise, *fresh, steps, 0.0)
+    coin_test = rows(2000, 80, generator, 0.0)
+    coin = train(*noise, *coin_test, steps, 1.0)
+    fitted = train(*noise, *coin_test, steps, 0.0)
     mean, sd = torch.randn(5, generator=generator).double(), torch.tensor([0.5, 0.8, 1.0, 1.5, 0.3])
     closed, sampled, error, swapped = divergence(mean, sd.double(), samples, generator)
     error_test = 0.5 / 2000**0.5

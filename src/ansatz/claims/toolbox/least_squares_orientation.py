@@ -120,8 +120,8 @@ claim = Claim(
     title="Least squares, with examples in the columns of X",
     statement=(
         "For the loss |Xᵀw − y|², whose X has one column per example, the best weights are "
-        "(XXᵀ)⁻¹Xy. Documents B and D print (XᵀX)⁻¹Xᵀy, which belongs to |Xw − y|²: its shapes do "
-        "not fit, and where X is square it solves another equation."
+        "(XXᵀ)⁻¹Xy. A common slip is (XᵀX)⁻¹Xᵀy, which belongs to |Xw − y|²: its shapes do not "
+        "fit, and where X is square it solves another equation."
     ),
     formula=(
         r"\arg\min_w \|X^\top w - y\|^2 = (X X^\top)^{-1} X y, "

@@ -14,13 +14,13 @@ from torch import Tensor
 from ansatz.data.grids import GridPreprocessor, Grids
 from ansatz.fitting.contracts.structure import Structure
 from ansatz.fitting.job import Job, take
+from ansatz.fitting.model import PointPosterior, Trained
 from ansatz.fitting.out_of_fold import Folds, choose_folds
 from ansatz.fitting.task import Plan
-from ansatz.fitting.trained import PointPosterior, Trained
 from ansatz.fitting.training import build_network, start_objective, train
 from ansatz.likelihoods import Cox, Likelihood
 from ansatz.likelihoods.constant_dispersion import with_dispersion
-from ansatz.likelihoods.log_risk import Fold, fair_log_risks
+from ansatz.likelihoods.cox import Fold, fair_log_risks
 from ansatz.networks import LinearGrid
 from ansatz.networks.layout import channels_last
 from ansatz.structures.grid.encoder import GridEncoder

@@ -15,7 +15,7 @@ from ansatz.data.streams.available import parse_bytes
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.model import Model
 from ansatz.fitting.problem import check_known
-from ansatz.fitting.read_again import ReadAgain, Tell, Written
+from ansatz.fitting.read_again import Notify, ReadAgain, Written
 from ansatz.structures.grid.mask_files import (
     Value,
     encode_mask,
@@ -37,13 +37,13 @@ class Images(ReadAgain):
         outcomes: whether they are evaluated: those without a target are left out.
         options: of :func:`~ansatz.structures.grid.reading.read_like`; ``stream`` and
             ``memory_limit`` decide what stays in files.
-        tell: takes notes.
+        notify: takes notes.
     """
 
     def __init__(
-        self, model: Model, data: str, *, outcomes: bool, options: Mapping[str, Any], tell: Tell
+        self, model: Model, data: str, *, outcomes: bool, options: Mapping[str, Any], notify: Notify
     ) -> None:
-        self.model, self.data, self.outcomes, self.tell = model, data, outcomes, tell
+        self.model, self.data, self.outcomes, self.notify = model, data, outcomes, notify
         self.options = _with_limit_in_bytes(options)
 
     @cached_property
@@ -51,7 +51,7 @@ class Images(ReadAgain):
         """The examples, with the columns beside them."""
         table = read_like(self.model, self.data, outcomes=self.outcomes, **self.options)
         for note in table.notes:
-            self.tell(note)
+            self.notify(note)
         self.tell_if_at_once(table)
         return self._known(table) if self.outcomes else table
 
@@ -82,7 +82,7 @@ class Images(ReadAgain):
         """Notes examples in memory that exceed the limit."""
         limit = self.options.get("memory_limit")
         if limit is not None and table.grids.is_in_memory and table.grids.nbytes > limit:
-            self.tell(f"{self.data} was read at once; --stream and --memory-limit are for files.")
+            self.notify(f"{self.data} was read at once; --stream and --memory-limit are for files.")
 
     def _known(self, table: GridTable) -> GridTable:
         """Examples whose outcome is known, checked; masks are checked where they are encoded."""
@@ -104,7 +104,7 @@ class Images(ReadAgain):
                 f"{table.origin}: no example has a value of '{column_roles.outcome_name}'."
             )
         if not known.all():
-            self.tell(f"examples without the target, left out: {int((~known).sum())}.")
+            self.notify(f"examples without the target, left out: {int((~known).sum())}.")
         table = table.rows(np.flatnonzero(known))
         check_known(self.model, table.frame, table.origin)
         return table
@@ -160,7 +160,7 @@ class LabelledImages(Images):
             if size is None and len(table) > 1:
                 self.tell_if_at_once(table)
         for note in notes:
-            self.tell(note)
+            self.notify(note)
 
 
 def _with_limit_in_bytes(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,17 +19,16 @@ from ansatz.errors import DataError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.contracts.exporter import Exporter
 from ansatz.fitting.contracts.inference import Posterior
-from ansatz.fitting.contracts.structure import Beside, Facts, Feed, Linear, Structure
+from ansatz.fitting.contracts.structure import Facts, Feed, Linear, Structure, TableParts
 from ansatz.fitting.job import Job
-from ansatz.fitting.model import Model
-from ansatz.fitting.network_check import answer_of
-from ansatz.fitting.options.tables import settings_of
+from ansatz.fitting.model import Model, Trained
 from ansatz.fitting.problem import Problem
 from ansatz.fitting.provenance import provenance_of
-from ansatz.fitting.read_again import Tell
+from ansatz.fitting.read_again import Notify
 from ansatz.fitting.recipe import Recipe
+from ansatz.fitting.request import settings_of
 from ansatz.fitting.space import Space
-from ansatz.fitting.trained import Trained
+from ansatz.fitting.tensor_structure import answer_of
 from ansatz.likelihoods import Likelihood
 from ansatz.networks import Summary, predict_tiles, summary
 from ansatz.networks.layout import channels_last
@@ -89,11 +88,11 @@ class Grid(Structure):
         return grid_problem(data, column_roles, **how)
 
     def read_again(
-        self, model: Model, data: str, *, outcomes: bool, options: Mapping[str, Any], tell: Tell
+        self, model: Model, data: str, *, outcomes: bool, options: Mapping[str, Any], notify: Notify
     ) -> Images:
         """Examples of the size of the fit's; masks are predicted at the size of their images."""
         kind = Images if model.axis == "row" else LabelledImages
-        return kind(model, data, outcomes=outcomes, options=options, tell=tell)
+        return kind(model, data, outcomes=outcomes, options=options, notify=notify)
 
     def new_data(self, model: Model, source: str) -> str:
         """A file of many examples like that of the fit, else a folder; masks go to another."""
@@ -115,7 +114,7 @@ class Grid(Structure):
         """Arrays, lists of images or of their files, and what ``read_grids`` gives."""
         return grids_of(X, face=face, reset=reset)
 
-    def from_table(self, model: Model, table: Any, *, outcomes: bool) -> Beside:
+    def from_table(self, model: Model, table: Any, *, outcomes: bool) -> TableParts:
         """Examples with the columns beside them, read from files if they are not."""
         column_roles = model.column_roles
         assert column_roles is not None
@@ -127,7 +126,7 @@ class Grid(Structure):
                 raise DataError(
                     f"{found.origin}: no masks to evaluate by: --masks says where they are."
                 )
-        return Beside(
+        return TableParts(
             found.grids,
             y,
             column_roles.weight(frame),

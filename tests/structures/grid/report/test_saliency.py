@@ -14,15 +14,14 @@ from ansatz.attribution import score
 from ansatz.data.grids import Grids
 from ansatz.figures.page import render
 from ansatz.report import gather
-from ansatz.report.outcome_words import outcome_words
-from ansatz.structures.grid.report.attributions import PARTS, attributions
-from ansatz.structures.grid.report.explained import explained
+from ansatz.report.outcome_report import outcome_words
+from ansatz.structures.grid.report.attributions import PARTS, attributions, explained
 from ansatz.structures.grid.report.network import inputs_of
-from ansatz.structures.grid.report.saliency import section
-from ansatz.structures.grid.report.saliency_drawings import (
+from ansatz.structures.grid.report.saliency import (
     POINTS,
     _thinned,
     _tinted,
+    section,
     sliced,
     strongest_slices,
 )
